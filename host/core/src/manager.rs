@@ -1,0 +1,99 @@
+//! Field managers: under whose name a field is written.
+//!
+//! The same manager on the same (sub)resource means one complete intent: what it left out
+//! is taken away. So one manager never serves two purposes.
+
+use std::fmt;
+
+/// Kubernetes' limit on the name of a field manager, in bytes.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// The longest name of a module, in bytes, so that [`Manager::Primary`] fits into [`NAME_BYTES_MAX`].
+pub const MODULE_NAME_BYTES_MAX: usize = 63;
+
+/// The manager of statuses and CustomResourceDefinitions.
+pub const HOST: &str = "innkeeper";
+
+/// A field manager of ours.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Manager {
+    /// Statuses and CustomResourceDefinitions: `innkeeper`.
+    Host,
+    /// What one primary made or merged: `innkeeper/<module>/<uid of the primary>`.
+    Primary {
+        /// The module's name.
+        module: String,
+        /// The primary's uid.
+        uid: String,
+    },
+    /// A module's finalizer on its primaries: `innkeeper/<module>/finalizer`.
+    Finalizer {
+        /// The module's name.
+        module: String,
+    },
+}
+
+impl Manager {
+    /// The manager of what a module makes for one primary.
+    pub fn primary(module: impl Into<String>, uid: impl Into<String>) -> Self {
+        Self::Primary { module: module.into(), uid: uid.into() }
+    }
+
+    /// Reads a manager's name; `None` if it is not one of ours.
+    pub fn parse(name: &str) -> Option<Self> {
+        if name == HOST {
+            return Some(Self::Host);
+        }
+        let (module, rest) = name.strip_prefix(HOST)?.strip_prefix('/')?.split_once('/')?;
+        Some(match rest {
+            "finalizer" => Self::Finalizer { module: module.to_owned() },
+            uid => Self::primary(module, uid),
+        })
+    }
+
+    /// Whether a name is one of ours.
+    pub fn is_ours(name: &str) -> bool {
+        name == HOST || name.strip_prefix(HOST).is_some_and(|rest| rest.starts_with('/'))
+    }
+}
+
+impl fmt::Display for Manager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host => f.write_str(HOST),
+            Self::Primary { module, uid } => write!(f, "{HOST}/{module}/{uid}"),
+            Self::Finalizer { module } => write!(f, "{HOST}/{module}/finalizer"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_back_as_it_was_written() {
+        for manager in [
+            Manager::Host,
+            Manager::primary("podroute", "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d"),
+            Manager::Finalizer { module: "podroute".into() },
+        ] {
+            assert_eq!(Manager::parse(&manager.to_string()), Some(manager));
+        }
+    }
+
+    #[test]
+    fn others_are_not_ours() {
+        for name in ["kubectl", "innkeepers", "inn/keeper/x", ""] {
+            assert_eq!(Manager::parse(name), None, "{name}");
+            assert!(!Manager::is_ours(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_longest_module_name_fits() {
+        let module = "m".repeat(MODULE_NAME_BYTES_MAX);
+        let name = Manager::primary(module, "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d").to_string();
+        assert!(name.len() <= NAME_BYTES_MAX);
+    }
+}
