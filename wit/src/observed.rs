@@ -5,17 +5,17 @@ use crate::{Kind, Reference};
 
 /// What is: the argument of `reconcile`.
 ///
-/// `P` is the type that the primary is read as. The host joins this document from cached
+/// `P` is the type that the primary is read as, `O` the type of the owned objects. The host joins this document from cached
 /// texts (see `innkeeper-core`); guests read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Observed<P = Value> {
+pub struct Observed<P = Value, O = Value> {
     /// The primary, without `metadata.managedFields`.
     pub object: P,
     /// The objects that this primary has made, ordered by kind, namespace and name.
     #[serde(default = "Vec::new")]
-    pub owned: Vec<ObservedObject>,
+    pub owned: Vec<ObservedObject<O>>,
     /// What could not be applied in the round before, and why.
     #[serde(default)]
     pub unapplied: Vec<Unapplied>,

@@ -1,0 +1,16 @@
+//! podroute: each `Podroute` becomes a Deployment, a Service and, where the cluster has them,
+//! an OpenShift Route.
+//!
+//! The names are fixed, as in the original operator, so a namespace has room for one
+//! Podroute: the host refuses the objects of a second one with a condition that names the first.
+
+mod primary;
+mod reconcile;
+mod route;
+
+pub use primary::{Podroute, PodrouteSpec, PodrouteStatus};
+pub use reconcile::{DEPLOYMENT, Guest, ROUTE, SERVICE};
+pub use route::Route;
+
+#[cfg(feature = "component")]
+innkeeper_sdk::export!(Guest);

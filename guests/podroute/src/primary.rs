@@ -1,0 +1,62 @@
+use innkeeper_sdk::{Column, CustomResource, Metadata, Primary, Resource};
+use serde::{Deserialize, Serialize};
+
+/// A Podroute, as the guest reads it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Podroute {
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// What is wanted.
+    pub spec: PodrouteSpec,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct PodrouteSpec {
+    /// The image of the pods. It serves HTTP on port 8080.
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
+    pub image: String,
+    /// How many pods.
+    #[serde(default = "one")]
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(range(min = 0)))]
+    pub replicas: i32,
+}
+
+/// What is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct PodrouteStatus {
+    /// How many pods there are.
+    pub replicas: i32,
+    /// How many of them are ready.
+    pub ready_replicas: i32,
+}
+
+fn one() -> i32 {
+    1
+}
+
+impl Resource for Podroute {
+    const API_VERSION: &'static str = "quay.io/v1alpha1";
+    const KIND: &'static str = "Podroute";
+    const PLURAL: &'static str = "podroutes";
+}
+
+impl Primary for Podroute {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+impl CustomResource for Podroute {
+    type Spec = PodrouteSpec;
+    type Status = PodrouteStatus;
+
+    const COLUMNS: &'static [Column] = &[
+        Column::text("Image", ".spec.image"),
+        Column::integer("Desired", ".spec.replicas"),
+        Column::integer("Ready", ".status.readyReplicas"),
+    ];
+}

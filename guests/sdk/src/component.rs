@@ -1,0 +1,83 @@
+//! The guest as a component: the contract's functions bound to the SDK's types.
+//! Used by [`export!`](crate::export), not by hand.
+
+use crate::reconciler::{Ending, describe_text, reconcile_text};
+use crate::{LogLevel, ReadError, Reconciler, World};
+
+/// What wit-bindgen makes of the contract.
+#[allow(unsafe_code, missing_docs, unreachable_pub, clippy::pedantic, clippy::expect_used)]
+pub mod bindings {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "reconciler",
+        pub_export_macro: true,
+    });
+}
+
+pub use bindings::exports::innkeeper::guest::reconciler::{Guest, Outcome};
+use bindings::innkeeper::guest::{clock, cluster, log};
+
+/// The host, through the component's imports.
+struct Host;
+
+impl World for Host {
+    fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<String, ReadError> {
+        Ok(cluster::get(&resource_kind(api_version, kind), namespace, name)?)
+    }
+
+    fn list(&self, api_version: &str, kind: &str, namespace: &str, selector: &str) -> Result<String, ReadError> {
+        Ok(cluster::list(&resource_kind(api_version, kind), namespace, selector)?)
+    }
+
+    fn now_ms(&self) -> f64 {
+        clock::now_ms()
+    }
+
+    fn log(&self, level: LogLevel, message: &str) {
+        let level = match level {
+            LogLevel::Debug => log::Level::Debug,
+            LogLevel::Info => log::Level::Info,
+            LogLevel::Warn => log::Level::Warn,
+            LogLevel::Error => log::Level::Error,
+        };
+        log::write(level, message);
+    }
+}
+
+impl From<cluster::ReadError> for ReadError {
+    fn from(error: cluster::ReadError) -> Self {
+        match error {
+            cluster::ReadError::NotFound => Self::NotFound,
+            cluster::ReadError::NotServed => Self::NotServed,
+            cluster::ReadError::Forbidden(what) => Self::Forbidden(what),
+            cluster::ReadError::Undeclared => Self::Undeclared,
+            cluster::ReadError::Invalid(why) => Self::Invalid(why),
+        }
+    }
+}
+
+fn resource_kind(api_version: &str, kind: &str) -> cluster::ResourceKind {
+    cluster::ResourceKind { api_version: api_version.to_owned(), kind: kind.to_owned() }
+}
+
+/// The exported `describe`.
+pub fn describe<R: Reconciler>() -> String {
+    report_panics();
+    describe_text::<R>()
+}
+
+/// The exported `reconcile`.
+pub fn reconcile<R: Reconciler>(observed: &str) -> Outcome {
+    report_panics();
+    match reconcile_text::<R>(&Host, observed) {
+        Ending::Complete(desired) => Outcome::Complete(desired),
+        Ending::Partial(desired) => Outcome::Partial(desired),
+        Ending::Failed(failure) => Outcome::Failed(failure),
+    }
+}
+
+/// A panic becomes a trap, whose backtrace says where but not why: its message goes to the
+/// log first. Every call has a fresh instance, so the hook is set in each; it costs no allocation.
+fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| log::write(log::Level::Error, &panic.to_string())));
+}

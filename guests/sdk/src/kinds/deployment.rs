@@ -1,0 +1,90 @@
+use serde::Serialize;
+
+use super::PodTemplate;
+use crate::{Apply, Labels, Metadata, Resource};
+
+/// A Deployment.
+#[derive(Clone, Debug, Serialize)]
+pub struct Deployment {
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// What it runs.
+    pub spec: DeploymentSpec,
+}
+
+/// What a Deployment runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeploymentSpec {
+    /// How many pods; left out where somebody else (an autoscaler) says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// Which pods are its own. Immutable.
+    pub selector: LabelSelector,
+    /// How pods are replaced; the server's default is rolling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<DeploymentStrategy>,
+    /// The pods.
+    pub template: PodTemplate,
+}
+
+/// Objects by their labels.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LabelSelector {
+    /// Labels that all must be there.
+    pub match_labels: Labels,
+}
+
+/// How pods are replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type")]
+pub enum DeploymentStrategy {
+    /// New pods come before the old ones go.
+    RollingUpdate,
+    /// The old pods go before new ones come.
+    Recreate,
+}
+
+impl Deployment {
+    /// A Deployment of the pods that `selector` selects; the template must carry these labels.
+    pub fn new(name: impl Into<String>, selector: &Labels, template: PodTemplate) -> Self {
+        Self {
+            metadata: Metadata::named(name),
+            spec: DeploymentSpec {
+                replicas: None,
+                selector: LabelSelector { match_labels: selector.clone() },
+                strategy: None,
+                template,
+            },
+        }
+    }
+
+    /// This many pods.
+    pub fn replicas(mut self, replicas: i32) -> Self {
+        self.spec.replicas = Some(replicas);
+        self
+    }
+
+    /// Replace pods this way.
+    pub fn strategy(mut self, strategy: DeploymentStrategy) -> Self {
+        self.spec.strategy = Some(strategy);
+        self
+    }
+}
+
+impl Resource for Deployment {
+    const API_VERSION: &'static str = "apps/v1";
+    const KIND: &'static str = "Deployment";
+    const PLURAL: &'static str = "deployments";
+}
+
+impl Apply for Deployment {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Metadata {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,67 @@
+use crate::reconciler::Ending;
+use crate::{Desired, DesiredObject, Failure};
+
+/// How a run ended.
+pub enum Outcome {
+    /// This is all that is desired: what was made before and is not in it goes.
+    Complete(Desired),
+    /// Apply this and keep the rest: something is not ready or not known yet.
+    Partial(Desired),
+    /// Nothing can be said: keep everything, report, try again with backoff.
+    Failed(Failure),
+}
+
+impl Outcome {
+    /// Nothing can be said now; the host tries again with backoff.
+    ///
+    /// `reason` is one CamelCase word for machines, `message` says what is wrong and what to
+    /// do. Stable texts: no times, no random order.
+    pub fn failed(reason: &str, message: impl Into<String>) -> Self {
+        Self::Failed(Failure {
+            reason: reason.to_owned(),
+            message: message.into(),
+            ..Failure::default()
+        })
+    }
+
+    /// Nothing can be said until something changes; the host does not try again before.
+    pub fn failed_for_good(reason: &str, message: impl Into<String>) -> Self {
+        Self::Failed(Failure {
+            reason: reason.to_owned(),
+            message: message.into(),
+            permanent: true,
+            ..Failure::default()
+        })
+    }
+
+    /// The desired objects, to change: for a guest that builds upon another. Empty for a failure.
+    pub fn objects_mut(&mut self) -> &mut [DesiredObject] {
+        match self {
+            Self::Complete(desired) | Self::Partial(desired) => desired.objects_mut(),
+            Self::Failed(_) => &mut [],
+        }
+    }
+
+    /// The document that crosses to the host.
+    pub(crate) fn into_ending(self) -> Ending {
+        let (desired, ending): (_, fn(String) -> Ending) = match self {
+            Self::Complete(desired) => (desired, Ending::Complete),
+            Self::Partial(desired) => (desired, Ending::Partial),
+            Self::Failed(failure) => return Ending::Failed(failure_text(&failure)),
+        };
+        match desired.text() {
+            Ok(text) => ending(text),
+            Err(error) => Ending::Failed(failure_text(&Failure {
+                reason: "UnwritableOutcome".to_owned(),
+                message: format!("the guest's outcome cannot be written as JSON: {error}"),
+                ..Failure::default()
+            })),
+        }
+    }
+}
+
+/// The `failure` document.
+pub(crate) fn failure_text(failure: &Failure) -> String {
+    // Plain data: writing it cannot fail, and the host refuses an empty text loudly.
+    serde_json::to_string(failure).unwrap_or_default()
+}
