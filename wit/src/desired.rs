@@ -58,7 +58,7 @@ pub enum Policy {
     Orphan,
     /// Somebody else's object: only the given fields are merged into it, without force.
     Merge,
-    /// A kind that holds data (PersistentVolumeClaim, Namespace, ...) may be deleted by prune or recreate.
+    /// A kind that holds data (`PersistentVolumeClaim`, Namespace, ...) may be deleted by prune or recreate.
     Deletable,
 }
 

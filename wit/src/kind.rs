@@ -1,7 +1,9 @@
 use serde::{Deserialize, Serialize};
 
 /// Whether objects of a kind live in a namespace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Scope {
     /// Each object lives in one namespace.

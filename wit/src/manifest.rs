@@ -24,7 +24,7 @@ pub struct Manifest {
     /// Further kinds that it reads by `cluster.get` and `cluster.list`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<Kind>,
-    /// CustomResourceDefinitions (`apiextensions.k8s.io/v1`) that the host installs, if the
+    /// `CustomResourceDefinitions` (`apiextensions.k8s.io/v1`) that the host installs, if the
     /// Module's `crdGroups` allows their groups.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crds: Vec<Value>,

@@ -14,7 +14,7 @@ pub struct Observed<P = Value, O = Value> {
     /// The primary, without `metadata.managedFields`.
     pub object: P,
     /// The objects that this primary has made, ordered by kind, namespace and name.
-    #[serde(default = "Vec::new")]
+    #[serde(default, bound(deserialize = "O: Deserialize<'de>"))]
     pub owned: Vec<ObservedObject<O>>,
     /// What could not be applied in the round before, and why.
     #[serde(default)]
@@ -47,7 +47,7 @@ pub struct ObservedObject<O = Value> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedList<O = Value> {
     /// The objects.
-    #[serde(default = "Vec::new")]
+    #[serde(default, bound(deserialize = "O: Deserialize<'de>"))]
     pub items: Vec<ObservedObject<O>>,
 }
 

@@ -1,0 +1,129 @@
+//! One process of the control plane: its log, its end.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::Error;
+
+/// Lines of a log shown in an error.
+const TAIL_LINES: usize = 20;
+/// How long a process may take to end after SIGTERM, before SIGKILL.
+const TERM_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a process is asked whether it has ended.
+const POLL: Duration = Duration::from_millis(20);
+
+/// A running process that writes to a log file.
+#[derive(Debug)]
+pub(crate) struct Process {
+    name: String,
+    log: PathBuf,
+    child: Child,
+}
+
+impl Process {
+    /// Runs `program` with `args`; standard output and error go to `<folder>/<name>.log`.
+    ///
+    /// The process gets a process group of its own, so that Ctrl-C in a terminal
+    /// reaches the one who started it only, who then ends it in the right order.
+    pub(crate) fn spawn(
+        name: &str,
+        program: &mut Command,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        folder: &Path,
+    ) -> Result<Self, Error> {
+        let log = folder.join(format!("{name}.log"));
+        let out = File::create(&log).map_err(Error::file(&log))?;
+        let err = out.try_clone().map_err(Error::file(&log))?;
+        let child = program
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(err)
+            .process_group(0)
+            .spawn()
+            .map_err(Error::system(format!("running {}", program.get_program().display())))?;
+        Ok(Self { name: name.to_owned(), log, child })
+    }
+
+    /// The process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// `Ok` while the process runs; its exit and the tail of its log afterwards.
+    pub(crate) fn check(&mut self) -> Result<(), Error> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(self.error(format!("ended by itself ({status})"))),
+            Err(error) => Err(self.error(format!("cannot be waited for ({error})"))),
+        }
+    }
+
+    /// An error about this process, with the tail of its log.
+    pub(crate) fn error(&self, what: impl Into<String>) -> Error {
+        Error::Process {
+            name: self.name.clone(),
+            what: what.into(),
+            log: self.log.clone(),
+            tail: tail(&self.log, TAIL_LINES),
+        }
+    }
+
+    /// Whether the log says that a port was taken by somebody else meanwhile.
+    pub(crate) fn lost_its_port(&self) -> bool {
+        tail(&self.log, TAIL_LINES).contains("address already in use")
+    }
+
+    /// Ends the process at once, and waits for its end.
+    pub(crate) fn kill(&mut self) {
+        // Both fail only if the process has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends SIGTERM to the process `pid`, then SIGKILL if it has not ended in 5 s, as
+/// `runs` tells. For processes that need not be children of this one.
+pub(crate) fn end(pid: u32, runs: impl Fn() -> bool) {
+    let Some(target) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    let _ = kill_process(target, Signal::TERM);
+    let deadline = Instant::now() + TERM_TIMEOUT;
+    while runs() {
+        if Instant::now() > deadline {
+            let _ = kill_process(target, Signal::KILL);
+            return;
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// The command line of the process `pid`, or `None` if there is no such process.
+pub(crate) fn command_line(pid: u32) -> Option<String> {
+    if let Ok(bytes) = fs::read(format!("/proc/{pid}/cmdline")) {
+        return Some(String::from_utf8_lossy(&bytes).replace('\0', " "));
+    }
+    if Path::new("/proc/self").exists() {
+        return None;
+    }
+    let output = Command::new("ps").args(["-o", "args=", "-p", &pid.to_string()]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The last `lines` lines of the file at `path`; says so if it cannot be read.
+pub fn tail(path: &Path, lines: usize) -> String {
+    match fs::read(path) {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            let all: Vec<&str> = text.lines().collect();
+            all[all.len().saturating_sub(lines)..].join("\n")
+        }
+        Err(error) => format!("(the log cannot be read: {error})"),
+    }
+}

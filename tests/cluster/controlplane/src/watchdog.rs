@@ -1,0 +1,69 @@
+//! Ends processes when the one who started them is gone.
+
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::Error;
+
+/// A shell that waits on a pipe from this process. When the pipe closes without a
+/// word of farewell, because this process was killed, it ends the processes that were
+/// entrusted to it, each by its pid, and removes the folder.
+///
+/// Not `PR_SET_PDEATHSIG`: that fires when the *thread* that started a process ends,
+/// and test threads end early.
+#[derive(Debug)]
+pub struct Watchdog {
+    shell: Child,
+    pipe: Option<ChildStdin>,
+}
+
+/// Reads one pid a line until the pipe closes. "done" means that all have ended.
+const SCRIPT: &str = r#"
+folder=$1
+pids=
+while read -r line; do
+    [ "$line" = done ] && exit 0
+    pids="$pids $line"
+done
+[ -z "$pids" ] || kill -9 $pids 2>/dev/null
+rm -rf "$folder"
+"#;
+
+impl Watchdog {
+    /// Starts a watchdog that removes `folder` if this process dies.
+    pub fn start(folder: &Path) -> Result<Self, Error> {
+        let mut shell = Command::new("sh")
+            .args(["-c", SCRIPT, "innkeeper-watchdog"])
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map_err(Error::system("running sh"))?;
+        let pipe = shell.stdin.take();
+        Ok(Self { shell, pipe })
+    }
+
+    /// Entrusts the process `pid` to the watchdog. It must be a child of this process
+    /// that is waited for only when the watchdog is dropped or afterwards, so that the
+    /// pid cannot be another's.
+    pub fn guard(&mut self, pid: u32) -> Result<(), Error> {
+        match &mut self.pipe {
+            Some(pipe) => writeln!(pipe, "{pid}").map_err(Error::system("writing to the watchdog")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        if let Some(mut pipe) = self.pipe.take() {
+            // Fails only if the shell is gone, and then there is nobody to tell.
+            let _ = writeln!(pipe, "done");
+        }
+        let _ = self.shell.wait();
+    }
+}
