@@ -1,0 +1,460 @@
+//! How ready an object is, by the rules of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus`).
+//!
+//! Reads from the object's text only what the rules need. One rule of kstatus is not
+//! followed: a Pod that cannot be scheduled is in progress, not failed after 15 seconds,
+//! since nothing here knows the time, and a new node may help it yet.
+
+use std::borrow::Cow;
+
+use innkeeper_contract::{Kind, Readiness, ReadinessState};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::Object;
+
+/// How ready an object of a kind is.
+///
+/// What is not as its kind's schema says (replicas that are a text) is unknown, with the reason.
+pub fn of(kind: &Kind, object: &Object) -> Readiness {
+    judge(kind, object).unwrap_or_else(|error| {
+        state(ReadinessState::Unknown, format!("the object cannot be read: {error}"))
+    })
+}
+
+fn judge(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error> {
+    if object.is_terminating() {
+        return Ok(state(ReadinessState::Terminating, "being deleted"));
+    }
+    let generic: Of<Nothing, GenericStatus<'_>> = serde_json::from_str(&object.text)?;
+    let generic = generic.status.unwrap_or_default();
+    let conditions = generic.conditions.unwrap_or_default();
+    if let Some(observed) = generic.observed_generation
+        && object.generation != 0
+        && observed != object.generation
+    {
+        return Ok(waiting(format!(
+            "generation {} is not observed yet, only {observed}",
+            object.generation
+        )));
+    }
+    for condition in &conditions {
+        match (&*condition.type_, &*condition.status) {
+            ("Reconciling", "True") => return Ok(waiting(condition.text())),
+            ("Stalled", "True") => return Ok(failed(condition.text())),
+            _ => {}
+        }
+    }
+    Ok(match (kind.group(), kind.kind.as_str()) {
+        ("apps", "Deployment") => deployment(&parse(object)?, &conditions),
+        ("apps", "StatefulSet") => stateful_set(&parse(object)?),
+        ("apps", "DaemonSet") => daemon_set(&parse(object)?, generic.observed_generation),
+        ("apps", "ReplicaSet") => replica_set(&parse(object)?, &conditions),
+        ("", "Pod") => pod(&parse(object)?, &conditions),
+        ("", "PersistentVolumeClaim") => claim(&parse(object)?),
+        ("", "Service") => service(&parse(object)?),
+        ("batch", "Job") => job(&parse(object)?, &conditions),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(&conditions),
+        // Ready by nature, or nothing more is known than that its controller has seen it.
+        ("", "ConfigMap" | "Secret") | ("batch", "CronJob") | ("policy", "PodDisruptionBudget") => {
+            ready()
+        }
+        _ => by_ready_condition(&conditions),
+    })
+}
+
+fn state(state: ReadinessState, message: impl Into<String>) -> Readiness {
+    Readiness { state, message: message.into() }
+}
+
+fn ready() -> Readiness {
+    state(ReadinessState::Ready, "")
+}
+
+fn waiting(message: impl Into<String>) -> Readiness {
+    state(ReadinessState::InProgress, message)
+}
+
+fn failed(message: impl Into<String>) -> Readiness {
+    state(ReadinessState::Failed, message)
+}
+
+/// The parts of an object that hold what is judged.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "Spec: Deserialize<'de>, Status: Deserialize<'de>"))]
+struct Of<Spec, Status> {
+    spec: Option<Spec>,
+    status: Option<Status>,
+}
+
+/// A part that is not looked at.
+#[derive(Default)]
+struct Nothing;
+
+impl<'de> Deserialize<'de> for Nothing {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+/// The spec and status of an object; what is missing or null is empty.
+fn parse<Spec, Status>(object: &Object) -> Result<(Spec, Status), serde_json::Error>
+where
+    Spec: DeserializeOwned + Default,
+    Status: DeserializeOwned + Default,
+{
+    let parts: Of<Spec, Status> = serde_json::from_str(&object.text)?;
+    Ok((parts.spec.unwrap_or_default(), parts.status.unwrap_or_default()))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GenericStatus<'a> {
+    observed_generation: Option<i64>,
+    #[serde(borrow)]
+    conditions: Option<Vec<Condition<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Condition<'a> {
+    #[serde(rename = "type", borrow, default)]
+    type_: Cow<'a, str>,
+    #[serde(borrow, default)]
+    status: Cow<'a, str>,
+    #[serde(borrow)]
+    reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    message: Option<Cow<'a, str>>,
+}
+
+impl Condition<'_> {
+    fn reason(&self) -> &str {
+        self.reason.as_deref().unwrap_or_default()
+    }
+
+    /// Its message, or its reason if it has none, or its type.
+    fn text(&self) -> &str {
+        let texts = [self.message.as_deref().unwrap_or_default(), self.reason(), &self.type_];
+        texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+    }
+}
+
+/// The condition of a type, if its status is as given.
+fn with_status<'a, 'b>(
+    conditions: &'a [Condition<'b>],
+    type_: &str,
+    status: &str,
+) -> Option<&'a Condition<'b>> {
+    conditions.iter().find(|condition| condition.type_ == type_ && condition.status == status)
+}
+
+/// The first of some waits that is not over: what is counted, how many are, how many should be.
+fn counted(waits: &[(&str, i64, i64)]) -> Option<Readiness> {
+    waits
+        .iter()
+        .find(|(_, are, should)| are < should)
+        .map(|(what, are, should)| waiting(format!("{are} of {should} replicas {what}")))
+}
+
+fn surplus(are: i64, should: i64) -> Option<Readiness> {
+    (are > should).then(|| waiting(format!("{} surplus replicas are still to end", are - should)))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReplicasSpec {
+    replicas: Option<i64>,
+    progress_deadline_seconds: Option<i64>,
+    update_strategy: Option<UpdateStrategy>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UpdateStrategy {
+    #[serde(rename = "type")]
+    type_: Option<String>,
+    rolling_update: Option<RollingUpdate>,
+}
+
+#[derive(Deserialize)]
+struct RollingUpdate {
+    partition: Option<i64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReplicasStatus {
+    replicas: Option<i64>,
+    updated_replicas: Option<i64>,
+    ready_replicas: Option<i64>,
+    available_replicas: Option<i64>,
+    current_replicas: Option<i64>,
+    fully_labeled_replicas: Option<i64>,
+    current_revision: Option<String>,
+    update_revision: Option<String>,
+}
+
+/// The controller keeps no Progressing condition for a Deployment with this deadline.
+const NO_DEADLINE: i64 = i32::MAX as i64;
+
+fn deployment(
+    (spec, status): &(ReplicasSpec, ReplicasStatus),
+    conditions: &[Condition<'_>],
+) -> Readiness {
+    let progress = conditions.iter().find(|condition| condition.type_ == "Progressing");
+    if let Some(condition) = progress
+        && condition.reason() == "ProgressDeadlineExceeded"
+    {
+        return failed(condition.text());
+    }
+    let should = spec.replicas.unwrap_or(1);
+    let are = status.replicas.unwrap_or(0);
+    let updated = status.updated_replicas.unwrap_or(0);
+    let wait = counted(&[("exist", are, should), ("are updated", updated, should)])
+        .or_else(|| surplus(are, should))
+        .or_else(|| {
+            counted(&[
+                ("are available", status.available_replicas.unwrap_or(0), updated),
+                ("are ready", status.ready_replicas.unwrap_or(0), should),
+            ])
+        });
+    if let Some(wait) = wait {
+        return wait;
+    }
+    let rolled_out = spec.progress_deadline_seconds.unwrap_or(NO_DEADLINE) == NO_DEADLINE
+        || progress.is_some_and(|condition| {
+            condition.status == "True" && condition.reason() == "NewReplicaSetAvailable"
+        });
+    if !rolled_out {
+        return waiting("the new ReplicaSet is not available");
+    }
+    match with_status(conditions, "Available", "True") {
+        Some(_) => ready(),
+        None => waiting("the condition Available is not True"),
+    }
+}
+
+fn stateful_set((spec, status): &(ReplicasSpec, ReplicasStatus)) -> Readiness {
+    let strategy = spec.update_strategy.as_ref();
+    if strategy.and_then(|strategy| strategy.type_.as_deref()) == Some("OnDelete") {
+        // Its Pods are replaced when somebody deletes them: nothing to wait for.
+        return ready();
+    }
+    let should = spec.replicas.unwrap_or(1);
+    let are = status.replicas.unwrap_or(0);
+    let wait = counted(&[
+        ("exist", are, should),
+        ("are ready", status.ready_replicas.unwrap_or(0), should),
+    ])
+    .or_else(|| surplus(are, should));
+    if let Some(wait) = wait {
+        return wait;
+    }
+    let partition = strategy
+        .and_then(|strategy| strategy.rolling_update.as_ref())
+        .and_then(|rolling| rolling.partition);
+    if let Some(partition) = partition {
+        let updated = status.updated_replicas.unwrap_or(0);
+        return counted(&[("above the partition are updated", updated, should - partition)])
+            .unwrap_or_else(ready);
+    }
+    let current = status.current_replicas.unwrap_or(0);
+    if let Some(wait) = counted(&[("are of the current revision", current, should)]) {
+        return wait;
+    }
+    if status.current_revision.as_deref().unwrap_or_default()
+        != status.update_revision.as_deref().unwrap_or_default()
+    {
+        return waiting("the current revision is not the updated one yet");
+    }
+    ready()
+}
+
+fn replica_set(
+    (spec, status): &(ReplicasSpec, ReplicasStatus),
+    conditions: &[Condition<'_>],
+) -> Readiness {
+    if let Some(condition) = with_status(conditions, "ReplicaFailure", "True") {
+        return waiting(condition.text());
+    }
+    let should = spec.replicas.unwrap_or(1);
+    counted(&[
+        ("are labelled", status.fully_labeled_replicas.unwrap_or(0), should),
+        ("are available", status.available_replicas.unwrap_or(0), should),
+        ("are ready", status.ready_replicas.unwrap_or(0), should),
+    ])
+    .or_else(|| surplus(status.replicas.unwrap_or(0), should))
+    .unwrap_or_else(ready)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DaemonSetStatus {
+    desired_number_scheduled: Option<i64>,
+    current_number_scheduled: Option<i64>,
+    updated_number_scheduled: Option<i64>,
+    number_available: Option<i64>,
+    number_ready: Option<i64>,
+}
+
+fn daemon_set(
+    (_, status): &(Nothing, DaemonSetStatus),
+    observed_generation: Option<i64>,
+) -> Readiness {
+    let (Some(_), Some(should)) = (observed_generation, status.desired_number_scheduled) else {
+        return waiting("its controller has not seen it yet");
+    };
+    counted(&[
+        ("are scheduled", status.current_number_scheduled.unwrap_or(0), should),
+        ("are updated", status.updated_number_scheduled.unwrap_or(0), should),
+        ("are available", status.number_available.unwrap_or(0), should),
+        ("are ready", status.number_ready.unwrap_or(0), should),
+    ])
+    .unwrap_or_else(ready)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodStatus {
+    phase: Option<String>,
+    container_statuses: Option<Vec<ContainerStatus>>,
+}
+
+#[derive(Deserialize)]
+struct ContainerStatus {
+    #[serde(default)]
+    name: String,
+    state: Option<ContainerState>,
+}
+
+#[derive(Deserialize)]
+struct ContainerState {
+    waiting: Option<Waiting>,
+}
+
+#[derive(Deserialize)]
+struct Waiting {
+    reason: Option<String>,
+}
+
+fn pod((_, status): &(Nothing, PodStatus), conditions: &[Condition<'_>]) -> Readiness {
+    match status.phase.as_deref().unwrap_or_default() {
+        // kstatus counts a Pod as done when it ended, however it did.
+        "Succeeded" | "Failed" => ready(),
+        "Running" if with_status(conditions, "Ready", "True").is_some() => ready(),
+        "Running" => {
+            let crashing: Vec<&str> = status
+                .container_statuses
+                .iter()
+                .flatten()
+                .filter(|container| {
+                    let waiting = container.state.as_ref().and_then(|state| state.waiting.as_ref());
+                    waiting.and_then(|waiting| waiting.reason.as_deref())
+                        == Some("CrashLoopBackOff")
+                })
+                .map(|container| container.name.as_str())
+                .collect();
+            if crashing.is_empty() {
+                waiting("it runs but is not ready")
+            } else {
+                failed(format!("containers crash again and again: {}", crashing.join(", ")))
+            }
+        }
+        "Pending" => match with_status(conditions, "PodScheduled", "False") {
+            Some(condition) if condition.reason() == "Unschedulable" => {
+                waiting(format!("it cannot be scheduled: {}", condition.text()))
+            }
+            _ => waiting("it is pending"),
+        },
+        "" => waiting("it has no phase yet"),
+        other => state(ReadinessState::Unknown, format!("its phase is {other}")),
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct Phase {
+    phase: Option<String>,
+}
+
+fn claim((_, status): &(Nothing, Phase)) -> Readiness {
+    match status.phase.as_deref() {
+        Some("Bound") => ready(),
+        Some(phase) => waiting(format!("it is not bound: its phase is {phase}")),
+        None => waiting("it is not bound: it has no phase yet"),
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ServiceSpec {
+    #[serde(rename = "type")]
+    type_: Option<String>,
+    #[serde(rename = "clusterIP")]
+    cluster_ip: Option<String>,
+}
+
+fn service((spec, _): &(ServiceSpec, Nothing)) -> Readiness {
+    let has_address = spec.cluster_ip.as_deref().is_some_and(|address| !address.is_empty());
+    if spec.type_.as_deref() == Some("LoadBalancer") && !has_address {
+        return waiting("it is a LoadBalancer without a cluster IP");
+    }
+    ready()
+}
+
+#[derive(Default, Deserialize)]
+struct JobSpec {
+    parallelism: Option<i64>,
+    completions: Option<i64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct JobStatus {
+    failed: Option<i64>,
+    start_time: Option<String>,
+}
+
+fn job((spec, status): &(JobSpec, JobStatus), conditions: &[Condition<'_>]) -> Readiness {
+    for condition in conditions.iter().filter(|condition| condition.status == "True") {
+        match &*condition.type_ {
+            "Complete" | "Suspended" => return ready(),
+            "Failed" => {
+                let should = spec.completions.or(spec.parallelism).unwrap_or(1);
+                return failed(format!(
+                    "{} of {should} failed: {}",
+                    status.failed.unwrap_or(0),
+                    condition.text()
+                ));
+            }
+            _ => {}
+        }
+    }
+    // kstatus counts a Job as current from its start; whether it is done its conditions tell.
+    if status.start_time.as_deref().unwrap_or_default().is_empty() {
+        return waiting("it has not started");
+    }
+    ready()
+}
+
+fn definition(conditions: &[Condition<'_>]) -> Readiness {
+    for condition in conditions {
+        match (&*condition.type_, &*condition.status) {
+            ("NamesAccepted", "False") => return failed(condition.text()),
+            ("Established", "False") if condition.reason() != "Installing" => {
+                return failed(condition.text());
+            }
+            ("Established", "True") => return ready(),
+            _ => {}
+        }
+    }
+    waiting("it is being installed")
+}
+
+/// What tells of a kind that has no rules of its own: the condition Ready, if it has one.
+fn by_ready_condition(conditions: &[Condition<'_>]) -> Readiness {
+    match conditions.iter().find(|condition| condition.type_ == "Ready") {
+        Some(condition) if matches!(&*condition.status, "False" | "Unknown") => {
+            waiting(condition.text())
+        }
+        _ => ready(),
+    }
+}

@@ -1,0 +1,73 @@
+//! Structural schemas (`openAPIV3Schema` of a CustomResourceDefinition).
+
+use serde_json::{Map, Value};
+
+/// What the server keeps of any object, whatever the schema says.
+const OBJECT_MEMBERS: &[&str] = &["apiVersion", "kind", "metadata"];
+
+/// Drops from a value what the API server would prune by this schema, so that it is not
+/// sent: members that the schema does not name. `schema` is that of the value itself (of `status`,
+/// say, if the value is a status).
+pub fn prune(schema: &Value, value: &mut Value) {
+    prune_value(schema, value, false);
+}
+
+/// `is_object`: the value is a whole Kubernetes object inside another.
+fn prune_value(schema: &Value, value: &mut Value, is_object: bool) {
+    match value {
+        Value::Object(members) => prune_members(schema, members, is_object),
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for item in items {
+                    prune_value(schema, item, is_set(schema, "x-kubernetes-embedded-resource"));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn prune_members(schema: &Value, members: &mut Map<String, Value>, is_object: bool) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    // `additionalProperties: true` is not structural together with pruning; it says the same as
+    // a schema that allows anything.
+    let others = schema.get("additionalProperties").filter(|others| **others != Value::Bool(false));
+    let keeps_unknown = is_set(schema, "x-kubernetes-preserve-unknown-fields")
+        || others == Some(&Value::Bool(true));
+    members.retain(|name, value| {
+        if is_object && OBJECT_MEMBERS.contains(&name.as_str()) {
+            return true;
+        }
+        match properties.and_then(|properties| properties.get(name)).or(others) {
+            Some(schema) if schema.is_object() => {
+                prune_value(schema, value, is_set(schema, "x-kubernetes-embedded-resource"));
+                true
+            }
+            _ => keeps_unknown,
+        }
+    });
+}
+
+/// Whether a list in a schema is merged by the key `type`, as conditions should be
+/// (`x-kubernetes-list-type: map`); `path` is of names, from `schema` down.
+///
+/// Where it is not, the list has one writer.
+pub fn has_list_map_keys(schema: &Value, path: &[&str]) -> bool {
+    let list = at(schema, path);
+    list.is_some_and(|list| {
+        list.get("x-kubernetes-list-type").and_then(Value::as_str) == Some("map")
+            && list
+                .get("x-kubernetes-list-map-keys")
+                .and_then(Value::as_array)
+                .is_some_and(|keys| !keys.is_empty())
+    })
+}
+
+/// The schema at a path of names; `None` if the schema does not name it.
+pub fn at<'a>(schema: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(schema, |schema, name| schema.get("properties")?.get(name))
+}
+
+fn is_set(schema: &Value, extension: &str) -> bool {
+    schema.get(extension).and_then(Value::as_bool).unwrap_or(false)
+}

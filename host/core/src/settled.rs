@@ -1,0 +1,441 @@
+//! Whether applying a desired object would change nothing, told without asking the server.
+//!
+//! Values are not compared: the server stores them otherwise than they were sent (a
+//! quantity `1000m` becomes `1`, lists get defaults), and an object would be written for
+//! ever. Instead: whoever changes the value of a field that we own takes the field
+//! out of our entry of `managedFields`. So an object is settled if
+//! - we want what we wanted when we last applied it (a digest tells), and
+//! - our entry still holds every field that we applied.
+//!
+//! The running host remembers both as of its last apply ([`Remembered`]). After a restart
+//! the digest is read from an annotation on the object ([`stamp`]), and what our entry
+//! should be is told from the desired object ([`is_settled_after_restart`]).
+//!
+//! What this misses: a desired empty list whose items the server merges by key leaves no
+//! trace in our entry, so after a restart such an object is applied once, needlessly.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use crate::fieldset::{Element, FieldSet, Node, json};
+use crate::{Manager, Object};
+
+/// The annotation that holds the digest of an object as it was last applied.
+pub const APPLIED_ANNOTATION: &str = "innkeeper.dev/applied";
+
+/// Bytes kept of a SHA-256: 16 (128 bits) leave no room for chance.
+const DIGEST_BYTES: usize = 16;
+
+/// Bytes of the hash of a manager in the annotation's name.
+const MANAGER_BYTES: usize = 4;
+
+/// What the server never puts into an entry of `managedFields`.
+const UNOWNED_METADATA: &[&str] = &[
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// The annotation for what a primary merges into an object that is not its own: several
+/// may meet on one object, so the name ends in a short hash of the manager.
+pub fn merge_annotation(manager: &Manager) -> String {
+    let hash = Sha256::digest(manager.to_string());
+    format!("{APPLIED_ANNOTATION}-{}", hex::encode(&hash[..MANAGER_BYTES]))
+}
+
+/// The digest of a desired object, 32 hex digits; guards (`metadata.uid` and
+/// `resourceVersion`) and our own annotations do not count.
+///
+/// It is taken of the JSON text with members in order. That is canonical enough: a digest
+/// is only ever compared with one that this function made from the answer of a guest, and
+/// two texts for one value (`1` and `1.0`) cost one needless write, not a missed one.
+pub fn digest(desired: &Value) -> String {
+    let mut hash = Sha256::new();
+    let mut text = String::new();
+    write_canonical(desired, Place::Root, &mut text);
+    hash.update(&text);
+    hex::encode(&hash.finalize()[..DIGEST_BYTES])
+}
+
+/// Writes the digest of an owned object onto it, as the annotation [`APPLIED_ANNOTATION`].
+pub fn stamp(desired: &mut Value) {
+    stamp_as(desired, APPLIED_ANNOTATION.to_owned());
+}
+
+/// Writes the digest of what `manager` merges onto it, as its [`merge_annotation`].
+pub fn stamp_merge(desired: &mut Value, manager: &Manager) {
+    stamp_as(desired, merge_annotation(manager));
+}
+
+fn stamp_as(desired: &mut Value, annotation: String) {
+    let digest = digest(desired);
+    // What is no object at all cannot carry an annotation; the server says so on apply.
+    if let Some(desired) = desired.as_object_mut()
+        && let Some(metadata) = object_at(desired, "metadata")
+        && let Some(annotations) = object_at(metadata, "annotations")
+    {
+        annotations.insert(annotation, Value::from(digest));
+    }
+}
+
+/// The object under a name, made if there is none.
+fn object_at<'a>(
+    parent: &'a mut Map<String, Value>,
+    name: &str,
+) -> Option<&'a mut Map<String, Value>> {
+    let member = parent.entry(name).or_insert(Value::Null);
+    if member.is_null() {
+        *member = Value::Object(Map::new());
+    }
+    member.as_object_mut()
+}
+
+/// What the running host remembers of its last apply of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    /// The digest of the desired object.
+    desired: [u8; DIGEST_BYTES],
+    /// The digest of our entry as the server answered it, and of the object's uid.
+    entry: [u8; DIGEST_BYTES],
+}
+
+impl Remembered {
+    /// Remembers an apply: `desired` as it was sent (with or without the stamp), `answer` as the
+    /// server gave it back. `None` if the answer has no entry of the manager.
+    pub fn new(desired: &Value, answer: &Object, manager: &Manager) -> Option<Self> {
+        Self::of(&digest(desired), answer, manager)
+    }
+
+    /// Whether applying `desired` would change nothing: it is what was applied, and our
+    /// entry on the live object is as the last apply left it.
+    pub fn is_settled(&self, desired: &Value, live: &Object, manager: &Manager) -> bool {
+        Self::new(desired, live, manager).as_ref() == Some(self)
+    }
+
+    /// Whether the desired object had this digest.
+    pub fn is_of(&self, digest: &str) -> bool {
+        hex::encode(self.desired) == digest
+    }
+
+    fn of(digest: &str, object: &Object, manager: &Manager) -> Option<Self> {
+        let fields = object.applied_by(manager)?;
+        let mut desired = [0; DIGEST_BYTES];
+        hex::decode_to_slice(digest, &mut desired).ok()?;
+        let mut hash = Sha256::new();
+        hash.update(object.uid.as_bytes());
+        hash.update([0]);
+        hash.update(fields);
+        let mut entry = [0; DIGEST_BYTES];
+        entry.copy_from_slice(&hash.finalize()[..DIGEST_BYTES]);
+        Some(Self { desired, entry })
+    }
+}
+
+/// Whether applying a desired object would change nothing, as far as the object itself tells:
+/// its annotation has the digest of `desired`, and our entry is what applying `desired` gives.
+///
+/// `desired` is stamped ([`stamp`] or [`stamp_merge`]), as it would be sent.
+pub fn is_settled_after_restart(live: &Object, manager: &Manager, desired: &Value) -> bool {
+    let Some(entry) = live.applied_by(manager) else { return false };
+    let Some((annotation, digest)) = own_annotation(desired, manager) else { return false };
+    // Cheap first: the annotation is told by its text.
+    if !live.text.contains(digest) {
+        return false;
+    }
+    let Ok(entry) = FieldSet::parse(entry) else { return false };
+    let mut walk = Walk::default();
+    if !walk.root(desired, &entry, None) {
+        return false;
+    }
+    let Ok(live) = serde_json::from_str::<Value>(&live.text) else { return false };
+    live["metadata"]["annotations"][annotation] == digest
+        && (!walk.ambiguous || walk.root(desired, &entry, Some(&live)))
+}
+
+/// The name and value of our annotation on a stamped object.
+fn own_annotation<'a>(desired: &'a Value, manager: &Manager) -> Option<(&'a str, &'a str)> {
+    let annotations = desired.get("metadata")?.get("annotations")?.as_object()?;
+    let merged = merge_annotation(manager);
+    annotations
+        .iter()
+        .find(|(name, _)| *name == APPLIED_ANNOTATION || **name == merged)
+        .and_then(|(name, digest)| Some((name.as_str(), digest.as_str()?)))
+}
+
+/// Whether the fields of a desired object are those of our entry: whether the
+/// entry is what applying the object would give.
+///
+/// - Items of a list are paired with the entry's items by the keys that `desired` gives: the
+///   server fills keys with their defaults (`protocol` of a port), so the ones that give most keys
+///   go first, and every one needs its own.
+/// - Members of a set are compared as a set.
+/// - A leaf of the entry stands for its whole value.
+/// - `apiVersion`, `kind`, the name and what else the server never puts into an entry do not
+///   count, and neither does a status that it did not take.
+pub fn matches(desired: &Value, entry: &FieldSet) -> bool {
+    Walk::default().root(desired, entry, None)
+}
+
+/// One comparison of a desired object with an entry.
+#[derive(Default)]
+struct Walk {
+    /// A leaf of the entry met a desired object with members: it may be one that the server
+    /// keeps whole, or one of whose members we own none any more.
+    ambiguous: bool,
+}
+
+/// The live value beside a desired one: `None` if values are not looked at,
+/// `Some(Null)` if there is none.
+type Live<'a> = Option<&'a Value>;
+
+impl Walk {
+    fn root(&mut self, desired: &Value, entry: &FieldSet, live: Live<'_>) -> bool {
+        let Some(desired) = desired.as_object() else { return false };
+        let mut expected = 0;
+        for (name, value) in desired {
+            let node = entry.field(name);
+            let fits = match (name.as_str(), node) {
+                ("apiVersion" | "kind", _) | ("status", None) => continue,
+                ("metadata", node) => {
+                    let Some(metadata) = value.as_object() else { return false };
+                    let mut owned = metadata
+                        .iter()
+                        .filter(|(name, _)| !UNOWNED_METADATA.contains(&name.as_str()));
+                    match node {
+                        None if owned.next().is_none() => continue,
+                        None => false,
+                        Some(node) => self.members(owned, node.below(), at(live, name)),
+                    }
+                }
+                (_, None) => false,
+                (_, Some(node)) => self.value(value, node, at(live, name)),
+            };
+            if !fits {
+                return false;
+            }
+            expected += 1;
+        }
+        expected == entry.iter().count()
+    }
+
+    fn value(&mut self, desired: &Value, node: &Node, live: Live<'_>) -> bool {
+        if node.is_leaf() {
+            return self.leaf(desired, live);
+        }
+        match desired {
+            Value::Object(members) => self.members(members.iter(), node.below(), live),
+            Value::Array(items) => self.items(items, node.below(), live),
+            _ => false,
+        }
+    }
+
+    /// A leaf of the entry stands for its whole value. But where an object of free names (not
+    /// of a schema's fields) loses all its members to others, it stays behind as a leaf as well.
+    /// Only the live values can tell the two apart.
+    fn leaf(&mut self, desired: &Value, live: Live<'_>) -> bool {
+        if desired.as_object().is_none_or(Map::is_empty) {
+            return true;
+        }
+        self.ambiguous = true;
+        live.is_none_or(|live| holds(desired, live))
+    }
+
+    fn members<'a>(
+        &mut self,
+        desired: impl Iterator<Item = (&'a String, &'a Value)>,
+        entry: &FieldSet,
+        live: Live<'_>,
+    ) -> bool {
+        let mut expected = 0;
+        for (name, value) in desired {
+            expected += 1;
+            let Some(node) = entry.field(name) else { return false };
+            if !self.value(value, node, at(live, name)) {
+                return false;
+            }
+        }
+        expected == entry.iter().count()
+    }
+
+    fn items(&mut self, desired: &[Value], entry: &FieldSet, live: Live<'_>) -> bool {
+        if desired.len() != entry.iter().count() {
+            return false;
+        }
+        let mut by_key = Vec::new();
+        let mut values = BTreeSet::new();
+        for (element, node) in entry.iter() {
+            match element {
+                Element::Key(keys) => by_key.push((keys, node)),
+                Element::Value(value) => {
+                    values.insert(value);
+                }
+                Element::Index(index) => {
+                    let item = usize::try_from(*index).ok().and_then(|index| desired.get(index));
+                    let live = live.map(|live| {
+                        usize::try_from(*index)
+                            .ok()
+                            .and_then(|index| live.get(index))
+                            .unwrap_or(&Value::Null)
+                    });
+                    if !item.is_some_and(|item| self.value(item, node, live)) {
+                        return false;
+                    }
+                }
+                Element::Field(_) => return false,
+            }
+        }
+        if !values.is_empty() {
+            return by_key.is_empty()
+                && desired.iter().map(json).collect::<BTreeSet<_>>().iter().eq(values);
+        }
+        self.keyed(desired, by_key, live)
+    }
+
+    /// Pairs items with the entry's, those that give most keys first.
+    fn keyed<'a>(
+        &mut self,
+        desired: &[Value],
+        mut entry: Vec<(&'a std::collections::BTreeMap<Box<str>, Box<str>>, &'a Node)>,
+        live: Live<'_>,
+    ) -> bool {
+        if entry.is_empty() {
+            // All by index, and each was compared.
+            return true;
+        }
+        let names: BTreeSet<&str> =
+            entry.iter().flat_map(|(keys, _)| keys.keys().map(|name| &**name)).collect();
+        let mut items: Vec<(Vec<(&str, Box<str>)>, &Value)> = desired
+            .iter()
+            .map(|item| {
+                let given =
+                    names.iter().filter_map(|name| Some((*name, json(item.get(name)?)))).collect();
+                (given, item)
+            })
+            .collect();
+        items.sort_by_key(|(given, _)| std::cmp::Reverse(given.len()));
+        items.into_iter().all(|(given, item)| {
+            let found = entry.iter().position(|(keys, _)| {
+                given.iter().all(|(name, value)| keys.get(*name) == Some(value))
+            });
+            found.is_some_and(|index| {
+                let (keys, node) = entry.swap_remove(index);
+                let live = live.map(|live| {
+                    live.as_array()
+                        .into_iter()
+                        .flatten()
+                        .find(|item| {
+                            keys.iter().all(|(name, value)| {
+                                item.get(&**name).is_some_and(|live| json(live) == *value)
+                            })
+                        })
+                        .unwrap_or(&Value::Null)
+                });
+                self.value(item, node, live)
+            })
+        })
+    }
+}
+
+/// The live value one field deeper.
+fn at<'a>(live: Live<'a>, name: &str) -> Live<'a> {
+    live.map(|live| live.get(name).unwrap_or(&Value::Null))
+}
+
+/// Whether a live value still holds a desired one; it may hold more (defaults), and what is
+/// empty may be missing.
+fn holds(desired: &Value, live: &Value) -> bool {
+    match (desired, live) {
+        (Value::Object(desired), Value::Object(live)) => {
+            desired.iter().all(|(name, value)| holds(value, live.get(name).unwrap_or(&Value::Null)))
+        }
+        (Value::Array(desired), Value::Array(live)) => {
+            desired.len() == live.len()
+                && desired.iter().zip(live).all(|(desired, live)| holds(desired, live))
+        }
+        (Value::Object(members), Value::Null) => members.values().all(|value| holds(value, live)),
+        (Value::Array(items), Value::Null) => items.is_empty(),
+        (Value::String(text), Value::Null) => text.is_empty(),
+        (Value::Bool(flag), Value::Null) => !flag,
+        (Value::Number(number), Value::Null) => number.as_f64() == Some(0.0),
+        (Value::Number(desired), Value::Number(live)) => desired.as_f64() == live.as_f64(),
+        _ => desired == live,
+    }
+}
+
+/// Where in a desired object the writer of canonical text is.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Root,
+    Metadata,
+    Annotations,
+    Below,
+}
+
+/// Writes JSON with the members of every object in order of their names, whatever map type
+/// `serde_json` was built with, and without what a digest does not count.
+fn write_canonical(value: &Value, place: Place, text: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> =
+                members.iter().filter(|(name, value)| counts(name, value, place)).collect();
+            members.sort_by_key(|(name, _)| *name);
+            text.push('{');
+            for (name, value) in members {
+                // Writing into a String does not fail.
+                let _ = write!(text, "{}:", Value::from(name.as_str()));
+                let below = match (place, name.as_str()) {
+                    (Place::Root, "metadata") => Place::Metadata,
+                    (Place::Metadata, "annotations") => Place::Annotations,
+                    _ => Place::Below,
+                };
+                write_canonical(value, below, text);
+                text.push(',');
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for item in items {
+                write_canonical(item, Place::Below, text);
+                text.push(',');
+            }
+            text.push(']');
+        }
+        scalar => {
+            let _ = write!(text, "{scalar}");
+        }
+    }
+}
+
+fn counts(name: &str, value: &Value, place: Place) -> bool {
+    match place {
+        Place::Metadata if matches!(name, "uid" | "resourceVersion") => false,
+        // A stamp made these members if they were not there, so empty is the same as missing.
+        Place::Root if name == "metadata" => is_filled(value, Place::Metadata),
+        Place::Metadata if name == "annotations" => is_filled(value, Place::Annotations),
+        Place::Annotations => !is_applied_annotation(name),
+        _ => true,
+    }
+}
+
+fn is_filled(value: &Value, place: Place) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Object(members) => members.iter().any(|(name, value)| counts(name, value, place)),
+        _ => true,
+    }
+}
+
+/// Whether an annotation is one of ours that holds a digest.
+fn is_applied_annotation(name: &str) -> bool {
+    name.strip_prefix(APPLIED_ANNOTATION)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
