@@ -6,8 +6,25 @@
 //!
 //! One noun a file:
 
+pub mod churn;
+pub mod contested;
+pub mod drift;
+pub mod fieldset;
 pub mod manager;
 pub mod object;
+pub mod observed;
+pub mod order;
+pub mod ownership;
+pub mod plan;
+pub mod readiness;
+pub mod schema;
+pub mod selector;
+pub mod settled;
+pub mod status;
+pub mod target;
+pub mod wanted;
 
 pub use manager::Manager;
 pub use object::{Key, Object};
+pub use selector::Selector;
+pub use target::Target;

@@ -1,0 +1,133 @@
+//! Fields that somebody else sets again and again (rule 4).
+//!
+//! Reverting the same field of one object more than [`REVERTS_MAX`] times in [`WINDOW`] is a
+//! fight that nobody wins: the object is left alone for a while and the fight is said.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::Target;
+
+/// So many reverts of one field in [`WINDOW`] are drift; more are a fight.
+pub const REVERTS_MAX: usize = 5;
+
+/// The time in which reverts are counted. An object in a fight is tried again when its oldest
+/// counted revert is this old.
+pub const WINDOW: Duration = Duration::from_secs(600);
+
+/// A fight over a field of one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contest {
+    /// The field, as in `.spec.replicas`.
+    pub field: String,
+    /// The manager that set it last, as far as the server says.
+    pub other: String,
+    /// When the object is tried again.
+    pub until: Timestamp,
+}
+
+/// What was reverted, of the objects of one primary.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reverts {
+    fields: BTreeMap<(Target, String), Field>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Field {
+    other: String,
+    times: Vec<Timestamp>,
+}
+
+impl Reverts {
+    /// Notes that fields of an object were set back at `now` after `other` had changed them.
+    pub fn note(&mut self, target: &Target, fields: &[String], other: &str, now: Timestamp) {
+        for field in fields {
+            let field = self.fields.entry((target.clone(), field.clone())).or_default();
+            other.clone_into(&mut field.other);
+            field.times.retain(|time| within_window(*time, now));
+            field.times.push(now);
+        }
+    }
+
+    /// The fight over an object, if there is one at `now`.
+    pub fn contest(&self, target: &Target, now: Timestamp) -> Option<Contest> {
+        let of_target = self.fields.iter().filter(|((of, _), _)| of == target);
+        of_target
+            .filter_map(|((_, name), field)| {
+                let recent: Vec<Timestamp> =
+                    field.times.iter().copied().filter(|time| within_window(*time, now)).collect();
+                let oldest = recent.len().checked_sub(REVERTS_MAX + 1).map(|index| recent[index])?;
+                Some(Contest {
+                    field: name.clone(),
+                    other: field.other.clone(),
+                    until: oldest.checked_add(WINDOW).unwrap_or(oldest),
+                })
+            })
+            .max_by_key(|contest| contest.until)
+    }
+
+    /// Forgets what is out of the window, so that memory stays bounded by what happens in it.
+    pub fn forget_old(&mut self, now: Timestamp) {
+        self.fields.retain(|_, field| field.times.iter().any(|time| within_window(*time, now)));
+    }
+}
+
+fn within_window(time: Timestamp, now: Timestamp) -> bool {
+    time.checked_add(WINDOW).is_ok_and(|end| end > now)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use innkeeper_contract::Kind;
+
+    use super::*;
+    use crate::Key;
+
+    fn target(name: &str) -> Target {
+        Target::new(Arc::new(Kind::namespaced("apps/v1", "Deployment", "deployments")), Key::new("n", name))
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn reverted(times: impl IntoIterator<Item = i64>) -> Reverts {
+        let mut reverts = Reverts::default();
+        for second in times {
+            reverts.note(&target("a"), &[".spec.replicas".into()], "autoscaler", at(second));
+        }
+        reverts
+    }
+
+    #[test]
+    fn five_reverts_are_drift_and_six_are_a_fight() {
+        assert_eq!(reverted(0..5).contest(&target("a"), at(5)), None);
+        let contest = reverted(0..6).contest(&target("a"), at(6)).unwrap();
+        assert_eq!((contest.field.as_str(), contest.other.as_str()), (".spec.replicas", "autoscaler"));
+        assert_eq!(contest.until, at(600));
+    }
+
+    #[test]
+    fn a_fight_is_of_one_object_and_ends_with_its_window() {
+        let reverts = reverted(0..6);
+        assert_eq!(reverts.contest(&target("b"), at(6)), None);
+        assert!(reverts.contest(&target("a"), at(599)).is_some());
+        assert_eq!(reverts.contest(&target("a"), at(600)), None);
+    }
+
+    #[test]
+    fn slow_drift_is_never_a_fight() {
+        assert_eq!(reverted((0..50).map(|n| n * 121)).contest(&target("a"), at(49 * 121)), None);
+    }
+
+    #[test]
+    fn what_is_old_is_forgotten() {
+        let mut reverts = reverted(0..6);
+        reverts.forget_old(at(700));
+        assert_eq!(reverts, Reverts::default());
+    }
+}

@@ -1,0 +1,87 @@
+//! In which order objects are applied: namespaces, configuration, identity, workloads, the
+//! rest (rule 12). Prune goes the other way.
+//!
+//! Within one rank the order is by kind, namespace and name, so that two primaries which
+//! want the same names always try the same one first: the first create decides.
+
+use innkeeper_contract::Kind;
+
+use crate::Target;
+
+/// The ranks, first to last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// What others live in or are instances of.
+    Foundation,
+    /// What others mount or read.
+    Configuration,
+    /// Whom others run as.
+    Identity,
+    /// What runs.
+    Workload,
+    /// Everything else: Services, Routes, custom resources.
+    Rest,
+}
+
+/// The rank of a kind.
+pub fn rank(kind: &Kind) -> Rank {
+    match (kind.group(), kind.kind.as_str()) {
+        ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition") => Rank::Foundation,
+        (
+            "",
+            "ConfigMap" | "Secret" | "PersistentVolume" | "PersistentVolumeClaim" | "ResourceQuota"
+            | "LimitRange",
+        )
+        | ("storage.k8s.io" | "scheduling.k8s.io", _) => Rank::Configuration,
+        ("", "ServiceAccount") | ("rbac.authorization.k8s.io", _) => Rank::Identity,
+        ("", "Pod" | "ReplicationController") | ("apps" | "batch", _) => Rank::Workload,
+        _ => Rank::Rest,
+    }
+}
+
+/// What targets are sorted by before they are applied.
+pub fn sort_key(target: &Target) -> (Rank, &Target) {
+    (rank(&target.kind), target)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::Key;
+
+    #[test]
+    fn what_others_need_comes_first() {
+        let mut targets: Vec<Target> = [
+            ("v1", "Service"),
+            ("apps/v1", "Deployment"),
+            ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+            ("route.openshift.io/v1", "Route"),
+            ("v1", "ServiceAccount"),
+            ("v1", "Secret"),
+            ("v1", "Namespace"),
+            ("v1", "ConfigMap"),
+        ]
+        .into_iter()
+        .map(|(version, kind)| {
+            Target::new(Arc::new(Kind::namespaced(version, kind, "")), Key::new("n", "a"))
+        })
+        .collect();
+        targets.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
+        let kinds: Vec<&str> = targets.iter().map(|target| target.kind.kind.as_str()).collect();
+        assert_eq!(
+            kinds,
+            [
+                "Namespace",
+                "ConfigMap",
+                "Secret",
+                "RoleBinding",
+                "ServiceAccount",
+                "Deployment",
+                "Route",
+                "Service"
+            ]
+        );
+    }
+}

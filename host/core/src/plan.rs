@@ -1,0 +1,445 @@
+//! What to write, from what is wanted and what is: an ordered list of steps, each with its
+//! reason.
+//!
+//! The same code plans in the running host, in `innkeeper render` and in replays. A plan
+//! decides and does nothing; the room `apply` of the operator carries it out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use innkeeper_contract::Policy;
+use jiff::Timestamp;
+
+use crate::contested::{Contest, Reverts};
+use crate::ownership::{Holder, Primary, Standing};
+use crate::settled::{self, Remembered};
+use crate::wanted::{Wanted, Wish};
+use crate::fieldset::FieldSet;
+use crate::{Object, Target, drift, order};
+
+/// The annotation on an object whose kind holds data and which may be deleted all the same.
+pub const DELETABLE_ANNOTATION: &str = "innkeeper.dev/deletable";
+
+/// Kinds that hold data or other objects: never deleted by prune or recreate, unless the
+/// object said `deletable` when it was last applied (rule 6).
+const PROTECTED: [(&str, &str); 4] = [
+    ("", "PersistentVolumeClaim"),
+    ("", "PersistentVolume"),
+    ("", "Namespace"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+];
+
+/// What the caches say about one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// An object is there.
+    Present(Arc<Object>),
+    /// Nothing is there.
+    Absent,
+    /// A write's answer was lost, or the server contradicted the cache: only a live read tells.
+    Unknown,
+    /// The server does not serve the kind.
+    NotServed,
+    /// The kind cannot be read now; the text says why.
+    Unreadable(String),
+}
+
+/// What is known of the rounds before, of one primary.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// What was applied last, as its answer showed it.
+    pub applied: BTreeMap<Target, Remembered>,
+    /// What the server refuses for good, until something else is wanted.
+    pub rejected: BTreeMap<Target, Rejected>,
+    /// What was set back, and when.
+    pub reverts: Reverts,
+    /// The round before was complete and all its applies succeeded.
+    pub clean: bool,
+}
+
+/// A body that the server refused for good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// The digest of the body.
+    pub digest: String,
+    /// One CamelCase word.
+    pub reason: String,
+    /// What the server said.
+    pub message: String,
+    /// It was an immutable field, so that a recreate would help.
+    pub immutable: bool,
+}
+
+/// All that a plan is made from.
+#[derive(Debug)]
+pub struct Input<'a> {
+    /// The primary.
+    pub primary: &'a Primary,
+    /// What the guest wants.
+    pub wish: &'a Wish,
+    /// The outcome was `complete`: what is not wanted goes.
+    pub complete: bool,
+    /// What is at the names of `wish.wanted`, one for one.
+    pub seen: &'a [Seen],
+    /// The objects that the primary owns or made.
+    pub made: &'a [(Target, Arc<Object>)],
+    /// The rounds before.
+    pub memory: &'a Memory,
+    /// All declared kinds could be read (an optional one may be unserved).
+    pub readable: bool,
+    /// The primary adopts objects that nobody owns.
+    pub adopt: bool,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// What to do, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The steps: applies in the order of [`order`], then deletes the other way.
+    pub steps: Vec<Step>,
+    /// Something is to be pruned as soon as one more round has been clean.
+    pub prune_waits: bool,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The object.
+    pub target: Target,
+    /// Where in `wish.wanted` the object is, if it is wanted.
+    pub wanted: Option<usize>,
+    /// What to do.
+    pub action: Action,
+}
+
+/// What to do with one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Apply it, if nothing is there.
+    Create,
+    /// Apply it to the object of this uid.
+    Apply {
+        /// The uid that was observed.
+        uid: Box<str>,
+        /// Why.
+        reason: Why,
+    },
+    /// Take over an object that nobody owns, if it is still of this version.
+    Adopt {
+        /// The uid that was observed.
+        uid: Box<str>,
+        /// The version whose owners were checked.
+        resource_version: Box<str>,
+    },
+    /// Delete it, to make it anew: an immutable field has to change.
+    Recreate {
+        /// The uid that was observed.
+        uid: Box<str>,
+    },
+    /// Delete it: it is no longer wanted.
+    Delete {
+        /// The uid that was observed.
+        uid: Box<str>,
+    },
+    /// Leave it as it is.
+    Leave(Leave),
+}
+
+/// Why an object is applied that is already there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Something else is wanted than was applied last.
+    Changed,
+    /// Somebody else changed fields of ours.
+    Drift {
+        /// The fields, as in `.spec.replicas`.
+        fields: Vec<String>,
+        /// The other manager, as far as the server says.
+        other: String,
+    },
+}
+
+/// Why an object is left as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// It is as it should be.
+    Settled,
+    /// It is made once and then left alone.
+    CreateOnly,
+    /// Its kind is not served, and that is no error.
+    Unserved,
+    /// Its kind is not served.
+    NotServed,
+    /// Its kind cannot be read; the text says why.
+    Unreadable(String),
+    /// A live read must tell first what is there.
+    Unknown,
+    /// It is not ours.
+    Conflict(Holder),
+    /// Another object of this primary is not ours, so nothing is created.
+    Blocked(Target),
+    /// It is being deleted; what is wanted is made when it is gone.
+    Terminating,
+    /// Somebody else sets the same field again and again.
+    Contested(Contest),
+    /// The server refuses it for good.
+    Rejected(Rejected),
+    /// It is no longer wanted and stays, since its kind holds data.
+    Protected,
+    /// It is no longer wanted and goes after one more clean round.
+    PruneWaits,
+}
+
+impl Leave {
+    /// Whether something is wrong: the primary is then not in the state that the guest wants.
+    pub fn is_problem(&self) -> bool {
+        match self {
+            Self::NotServed
+            | Self::Unreadable(_)
+            | Self::Unknown
+            | Self::Conflict(_)
+            | Self::Blocked(_)
+            | Self::Contested(_)
+            | Self::Rejected(_) => true,
+            Self::Settled
+            | Self::CreateOnly
+            | Self::Unserved
+            | Self::Terminating
+            | Self::Protected
+            | Self::PruneWaits => false,
+        }
+    }
+}
+
+/// Makes a plan.
+pub fn plan(input: &Input<'_>) -> Plan {
+    let mut steps: Vec<Step> = input
+        .wish
+        .wanted
+        .iter()
+        .zip(input.seen)
+        .enumerate()
+        .map(|(index, (wanted, seen))| Step {
+            target: wanted.target.clone(),
+            wanted: Some(index),
+            action: for_wanted(input, wanted, seen),
+        })
+        .collect();
+    block_creates(&mut steps);
+
+    let mut prune_waits = false;
+    if input.complete {
+        let mut prunes = prunes(input);
+        let clean = input.memory.clean
+            && !steps.iter().any(|step| matches!(&step.action, Action::Leave(leave) if leave.is_problem()));
+        if !clean || !input.readable {
+            for step in &mut prunes {
+                if matches!(step.action, Action::Delete { .. }) {
+                    step.action = Action::Leave(Leave::PruneWaits);
+                    prune_waits = true;
+                }
+            }
+        }
+        steps.append(&mut prunes);
+    }
+    Plan { steps, prune_waits }
+}
+
+fn for_wanted(input: &Input<'_>, wanted: &Wanted, seen: &Seen) -> Action {
+    let object = match seen {
+        Seen::Present(object) => object,
+        Seen::Absent => return create(input, wanted),
+        Seen::Unknown => return Action::Leave(Leave::Unknown),
+        Seen::NotServed if wanted.optional => return Action::Leave(Leave::Unserved),
+        Seen::NotServed => return Action::Leave(Leave::NotServed),
+        Seen::Unreadable(why) => return Action::Leave(Leave::Unreadable(why.clone())),
+    };
+    match input.primary.standing(object) {
+        Standing::Others(holder) => Action::Leave(Leave::Conflict(holder)),
+        _ if object.is_terminating() => Action::Leave(Leave::Terminating),
+        Standing::Nobodys if input.adopt && has_labels(object, wanted) => Action::Adopt {
+            uid: object.uid.clone(),
+            resource_version: object.resource_version.clone(),
+        },
+        Standing::Nobodys => {
+            Action::Leave(Leave::Conflict(Holder { controller: String::new(), uid: String::new() }))
+        }
+        Standing::Ours => for_ours(input, wanted, object),
+    }
+}
+
+fn create(input: &Input<'_>, wanted: &Wanted) -> Action {
+    match rejected(input, wanted) {
+        // An immutable field is no obstacle to a create.
+        Some(rejected) if !rejected.immutable => Action::Leave(Leave::Rejected(rejected.clone())),
+        _ => Action::Create,
+    }
+}
+
+fn for_ours(input: &Input<'_>, wanted: &Wanted, object: &Object) -> Action {
+    if wanted.has(Policy::CreateOnly) && input.primary.made(object) {
+        return Action::Leave(Leave::CreateOnly);
+    }
+    let remembered = input.memory.applied.get(&wanted.target);
+    let manager = &input.primary.manager;
+    let settled = match remembered {
+        Some(remembered) => remembered.is_settled(&wanted.body, object, manager),
+        None => settled::is_settled_after_restart(object, manager, &wanted.body),
+    };
+    if settled {
+        return Action::Leave(Leave::Settled);
+    }
+    if let Some(rejected) = rejected(input, wanted) {
+        let recreate = rejected.immutable
+            && wanted.has(Policy::RecreateWhenImmutable)
+            && may_be_deleted(&wanted.target, object);
+        return if recreate {
+            Action::Recreate { uid: object.uid.clone() }
+        } else {
+            Action::Leave(Leave::Rejected(rejected.clone()))
+        };
+    }
+    if let Some(contest) = input.memory.reverts.contest(&wanted.target, input.now) {
+        return Action::Leave(Leave::Contested(contest));
+    }
+    Action::Apply { uid: object.uid.clone(), reason: why(remembered, wanted, object, manager) }
+}
+
+/// Whether what is wanted changed, or somebody changed the object.
+fn why(
+    remembered: Option<&Remembered>,
+    wanted: &Wanted,
+    object: &Object,
+    manager: &crate::Manager,
+) -> Why {
+    let applied_before = match remembered {
+        Some(remembered) => remembered.is_of(wanted.digest()),
+        None => annotation(object, settled::APPLIED_ANNOTATION).as_deref() == Some(wanted.digest()),
+    };
+    if !applied_before {
+        return Why::Changed;
+    }
+    let other = object
+        .others
+        .iter()
+        .rfind(|other| &*other.subresource != "status")
+        .map_or_else(|| "another manager".to_owned(), |other| other.name.to_string());
+    let entry = object.applied_by(manager).and_then(|fields| FieldSet::parse(fields).ok());
+    Why::Drift { fields: drift::lost(&wanted.body, &entry.unwrap_or_default()), other }
+}
+
+fn rejected<'a>(input: &Input<'a>, wanted: &Wanted) -> Option<&'a Rejected> {
+    input.memory.rejected.get(&wanted.target).filter(|rejected| rejected.digest == wanted.digest())
+}
+
+/// The labels of an object say that it is the one that is wanted.
+fn has_labels(object: &Object, wanted: &Wanted) -> bool {
+    wanted.labels.iter().all(|(name, value)| object.labels.get(name.as_str()).map(|has| &**has) == Some(value))
+}
+
+/// Two primaries that want one name never split the names between them: if one object is not
+/// ours, nothing is created (rule 3).
+fn block_creates(steps: &mut [Step]) {
+    let by = steps
+        .iter()
+        .find(|step| matches!(step.action, Action::Leave(Leave::Conflict(_))))
+        .map(|step| step.target.clone());
+    let Some(by) = by else { return };
+    for step in steps {
+        if matches!(step.action, Action::Create | Action::Adopt { .. }) {
+            step.action = Action::Leave(Leave::Blocked(by.clone()));
+        }
+    }
+}
+
+/// What this primary made and no longer wants, last kinds first.
+fn prunes(input: &Input<'_>) -> Vec<Step> {
+    let wanted: BTreeSet<&Target> = input.wish.wanted.iter().map(|wanted| &wanted.target).collect();
+    let mut unwanted: Vec<&(Target, Arc<Object>)> = input
+        .made
+        .iter()
+        .filter(|(target, object)| {
+            !wanted.contains(target)
+                && !input.wish.keep.contains(&target.reference())
+                && input.primary.made(object)
+                && input.primary.standing(object) == Standing::Ours
+                && !object.is_terminating()
+        })
+        .collect();
+    unwanted.sort_by(|a, b| order::sort_key(&b.0).cmp(&order::sort_key(&a.0)));
+    unwanted
+        .into_iter()
+        .map(|(target, object)| Step {
+            target: target.clone(),
+            wanted: None,
+            action: if may_be_deleted(target, object) {
+                Action::Delete { uid: object.uid.clone() }
+            } else {
+                Action::Leave(Leave::Protected)
+            },
+        })
+        .collect()
+}
+
+fn may_be_deleted(target: &Target, object: &Object) -> bool {
+    let kind = (target.kind.group(), target.kind.kind.as_str());
+    !PROTECTED.contains(&kind) || annotation(object, DELETABLE_ANNOTATION).as_deref() == Some("true")
+}
+
+/// The value of an annotation; `None` if it is not there.
+pub fn annotation(object: &Object, name: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        metadata: Metadata,
+    }
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        #[serde(default)]
+        annotations: Option<BTreeMap<String, String>>,
+    }
+    // Most objects do not have it: do not parse those.
+    if !object.text.contains(name) {
+        return None;
+    }
+    serde_json::from_str::<Head>(&object.text).ok()?.metadata.annotations?.remove(name)
+}
+
+impl fmt::Display for Leave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Settled => f.write_str("settled"),
+            Self::CreateOnly => f.write_str("made once"),
+            Self::Unserved | Self::NotServed => f.write_str("the cluster does not serve its kind"),
+            Self::Unreadable(why) => f.write_str(why),
+            Self::Unknown => f.write_str("the last answer of the server about it was lost"),
+            Self::Conflict(holder) => holder.fmt(f),
+            Self::Blocked(by) => write!(f, "not created, since {by} is not this primary's"),
+            Self::Terminating => f.write_str("being deleted"),
+            Self::Contested(contest) => {
+                write!(f, "{} sets {} again and again; left alone for a while", contest.other, contest.field)
+            }
+            Self::Rejected(rejected) => f.write_str(&rejected.message),
+            Self::Protected => f.write_str("no longer wanted, kept since its kind holds data"),
+            Self::PruneWaits => f.write_str("no longer wanted, goes after one more clean round"),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let target = &self.target;
+        match &self.action {
+            Action::Create => write!(f, "create {target}"),
+            Action::Apply { reason: Why::Changed, .. } => write!(f, "apply {target}: changed"),
+            Action::Apply { reason: Why::Drift { fields, other }, .. } => {
+                write!(f, "apply {target}: {other} changed {}", fields.join(", "))
+            }
+            Action::Adopt { .. } => write!(f, "adopt {target}"),
+            Action::Recreate { .. } => write!(f, "recreate {target}"),
+            Action::Delete { .. } => write!(f, "delete {target}"),
+            Action::Leave(leave) => write!(f, "leave {target}: {leave}"),
+        }
+    }
+}

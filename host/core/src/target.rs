@@ -1,0 +1,41 @@
+//! The name of one object, with all that is needed to address it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use innkeeper_contract::{Kind, Reference};
+
+use crate::Key;
+
+/// Kind, namespace and name of one object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    /// The kind; shared, since a module has few kinds and many objects.
+    pub kind: Arc<Kind>,
+    /// Namespace and name.
+    pub key: Key,
+}
+
+impl Target {
+    /// A target.
+    pub fn new(kind: Arc<Kind>, key: Key) -> Self {
+        Self { kind, key }
+    }
+
+    /// As it crosses the contract.
+    pub fn reference(&self) -> Reference {
+        Reference {
+            api_version: self.kind.api_version.clone(),
+            kind: self.kind.kind.clone(),
+            namespace: self.key.namespace.to_string(),
+            name: self.key.name.to_string(),
+        }
+    }
+}
+
+/// `Deployment web/pod-route`: as people name it in conditions and logs.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.kind, self.key)
+    }
+}

@@ -1,0 +1,414 @@
+//! What a guest wants, checked and completed: the objects of one `desired` document.
+//!
+//! A document that breaks the contract is refused whole: half of a desired state is not a
+//! desired state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use innkeeper_contract::{Desired, Kind, Manifest, Policy, Reference};
+use serde_json::{Value, json};
+
+use crate::ownership::Primary;
+use crate::plan::DELETABLE_ANNOTATION;
+use crate::{Key, Target, churn, order, settled};
+
+/// Why a `desired` document is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// An object is of a kind that the manifest does not declare.
+    #[error("the guest gave {what}, but its manifest does not own {kind}; add the kind to `owned`")]
+    UndeclaredKind {
+        /// The object.
+        what: String,
+        /// Its kind.
+        kind: String,
+    },
+    /// An object lies outside the primary's namespace.
+    #[error(
+        "the guest gave {what}, outside the primary's namespace; the Module does not allow that (allowCrossNamespace)"
+    )]
+    CrossNamespace {
+        /// The object.
+        what: String,
+    },
+    /// Two objects have the same name.
+    #[error("the guest gave {what} twice")]
+    Twice {
+        /// The object.
+        what: String,
+    },
+    /// A member is missing or is not the guest's to give.
+    #[error("the guest gave an unusable object ({what}): {problem}")]
+    Malformed {
+        /// The object, as far as it has a name.
+        what: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A policy that this version does not carry out.
+    #[error("the guest gave {what} with the policy {policy}, which this version of the host does not support")]
+    UnsupportedPolicy {
+        /// The object.
+        what: String,
+        /// The policy.
+        policy: &'static str,
+    },
+}
+
+impl Refusal {
+    /// One CamelCase word, for conditions.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::UndeclaredKind { .. } => "UndeclaredKind",
+            Self::CrossNamespace { .. } => "CrossNamespace",
+            Self::Twice { .. } | Self::Malformed { .. } => "MalformedObject",
+            Self::UnsupportedPolicy { .. } => "UnsupportedPolicy",
+        }
+    }
+}
+
+/// One object that should be, complete: with its namespace, owner and stamp.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// Which object.
+    pub target: Target,
+    /// The fields to apply, without guards.
+    pub body: Value,
+    /// How it differs from an ordinary owned object.
+    pub policy: BTreeSet<Policy>,
+    /// Its kind may be unserved without that being an error.
+    pub optional: bool,
+    /// The labels that the guest gave, for adoption.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Wanted {
+    /// The body of a guarded create: `resourceVersion: "1"` lets the server answer 409 if
+    /// something is there (rule 2).
+    pub fn create_body(&self) -> Value {
+        self.with_metadata("resourceVersion", "1")
+    }
+
+    /// The body of a guarded update: with the uid the server answers 409 if the object is
+    /// gone, and 422 if another took its name (rule 2).
+    pub fn apply_body(&self, uid: &str) -> Value {
+        self.with_metadata("uid", uid)
+    }
+
+    /// The body of an adoption: only of exactly the version whose owners were checked.
+    pub fn adopt_body(&self, uid: &str, resource_version: &str) -> Value {
+        let mut body = self.with_metadata("uid", uid);
+        body["metadata"]["resourceVersion"] = resource_version.into();
+        body
+    }
+
+    /// The digest of the body, as in its annotation.
+    pub fn digest(&self) -> &str {
+        self.body["metadata"]["annotations"][settled::APPLIED_ANNOTATION].as_str().unwrap_or_default()
+    }
+
+    /// Whether the guest gave a policy.
+    pub fn has(&self, policy: Policy) -> bool {
+        self.policy.contains(&policy)
+    }
+
+    fn with_metadata(&self, name: &str, value: &str) -> Value {
+        let mut body = self.body.clone();
+        body["metadata"][name] = value.into();
+        body
+    }
+}
+
+/// What a guest wants of a primary, checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wish {
+    /// The objects, in the order in which they are applied.
+    pub wanted: Vec<Wanted>,
+    /// Objects made before that stay although they are not wanted.
+    pub keep: BTreeSet<Reference>,
+}
+
+/// Members of `metadata` that are the server's or the host's to give.
+const FORBIDDEN_METADATA: [&str; 9] = [
+    "creationTimestamp",
+    "deletionTimestamp",
+    "generateName",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+impl Wish {
+    /// Checks and completes a `desired` document.
+    ///
+    /// `cross_namespace`: the Module allows objects outside the primary's namespace.
+    pub fn read(
+        desired: &Desired,
+        manifest: &Manifest,
+        primary: &Primary,
+        cross_namespace: bool,
+    ) -> Result<Self, Refusal> {
+        let mut wanted = Vec::with_capacity(desired.objects.len());
+        let mut names = BTreeSet::new();
+        for object in &desired.objects {
+            let one = read_one(object, manifest, primary, cross_namespace)?;
+            if !names.insert(one.target.clone()) {
+                return Err(Refusal::Twice { what: one.target.to_string() });
+            }
+            wanted.push(one);
+        }
+        wanted.sort_by(|a, b| order::sort_key(&a.target).cmp(&order::sort_key(&b.target)));
+        let keep = desired.keep.iter().map(|reference| complete(reference, manifest, primary)).collect();
+        Ok(Self { wanted, keep })
+    }
+}
+
+/// A `keep` reference with the primary's namespace where it was left out.
+fn complete(reference: &Reference, manifest: &Manifest, primary: &Primary) -> Reference {
+    let mut reference = reference.clone();
+    let namespaced = manifest.owned.iter().any(|owned| {
+        owned.kind.kind == reference.kind
+            && owned.kind.api_version == reference.api_version
+            && owned.kind.is_namespaced()
+    });
+    if namespaced && reference.namespace.is_empty() {
+        reference.namespace = primary.target.key.namespace.to_string();
+    }
+    reference
+}
+
+fn read_one(
+    desired: &innkeeper_contract::DesiredObject,
+    manifest: &Manifest,
+    primary: &Primary,
+    cross_namespace: bool,
+) -> Result<Wanted, Refusal> {
+    let object = &desired.object;
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind_name) = (text("/apiVersion"), text("/kind"));
+    let (name, given_namespace) = (text("/metadata/name"), text("/metadata/namespace"));
+    let what = format!("{} {}", if kind_name.is_empty() { "an object" } else { kind_name }, name);
+    let malformed =
+        |problem: String| Refusal::Malformed { what: what.trim_end().to_owned(), problem };
+
+    for (member, value) in
+        [("apiVersion", api_version), ("kind", kind_name), ("metadata.name", name)]
+    {
+        if value.is_empty() {
+            return Err(malformed(format!("{member} is missing or is not a text")));
+        }
+    }
+    if let Some(member) =
+        FORBIDDEN_METADATA.iter().find(|member| object["metadata"].get(member).is_some())
+    {
+        return Err(malformed(format!("metadata.{member} is not the guest's to give")));
+    }
+    // A name becomes a segment of a URL (Kubernetes: IsValidPathSegmentName).
+    for (member, value) in [("metadata.name", name), ("metadata.namespace", given_namespace)] {
+        if matches!(value, "." | "..") || value.contains(['/', '%', '?', '#']) || value.len() > 253 {
+            return Err(malformed(format!("{member} is not a name that Kubernetes allows")));
+        }
+    }
+    for member in ["labels", "annotations"] {
+        if object["metadata"].get(member).is_some_and(|value| !value.is_object()) {
+            return Err(malformed(format!("metadata.{member} is not an object")));
+        }
+    }
+    if object.get("status").is_some() {
+        return Err(malformed("status belongs to the controller of the object".to_owned()));
+    }
+
+    let owned = manifest
+        .owned
+        .iter()
+        .find(|owned| owned.kind.api_version == api_version && owned.kind.kind == kind_name)
+        .ok_or_else(|| Refusal::UndeclaredKind {
+            what: what.clone(),
+            kind: format!("{api_version} {kind_name}"),
+        })?;
+    let policy: BTreeSet<Policy> = desired.policy.iter().copied().collect();
+    for (unsupported, name) in [(Policy::Merge, "merge"), (Policy::Orphan, "orphan")] {
+        if policy.contains(&unsupported) {
+            return Err(Refusal::UnsupportedPolicy { what, policy: name });
+        }
+    }
+
+    let namespace = namespace_of(&owned.kind, given_namespace, primary).map_err(malformed)?;
+    let target = Target::new(Arc::new(owned.kind.clone()), Key::new(namespace, name));
+    let at_home = primary.may_own(&target);
+    if !at_home && !cross_namespace {
+        return Err(Refusal::CrossNamespace { what: target.to_string() });
+    }
+
+    let mut body = object.clone();
+    churn::drop_churners(&mut body);
+    if owned.kind.is_namespaced() {
+        body["metadata"]["namespace"] = namespace.into();
+    }
+    if at_home {
+        body["metadata"]["ownerReferences"] = json!([primary.owner_reference()]);
+    }
+    if policy.contains(&Policy::Deletable) {
+        body["metadata"]["annotations"][DELETABLE_ANNOTATION] = "true".into();
+    }
+    settled::stamp(&mut body);
+    let labels = object["metadata"]["labels"]
+        .as_object()
+        .map(|labels| {
+            labels
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+                .collect()
+        })
+        .unwrap_or_default();
+    Ok(Wanted { target, body, policy, optional: owned.optional, labels })
+}
+
+fn namespace_of<'a>(kind: &Kind, given: &'a str, primary: &'a Primary) -> Result<&'a str, String> {
+    let home = &*primary.target.key.namespace;
+    match (kind.is_namespaced(), given.is_empty()) {
+        (false, true) => Ok(""),
+        (false, false) => Err(format!("{kind} is cluster-scoped, so it has no metadata.namespace")),
+        (true, false) => Ok(given),
+        (true, true) if home.is_empty() => {
+            Err("metadata.namespace is missing, and the primary is cluster-scoped".to_owned())
+        }
+        (true, true) => Ok(home),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn manifest() -> Manifest {
+        serde_json::from_value(json!({
+            "name": "podroute",
+            "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "plural": "podroutes"},
+            "owned": [
+                {"kind": {"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments"}},
+                {"kind": {"apiVersion": "v1", "kind": "Service", "plural": "services"}},
+                {"kind": {"apiVersion": "v1", "kind": "Namespace", "plural": "namespaces", "scope": "Cluster"}}
+            ]
+        }))
+        .unwrap()
+    }
+
+    fn read(objects: Value, cross_namespace: bool) -> Result<Wish, Refusal> {
+        let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
+        let manifest = manifest();
+        let primary = Primary::new(
+            "podroute",
+            Target::new(Arc::new(manifest.primary.clone()), Key::new("web", "first")),
+            "u1",
+        );
+        Wish::read(&desired, &manifest, &primary, cross_namespace)
+    }
+
+    fn refused(object: Value, expected: Expect) {
+        expected.assert_eq(&read(json!([{ "object": object }]), false).unwrap_err().to_string());
+    }
+
+    #[test]
+    fn an_object_gets_its_namespace_its_owner_and_its_stamp() {
+        let wish = read(
+            json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}}]),
+            false,
+        )
+        .unwrap();
+        let body = &wish.wanted[0].body;
+        assert_eq!(body["metadata"]["namespace"], "web");
+        assert_eq!(body["metadata"]["ownerReferences"][0]["uid"], "u1");
+        assert_eq!(
+            body["metadata"]["annotations"][settled::APPLIED_ANNOTATION],
+            settled::digest(body)
+        );
+    }
+
+    #[test]
+    fn the_guards_of_a_create_and_of_an_update() {
+        let wish = read(
+            json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}}]),
+            false,
+        )
+        .unwrap();
+        assert_eq!(wish.wanted[0].create_body()["metadata"]["resourceVersion"], "1");
+        assert_eq!(wish.wanted[0].apply_body("u9")["metadata"]["uid"], "u9");
+        assert_eq!(wish.wanted[0].body["metadata"].get("uid"), None);
+    }
+
+    #[test]
+    fn objects_are_applied_in_order() {
+        let wish = read(
+            json!([
+                {"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}},
+                {"object": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "b"}}},
+            ]),
+            false,
+        )
+        .unwrap();
+        let names: Vec<String> = wish.wanted.iter().map(|one| one.target.to_string()).collect();
+        assert_eq!(names, ["Deployment web/b", "Service web/a"]);
+    }
+
+    #[test]
+    fn what_breaks_the_contract_is_refused_with_what_and_why() {
+        refused(
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}),
+            expect!["the guest gave Secret a, but its manifest does not own v1 Secret; add the kind to `owned`"],
+        );
+        refused(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "other"}}),
+            expect!["the guest gave Service other/a, outside the primary's namespace; the Module does not allow that (allowCrossNamespace)"],
+        );
+        refused(
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
+            expect!["the guest gave Namespace a, outside the primary's namespace; the Module does not allow that (allowCrossNamespace)"],
+        );
+        refused(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"generateName": "a-"}}),
+            expect!["the guest gave an unusable object (Service): metadata.name is missing or is not a text"],
+        );
+        refused(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "../secrets/a"}}),
+            expect!["the guest gave an unusable object (Service ../secrets/a): metadata.name is not a name that Kubernetes allows"],
+        );
+        refused(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "annotations": []}}),
+            expect!["the guest gave an unusable object (Service a): metadata.annotations is not an object"],
+        );
+        refused(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "uid": "u"}}),
+            expect!["the guest gave an unusable object (Service a): metadata.uid is not the guest's to give"],
+        );
+        refused(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "status": {}}),
+            expect!["the guest gave an unusable object (Service a): status belongs to the controller of the object"],
+        );
+        refused(
+            json!("x"),
+            expect!["the guest gave an unusable object (an object): apiVersion is missing or is not a text"],
+        );
+        let twice = json!({"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}});
+        assert_eq!(
+            read(json!([twice, twice]), false).unwrap_err().to_string(),
+            "the guest gave Service web/a twice"
+        );
+    }
+
+    #[test]
+    fn another_namespace_needs_the_modules_word_and_has_no_owner() {
+        let wish = read(
+            json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "other"}}}]),
+            true,
+        )
+        .unwrap();
+        assert_eq!(wish.wanted[0].body["metadata"].get("ownerReferences"), None);
+    }
+}

@@ -1,0 +1,468 @@
+//! The planner, a case at a time: what is wanted, what is, and the steps that follow.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use innkeeper_contract::{Desired, Kind, Manifest};
+use innkeeper_core::ownership::Primary;
+use innkeeper_core::plan::{self, Input, Memory, Plan, Rejected, Seen};
+use innkeeper_core::settled::Remembered;
+use innkeeper_core::wanted::Wish;
+use innkeeper_core::{Key, Object, Target};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// A module that makes Deployments, Services, claims and, where they are served, Routes.
+struct World {
+    manifest: Manifest,
+    primary: Primary,
+    wish: Wish,
+    live: Vec<(Target, Arc<Object>)>,
+    unserved: Vec<&'static str>,
+    unknown: Vec<&'static str>,
+    memory: Memory,
+    complete: bool,
+    readable: bool,
+    adopt: bool,
+}
+
+const NOW: i64 = 1_800_000_000;
+
+fn world(objects: &Value) -> World {
+    let manifest: Manifest = serde_json::from_value(json!({
+        "name": "podroute",
+        "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "plural": "podroutes"},
+        "owned": [
+            {"kind": {"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments"}},
+            {"kind": {"apiVersion": "v1", "kind": "Service", "plural": "services"}},
+            {"kind": {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}},
+            {"kind": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "plural": "persistentvolumeclaims"}},
+            {"kind": {"apiVersion": "route.openshift.io/v1", "kind": "Route", "plural": "routes"}, "optional": true}
+        ]
+    }))
+    .unwrap();
+    let primary = Primary::new(
+        "podroute",
+        Target::new(Arc::new(manifest.primary.clone()), Key::new("web", "first")),
+        "u1",
+    );
+    let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
+    let wish = Wish::read(&desired, &manifest, &primary, false).unwrap();
+    World {
+        manifest,
+        primary,
+        wish,
+        live: Vec::new(),
+        unserved: Vec::new(),
+        unknown: Vec::new(),
+        memory: Memory { clean: true, ..Memory::default() },
+        complete: true,
+        readable: true,
+        adopt: false,
+    }
+}
+
+fn wanted(kind: &str, name: &str, spec: &Value) -> Value {
+    let version = match kind {
+        "Deployment" => "apps/v1",
+        "Route" => "route.openshift.io/v1",
+        _ => "v1",
+    };
+    json!({"object": {"apiVersion": version, "kind": kind,
+        "metadata": {"name": name, "labels": {"app": "x"}}, "spec": spec}})
+}
+
+fn deployment(replicas: u32) -> Value {
+    wanted("Deployment", "a", &json!({ "replicas": replicas }))
+}
+
+fn service() -> Value {
+    wanted("Service", "b", &json!({"selector": {"app": "x"}}))
+}
+
+/// The entry that applying a body gives, for objects without lists of their own.
+fn entry(body: &Value) -> Value {
+    fn fields(value: &Value) -> Value {
+        match value {
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, value)| (format!("f:{name}"), fields(value)))
+                .collect::<Map<_, _>>()
+                .into(),
+            _ => json!({}),
+        }
+    }
+    let mut set = fields(body);
+    let root = set.as_object_mut().unwrap();
+    root.retain(|name, _| !matches!(name.as_str(), "f:apiVersion" | "f:kind"));
+    let metadata = root["f:metadata"].as_object_mut().unwrap();
+    metadata.retain(|name, _| !matches!(name.as_str(), "f:name" | "f:namespace"));
+    set
+}
+
+impl World {
+    fn kind(&self, kind: &str) -> Arc<Kind> {
+        Arc::new(self.manifest.owned.iter().find(|owned| owned.kind.kind == kind).unwrap().kind.clone())
+    }
+
+    fn put(&mut self, kind: &str, value: &Value) {
+        let kind = self.kind(kind);
+        let object = Object::decode(&kind, &value.to_string(), None).unwrap();
+        self.live.push((Target::new(kind, object.key.clone()), Arc::new(object)));
+    }
+
+    /// An object as this primary applied it, changed by `edit`.
+    fn applied(&mut self, objects: &Value, edit: impl Fn(&mut Value)) {
+        let wish = world(objects).wish;
+        for one in wish.wanted {
+            let mut value = one.body.clone();
+            value["metadata"]["uid"] = format!("uid-{}", one.target.key.name).into();
+            value["metadata"]["resourceVersion"] = "5".into();
+            value["metadata"]["managedFields"] = json!([{
+                "manager": "innkeeper/podroute/u1", "operation": "Apply", "fieldsV1": entry(&one.body)}]);
+            edit(&mut value);
+            self.put(&one.target.kind.kind.clone(), &value);
+        }
+    }
+
+    /// Somebody's object.
+    fn foreign(&mut self, kind: &str, name: &str, owners: &Value) {
+        self.put(
+            kind,
+            &json!({"metadata": {"name": name, "namespace": "web", "uid": "theirs", "resourceVersion": "3",
+            "labels": {"app": "x"}, "ownerReferences": owners}}),
+        );
+    }
+
+    fn plan(&self) -> Plan {
+        let seen: Vec<Seen> = self
+            .wish
+            .wanted
+            .iter()
+            .map(|wanted| {
+                let kind = wanted.target.kind.kind.as_str();
+                if self.unserved.contains(&kind) {
+                    return Seen::NotServed;
+                }
+                if self.unknown.contains(&kind) {
+                    return Seen::Unknown;
+                }
+                self.live
+                    .iter()
+                    .find(|(target, _)| *target == wanted.target)
+                    .map_or(Seen::Absent, |(_, object)| Seen::Present(object.clone()))
+            })
+            .collect();
+        plan::plan(&Input {
+            primary: &self.primary,
+            wish: &self.wish,
+            complete: self.complete,
+            seen: &seen,
+            made: &self.live,
+            memory: &self.memory,
+            readable: self.readable,
+            adopt: self.adopt,
+            now: Timestamp::from_second(NOW).unwrap(),
+        })
+    }
+
+    fn check(&self, expected: &Expect) {
+        let lines: Vec<String> = self.plan().steps.iter().map(ToString::to_string).collect();
+        expected.assert_eq(&lines.join("\n"));
+    }
+}
+
+#[test]
+fn what_is_absent_is_created_in_order() {
+    world(&json!([service(), deployment(3)])).check(&expect![[r"
+        create Deployment web/a
+        create Service web/b"]]);
+}
+
+#[test]
+fn what_is_as_wanted_is_left() {
+    let objects = json!([deployment(3), service()]);
+    let mut world = world(&objects);
+    world.applied(&objects, |_| {});
+    world.check(&expect![[r"
+        leave Deployment web/a: settled
+        leave Service web/b: settled"]]);
+}
+
+#[test]
+fn a_changed_wish_is_applied() {
+    let mut world = world(&json!([deployment(5)]));
+    world.applied(&json!([deployment(3)]), |_| {});
+    world.check(&expect!["apply Deployment web/a: changed"]);
+}
+
+#[test]
+fn drift_is_repaired_and_names_the_field_and_the_manager() {
+    let objects = json!([deployment(3)]);
+    let mut world = world(&objects);
+    world.applied(&objects, |live| {
+        let managers = live["metadata"]["managedFields"].as_array_mut().unwrap();
+        managers[0]["fieldsV1"].as_object_mut().unwrap().remove("f:spec");
+        managers.push(json!({"manager": "autoscaler", "operation": "Update", "subresource": "scale", "time": "2026-01-01T00:00:00Z"}));
+        managers.push(json!({"manager": "kube-controller-manager", "operation": "Update", "subresource": "status", "time": "2026-01-02T00:00:00Z"}));
+    });
+    world.check(&expect!["apply Deployment web/a: autoscaler changed .spec.replicas"]);
+}
+
+#[test]
+fn an_owner_reference_that_was_taken_off_is_drift() {
+    let objects = json!([deployment(3)]);
+    let mut world = world(&objects);
+    world.applied(&objects, |live| {
+        live["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+        let fields = &mut live["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"];
+        fields.as_object_mut().unwrap().remove("f:ownerReferences");
+    });
+    world.check(&expect!["apply Deployment web/a: another manager changed .metadata.ownerReferences"]);
+}
+
+#[test]
+fn what_was_remembered_goes_before_the_annotation() {
+    let objects = json!([deployment(3)]);
+    let mut world = world(&objects);
+    world.applied(&objects, |_| {});
+    let (target, object) = world.live[0].clone();
+    let remembered =
+        Remembered::new(&world.wish.wanted[0].body, &object, &world.primary.manager).unwrap();
+    world.memory.applied.insert(target, remembered);
+    world.check(&expect!["leave Deployment web/a: settled"]);
+    world.live.clear();
+    world.applied(&objects, |live| live["metadata"]["uid"] = "another".into());
+    world.check(&expect!["apply Deployment web/a: another manager changed "]);
+}
+
+#[test]
+fn an_object_of_another_controller_is_a_conflict_and_stops_all_creates() {
+    let mut world = world(&json!([deployment(3), service()]));
+    world.foreign(
+        "Service",
+        "b",
+        &json!([{"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "name": "second", "uid": "u2", "controller": true}]),
+    );
+    world.check(&expect![[r"
+        leave Deployment web/a: not created, since Service web/b is not this primary's
+        leave Service web/b: it is controlled by Podroute second"]]);
+}
+
+#[test]
+fn a_conflict_does_not_stop_the_repair_of_what_is_ours() {
+    let mut world = world(&json!([deployment(5), service()]));
+    world.applied(&json!([deployment(3)]), |_| {});
+    world.foreign("Service", "b", &json!([]));
+    world.check(&expect![[r"
+        apply Deployment web/a: changed
+        leave Service web/b: it exists and has no controller"]]);
+}
+
+#[test]
+fn adoption_takes_over_what_nobody_owns_and_has_the_labels() {
+    let mut world = world(&json!([deployment(3), service()]));
+    world.foreign("Deployment", "a", &json!([]));
+    world.adopt = true;
+    world.check(&expect![[r"
+        adopt Deployment web/a
+        create Service web/b"]]);
+}
+
+#[test]
+fn adoption_needs_the_labels() {
+    let mut world = world(&json!([deployment(3)]));
+    world.put("Deployment", &json!({"metadata": {"name": "a", "namespace": "web", "uid": "x", "labels": {"app": "y"}}}));
+    world.adopt = true;
+    world.check(&expect!["leave Deployment web/a: it exists and has no controller"]);
+}
+
+#[test]
+fn adoption_never_takes_what_somebody_owns() {
+    let mut world = world(&json!([deployment(3)]));
+    let owner = json!([{"apiVersion": "v1", "kind": "X", "name": "y", "uid": "z", "controller": true}]);
+    world.foreign("Deployment", "a", &owner);
+    world.adopt = true;
+    world.check(&expect!["leave Deployment web/a: it is controlled by X y"]);
+}
+
+#[test]
+fn an_optional_kind_that_is_not_served_is_left() {
+    let mut world = world(&json!([service(), wanted("Route", "r", &json!({}))]));
+    world.unserved = vec!["Route"];
+    world.check(&expect![[r"
+        leave Route web/r: the cluster does not serve its kind
+        create Service web/b"]]);
+    assert!(!world.plan().steps.iter().any(
+        |step| matches!(&step.action, plan::Action::Leave(leave) if leave.is_problem())
+    ));
+}
+
+#[test]
+fn a_needed_kind_that_is_not_served_is_a_problem_and_the_others_go_on() {
+    let mut world = world(&json!([deployment(3), service()]));
+    world.unserved = vec!["Deployment"];
+    world.check(&expect![[r"
+        leave Deployment web/a: the cluster does not serve its kind
+        create Service web/b"]]);
+    assert!(world.plan().steps.iter().any(
+        |step| matches!(&step.action, plan::Action::Leave(leave) if leave.is_problem())
+    ));
+}
+
+#[test]
+fn a_terminating_object_is_waited_for() {
+    let objects = json!([deployment(3)]);
+    let mut world = world(&objects);
+    world.applied(&objects, |live| live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into());
+    world.check(&expect!["leave Deployment web/a: being deleted"]);
+}
+
+#[test]
+fn what_is_unknown_is_not_written() {
+    let mut world = world(&json!([deployment(3), service()]));
+    world.unknown = vec!["Deployment"];
+    world.check(&expect![[r"
+        leave Deployment web/a: the last answer of the server about it was lost
+        create Service web/b"]]);
+}
+
+#[test]
+fn what_is_no_longer_wanted_is_deleted_last_kinds_first() {
+    let mut world = world(&json!([]));
+    world.applied(&json!([deployment(3), service(), wanted("ConfigMap", "c", &json!({}))]), |_| {});
+    world.check(&expect![[r"
+        delete Service web/b
+        delete Deployment web/a
+        delete ConfigMap web/c"]]);
+}
+
+#[test]
+fn nothing_is_pruned_unless_all_is_known_and_clean() {
+    let mut world = world(&json!([deployment(3)]));
+    world.applied(&json!([deployment(3), service()]), |_| {});
+    world.memory.clean = false;
+    world.check(&expect![[r"
+        leave Deployment web/a: settled
+        leave Service web/b: no longer wanted, goes after one more clean round"]]);
+    assert!(world.plan().prune_waits);
+    world.memory.clean = true;
+    world.readable = false;
+    world.check(&expect![[r"
+        leave Deployment web/a: settled
+        leave Service web/b: no longer wanted, goes after one more clean round"]]);
+    world.readable = true;
+    world.complete = false;
+    world.check(&expect!["leave Deployment web/a: settled"]);
+}
+
+#[test]
+fn a_problem_in_the_round_stops_prune() {
+    let mut world = world(&json!([deployment(3)]));
+    world.applied(&json!([service()]), |_| {});
+    world.foreign("Deployment", "a", &json!([]));
+    world.check(&expect![[r"
+        leave Deployment web/a: it exists and has no controller
+        leave Service web/b: no longer wanted, goes after one more clean round"]]);
+}
+
+#[test]
+fn what_is_kept_or_made_by_others_is_not_pruned() {
+    let mut world = world(&json!([]));
+    world.applied(&json!([service()]), |_| {});
+    world.put(
+        "Deployment",
+        &json!({"metadata": {"name": "theirs", "namespace": "web", "uid": "x", "ownerReferences": [world.primary.owner_reference()]}}),
+    );
+    world.wish.keep.insert(world.live[0].0.reference());
+    world.check(&expect![""]);
+}
+
+#[test]
+fn kinds_that_hold_data_are_not_pruned_unless_the_object_says_so() {
+    let claim = |policy: &Value| {
+        let mut claim = wanted("PersistentVolumeClaim", "data", &json!({}));
+        claim["policy"] = policy.clone();
+        claim
+    };
+    let mut kept = world(&json!([]));
+    kept.applied(&json!([claim(&json!([]))]), |_| {});
+    kept.check(&expect!["leave PersistentVolumeClaim web/data: no longer wanted, kept since its kind holds data"]);
+    let mut deletable = world(&json!([]));
+    deletable.applied(&json!([claim(&json!(["deletable"]))]), |_| {});
+    deletable.check(&expect!["delete PersistentVolumeClaim web/data"]);
+}
+
+#[test]
+fn create_only_is_made_once() {
+    let object = |replicas| {
+        let mut object = deployment(replicas);
+        object["policy"] = json!(["create-only"]);
+        json!([object])
+    };
+    let mut world = world(&object(5));
+    world.check(&expect!["create Deployment web/a"]);
+    world.applied(&object(3), |_| {});
+    world.check(&expect!["leave Deployment web/a: made once"]);
+}
+
+#[test]
+fn what_the_server_refuses_for_good_is_not_tried_again_until_something_else_is_wanted() {
+    let mut world = world(&json!([deployment(3)]));
+    let rejected = |world: &World, immutable| Rejected {
+        digest: world.wish.wanted[0].digest().to_owned(),
+        reason: "Malformed".into(),
+        message: "unknown field".into(),
+        immutable,
+    };
+    let target = world.wish.wanted[0].target.clone();
+    world.memory.rejected.insert(target.clone(), rejected(&world, false));
+    world.check(&expect!["leave Deployment web/a: unknown field"]);
+    world.memory.rejected.get_mut(&target).unwrap().digest = "another".into();
+    world.check(&expect!["create Deployment web/a"]);
+}
+
+#[test]
+fn an_immutable_field_is_changed_by_recreating_only_where_the_guest_said_so() {
+    let object = |policy: &Value| {
+        let mut object = deployment(5);
+        object["policy"] = policy.clone();
+        json!([object])
+    };
+    for (policy, expected) in [
+        (json!([]), expect!["leave Deployment web/a: field is immutable"]),
+        (json!(["recreate-when-immutable"]), expect!["recreate Deployment web/a"]),
+    ] {
+        let mut world = world(&object(&policy));
+        world.applied(&json!([deployment(3)]), |_| {});
+        world.memory.rejected.insert(
+            world.wish.wanted[0].target.clone(),
+            Rejected {
+                digest: world.wish.wanted[0].digest().to_owned(),
+                reason: "Immutable".into(),
+                message: "field is immutable".into(),
+                immutable: true,
+            },
+        );
+        world.check(&expected);
+        world.live.clear();
+        world.check(&expect!["create Deployment web/a"]);
+    }
+}
+
+#[test]
+fn a_fight_is_left_alone_and_the_other_objects_go_on() {
+    let mut world = world(&json!([deployment(3), service()]));
+    world.applied(&json!([deployment(3), service()]), |live| {
+        let entry = &mut live["metadata"]["managedFields"][0]["fieldsV1"];
+        entry.as_object_mut().unwrap().remove("f:spec");
+    });
+    let target = world.wish.wanted[0].target.clone();
+    for second in 0..6 {
+        let at = Timestamp::from_second(NOW - 10 + second).unwrap();
+        world.memory.reverts.note(&target, &[".spec.replicas".into()], "autoscaler", at);
+    }
+    world.check(&expect![[r"
+        leave Deployment web/a: autoscaler sets .spec.replicas again and again; left alone for a while
+        apply Service web/b: another manager changed .spec.selector.app"]]);
+}

@@ -1,0 +1,49 @@
+//! How long to wait before another try.
+
+use std::time::Duration;
+
+/// Doubling from a first delay to a greatest one, with jitter.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    /// After the first failure.
+    pub first: Duration,
+    /// Never longer, but for jitter.
+    pub max: Duration,
+    /// The part of a delay, 0 to 1, by which it varies to both sides.
+    pub jitter: f64,
+}
+
+impl Default for Backoff {
+    /// 1 s doubling to 5 min, varied by a tenth.
+    fn default() -> Self {
+        Self { first: Duration::from_secs(1), max: Duration::from_secs(300), jitter: 0.1 }
+    }
+}
+
+impl Backoff {
+    /// The delay after so many failures in a row (1 is the first), varied by `random` in 0..1.
+    pub fn delay(&self, failures: u32, random: f64) -> Duration {
+        let doublings = failures.saturating_sub(1).min(31);
+        let delay = self.first.saturating_mul(1 << doublings).min(self.max);
+        delay.mul_f64(1.0 + self.jitter * (random.clamp(0.0, 1.0) * 2.0 - 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_doubles_up_to_its_greatest() {
+        let backoff = Backoff::default();
+        let seconds = |failures| backoff.delay(failures, 0.5).as_secs();
+        assert_eq!([1, 2, 3, 9, 10, 1_000_000].map(seconds), [1, 2, 4, 256, 300, 300]);
+    }
+
+    #[test]
+    fn jitter_varies_it_by_a_tenth() {
+        let backoff = Backoff::default();
+        assert_eq!(backoff.delay(1, 0.0), Duration::from_millis(900));
+        assert_eq!(backoff.delay(1, 1.0), Duration::from_millis(1_100));
+    }
+}
