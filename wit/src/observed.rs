@@ -5,16 +5,16 @@ use crate::{Kind, Reference};
 
 /// What is: the argument of `reconcile`.
 ///
-/// `P` is the type that the primary is read as, `O` the type of the owned objects. The host joins this document from cached
-/// texts (see `innkeeper-core`); guests read it.
+/// `P` is the type that the primary is read as, `O` the type of the owned objects. The host
+/// joins this document from cached texts (see `innkeeper-core`); guests read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>, O: Deserialize<'de>"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observed<P = Value, O = Value> {
     /// The primary, without `metadata.managedFields`.
     pub object: P,
     /// The objects that this primary has made, ordered by kind, namespace and name.
-    #[serde(default, bound(deserialize = "O: Deserialize<'de>"))]
+    #[serde(default)]
     pub owned: Vec<ObservedObject<O>>,
     /// What could not be applied in the round before, and why.
     #[serde(default)]
@@ -43,11 +43,11 @@ pub struct ObservedObject<O = Value> {
 
 /// The answer of `cluster.list`, ordered by namespace and name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedList<O = Value> {
     /// The objects.
-    #[serde(default, bound(deserialize = "O: Deserialize<'de>"))]
+    #[serde(default)]
     pub items: Vec<ObservedObject<O>>,
 }
 
