@@ -9,7 +9,7 @@ use crate::{LogLevel, ReadError, Reconciler, World};
 pub mod bindings {
     wit_bindgen::generate!({
         path: "../../wit",
-        world: "reconciler",
+        world: "reconciler-guest",
         pub_export_macro: true,
     });
 }
