@@ -1,0 +1,101 @@
+//! The contract as this host speaks it, and whether a component speaks it too.
+
+use innkeeper_contract::{RECONCILER_INTERFACE, VERSION};
+use semver::Version;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+use wasmtime::component::types::ComponentItem;
+
+use crate::error::{LoadError, text};
+
+/// Bound from `wit/guest.wit`.
+pub(crate) mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit/guest.wit",
+        world: "reconciler-guest",
+        imports: { default: trappable },
+    });
+}
+
+/// The package of every interface of the contract.
+const PACKAGE: &str = "innkeeper:guest/";
+
+/// The interface that a guest exports, without package and version.
+const RECONCILER: &str = "reconciler";
+
+/// The interfaces that a guest may import, and their functions. A test holds this to the WIT.
+const IMPORTS: &[(&str, &[&str])] =
+    &[("cluster", &["get", "list"]), ("clock", &["now-ms"]), ("log", &["write"])];
+
+/// Refuses a component that is not a guest of this host's contract, with the first reason that
+/// helps whoever built it.
+pub(crate) fn check(component: &Component, engine: &Engine) -> Result<(), LoadError> {
+    let ty = component.component_type();
+
+    // A whole contract of another version comes before one import of it.
+    let exported = ty
+        .exports(engine)
+        .filter_map(|(name, _)| version_of(name, |interface| interface == RECONCILER))
+        .map(speaks)
+        .fold(None, |best: Option<Result<(), LoadError>>, one| match best {
+            Some(Ok(())) => best,
+            _ => Some(one),
+        });
+    if let Some(Err(error)) = exported {
+        return Err(error);
+    }
+
+    for (name, item) in ty.imports(engine) {
+        let unknown = || LoadError::UnknownImport { name: text(name) };
+        let functions = name
+            .strip_prefix(PACKAGE)
+            .map(|rest| rest.split_once('@').map_or(rest, |(interface, _)| interface))
+            .and_then(|interface| IMPORTS.iter().find(|(known, _)| *known == interface))
+            .map(|(_, functions)| *functions)
+            .ok_or_else(unknown)?;
+        version_of(name, |_| true).map_or(Err(unknown()), speaks)?;
+        let ComponentItem::ComponentInstance(instance) = &item.ty else {
+            return Err(unknown());
+        };
+        for (function, item) in instance.exports(engine) {
+            if matches!(item.ty, ComponentItem::ComponentFunc(_)) && !functions.contains(&function)
+            {
+                return Err(LoadError::UnknownImport { name: text(format!("{name}#{function}")) });
+            }
+        }
+    }
+
+    match exported {
+        Some(_) => Ok(()),
+        None => Err(LoadError::MissingExport { name: RECONCILER_INTERFACE }),
+    }
+}
+
+/// The version in the name of an interface of ours that `wanted` accepts; empty if it
+/// names none.
+fn version_of(name: &str, wanted: impl Fn(&str) -> bool) -> Option<&str> {
+    let (interface, version) =
+        name.strip_prefix(PACKAGE).map(|rest| rest.split_once('@').unwrap_or((rest, "")))?;
+    wanted(interface).then_some(version)
+}
+
+/// Whether this host speaks a version of the contract: the same, or one that differs only in
+/// what may be added compatibly (the rule by which wasmtime links).
+fn speaks(found: &str) -> Result<(), LoadError> {
+    let compatible = match (Version::parse(found), Version::parse(VERSION)) {
+        (Ok(found), Ok(ours)) if found.pre.is_empty() && ours.pre.is_empty() => {
+            match (ours.major, ours.minor) {
+                (0, 0) => found == ours,
+                (0, minor) => (found.major, found.minor) == (0, minor),
+                (major, _) => found.major == major,
+            }
+        }
+        (Ok(found), Ok(ours)) => found == ours,
+        _ => false,
+    };
+    if compatible {
+        return Ok(());
+    }
+    let found = if found.is_empty() { "(no version)" } else { found };
+    Err(LoadError::WrongContract { found: text(found), wanted: VERSION })
+}

@@ -1,0 +1,265 @@
+//! A loaded guest, and one call of it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use innkeeper_contract::{Desired, Failure, Manifest};
+use sha2::{Digest, Sha256};
+use wasmtime::{PoolConcurrencyLimitError, Store, WasmBacktrace};
+
+use crate::contract::bindings::exports::innkeeper::guest::reconciler;
+use crate::contract::bindings::{ReconcilerGuest, ReconcilerGuestPre};
+use crate::engine::Engine;
+use crate::error::{Backtrace, CallError, LoadError, Trap, text};
+use crate::host::{Host, LOAN, Loan, Nobody};
+use crate::limits::Limits;
+use crate::settings::{FUEL_PER_MS, Interruption, TICK};
+use crate::state::{State, TooManyReads};
+use crate::{compile, contract, output};
+
+/// What a guest may hand over in one import, beyond its memory, in bytes: the record itself.
+const HOSTCALL_SLACK_BYTES: usize = 64 << 10;
+
+/// A component that is a guest of our contract, ready to run. Cloning is cheap.
+#[derive(Clone)]
+pub struct Guest {
+    loaded: Arc<Loaded>,
+    limits: Limits,
+}
+
+struct Loaded {
+    engine: Engine,
+    /// Imports resolved, and beside them where the exports are: both once per guest.
+    pre: ReconcilerGuestPre<State>,
+    manifest: Arc<Manifest>,
+    digest: String,
+    size_bytes: usize,
+}
+
+/// How a call ended, and what it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// What the guest says.
+    pub outcome: Outcome,
+    /// What the call took.
+    pub figures: Figures,
+}
+
+/// What a guest says, read strictly.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// This is all that is desired: what was made before and is not in it goes.
+    Complete(Desired),
+    /// Apply this and keep the rest.
+    Partial(Desired),
+    /// Nothing can be said: keep everything.
+    Failed(Failure),
+}
+
+/// What one call took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Time in the sandbox: instantiation, the guest, and its imports. Counted from fuel under
+    /// [`Interruption::Fuel`], so that it is the same on every machine.
+    pub time: Duration,
+    /// The most linear memory that it had, in bytes.
+    pub memory_peak_bytes: usize,
+    /// Size of the document that it gave, in bytes.
+    pub output_bytes: usize,
+    /// Bytes of log lines beyond the limit, which nobody has seen.
+    pub log_cut_bytes: usize,
+    /// Whether it asked for the time.
+    pub clock_read: bool,
+    /// Units of fuel that it burned; none under [`Interruption::Epoch`].
+    pub fuel: Option<u64>,
+}
+
+impl Guest {
+    pub(crate) fn load(engine: &Engine, bytes: &[u8], limits: &Limits) -> Result<Self, LoadError> {
+        let shared = &engine.shared;
+        let component = compile::component(shared, bytes, limits)?;
+        contract::check(&component, &shared.wasm)?;
+        let wrong_type =
+            |error: wasmtime::Error| LoadError::WrongType { what: text(format!("{error:#}")) };
+        let pre = shared.linker.instantiate_pre(&component).map_err(wrong_type)?;
+        let pre = ReconcilerGuestPre::new(pre).map_err(wrong_type)?;
+
+        let (described, _) = call(engine, &pre, limits, None, &mut Nobody, |guest, store| {
+            guest.innkeeper_guest_reconciler().call_describe(store)
+        });
+        let manifest: Manifest = output::read(&described?, limits)?;
+        Ok(Self {
+            loaded: Arc::new(Loaded {
+                engine: engine.clone(),
+                pre,
+                manifest: Arc::new(manifest),
+                digest: hex::encode(Sha256::digest(bytes)),
+                size_bytes: bytes.len(),
+            }),
+            limits: *limits,
+        })
+    }
+
+    /// What the guest says it is.
+    pub fn manifest(&self) -> &Manifest {
+        &self.loaded.manifest
+    }
+
+    /// SHA-256 of the component, in hexadecimal.
+    pub fn digest(&self) -> &str {
+        &self.loaded.digest
+    }
+
+    /// Size of the component, in bytes.
+    pub fn size_bytes(&self) -> usize {
+        self.loaded.size_bytes
+    }
+
+    /// What its calls may take.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The same guest with other limits on its calls; nothing is compiled.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        Self { loaded: Arc::clone(&self.loaded), limits }
+    }
+
+    /// Asks the guest what should be, in an instance of its own.
+    ///
+    /// `observed` is an `observed` document. Blocks the thread for up to [`Limits::time`], and
+    /// whatever `host` takes beyond it; the caller holds a [`Permit`](crate::Permit).
+    ///
+    /// # Errors
+    /// [`CallError`]. A guest that says that it failed is [`Outcome::Failed`], no error.
+    pub fn reconcile(&self, observed: &str, host: &mut dyn Host) -> Result<Run, CallError> {
+        let Loaded { engine, pre, manifest, .. } = &*self.loaded;
+        let manifest = Some(Arc::clone(manifest));
+        let (outcome, mut figures) =
+            call(engine, pre, &self.limits, manifest, host, |guest, store| {
+                guest.innkeeper_guest_reconciler().call_reconcile(store, observed)
+            });
+        let outcome = outcome?;
+        let (reconciler::Outcome::Complete(text)
+        | reconciler::Outcome::Partial(text)
+        | reconciler::Outcome::Failed(text)) = &outcome;
+        figures.output_bytes = text.len();
+        let outcome = match &outcome {
+            reconciler::Outcome::Complete(text) => {
+                Outcome::Complete(output::read_desired(text, &self.limits)?)
+            }
+            reconciler::Outcome::Partial(text) => {
+                Outcome::Partial(output::read_desired(text, &self.limits)?)
+            }
+            reconciler::Outcome::Failed(text) => Outcome::Failed(output::read(text, &self.limits)?),
+        };
+        Ok(Run { outcome, figures })
+    }
+}
+
+impl std::fmt::Debug for Guest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guest")
+            .field("name", &self.loaded.manifest.name)
+            .field("version", &self.loaded.manifest.version)
+            .field("digest", &self.loaded.digest)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One call in a fresh instance, bounded by `limits`.
+fn call<R>(
+    engine: &Engine,
+    pre: &ReconcilerGuestPre<State>,
+    limits: &Limits,
+    manifest: Option<Arc<Manifest>>,
+    host: &mut dyn Host,
+    function: impl FnOnce(&ReconcilerGuest, &mut Store<State>) -> wasmtime::Result<R>,
+) -> (Result<R, CallError>, Figures) {
+    let interruption = engine.shared.interruption;
+    let mut store = Store::new(&engine.shared.wasm, State::new(*limits, manifest));
+    store.limiter(|state| &mut state.usage);
+    // What an import is given is copied to the host: never more than the guest's memory.
+    store.set_hostcall_fuel(limits.memory_bytes.saturating_add(HOSTCALL_SLACK_BYTES));
+
+    let fuel = fuel(limits.time);
+    let run = || {
+        match interruption {
+            Interruption::Epoch => store.set_epoch_deadline(ticks(limits.time)),
+            Interruption::Fuel => store.set_fuel(fuel)?,
+        }
+        LOAN.set(Loan(host), || {
+            let guest = pre.instantiate(&mut store)?;
+            function(&guest, &mut store)
+        })
+    };
+    // Figures by fuel are the same on every machine; the clock is read for the others only.
+    let started = (interruption == Interruption::Epoch).then(Instant::now);
+    let result = run();
+    let elapsed = started.map(|started| started.elapsed());
+
+    let burned = match interruption {
+        Interruption::Epoch => None,
+        Interruption::Fuel => store.get_fuel().ok().map(|left| fuel.saturating_sub(left)),
+    };
+    let state = store.data();
+    let figures = Figures {
+        time: elapsed
+            .unwrap_or_else(|| Duration::from_micros(burned.unwrap_or(0) / (FUEL_PER_MS / 1_000))),
+        memory_peak_bytes: state.usage.memory_peak_bytes,
+        output_bytes: 0,
+        log_cut_bytes: state.log_cut_bytes,
+        clock_read: state.clock_was_read(),
+        fuel: burned,
+    };
+    (result.map_err(|error| classify(&error, state)), figures)
+}
+
+/// Epochs from now until `time` has passed for sure: the current one may be about to end.
+fn ticks(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos().div_ceil(TICK.as_nanos())).unwrap_or(u64::MAX).saturating_add(1)
+}
+
+fn fuel(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX).saturating_mul(FUEL_PER_MS / 1_000)
+}
+
+/// What an error of wasmtime means to our caller, by its type and by what the call's state
+/// has recorded.
+fn classify(error: &wasmtime::Error, state: &State) -> CallError {
+    let limits = &state.limits;
+    if error.is::<TooManyReads>() {
+        return CallError::TooManyReads { limit: limits.reads };
+    }
+    if let Some(error) = error.downcast_ref::<PoolConcurrencyLimitError>() {
+        return CallError::Busy { what: text(error.to_string()) };
+    }
+    let trap = error.downcast_ref::<wasmtime::Trap>();
+    if matches!(trap, Some(wasmtime::Trap::Interrupt | wasmtime::Trap::OutOfFuel)) {
+        return CallError::Timeout { limit: limits.time };
+    }
+    if let Some(error) = error.downcast_ref::<std::str::Utf8Error>() {
+        return CallError::OutputUnreadable {
+            document: "output",
+            what: error.to_string(),
+            place: String::new(),
+        };
+    }
+    // A guest that is refused memory aborts, which looks like any other trap.
+    if let Some(limit) = state.usage.memory_refused {
+        return CallError::OutOfMemory { limit };
+    }
+    if let Some(limit) = state.usage.table_refused {
+        return CallError::TableTooLarge { limit };
+    }
+    CallError::Trap(Box::new(Trap {
+        message: text(trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string)),
+        said: state.said.clone(),
+        backtrace: error
+            .downcast_ref::<WasmBacktrace>()
+            .map(Backtrace::from_wasm)
+            .unwrap_or_default(),
+    }))
+}

@@ -1,0 +1,104 @@
+//! wasmtime's settings. The compiling child and the running engine must agree on all that
+//! shapes code, so both take them from here.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use wasmtime::{
+    Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, Strategy,
+};
+
+/// How often the epoch advances: the grain of [`Limits::time`](crate::Limits::time).
+pub const TICK: Duration = Duration::from_millis(10);
+
+/// Units of fuel that count as one millisecond: about what an instruction costs on a machine
+/// of today, but the same on every machine.
+pub const FUEL_PER_MS: u64 = 1_000_000;
+
+/// How a guest that runs too long is stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Interruption {
+    /// By the wall clock. The cheaper one, for real clusters.
+    #[default]
+    Epoch,
+    /// By counting instructions: the same run ends at the same instruction everywhere. For
+    /// simulations and replays; an instruction that moves much memory counts as one.
+    Fuel,
+}
+
+/// Guest stack, in bytes, of wasm frames on the host's stack. A thread that calls guests needs
+/// twice as much; 2 MiB (the default of Rust and tokio) is plenty.
+const WASM_STACK_BYTES: usize = 512 << 10;
+
+/// Frames of a backtrace that are kept.
+const BACKTRACE_FRAMES: std::num::NonZeroUsize = match std::num::NonZeroUsize::new(32) {
+    Some(frames) => frames,
+    None => std::num::NonZeroUsize::MIN,
+};
+
+/// Of each linear memory, the bytes reset in place after a call instead of being unmapped.
+const MEMORY_KEEP_RESIDENT_BYTES: usize = 256 << 10;
+
+/// The same for tables.
+const TABLE_KEEP_RESIDENT_BYTES: usize = 64 << 10;
+
+/// Parts of one component. Guests in Rust have one core module; those that bring an
+/// interpreter or stubs for WASI have a few.
+const CORE_INSTANCES_PER_COMPONENT: u32 = 32;
+const MEMORIES_PER_COMPONENT: u32 = 4;
+const TABLES_PER_COMPONENT: u32 = 16;
+
+/// Elements that one table slot can hold; [`Limits::table_elements`](crate::Limits::table_elements)
+/// goes no higher.
+pub(crate) const TABLE_ELEMENTS_MAX: usize = 1 << 20;
+
+/// Settings that shape the compiled code.
+pub(crate) fn compiler(interruption: Interruption) -> Config {
+    let mut config = Config::new();
+    config
+        .strategy(Strategy::Cranelift)
+        .cranelift_opt_level(OptLevel::Speed)
+        .epoch_interruption(interruption == Interruption::Epoch)
+        .consume_fuel(interruption == Interruption::Fuel)
+        .max_wasm_stack(WASM_STACK_BYTES)
+        .wasm_backtrace_max_frames(Some(BACKTRACE_FRAMES))
+        .memory_init_cow(true)
+        // Fibers cost 1.5 us a call, and our calls never suspend.
+        .concurrency_support(false)
+        // A replay on another machine must give the same bytes.
+        .cranelift_nan_canonicalization(true)
+        .relaxed_simd_deterministic(true)
+        // A 64-bit memory is bounds-checked in software; nobody needs 4 GiB here.
+        .wasm_memory64(false);
+    config
+}
+
+/// Settings of an engine that runs: the compiler's, and a pool for `guests` loaded guests
+/// of which `calls` run at once.
+pub(crate) fn runtime(interruption: Interruption, guests: u32, calls: u32) -> Config {
+    // One memory for every loaded guest, so that each finds its own slot warm, and
+    // room for calls of components with several.
+    let memories = guests.saturating_add(calls.saturating_mul(MEMORIES_PER_COMPONENT));
+    let tables = guests.saturating_add(calls.saturating_mul(TABLES_PER_COMPONENT));
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(guests.saturating_add(calls))
+        .total_core_instances(
+            guests.saturating_add(calls.saturating_mul(CORE_INSTANCES_PER_COMPONENT)),
+        )
+        .total_memories(memories)
+        .total_tables(tables)
+        .max_core_instances_per_component(CORE_INSTANCES_PER_COMPONENT)
+        .max_memories_per_component(MEMORIES_PER_COMPONENT)
+        .max_tables_per_component(TABLES_PER_COMPONENT)
+        .max_memories_per_module(MEMORIES_PER_COMPONENT)
+        .max_tables_per_module(TABLES_PER_COMPONENT)
+        .table_elements(TABLE_ELEMENTS_MAX)
+        .max_unused_warm_slots(memories)
+        .linear_memory_keep_resident(MEMORY_KEEP_RESIDENT_BYTES)
+        .table_keep_resident(TABLE_KEEP_RESIDENT_BYTES)
+        .pagemap_scan(Enabled::Auto);
+    let mut config = compiler(interruption);
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}

@@ -1,0 +1,227 @@
+//! What belongs to one call: its limits, what it has used of them, and its imports.
+
+use std::sync::Arc;
+
+use innkeeper_contract::Manifest;
+use wasmtime::{ResourceLimiter, Result};
+
+use crate::contract::bindings::innkeeper::guest::{clock, cluster, log};
+use crate::host::{LOAN, Level, ReadError, ResourceKind};
+use crate::limits::Limits;
+
+/// The longest argument of a read, in bytes. Names in Kubernetes have at most 253; selectors
+/// are longer. The bound keeps a record of reads small whatever a guest asks.
+const ARGUMENT_BYTES_MAX: usize = 4_096;
+
+/// The longest error line kept for [`Trap::said`](crate::Trap::said), in bytes.
+const SAID_BYTES_MAX: usize = 1_000;
+
+/// One call, as the store holds it.
+pub(crate) struct State {
+    pub(crate) limits: Limits,
+    /// None while the guest has not described itself.
+    manifest: Option<Arc<Manifest>>,
+    pub(crate) usage: Usage,
+    reads: usize,
+    now_ms: Option<f64>,
+    log_bytes: usize,
+    pub(crate) log_cut_bytes: usize,
+    pub(crate) said: Option<String>,
+}
+
+/// Memory and tables of one call.
+#[derive(Default)]
+pub(crate) struct Usage {
+    limits: Limits,
+    memory_bytes: usize,
+    pub(crate) memory_peak_bytes: usize,
+    table_elements: usize,
+    /// The limit by which a request for memory, or for table elements, was refused.
+    pub(crate) memory_refused: Option<usize>,
+    pub(crate) table_refused: Option<usize>,
+}
+
+/// An import ends the call: the guest read too often.
+#[derive(Debug, thiserror::Error)]
+#[error("too many reads")]
+pub(crate) struct TooManyReads;
+
+impl State {
+    pub(crate) fn new(limits: Limits, manifest: Option<Arc<Manifest>>) -> Self {
+        Self {
+            limits,
+            manifest,
+            usage: Usage { limits, ..Usage::default() },
+            reads: 0,
+            now_ms: None,
+            log_bytes: 0,
+            log_cut_bytes: 0,
+            said: None,
+        }
+    }
+
+    pub(crate) fn clock_was_read(&self) -> bool {
+        self.now_ms.is_some()
+    }
+
+    /// What every read has in common; `Some` if it has its answer already.
+    fn refuse(&mut self, kind: &ResourceKind, arguments: [&str; 2]) -> Result<Option<ReadError>> {
+        self.reads += 1;
+        if self.reads > self.limits.reads {
+            return Err(TooManyReads.into());
+        }
+        let too_long = |argument: &str| -> bool { argument.len() > ARGUMENT_BYTES_MAX };
+        if too_long(&kind.api_version)
+            || too_long(&kind.kind)
+            || arguments.into_iter().any(too_long)
+        {
+            return Ok(Some(ReadError::Invalid(format!(
+                "an argument is longer than {ARGUMENT_BYTES_MAX} bytes"
+            ))));
+        }
+        Ok((!self.declares(kind)).then_some(ReadError::Undeclared))
+    }
+
+    fn declares(&self, kind: &ResourceKind) -> bool {
+        let Some(manifest) = &self.manifest else { return false };
+        std::iter::once(&manifest.primary)
+            .chain(manifest.owned.iter().map(|owned| &owned.kind))
+            .chain(&manifest.reads)
+            .any(|one| one.api_version == kind.api_version && one.kind == kind.kind)
+    }
+}
+
+impl cluster::Host for State {
+    fn get(
+        &mut self,
+        kind: cluster::ResourceKind,
+        namespace: String,
+        name: String,
+    ) -> Result<Result<String, cluster::ReadError>> {
+        let kind = kind.into();
+        if let Some(refusal) = self.refuse(&kind, [&namespace, &name])? {
+            return Ok(Err(refusal.into()));
+        }
+        Ok(LOAN.with(|host| host.0.get(&kind, &namespace, &name)).map_err(Into::into))
+    }
+
+    fn list(
+        &mut self,
+        kind: cluster::ResourceKind,
+        namespace: String,
+        label_selector: String,
+    ) -> Result<Result<String, cluster::ReadError>> {
+        let kind = kind.into();
+        if let Some(refusal) = self.refuse(&kind, [&namespace, &label_selector])? {
+            return Ok(Err(refusal.into()));
+        }
+        Ok(LOAN.with(|host| host.0.list(&kind, &namespace, &label_selector)).map_err(Into::into))
+    }
+}
+
+impl clock::Host for State {
+    fn now_ms(&mut self) -> Result<f64> {
+        // Exact up to 2^53 ms, the year 287396.
+        #[expect(clippy::cast_precision_loss, reason = "exact for every date there will be")]
+        Ok(*self.now_ms.get_or_insert_with(|| LOAN.with(|host| host.0.now_ms()) as f64))
+    }
+}
+
+impl log::Host for State {
+    fn write(&mut self, level: log::Level, mut message: String) -> Result<()> {
+        let level = Level::from(level);
+        if level == Level::Error {
+            let end = message.floor_char_boundary(SAID_BYTES_MAX);
+            self.said = Some(message[..end].to_owned());
+        }
+        // The end of the line costs one, so that empty lines end too.
+        let left = self.limits.log_bytes.saturating_sub(self.log_bytes).saturating_sub(1);
+        let cut = message.len().saturating_sub(left);
+        let first_cut = self.log_cut_bytes == 0;
+        if self.log_bytes < self.limits.log_bytes && (cut == 0 || left > 0) {
+            if cut > 0 {
+                message.truncate(message.floor_char_boundary(left));
+            }
+            LOAN.with(|host| host.0.log(level, &message));
+        }
+        self.log_bytes = self.log_bytes.saturating_add(message.len()).saturating_add(1);
+        self.log_cut_bytes = self.log_cut_bytes.saturating_add(cut);
+        if cut > 0 && first_cut {
+            let limit = self.limits.log_bytes;
+            LOAN.with(|host| {
+                host.0.log(Level::Warn, &format!("the log of this call is cut at {limit} bytes"));
+            });
+        }
+        Ok(())
+    }
+}
+
+impl From<cluster::ResourceKind> for ResourceKind {
+    fn from(kind: cluster::ResourceKind) -> Self {
+        Self { api_version: kind.api_version, kind: kind.kind }
+    }
+}
+
+impl From<ReadError> for cluster::ReadError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotFound => Self::NotFound,
+            ReadError::NotServed => Self::NotServed,
+            ReadError::Forbidden(text) => Self::Forbidden(text),
+            ReadError::Undeclared => Self::Undeclared,
+            ReadError::Invalid(text) => Self::Invalid(text),
+        }
+    }
+}
+
+impl From<log::Level> for Level {
+    fn from(level: log::Level) -> Self {
+        match level {
+            log::Level::Debug => Self::Debug,
+            log::Level::Info => Self::Info,
+            log::Level::Warn => Self::Warn,
+            log::Level::Error => Self::Error,
+        }
+    }
+}
+
+impl ResourceLimiter for Usage {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> Result<bool> {
+        let total = self.memory_bytes.saturating_add(desired.saturating_sub(current));
+        self.memory_refused =
+            refused(total, self.limits.memory_bytes, desired, maximum).or(self.memory_refused);
+        if self.memory_refused.is_some() {
+            return Ok(false);
+        }
+        self.memory_bytes = total;
+        self.memory_peak_bytes = self.memory_peak_bytes.max(total);
+        Ok(true)
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> Result<bool> {
+        let total = self.table_elements.saturating_add(desired.saturating_sub(current));
+        self.table_refused =
+            refused(total, self.limits.table_elements, desired, maximum).or(self.table_refused);
+        if self.table_refused.is_some() {
+            return Ok(false);
+        }
+        self.table_elements = total;
+        Ok(true)
+    }
+}
+
+/// The limit that a request goes over, if it does: ours on the total, or the guest's own
+/// (or the pool's) maximum for the one memory or table.
+fn refused(total: usize, limit: usize, desired: usize, maximum: Option<usize>) -> Option<usize> {
+    if total > limit { Some(limit) } else { maximum.filter(|maximum| desired > *maximum) }
+}
