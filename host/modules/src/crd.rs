@@ -1,0 +1,194 @@
+//! The CustomResourceDefinition of [`Module`](crate::Module), made from its types.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+
+use crate::module::{GROUP, KIND, ModuleSpec, ModuleStatus, PLURAL, Quantity, VERSION};
+
+/// The CustomResourceDefinition `modules.innkeeper.dev`, as in
+/// `deploy/crds/modules.innkeeper.dev.yaml`.
+pub fn crd() -> Value {
+    let mut spec = structural::<ModuleSpec>();
+    // Free JSON, which the guest's own schema checks.
+    spec["properties"]["parameters"]["x-kubernetes-preserve-unknown-fields"] = true.into();
+    // The one source that there is in a cluster; `file` is for folders.
+    spec["properties"]["source"]["required"] = json!(["configMap"]);
+    spec["properties"]["selector"]["x-kubernetes-map-type"] = "atomic".into();
+    spec["properties"]["selector"]["properties"]["matchExpressions"]["items"]["x-kubernetes-validations"] = json!([{
+        "rule": "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
+        "message": "In and NotIn need values, Exists and DoesNotExist must have none"
+    }]);
+    for set in ["crdGroups", "namespaces"] {
+        spec["properties"][set]["x-kubernetes-list-type"] = "set".into();
+    }
+    let mut status = structural::<ModuleStatus>();
+    status["properties"]["ownedKinds"]["x-kubernetes-list-type"] = "atomic".into();
+
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("{PLURAL}.{GROUP}") },
+        "spec": {
+            "group": GROUP,
+            "names": {
+                "kind": KIND,
+                "listKind": format!("{KIND}List"),
+                "plural": PLURAL,
+                "singular": "module",
+                "shortNames": ["mod"],
+                "categories": ["innkeeper"],
+            },
+            "scope": "Cluster",
+            "versions": [{
+                "name": VERSION,
+                "served": true,
+                "storage": true,
+                "subresources": { "status": {} },
+                "additionalPrinterColumns": [
+                    column("Guest", "string", ".status.guest.name", 0, "The guest that serves"),
+                    column("Version", "string", ".status.guest.version", 0, "Its version"),
+                    column("Digest", "string", ".status.digest", 1, "SHA-256 of the component that serves"),
+                    condition_column("Serving", 0),
+                    condition_column("Ready", 0),
+                    json!({
+                        "name": "Reason", "type": "string", "priority": 0,
+                        "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason",
+                        "description": "Why it is ready or not",
+                    }),
+                    condition_column("Healthy", 1),
+                    column("Age", "date", ".metadata.creationTimestamp", 0, "Since when"),
+                ],
+                "schema": { "openAPIV3Schema": {
+                    "type": "object",
+                    "description": "Reconcile logic: a WebAssembly component, and how the host runs it.",
+                    "required": ["spec"],
+                    "properties": {
+                        "apiVersion": { "type": "string" },
+                        "kind": { "type": "string" },
+                        "metadata": { "type": "object" },
+                        "spec": spec,
+                        "status": status,
+                    },
+                    // The name goes into the name of a field manager (at most 128 bytes) beside
+                    // a uid, into a finalizer, and into the names of ConfigMaps.
+                    "x-kubernetes-validations": [{
+                        "rule": "size(self.metadata.name) <= 63",
+                        "message": "the name of a Module has at most 63 characters",
+                    }, {
+                        "rule": "self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                        "message": "the name of a Module consists of lower case letters, digits and '-', and begins and ends with a letter or a digit",
+                    }],
+                } },
+            }],
+        },
+    })
+}
+
+/// [`crd`] as YAML, with a line that says where it comes from.
+pub fn crd_yaml() -> Result<String, serde_yaml_ng::Error> {
+    Ok(format!("# Made by `cargo xtask crds`; do not edit.\n{}", serde_yaml_ng::to_string(&crd())?))
+}
+
+fn column(name: &str, type_: &str, path: &str, priority: u8, description: &str) -> Value {
+    json!({ "name": name, "type": type_, "jsonPath": path, "priority": priority, "description": description })
+}
+
+fn condition_column(type_: &str, priority: u8) -> Value {
+    let path = format!(".status.conditions[?(@.type==\"{type_}\")].status");
+    column(type_, "string", &path, priority, &format!("The condition {type_}"))
+}
+
+/// A schema as CustomResourceDefinitions want it: all inline, no `null`, no `oneOf` of constants.
+fn structural<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::openapi3().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    simplify(&mut schema);
+    schema
+}
+
+fn simplify(schema: &mut Value) {
+    let Value::Object(members) = schema else { return };
+    // `title` repeats the type's name; a member that may be left out is not one that may be null;
+    // and closed objects are the API server's task, which prunes and warns.
+    for member in ["title", "nullable", "$schema"] {
+        members.remove(member);
+    }
+    if members.get("additionalProperties") == Some(&Value::Bool(false)) {
+        members.remove("additionalProperties");
+    }
+    if members.get("additionalProperties") == Some(&Value::Bool(true)) {
+        members.remove("additionalProperties");
+    }
+    if members.get("default").is_some_and(|default| *default != Value::Bool(true)) {
+        // Defaults that say nothing (empty lists and objects) would be stored in every object.
+        members.remove("default");
+    }
+    for format in ["uint32", "uint64", "int64"] {
+        if members.get("format").is_some_and(|value| value == format) {
+            members.insert("format".into(), "int64".into());
+        }
+    }
+    join_lines(members);
+    flatten_constants(members);
+    if let Some(Value::Object(properties)) = members.get_mut("properties") {
+        properties.values_mut().for_each(simplify);
+    }
+    for member in ["items", "additionalProperties"] {
+        if let Some(inner) = members.get_mut(member) {
+            simplify(inner);
+        }
+    }
+}
+
+/// A doc comment is wrapped for the source file; `kubectl explain` wraps by itself.
+fn join_lines(members: &mut Map<String, Value>) {
+    if let Some(Value::String(text)) = members.get_mut("description") {
+        *text = text
+            .split("\n\n")
+            .map(|paragraph| paragraph.replace('\n', " "))
+            .collect::<Vec<_>>()
+            .join("\n\n");
+    }
+}
+
+/// An enum whose variants have docs is a `oneOf` of constants, which is not structural.
+fn flatten_constants(members: &mut Map<String, Value>) {
+    let Some(Value::Array(variants)) = members.get("oneOf") else { return };
+    let mut names = Vec::new();
+    let mut lines = Vec::new();
+    for variant in variants {
+        let Some(Value::Array(constants)) = variant.get("enum") else { return };
+        for constant in constants {
+            if let (Value::String(name), Some(Value::String(text))) =
+                (constant, variant.get("description"))
+            {
+                lines.push(format!("{name}: {}", text.replace('\n', " ")));
+            }
+            names.push(constant.clone());
+        }
+    }
+    members.remove("oneOf");
+    members.insert("type".into(), "string".into());
+    members.insert("enum".into(), Value::Array(names));
+    let description = members.get("description").and_then(Value::as_str).unwrap_or_default();
+    let description = format!("{description} {}", lines.join(" ")).trim().to_owned();
+    members.insert("description".into(), description.into());
+}
+
+impl JsonSchema for Quantity {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Quantity".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "x-kubernetes-int-or-string": true,
+            "anyOf": [{ "type": "integer" }, { "type": "string" }],
+            "pattern": "^[0-9]+(k|M|G|Ki|Mi|Gi)?$",
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! Whether a manifest makes sense, beyond its shape: names go into URLs, field managers and
+//! finalizers, so they are checked before anything is done with them.
+
+use std::collections::BTreeSet;
+
+use innkeeper_contract::{Kind, Manifest, Scope};
+use serde_json::Value;
+
+use crate::module;
+use crate::settings::is_reserved_group;
+
+/// Checks a manifest.
+///
+/// # Errors
+/// Everything that is wrong, each with its place in the manifest.
+pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
+    let mut errors = Vec::new();
+    if manifest.name.is_empty() || manifest.name.len() > 253 {
+        errors.push("name: must have 1 to 253 characters".to_owned());
+    }
+    if manifest.version.len() > 128 {
+        errors.push("version: must have at most 128 characters".to_owned());
+    }
+    kind("primary", &manifest.primary, &mut errors);
+    if manifest.primary.group() == module::GROUP {
+        errors.push(format!("primary: kinds of {} are the host's own", module::GROUP));
+    }
+    let mut seen = BTreeSet::from([names(&manifest.primary)]);
+    for (index, owned) in manifest.owned.iter().enumerate() {
+        let place = format!("owned[{index}].kind");
+        kind(&place, &owned.kind, &mut errors);
+        if owned.kind.group() == module::GROUP {
+            errors.push(format!("{place}: kinds of {} are the host's own", module::GROUP));
+        }
+        if !seen.insert(names(&owned.kind)) {
+            errors.push(format!("{place}: {} is named twice", owned.kind));
+        }
+    }
+    for (index, read) in manifest.reads.iter().enumerate() {
+        kind(&format!("reads[{index}]"), read, &mut errors);
+    }
+    if let Some(finalizer) = &manifest.finalizer
+        && !finalizer.is_empty()
+        && !is_qualified(finalizer)
+    {
+        errors.push(format!("finalizer: {finalizer:?} is not a name like example.com/cleanup"));
+    }
+    for (index, definition) in manifest.crds.iter().enumerate() {
+        crd(&format!("crds[{index}]"), definition, manifest, &mut errors);
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+fn names(kind: &Kind) -> (String, String) {
+    (kind.api_version.clone(), kind.kind.clone())
+}
+
+fn kind(place: &str, kind: &Kind, errors: &mut Vec<String>) {
+    let (group, version) = kind.api_version.split_once('/').unwrap_or(("", &kind.api_version));
+    if !(group.is_empty() && !kind.api_version.contains('/') || is_subdomain(group))
+        || !is_label(version)
+    {
+        errors.push(format!("{place}.apiVersion: {:?} is not a group and a version", kind.api_version));
+    }
+    let mut chars = kind.kind.chars();
+    if !chars.next().is_some_and(|c| c.is_ascii_uppercase())
+        || !chars.all(|c| c.is_ascii_alphanumeric())
+        || kind.kind.len() > 63
+    {
+        errors.push(format!("{place}.kind: {:?} is not a CamelCase name", kind.kind));
+    }
+    if !is_label(&kind.plural) {
+        errors.push(format!("{place}.plural: {:?} is not a lower-case plural", kind.plural));
+    }
+}
+
+fn crd(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<String>) {
+    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    if text("/apiVersion") != "apiextensions.k8s.io/v1" || text("/kind") != "CustomResourceDefinition" {
+        errors.push(format!("{place}: is not a CustomResourceDefinition of apiextensions.k8s.io/v1"));
+        return;
+    }
+    let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
+    if !is_subdomain(group) || !is_label(plural) || text("/metadata/name") != format!("{plural}.{group}") {
+        errors.push(format!(
+            "{place}.metadata.name: {:?} must be spec.names.plural and spec.group: {:?}",
+            text("/metadata/name"),
+            format!("{plural}.{group}")
+        ));
+    }
+    if is_reserved_group(group) {
+        errors.push(format!("{place}.spec.group: {group} belongs to Kubernetes or to Innkeeper"));
+    }
+    if !matches!(text("/spec/conversion/strategy"), "" | "None") {
+        errors.push(format!("{place}.spec.conversion: a conversion webhook is not supported"));
+    }
+    // The manifest and the definition name the same kind twice: they must agree, or the host
+    // would watch what is not there.
+    let primary = &manifest.primary;
+    if group == primary.group() && text("/spec/names/kind") == primary.kind {
+        let scope = match primary.scope {
+            Scope::Namespaced => "Namespaced",
+            Scope::Cluster => "Cluster",
+        };
+        if plural != primary.plural || text("/spec/scope") != scope {
+            errors.push(format!(
+                "{place}: is {plural}, {}; the primary is {}, {scope}",
+                text("/spec/scope"),
+                primary.plural
+            ));
+        }
+        let served = definition
+            .pointer("/spec/versions")
+            .and_then(Value::as_array)
+            .is_some_and(|versions| {
+                versions
+                    .iter()
+                    .any(|version| version["name"] == primary.version() && version["served"] == true)
+            });
+        if !served {
+            errors.push(format!("{place}.spec.versions: {} of the primary is not served", primary.version()));
+        }
+    }
+}
+
+/// One part of a DNS name.
+fn is_label(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 63
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
+/// A finalizer: one word, or a DNS name, a slash and a word.
+fn is_qualified(text: &str) -> bool {
+    let word = |text: &str| {
+        let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        text.len() <= 63
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+            && ends(text.chars().next())
+            && ends(text.chars().next_back())
+    };
+    match text.split_once('/') {
+        Some((prefix, name)) => is_subdomain(prefix) && word(name),
+        None => is_subdomain(text) && text.contains('.'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use innkeeper_contract::OwnedKind;
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::manifest;
+
+    fn refused(change: impl FnOnce(&mut Manifest), expected: &Expect) {
+        let mut manifest = manifest("g");
+        change(&mut manifest);
+        expected.assert_eq(&check(&manifest).unwrap_err().join("\n"));
+    }
+
+    fn definition() -> Value {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "podroutes.quay.io"},
+            "spec": {
+                "group": "quay.io", "scope": "Namespaced",
+                "names": {"kind": "Podroute", "plural": "podroutes"},
+                "versions": [{"name": "v1alpha1", "served": true, "storage": true}],
+            },
+        })
+    }
+
+    #[test]
+    fn a_sound_manifest_passes() {
+        let mut manifest = manifest("g");
+        manifest.crds.push(definition());
+        manifest.finalizer = Some("finalizer.kabocha.example.com".into());
+        assert_eq!(check(&manifest), Ok(()));
+        manifest.finalizer = Some("example.com/cleanup".into());
+        assert_eq!(check(&manifest), Ok(()));
+    }
+
+    #[test]
+    fn names_that_would_change_a_url_are_refused() {
+        refused(
+            |manifest| {
+                manifest.primary.plural = "pods/exec".into();
+                manifest.reads.push(Kind::namespaced("v1/../..", "Pod", "pods"));
+                manifest.reads.push(Kind::namespaced("/v1", "pod", "pods?x"));
+            },
+            &expect![[r#""#]],
+        );
+    }
+
+    #[test]
+    fn the_hosts_own_kinds_and_kinds_named_twice_are_refused() {
+        refused(
+            |manifest| {
+                let module = Kind::cluster("innkeeper.dev/v1alpha1", "Module", "modules");
+                manifest.owned = vec![
+                    OwnedKind { kind: module, optional: false },
+                    OwnedKind { kind: manifest.primary.clone(), optional: false },
+                ];
+            },
+            &expect![[r#""#]],
+        );
+    }
+
+    #[test]
+    fn definitions_must_agree_with_the_primary_and_with_themselves() {
+        refused(
+            |manifest| {
+                let mut other = definition();
+                other["spec"]["scope"] = "Cluster".into();
+                other["spec"]["versions"][0]["served"] = false.into();
+                let mut hook = definition();
+                hook["spec"]["conversion"] = json!({"strategy": "Webhook"});
+                let mut name = definition();
+                name["metadata"]["name"] = "podroutes.example.com".into();
+                let mut reserved = definition();
+                reserved["spec"]["group"] = "apps.k8s.io".into();
+                reserved["metadata"]["name"] = "podroutes.apps.k8s.io".into();
+                manifest.crds = vec![other, hook, name, reserved, json!({"kind": "Pod"})];
+            },
+            &expect![[r#""#]],
+        );
+    }
+}

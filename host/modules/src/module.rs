@@ -1,0 +1,385 @@
+//! The resource `Module` (`innkeeper.dev/v1alpha1`), as users write it.
+//!
+//! These types are the one source of `deploy/crds/modules.innkeeper.dev.yaml` (see
+//! [`crd`](crate::crd())). A field is here only if it works: what a later version brings is
+//! refused until then, so that nobody relies on a setting that does nothing.
+//!
+//! What users write as text (durations, quantities) is text here; [`Settings`](crate::Settings)
+//! is what the host works with.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The group of our resources.
+pub const GROUP: &str = "innkeeper.dev";
+
+/// The version of [`Module`].
+pub const VERSION: &str = "v1alpha1";
+
+/// `apiVersion` of a [`Module`].
+pub const API_VERSION: &str = "innkeeper.dev/v1alpha1";
+
+/// `kind` of a [`Module`].
+pub const KIND: &str = "Module";
+
+/// The plural of [`Module`], as in URLs and RBAC.
+pub const PLURAL: &str = "modules";
+
+/// The namespace of the modules' ServiceAccounts and source ConfigMaps.
+pub const NAMESPACE: &str = "innkeeper-modules";
+
+/// The key of the guest in its ConfigMap's `binaryData`, unless the Module names one.
+pub const SOURCE_KEY: &str = "guest.wasm";
+
+/// Reconcile logic: a WebAssembly component, and how the host runs it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Module {
+    /// `innkeeper.dev/v1alpha1`.
+    pub api_version: String,
+    /// `Module`.
+    pub kind: String,
+    /// Name, uid, generation and so on; the host reads those of [`Metadata`] only.
+    pub metadata: Metadata,
+    /// What is wanted.
+    pub spec: ModuleSpec,
+    /// What is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ModuleStatus>,
+}
+
+/// Of `metadata`, what the host needs of a Module.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    /// The name.
+    pub name: String,
+    /// The uid; empty in a file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// Counts changes of the spec; 0 in a file.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub generation: i64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(generation: &i64) -> bool {
+    *generation == 0
+}
+
+/// What is wanted of a module.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModuleSpec {
+    /// Where the component comes from.
+    pub source: Source,
+
+    /// The ServiceAccount, in the namespace innkeeper-modules, as which everything of this
+    /// module is done: what it may read and write is what this account may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub service_account_name: Option<String>,
+
+    /// The API groups whose CustomResourceDefinitions the host may install when the guest
+    /// describes them. Definitions of other groups are refused; one that the cluster
+    /// already serves is used as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    pub crd_groups: Vec<String>,
+
+    /// Handed to the guest at every run. Must fit the schema that the guest describes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Map<String, Value>>,
+
+    /// Reconcile every primary again after this time even if nothing changed, for example
+    /// 30s or 1h30m. The guest's own choice if left out; 0s for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
+    pub resync_period: Option<String>,
+
+    /// Whether the host writes its conditions into the status of primaries. If not, only
+    /// what the guest gives is written.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub manage_status: bool,
+
+    /// What one run may use.
+    #[serde(default, skip_serializing_if = "Limits::is_default")]
+    pub limits: Limits,
+
+    /// Only primaries with these labels are reconciled; all if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<LabelSelector>,
+
+    /// Only primaries in these namespaces are reconciled; in all if left out or empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256), inner(length(min = 1, max = 63)))]
+    pub namespaces: Vec<String>,
+
+    /// Stops writing. What would be written is still worked out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspend: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+/// Where a component comes from: exactly one of its members.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Source {
+    /// A ConfigMap in the namespace innkeeper-modules, with the component, plain or gzip, in
+    /// its binaryData.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_map: Option<ConfigMapSource>,
+
+    /// A file, plain or gzip, relative to the file of the Module; for `innkeeper run --modules`
+    /// only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub file: Option<String>,
+}
+
+/// A key of a ConfigMap.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConfigMapSource {
+    /// Name of the ConfigMap.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+
+    /// The key in binaryData. If left out: guest.wasm, or the only key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub key: Option<String>,
+}
+
+/// What one run may use. What is left out is the host's default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Limits {
+    /// Linear memory, as a quantity: 64Mi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Quantity>,
+
+    /// Time, for example 500ms or 1s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
+    pub timeout: Option<String>,
+
+    /// Size of what the guest gives back, as a quantity: 1Mi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_bytes: Option<Quantity>,
+
+    /// Size of what the guest logs, as a quantity: 16Ki. Lines beyond it are cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<Quantity>,
+
+    /// Number of objects that the guest may give back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub objects: Option<u32>,
+
+    /// Number of reads (`cluster.get`, `cluster.list`) that the guest may make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub reads: Option<u32>,
+
+    /// Number of elements in the component's tables, all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub table_elements: Option<u32>,
+}
+
+impl Limits {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A number of bytes: a whole number, or one with a suffix (`k`, `M`, `G`, `Ki`, `Mi`, `Gi`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Quantity {
+    /// Bytes.
+    Number(u64),
+    /// Text.
+    Text(String),
+}
+
+/// Labels that an object must have: both members must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LabelSelector {
+    /// Labels with exactly these values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub match_labels: BTreeMap<String, String>,
+
+    /// Requirements on labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub match_expressions: Vec<LabelRequirement>,
+}
+
+/// A requirement on one label.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LabelRequirement {
+    /// The label.
+    #[schemars(length(min = 1, max = 317))]
+    pub key: String,
+
+    /// How its value and `values` are related.
+    pub operator: LabelOperator,
+
+    /// For In and NotIn, at least one; for Exists and DoesNotExist, none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 63)))]
+    pub values: Vec<String>,
+}
+
+/// How a label's value and the values of a requirement are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum LabelOperator {
+    /// One of the values.
+    In,
+    /// None of the values, or no such label.
+    NotIn,
+    /// Any value.
+    Exists,
+    /// No such label.
+    DoesNotExist,
+}
+
+/// What is with a module. Changes only when the module's state does: counters are metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModuleStatus {
+    /// The generation of the spec that this status is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// SHA-256 of the component that serves (of its bytes as wasm, not of the gzip), in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+
+    /// The guest that serves, as it describes itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestName>,
+
+    /// The version of the contract (package innkeeper:guest) that the guest was built for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<String>,
+
+    /// The kinds that the module may have made objects of: those of the guest that serves and
+    /// of those before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owned_kinds: Vec<KindName>,
+
+    /// Loaded: the present source is loaded. Serving: some version is serving. Ready: the
+    /// present source serves with the present spec. Healthy: its runs do not fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<ModuleCondition>,
+}
+
+/// A guest, as it describes itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GuestName {
+    /// Its name.
+    pub name: String,
+    /// Its own version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+}
+
+/// A kind, by group, version and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KindName {
+    /// Group and version.
+    pub api_version: String,
+    /// The kind's name.
+    pub kind: String,
+}
+
+/// A condition, as Kubernetes writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModuleCondition {
+    /// What it is about.
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1, max = 316))]
+    pub type_: String,
+    /// Whether it holds: True, False or Unknown.
+    #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
+    pub status: String,
+    /// The generation of the spec that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// When its status last changed.
+    #[schemars(extend("format" = "date-time"))]
+    pub last_transition_time: String,
+    /// One CamelCase word, for machines.
+    #[schemars(length(min = 1, max = 1024))]
+    pub reason: String,
+    /// What is, and what to do, for people.
+    #[schemars(length(max = 32768))]
+    pub message: String,
+}
+
+/// Why a document is not a Module.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModuleError {
+    /// It is another kind of resource.
+    #[error(
+        "expected apiVersion: {API_VERSION}, kind: {KIND}, found apiVersion: {api_version}, kind: {kind}"
+    )]
+    Kind {
+        /// What it says, or `(none)`.
+        api_version: String,
+        /// What it says, or `(none)`.
+        kind: String,
+    },
+    /// A field is missing, unknown, or of another type.
+    #[error("{path}: {message}")]
+    Field {
+        /// The field, as `spec.limits.memory`; `Module` for the whole.
+        path: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl Module {
+    /// Reads a Module from a parsed document.
+    ///
+    /// Only the shape is checked; [`Settings::new`](crate::Settings::new) checks the values.
+    pub fn from_value(value: &Value) -> Result<Self, ModuleError> {
+        let said = |member: &str| match value.get(member) {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => "(none)".to_owned(),
+        };
+        let (api_version, kind) = (said("apiVersion"), said("kind"));
+        if api_version != API_VERSION || kind != KIND {
+            return Err(ModuleError::Kind { api_version, kind });
+        }
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let path = error.path().to_string();
+            ModuleError::Field {
+                path: if path == "." { KIND.to_owned() } else { path },
+                message: error.inner().to_string(),
+            }
+        })
+    }
+}

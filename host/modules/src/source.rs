@@ -1,0 +1,296 @@
+//! The bytes of a component: taken from where they lie, unpacked within bounds, named by
+//! their digest.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Read;
+use std::sync::Arc;
+
+use flate2::read::MultiGzDecoder;
+use sha2::{Digest as _, Sha256};
+
+use crate::module;
+
+/// The largest source as it lies there (gzip or plain), in bytes. A ConfigMap holds 1 MiB; this
+/// bounds files.
+pub const PACKED_BYTES_MAX: usize = 32 << 20;
+
+/// The first bytes of gzip.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// The first bytes of WebAssembly, modules and components.
+const WASM_MAGIC: [u8; 4] = *b"\0asm";
+
+/// SHA-256 of a component's bytes (unpacked, so that packing does not matter).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The first 12 hex digits: what people and names of ConfigMaps use.
+    pub fn short(&self) -> String {
+        hex::encode(&self.0[..6])
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.short())
+    }
+}
+
+/// A component's bytes and their digest.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Component {
+    /// The bytes, unpacked.
+    pub bytes: Arc<[u8]>,
+    /// Their digest.
+    pub digest: Digest,
+}
+
+impl fmt::Debug for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} ({} bytes)", self.digest, self.bytes.len())
+    }
+}
+
+/// Why a source gives no component to load.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// It is not there.
+    #[error("{0} does not exist")]
+    Missing(String),
+    /// It is there and may not be read, or reading failed.
+    #[error("{what} cannot be read: {why}")]
+    Unreadable {
+        /// The source.
+        what: String,
+        /// The cause, as given by the API server or the system.
+        why: String,
+    },
+    /// The named key is not in the ConfigMap's `binaryData`.
+    #[error("{what} has no key {key} in binaryData{}", keys(.present))]
+    NoKey {
+        /// The source.
+        what: String,
+        /// The key that was looked for.
+        key: String,
+        /// The keys that it has.
+        present: Vec<String>,
+    },
+    /// No key was named, and there is no obvious one.
+    #[error(
+        "{what} has several keys in binaryData ({}) and none is {}: name one in spec.source.configMap.key",
+        .present.join(", "), module::SOURCE_KEY
+    )]
+    ManyKeys {
+        /// The source.
+        what: String,
+        /// The keys that it has.
+        present: Vec<String>,
+    },
+    /// It has no bytes.
+    #[error("{0} is empty")]
+    Empty(String),
+    /// It is larger than allowed.
+    #[error("{what} is larger than the limit of {limit} bytes{}", if *.unpacked { " when unpacked" } else { "" })]
+    TooLarge {
+        /// The source.
+        what: String,
+        /// The limit, in bytes.
+        limit: usize,
+        /// Whether it is what gzip gives that is too large.
+        unpacked: bool,
+    },
+    /// It begins like gzip and is not, or is cut off.
+    #[error("{what} is not whole gzip: {why}")]
+    Gzip {
+        /// The source.
+        what: String,
+        /// What the decoder says.
+        why: String,
+    },
+    /// It is neither gzip nor WebAssembly.
+    #[error("{what} is neither WebAssembly nor gzip of it: it begins with {}", hex::encode(.begins))]
+    NotWasm {
+        /// The source.
+        what: String,
+        /// Its first bytes, at most 8.
+        begins: Vec<u8>,
+    },
+}
+
+fn keys(present: &[String]) -> String {
+    if present.is_empty() {
+        " (which is empty: `kubectl create configmap --from-file` puts binary files there)".to_owned()
+    } else {
+        format!("; it has {}", present.join(", "))
+    }
+}
+
+impl SourceError {
+    /// One CamelCase word for a condition.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Missing(_) | Self::NoKey { .. } | Self::ManyKeys { .. } => "SourceNotFound",
+            Self::Unreadable { .. } => "SourceUnreadable",
+            Self::Empty(_) | Self::Gzip { .. } | Self::NotWasm { .. } => "SourceMalformed",
+            Self::TooLarge { .. } => "SourceTooLarge",
+        }
+    }
+}
+
+/// The value in a ConfigMap's `binaryData` that is the component: of `key`, or else of
+/// [`module::SOURCE_KEY`], or else the only one.
+///
+/// `what` names the ConfigMap in errors.
+pub fn pick_key<'a, V>(
+    what: &str,
+    binary_data: &'a BTreeMap<String, V>,
+    key: Option<&str>,
+) -> Result<&'a V, SourceError> {
+    let present = || binary_data.keys().cloned().collect::<Vec<_>>();
+    let wanted = key.unwrap_or(module::SOURCE_KEY);
+    match (binary_data.get(wanted), key) {
+        (Some(value), _) => Ok(value),
+        (None, Some(key)) => {
+            Err(SourceError::NoKey { what: what.to_owned(), key: key.to_owned(), present: present() })
+        }
+        (None, None) => {
+            let mut values = binary_data.values();
+            match (values.next(), values.next()) {
+                (Some(only), None) => Ok(only),
+                (None, _) => Err(SourceError::NoKey {
+                    what: what.to_owned(),
+                    key: wanted.to_owned(),
+                    present: Vec::new(),
+                }),
+                (Some(_), Some(_)) => {
+                    Err(SourceError::ManyKeys { what: what.to_owned(), present: present() })
+                }
+            }
+        }
+    }
+}
+
+/// Unpacks a source (one layer of gzip, or none) and names it by its digest.
+///
+/// `bytes_max` bounds what comes out: no more than that is ever unpacked, so a small file
+/// cannot fill the memory. `what` names the source in errors.
+pub fn unpack(what: &str, bytes: &[u8], bytes_max: usize) -> Result<Component, SourceError> {
+    let too_large =
+        |limit, unpacked| SourceError::TooLarge { what: what.to_owned(), limit, unpacked };
+    if bytes.is_empty() {
+        return Err(SourceError::Empty(what.to_owned()));
+    }
+    if bytes.len() > PACKED_BYTES_MAX {
+        return Err(too_large(PACKED_BYTES_MAX, false));
+    }
+    let unpacked: Arc<[u8]> = if bytes.starts_with(&GZIP_MAGIC) {
+        let mut out = Vec::new();
+        MultiGzDecoder::new(bytes)
+            .take(bytes_max as u64 + 1)
+            .read_to_end(&mut out)
+            .map_err(|error| SourceError::Gzip { what: what.to_owned(), why: error.to_string() })?;
+        if out.len() > bytes_max {
+            return Err(too_large(bytes_max, true));
+        }
+        out.into()
+    } else {
+        if bytes.len() > bytes_max {
+            return Err(too_large(bytes_max, false));
+        }
+        bytes.into()
+    };
+    if !unpacked.starts_with(&WASM_MAGIC) {
+        return Err(SourceError::NotWasm {
+            what: what.to_owned(),
+            begins: unpacked.iter().take(8).copied().collect(),
+        });
+    }
+    let digest = Digest::of(&unpacked);
+    Ok(Component { bytes: unpacked, digest })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    const WASM: &[u8] = b"\0asm\x0d\0\x01\0 and the rest";
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn packing_does_not_change_the_digest() {
+        let plain = unpack("it", WASM, 100).unwrap();
+        let packed = unpack("it", &gzip(WASM), 100).unwrap();
+        assert_eq!(plain, packed);
+        assert_eq!(plain.digest.to_string().len(), 64);
+        assert!(plain.digest.to_string().starts_with(&plain.digest.short()));
+    }
+
+    #[test]
+    fn a_bomb_is_unpacked_no_further_than_the_limit() {
+        let mut bytes = WASM.to_vec();
+        bytes.resize(10 << 20, 0);
+        let bomb = gzip(&bytes);
+        assert!(bomb.len() < 20_000);
+        assert_eq!(
+            unpack("ConfigMap a", &bomb, 1 << 20).unwrap_err().to_string(),
+            "ConfigMap a is larger than the limit of 1048576 bytes when unpacked"
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_component_is_said() {
+        let two_layers = gzip(&gzip(WASM));
+        let whole = gzip(WASM);
+        let cut = &whole[..whole.len() - 9];
+        for (bytes, limit, reason) in [
+            (&b""[..], 100, "SourceMalformed"),
+            (b"#!/bin/sh", 100, "SourceMalformed"),
+            (two_layers.as_slice(), 100, "SourceMalformed"),
+            (cut, 100, "SourceMalformed"),
+            (WASM, 4, "SourceTooLarge"),
+        ] {
+            let error = unpack("it", bytes, limit).unwrap_err();
+            assert_eq!(error.reason(), reason, "{error}");
+        }
+    }
+
+    #[test]
+    fn the_key_is_the_named_one_or_the_usual_one_or_the_only_one() {
+        let data = |keys: &[&str]| {
+            keys.iter().map(|key| ((*key).to_owned(), (*key).to_owned())).collect::<BTreeMap<_, _>>()
+        };
+        let pick = |keys: &[&str], key| pick_key("ConfigMap a", &data(keys), key).cloned();
+        assert_eq!(pick(&["a", "b"], Some("b")).unwrap(), "b");
+        assert_eq!(pick(&["a", "guest.wasm"], None).unwrap(), "guest.wasm");
+        assert_eq!(pick(&["a"], None).unwrap(), "a");
+        assert_eq!(
+            pick(&["a"], Some("b")).unwrap_err().to_string(),
+            "ConfigMap a has no key b in binaryData; it has a"
+        );
+        assert!(pick(&["a", "b"], None).unwrap_err().to_string().contains("name one in"));
+        assert!(pick(&[], None).unwrap_err().to_string().contains("which is empty"));
+    }
+}
