@@ -1,1 +1,30 @@
-//! TODO
+//! The API server: the one place that knows the kube client.
+//!
+//! - [`Env`]: clock, timers, randomness, spawning. Nothing else in the host is ambient.
+//! - [`Cluster`]: one connection pool. [`Cluster::host`] and [`Cluster::as_account`] give a
+//!   [`Session`]: get, apply, delete, access reviews, discovery, Events as one identity.
+//! - [`cache`]: one shared cache per kind, read through a module's [`cache::View`].
+//! - [`ApiError`]: what went wrong, told apart so that a caller can act on it.
+//!
+//! What is absent here: nothing decides what should be written, nothing knows of guests.
+
+pub mod cache;
+pub mod connection;
+pub mod crd;
+pub mod env;
+pub mod error;
+pub mod events;
+pub mod identity;
+pub mod secret;
+pub mod session;
+pub mod settings;
+mod transport;
+
+pub use cache::{Caches, Change, Frozen, KindState, Listener, Namespaces, Seen, Source, View};
+pub use connection::Cluster;
+pub use env::{Backoff, Elapsed, Env, Task};
+pub use error::{ApiError, ConnectError, Denial, FieldConflict};
+pub use identity::{Account, Identity};
+pub use secret::SecretKey;
+pub use session::{Applied, Deleted, Propagation, Session};
+pub use settings::Settings;

@@ -1,0 +1,271 @@
+//! The task of one cache: lists and watches with the session of its holder.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use innkeeper_core::Object;
+use kube::Api;
+use kube::api::ApiResource;
+use kube::runtime::watcher;
+use kube::runtime::watcher::Event;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::raw::Raw;
+use super::shared::{CacheId, Closed, Shared};
+use crate::error::{Asked, Guard};
+use crate::settings::{
+    UNCONFIRMED, UNSERVED_LEAST, UNSERVED_MOST, WATCH_RETRY_LEAST, WATCH_RETRY_MOST,
+};
+use crate::{ApiError, Backoff, Denial, Env, Session, Task};
+
+/// Why one session stopped filling a cache.
+enum End {
+    /// It fills it no longer: its module has gone.
+    Left,
+    /// What it had was too old: it starts anew.
+    Expired,
+    NotServed,
+    Forbidden(Denial),
+}
+
+/// Fills a cache for as long as somebody views it.
+pub(super) async fn follow(shared: Arc<Shared>, id: CacheId, serial: u64, poke: Arc<Notify>) {
+    let env = shared.env().clone();
+    let mut unserved = Backoff::new(&env, UNSERVED_LEAST, UNSERVED_MOST);
+    let mut failed = Failures::new(&env);
+    loop {
+        let session = match shared.elect(&id, serial) {
+            Ok(Some(session)) => session,
+            Ok(None) => {
+                poke.notified().await;
+                continue;
+            }
+            Err(Closed) => return,
+        };
+        match fill(&shared, &id, serial, &session, &poke, &mut failed).await {
+            End::Left | End::Expired => {}
+            End::NotServed => {
+                shared.not_served(&id, serial);
+                tokio::select! {
+                    biased;
+                    () = poke.notified() => unserved.reset(),
+                    () = env.sleep(unserved.advance()) => {}
+                }
+            }
+            End::Forbidden(denial) => {
+                shared.admit(&id, serial, session.identity(), Some(denial));
+            }
+        }
+    }
+}
+
+async fn fill(
+    shared: &Arc<Shared>,
+    id: &CacheId,
+    serial: u64,
+    session: &Session,
+    poke: &Notify,
+    failed: &mut Failures,
+) -> End {
+    let mut events = pin!(watcher(api(id, session), config(session)));
+    // Dropped, and so ended, when the next list is done or another session takes over.
+    let mut _confirming: Option<Task<()>> = None;
+    loop {
+        let event = tokio::select! {
+            biased;
+            () = poke.notified() => {
+                if shared.is_holder(id, serial, session.identity()) {
+                    continue;
+                }
+                return End::Left;
+            }
+            event = events.next() => event,
+        };
+        let error = match event {
+            None => return End::Expired,
+            Some(Ok(event)) => {
+                failed.reset();
+                if take(shared, id, serial, session, event) {
+                    let confirm = confirm(shared.clone(), id.clone(), serial, session.clone());
+                    _confirming = Some(shared.env().spawn("confirm", confirm));
+                }
+                // A page of a list is ready at once: let others run in between.
+                tokio::task::consume_budget().await;
+                continue;
+            }
+            Some(Err(error)) => error,
+        };
+        let error = match classify(id, session, &error) {
+            Failure::End(end) => return end,
+            Failure::Again => continue,
+            Failure::Wait(error) => error,
+        };
+        let wait = failed.advance();
+        tracing::warn!(
+            cache = %id, identity = %session.identity(), %error,
+            "a watch failed, tried again in {} ms", wait.as_millis(),
+        );
+        shared.failing(id, serial, error.to_string());
+        tokio::select! {
+            biased;
+            () = poke.notified() => {
+                if !shared.is_holder(id, serial, session.identity()) {
+                    return End::Left;
+                }
+            }
+            () = shared.env().sleep(wait) => {}
+        }
+    }
+}
+
+fn api(id: &CacheId, session: &Session) -> Api<Raw> {
+    let kind = &id.kind;
+    let resource = ApiResource {
+        group: kind.group().to_owned(),
+        version: kind.version().to_owned(),
+        api_version: kind.api_version.clone(),
+        kind: kind.kind.clone(),
+        plural: kind.plural.clone(),
+    };
+    let client = session.client().clone();
+    match &id.namespace {
+        Some(namespace) => Api::namespaced_with(client, namespace, &resource),
+        None => Api::all_with(client, &resource),
+    }
+}
+
+fn config(session: &Session) -> watcher::Config {
+    let settings = session.settings();
+    let seconds = u32::try_from(settings.watch_timeout.as_secs()).unwrap_or(u32::MAX);
+    watcher::Config::default().timeout(seconds).page_size(settings.list_page)
+}
+
+/// Takes an event in; whether it was the end of a list.
+fn take(shared: &Shared, id: &CacheId, serial: u64, session: &Session, event: Event<Raw>) -> bool {
+    let decode = |raw: &Raw| -> Option<Arc<Object>> {
+        match session.decode(&id.kind, raw.text.get()) {
+            Ok(object) => Some(Arc::new(object)),
+            Err(error) => {
+                tracing::error!(cache = %id, %error, "an object of the API server cannot be read");
+                None
+            }
+        }
+    };
+    match event {
+        Event::Init => shared.event(id, serial, |objects, _| {
+            objects.list_begins();
+            None
+        }),
+        Event::InitApply(raw) => {
+            if let Some(object) = decode(&raw) {
+                shared.event(id, serial, |objects, _| objects.listed(object));
+            }
+        }
+        Event::Apply(raw) => {
+            if let Some(object) = decode(&raw) {
+                shared.event(id, serial, |objects, _| objects.event(object));
+            }
+        }
+        Event::Delete(raw) => {
+            if let Some(object) = decode(&raw) {
+                shared.event(id, serial, |objects, now| objects.event_deleted(&object, now));
+            }
+        }
+        Event::InitDone => {
+            shared.synced(id, serial);
+            return true;
+        }
+    }
+    false
+}
+
+/// Some time after a list: looks up what it did not show and only a write response vouches for.
+async fn confirm(shared: Arc<Shared>, id: CacheId, serial: u64, session: Session) {
+    shared.env().sleep(UNCONFIRMED).await;
+    for object in shared.unconfirmed(&id, serial) {
+        let found = match session.get(&id.kind, &object.key).await {
+            Ok(found) => Some(Arc::new(found)),
+            Err(ApiError::NotFound { .. }) => None,
+            Err(error) => {
+                tracing::warn!(cache = %id, key = %object.key, %error, "an object could not be looked up");
+                continue;
+            }
+        };
+        shared.event(&id, serial, |objects, _| objects.confirm(&object, found));
+    }
+}
+
+enum Failure {
+    End(End),
+    Again,
+    Wait(ApiError),
+}
+
+fn classify(id: &CacheId, session: &Session, error: &watcher::Error) -> Failure {
+    let asked = |verb| Asked {
+        identity: session.identity(),
+        verb,
+        kind: &id.kind,
+        subresource: "",
+        namespace: id.namespace.as_deref().unwrap_or_default(),
+        guard: Guard::None,
+    };
+    let read = |verb, error: &kube::Error| match error {
+        kube::Error::Api(status) => asked(verb).status(status),
+        error => asked(verb).unanswered(error),
+    };
+    let error = match error {
+        // The watcher lists again by itself.
+        watcher::Error::WatchError(status) if status.code == 410 => return Failure::Again,
+        // Here it would ask for the same version for ever.
+        watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410 => {
+            return Failure::End(End::Expired);
+        }
+        watcher::Error::InitialListFailed(error) => read("list", error),
+        watcher::Error::WatchStartFailed(error) | watcher::Error::WatchFailed(error) => {
+            read("watch", error)
+        }
+        watcher::Error::WatchError(status) => asked("watch").status(status),
+        watcher::Error::NoResourceVersion => ApiError::Other {
+            code: 0,
+            message: "the API server gives no versions of this kind: it cannot be watched".into(),
+        },
+    };
+    match error {
+        ApiError::NotServed { .. } | ApiError::NotFound { .. } => Failure::End(End::NotServed),
+        ApiError::Forbidden { denial, .. } => Failure::End(End::Forbidden(*denial)),
+        error => Failure::Wait(error),
+    }
+}
+
+/// Waits after failures that follow each other closely get longer. The watcher does not
+/// tell of a watch that was resumed, so time without a failure has to say it.
+struct Failures {
+    env: Env,
+    backoff: Backoff,
+    last: Option<Instant>,
+}
+
+impl Failures {
+    fn new(env: &Env) -> Self {
+        let backoff = Backoff::new(env, WATCH_RETRY_LEAST, WATCH_RETRY_MOST);
+        Self { env: env.clone(), backoff, last: None }
+    }
+
+    fn advance(&mut self) -> Duration {
+        let now = self.env.instant();
+        // The last wait is in this time too, hence twice the longest.
+        if self.last.is_some_and(|last| now - last > 2 * WATCH_RETRY_MOST) {
+            self.backoff.reset();
+        }
+        self.last = Some(now);
+        self.backoff.advance()
+    }
+
+    fn reset(&mut self) {
+        self.backoff.reset();
+    }
+}

@@ -1,0 +1,104 @@
+//! An object as it comes over the wire, for the kube client.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use kube::Resource;
+use kube::api::{ApiResource, ObjectMeta};
+use kube::core::DynamicResourceScope;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// An object's text. Of its metadata only the version is read, which the watcher needs.
+#[derive(Clone)]
+pub(super) struct Raw {
+    pub(super) text: Box<RawValue>,
+    metadata: ObjectMeta,
+}
+
+impl fmt::Debug for Raw {
+    // Never the text: it may be a Secret's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Raw").field("bytes", &self.text.get().len()).finish_non_exhaustive()
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(default)]
+            metadata: Metadata,
+        }
+        #[derive(Default, Deserialize)]
+        struct Metadata {
+            #[serde(default, rename = "resourceVersion")]
+            resource_version: Option<String>,
+        }
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let head: Head = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+        let metadata = ObjectMeta {
+            resource_version: head.metadata.resource_version,
+            ..ObjectMeta::default()
+        };
+        Ok(Self { text, metadata })
+    }
+}
+
+impl Resource for Raw {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        resource.kind.as_str().into()
+    }
+
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        resource.group.as_str().into()
+    }
+
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.version.as_str().into()
+    }
+
+    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.api_version.as_str().into()
+    }
+
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        resource.plural.as_str().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::api::{ObjectList, WatchEvent};
+
+    use super::*;
+
+    #[test]
+    fn a_list_and_an_event_give_the_text_as_it_came() {
+        let text = r#"{"metadata":{"name":"a","resourceVersion":"7"},"x":1.50}"#;
+        let list = format!(
+            r#"{{"kind":"XList","apiVersion":"v1","metadata":{{"resourceVersion":"9"}},"items":[{text}]}}"#
+        );
+        let list: ObjectList<Raw> = serde_json::from_str(&list).unwrap();
+        assert_eq!(list.items[0].text.get(), text);
+        assert_eq!(list.items[0].meta().resource_version.as_deref(), Some("7"));
+
+        let event = format!(r#"{{"type":"ADDED","object":{text}}}"#);
+        match serde_json::from_str(&event).unwrap() {
+            WatchEvent::Added(Raw { text: got, .. }) => assert_eq!(got.get(), text),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,523 @@
+//! The caches and who may read which, behind one lock.
+//!
+//! One lock for all, so that a frozen view is of one moment over all kinds. It is held for
+//! the time of a lookup or an insert, never while something waits or is told.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use innkeeper_contract::Kind;
+use innkeeper_core::Object;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::CacheSize;
+use super::change::{Change, KindState, Listener, Notice, Notices, Source, StateChange};
+use super::follow::follow;
+use super::frozen::{Frozen, Part};
+use super::objects::{Objects, Step};
+use super::review::review;
+use crate::{Denial, Env, Identity, Session, Task};
+
+/// Which cache.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CacheId {
+    pub(super) kind: Arc<Kind>,
+    /// `None` for all namespaces, and for cluster-scoped kinds.
+    pub(super) namespace: Option<Arc<str>>,
+}
+
+impl CacheId {
+    pub(super) fn covers(&self, namespace: &str) -> bool {
+        self.namespace.as_deref().is_none_or(|own| own == namespace)
+    }
+}
+
+impl std::fmt::Display for CacheId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.namespace {
+            None => write!(f, "{}", self.kind),
+            Some(namespace) => write!(f, "{} in namespace {namespace}", self.kind),
+        }
+    }
+}
+
+/// How far a cache is, whoever looks at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Syncing,
+    Synced,
+    NotServed,
+    Failing(String),
+}
+
+/// Whether an identity may read a cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Admission {
+    Pending,
+    Admitted,
+    Denied(Denial),
+}
+
+/// An identity that views a cache.
+struct Member {
+    session: Session,
+    admission: Admission,
+    /// Its views by number, and what each was told last.
+    views: BTreeMap<u64, (Arc<str>, KindState)>,
+    /// Its review starts over: what it waits for has changed.
+    poke: Arc<Notify>,
+    _review: Task<()>,
+}
+
+struct Cache {
+    /// Tells this cache from an earlier one of the same id.
+    serial: u64,
+    objects: Objects,
+    phase: Phase,
+    members: BTreeMap<Identity, Member>,
+    /// Whose session fills it.
+    holder: Option<Identity>,
+    /// Its task looks around: the holder may have gone, the kind may be served.
+    poke: Arc<Notify>,
+    _task: Task<()>,
+}
+
+/// How long a member's review waits, and whether it then has to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It fills the cache: its own watch tells.
+    Holder,
+    Pending,
+    Admitted,
+    Denied,
+}
+
+struct Inner {
+    caches: BTreeMap<CacheId, Cache>,
+    numbers: u64,
+}
+
+pub(super) struct Shared {
+    env: Env,
+    inner: Mutex<Inner>,
+    notices: Notices,
+    states: Notify,
+}
+
+impl Shared {
+    pub(super) fn new(env: Env, listener: Arc<dyn Listener>) -> Self {
+        Self {
+            env,
+            inner: Mutex::new(Inner { caches: BTreeMap::new(), numbers: 0 }),
+            notices: Notices::new(listener),
+            states: Notify::new(),
+        }
+    }
+
+    pub(super) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// Resolves when the state of some view changes after this call.
+    pub(super) fn state_changed(&self) -> impl Future<Output = ()> + '_ {
+        let mut notified = Box::pin(self.states.notified());
+        notified.as_mut().enable();
+        notified
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the caches, and tells what came of it after the lock is gone.
+    fn with<R>(&self, act: impl FnOnce(&mut Inner, &mut Vec<Notice>) -> R) -> R {
+        let mut notices = Vec::new();
+        let mut inner = self.lock();
+        let result = act(&mut inner, &mut notices);
+        let states = notices.iter().any(|notice| matches!(notice, Notice::State(_)));
+        self.notices.push(notices);
+        drop(inner);
+        if states {
+            self.states.notify_waiters();
+        }
+        self.notices.tell();
+        result
+    }
+
+    /// The same for one cache, if it is still the one with this serial.
+    fn with_cache<R>(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        act: impl FnOnce(&mut Cache, &mut Vec<Notice>) -> R,
+    ) -> Option<R> {
+        self.with(|inner, notices| {
+            let cache = inner.caches.get_mut(id).filter(|cache| cache.serial == serial)?;
+            Some(act(cache, notices))
+        })
+    }
+
+    // Views come and go.
+
+    pub(super) fn join<'a>(
+        self: &Arc<Self>,
+        session: &Session,
+        module: &Arc<str>,
+        ids: impl Iterator<Item = &'a CacheId>,
+    ) -> u64 {
+        let mut inner = self.lock();
+        inner.numbers += 1;
+        let number = inner.numbers;
+        for id in ids {
+            let cache = inner.caches.entry(id.clone()).or_insert_with(|| self.cache(id, number));
+            let serial = cache.serial;
+            let identity = session.identity().clone();
+            // The first one needs no review: its own list says whether it may.
+            if cache.holder.is_none() && cache.members.is_empty() {
+                cache.holder = Some(identity.clone());
+            }
+            let member =
+                cache.members.entry(identity).or_insert_with(|| self.member(id, serial, session));
+            let state = state_of(&cache.phase, &member.admission);
+            member.views.insert(number, (module.clone(), state));
+            cache.poke.notify_one();
+        }
+        number
+    }
+
+    fn cache(self: &Arc<Self>, id: &CacheId, serial: u64) -> Cache {
+        let poke = Arc::new(Notify::new());
+        let task = follow(self.clone(), id.clone(), serial, poke.clone());
+        Cache {
+            serial,
+            objects: Objects::default(),
+            phase: Phase::Syncing,
+            members: BTreeMap::new(),
+            holder: None,
+            poke,
+            _task: self.env.spawn("cache", task),
+        }
+    }
+
+    fn member(self: &Arc<Self>, id: &CacheId, serial: u64, session: &Session) -> Member {
+        let poke = Arc::new(Notify::new());
+        let task = review(self.clone(), id.clone(), serial, session.clone(), poke.clone());
+        Member {
+            session: session.clone(),
+            admission: Admission::Pending,
+            views: BTreeMap::new(),
+            poke,
+            _review: self.env.spawn("access review", task),
+        }
+    }
+
+    pub(super) fn leave<'a>(
+        &self,
+        number: u64,
+        identity: &Identity,
+        ids: impl Iterator<Item = &'a CacheId>,
+    ) {
+        // Dropped after the lock: what a task holds may be dropped with it.
+        let mut gone_members = Vec::new();
+        let mut gone_caches = Vec::new();
+        let mut inner = self.lock();
+        for id in ids {
+            let Some(cache) = inner.caches.get_mut(id) else { continue };
+            let Some(member) = cache.members.get_mut(identity) else { continue };
+            member.views.remove(&number);
+            if !member.views.is_empty() {
+                continue;
+            }
+            gone_members.extend(cache.members.remove(identity));
+            if cache.members.is_empty() {
+                gone_caches.extend(inner.caches.remove(id));
+            } else if cache.holder.as_ref() == Some(identity) {
+                cache.holder = None;
+                cache.poke.notify_one();
+            }
+        }
+        drop(inner);
+    }
+
+    // What views read.
+
+    pub(super) fn freeze(
+        &self,
+        number: u64,
+        identity: &Identity,
+        ids: &BTreeMap<Arc<Kind>, Vec<CacheId>>,
+    ) -> Frozen {
+        let inner = self.lock();
+        let part = |id: &CacheId| {
+            let cache = inner.caches.get(id);
+            let member = cache
+                .and_then(|cache| cache.members.get(identity))
+                .filter(|member| member.views.contains_key(&number));
+            let (state, live) = match (cache, member) {
+                (Some(cache), Some(member)) => {
+                    let state = state_of(&cache.phase, &member.admission);
+                    let live = (state == KindState::Synced).then(|| cache.objects.live().clone());
+                    (state, live)
+                }
+                _ => (KindState::Syncing, None),
+            };
+            Part { namespace: id.namespace.clone(), state, live }
+        };
+        let kinds =
+            ids.iter().map(|(kind, ids)| (kind.clone(), ids.iter().map(part).collect())).collect();
+        Frozen { kinds }
+    }
+
+    pub(super) fn sizes(&self) -> Vec<CacheSize> {
+        self.lock()
+            .caches
+            .iter()
+            .map(|(id, cache)| CacheSize {
+                kind: id.kind.clone(),
+                namespace: id.namespace.clone(),
+                objects: cache.objects.len(),
+                bytes: cache.objects.bytes(),
+            })
+            .collect()
+    }
+
+    // What writers and lookups say.
+
+    /// Does something with each cache of a kind that holds a namespace.
+    pub(super) fn each(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        source: Source,
+        mut act: impl FnMut(&mut Objects, Instant) -> Option<Step>,
+    ) {
+        let now = self.env.instant();
+        self.with(|inner, notices| {
+            for (id, cache) in &mut inner.caches {
+                if *id.kind == *kind && id.covers(namespace) {
+                    // Before the first list is done, nothing is told.
+                    let step = act(&mut cache.objects, now);
+                    if cache.objects.is_complete() {
+                        notices.extend(step.map(|step| changed(id, step, source)));
+                    }
+                }
+            }
+        });
+    }
+
+    pub(super) fn look_for(&self, group: &str) {
+        let inner = self.lock();
+        for (id, cache) in &inner.caches {
+            if id.kind.group() == group && cache.phase != Phase::Synced {
+                cache.poke.notify_one();
+            }
+        }
+    }
+
+    // What the task of a cache says.
+
+    /// Whose session fills the cache from now on; `None` if nobody's may. An error if the cache is closed.
+    pub(super) fn elect(&self, id: &CacheId, serial: u64) -> Result<Option<Session>, Closed> {
+        self.with_cache(id, serial, |cache, notices| {
+            let may = |member: &&Member| !matches!(member.admission, Admission::Denied(_));
+            let chosen = cache
+                .holder
+                .as_ref()
+                .filter(|identity| cache.members.get(*identity).as_ref().is_some_and(may))
+                .or_else(|| first(cache, |member| member.admission == Admission::Admitted))
+                .or_else(|| first(cache, |member| member.admission == Admission::Pending))
+                .cloned();
+            if chosen != cache.holder
+                && let Some(identity) = &chosen
+            {
+                tracing::debug!(cache = %id, %identity, "a session takes over a cache");
+            }
+            cache.holder = chosen;
+            let member = cache.holder.as_ref().and_then(|identity| cache.members.get(identity));
+            let session = member.map(|member| member.session.clone());
+            if session.is_none() && cache.phase != Phase::NotServed {
+                // Nobody watches: what is there is not served until it has been listed again.
+                cache.phase = Phase::Syncing;
+                told(id, cache, notices);
+            }
+            session
+        })
+        .ok_or(Closed)
+    }
+
+    pub(super) fn is_holder(&self, id: &CacheId, serial: u64, identity: &Identity) -> bool {
+        self.lock()
+            .caches
+            .get(id)
+            .filter(|cache| cache.serial == serial)
+            .is_some_and(|cache| cache.holder.as_ref() == Some(identity))
+    }
+
+    /// An event of the watch or of a list.
+    pub(super) fn event(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        act: impl FnOnce(&mut Objects, Instant) -> Option<Step>,
+    ) {
+        let now = self.env.instant();
+        self.with_cache(id, serial, |cache, notices| {
+            let step = act(&mut cache.objects, now);
+            if cache.objects.is_complete() {
+                notices.extend(step.map(|step| changed(id, step, Source::Watch)));
+            }
+        });
+    }
+
+    /// A list has ended: the cache can be read, and its holder has shown that it may.
+    pub(super) fn synced(&self, id: &CacheId, serial: u64) {
+        let now = self.env.instant();
+        self.with_cache(id, serial, |cache, notices| {
+            let first = !cache.objects.is_complete();
+            let steps = cache.objects.list_ends(now);
+            if !first {
+                let steps = steps.into_iter();
+                notices.extend(steps.map(|step| changed(id, step, Source::Watch)));
+            }
+            cache.phase = Phase::Synced;
+            if let Some(identity) = &cache.holder
+                && let Some(member) = cache.members.get_mut(identity)
+            {
+                member.admission = Admission::Admitted;
+            }
+            told(id, cache, notices);
+        });
+    }
+
+    /// The kind is not served: what was there is gone.
+    pub(super) fn not_served(&self, id: &CacheId, serial: u64) {
+        self.with_cache(id, serial, |cache, notices| {
+            let complete = cache.objects.is_complete();
+            let steps = cache.objects.clear();
+            if complete {
+                let steps = steps.into_iter();
+                notices.extend(steps.map(|step| changed(id, step, Source::Watch)));
+            }
+            cache.phase = Phase::NotServed;
+            told(id, cache, notices);
+        });
+    }
+
+    /// The cache could not be read. Told only if it never was: else it is read on.
+    pub(super) fn failing(&self, id: &CacheId, serial: u64, message: String) {
+        self.with_cache(id, serial, |cache, notices| {
+            if cache.phase != Phase::Synced {
+                cache.phase = Phase::Failing(message);
+                told(id, cache, notices);
+            }
+        });
+    }
+
+    pub(super) fn unconfirmed(&self, id: &CacheId, serial: u64) -> Vec<Arc<Object>> {
+        self.lock()
+            .caches
+            .get(id)
+            .filter(|cache| cache.serial == serial)
+            .map(|cache| cache.objects.unconfirmed())
+            .unwrap_or_default()
+    }
+
+    // What reviews say.
+
+    /// Where a member stands; an error if it has gone.
+    pub(super) fn standing(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        identity: &Identity,
+    ) -> Result<Standing, Closed> {
+        let inner = self.lock();
+        let cache = inner.caches.get(id).filter(|cache| cache.serial == serial).ok_or(Closed)?;
+        let member = cache.members.get(identity).ok_or(Closed)?;
+        Ok(match &member.admission {
+            Admission::Denied(_) => Standing::Denied,
+            _ if cache.holder.as_ref() == Some(identity) => Standing::Holder,
+            Admission::Pending => Standing::Pending,
+            Admission::Admitted => Standing::Admitted,
+        })
+    }
+
+    /// A review, or the watch of the holder, has shown whether a member may read.
+    pub(super) fn admit(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        identity: &Identity,
+        denial: Option<Denial>,
+    ) {
+        self.with_cache(id, serial, |cache, notices| {
+            let Some(member) = cache.members.get_mut(identity) else { return };
+            if let Some(denial) = denial {
+                if !matches!(member.admission, Admission::Denied(_)) {
+                    tracing::info!(cache = %id, %denial, "a cache may not be read");
+                }
+                member.admission = Admission::Denied(denial);
+                member.poke.notify_one();
+                if cache.holder.as_ref() == Some(identity) {
+                    cache.holder = None;
+                    cache.poke.notify_one();
+                }
+            } else {
+                member.admission = Admission::Admitted;
+                if cache.holder.is_none() {
+                    cache.poke.notify_one();
+                }
+            }
+            told(id, cache, notices);
+        });
+    }
+}
+
+/// The cache is closed, or another one has taken its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Closed;
+
+fn first(cache: &Cache, take: impl Fn(&Member) -> bool) -> Option<&Identity> {
+    cache.members.iter().find(|(_, member)| take(member)).map(|(identity, _)| identity)
+}
+
+fn state_of(phase: &Phase, admission: &Admission) -> KindState {
+    match (phase, admission) {
+        (Phase::NotServed, _) => KindState::NotServed,
+        (_, Admission::Denied(denial)) => KindState::Forbidden(denial.clone()),
+        (Phase::Failing(message), _) => KindState::Failing(message.clone()),
+        (Phase::Synced, Admission::Admitted) => KindState::Synced,
+        (Phase::Synced | Phase::Syncing, _) => KindState::Syncing,
+    }
+}
+
+fn changed(id: &CacheId, step: Step, source: Source) -> Notice {
+    let key = step.after.as_ref().or(step.before.as_ref()).map(|object| object.key.clone());
+    Notice::Changed(Change {
+        kind: id.kind.clone(),
+        namespace: id.namespace.clone(),
+        key: key.unwrap_or_default(),
+        before: step.before,
+        after: step.after,
+        source,
+    })
+}
+
+/// Tells each view of a cache whose state is another than it was told last.
+fn told(id: &CacheId, cache: &mut Cache, notices: &mut Vec<Notice>) {
+    for member in cache.members.values_mut() {
+        let state = state_of(&cache.phase, &member.admission);
+        for (module, last) in member.views.values_mut() {
+            if *last != state {
+                last.clone_from(&state);
+                notices.push(Notice::State(StateChange {
+                    module: module.clone(),
+                    kind: id.kind.clone(),
+                    namespace: id.namespace.clone(),
+                    state: state.clone(),
+                }));
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! One connection pool to one API server.
+
+use http::{HeaderValue, Request, Response};
+use kube::client::{Body, ClientBuilder};
+use tower::{BoxError, Service};
+
+use crate::transport::Transport;
+use crate::{Account, ConnectError, Env, Identity, SecretKey, Session, Settings};
+
+/// One connection pool to one API server. Clones share it.
+#[derive(Clone)]
+pub struct Cluster {
+    pool: kube::Client,
+    env: Env,
+    settings: Settings,
+    secrets: SecretKey,
+}
+
+impl Cluster {
+    /// Connects with a kubeconfig or with what a pod finds. Nothing is sent yet: a server
+    /// that cannot be reached is an error of the first request.
+    ///
+    /// `secrets` is the key of the digests that stand for values of Secrets.
+    /// Has to be called within a tokio runtime.
+    pub fn connect(
+        mut config: kube::Config,
+        env: Env,
+        settings: Settings,
+        secrets: SecretKey,
+    ) -> Result<Self, ConnectError> {
+        // Repeats and limits are those of `transport`, from `Env`; the client's own would draw
+        // unseeded jitter, and repeat what is not safe to repeat.
+        config.default_retry = false;
+        config.read_timeout = None;
+        config.write_timeout = None;
+        let builder = ClientBuilder::try_from(config)
+            .map_err(|error| ConnectError { message: error.to_string() })?;
+        Ok(Self { pool: builder.build(), env, settings, secrets })
+    }
+
+    /// Talks to a service instead of a server: a scripted one in tests, or a simulator.
+    /// It gets each request after limits and repeats, with the impersonation headers.
+    ///
+    /// Has to be called within a tokio runtime.
+    pub fn over<S, B>(service: S, env: Env, settings: Settings, secrets: SecretKey) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        Self { pool: kube::Client::new(service, "default"), env, settings, secrets }
+    }
+
+    /// The same connections with another key for the digests of Secrets: for when the key
+    /// had to be read from the cluster first.
+    #[must_use]
+    pub fn with_secret_key(self, secrets: SecretKey) -> Self {
+        Self { secrets, ..self }
+    }
+
+    /// Requests as the host itself.
+    pub fn host(&self) -> Session {
+        self.session(Identity::Host, None)
+    }
+
+    /// Requests as a ServiceAccount, by impersonation.
+    ///
+    /// A name that cannot stand in a header cannot be a ServiceAccount's either; the
+    /// requests of such a session go as a user who has no rights.
+    pub fn as_account(&self, account: &Account) -> Session {
+        let user = HeaderValue::from_str(&account.user())
+            .unwrap_or(HeaderValue::from_static("system:serviceaccount::"));
+        self.session(Identity::Account(account.clone()), Some(user))
+    }
+
+    /// The ambient world that it was given.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The limits that it was given.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn session(&self, identity: Identity, user: Option<HeaderValue>) -> Session {
+        let transport = Transport {
+            pool: self.pool.clone(),
+            env: self.env.clone(),
+            settings: self.settings.clone(),
+            user,
+        };
+        Session::new(
+            kube::Client::new(transport, "default"),
+            identity,
+            self.env.clone(),
+            self.settings.clone(),
+            self.secrets.clone(),
+        )
+    }
+}

@@ -1,0 +1,256 @@
+//! The ambient world: wall clock, timers, randomness and spawning.
+//!
+//! Nothing else in the host may read a clock, draw a random number or spawn a task, so
+//! that the whole loop can be run again from a seed. Timers are tokio's: a test pauses them.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// The ambient world, given once at the start. Clones share one source of randomness.
+#[derive(Clone)]
+pub struct Env {
+    clock: Clock,
+    random: Arc<Mutex<fastrand::Rng>>,
+}
+
+#[derive(Clone, Copy)]
+enum Clock {
+    Wall,
+    /// Virtual: `start` plus what tokio's clock has run since `origin`.
+    Tokio {
+        start: Timestamp,
+        origin: Instant,
+    },
+}
+
+/// A time limit ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no answer within {} s", .0.as_secs_f64())]
+pub struct Elapsed(
+    /// The limit.
+    pub Duration,
+);
+
+impl Env {
+    /// The machine's clock, and a seed drawn from the machine.
+    pub fn real() -> Self {
+        Self { clock: Clock::Wall, random: Arc::new(Mutex::new(fastrand::Rng::new())) }
+    }
+
+    /// A clock that starts at `start` and runs with tokio's timers (which a test pauses),
+    /// and randomness from `seed`.
+    pub fn scripted(seed: u64, start: Timestamp) -> Self {
+        Self {
+            clock: Clock::Tokio { start, origin: Instant::now() },
+            random: Arc::new(Mutex::new(fastrand::Rng::with_seed(seed))),
+        }
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> Timestamp {
+        match self.clock {
+            Clock::Wall => Timestamp::now(),
+            Clock::Tokio { start, origin } => SignedDuration::try_from(origin.elapsed())
+                .ok()
+                .and_then(|elapsed| start.checked_add(elapsed).ok())
+                .unwrap_or(Timestamp::MAX),
+        }
+    }
+
+    /// A point on the clock of timers: it never goes back, and has nothing to do with [`Env::now`].
+    pub fn instant(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// Waits.
+    pub async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+
+    /// Waits for a future, at most for `limit`; it is dropped when the limit runs out.
+    pub async fn timeout<F: Future>(
+        &self,
+        limit: Duration,
+        future: F,
+    ) -> Result<F::Output, Elapsed> {
+        tokio::time::timeout(limit, future).await.map_err(|_| Elapsed(limit))
+    }
+
+    /// A random number.
+    pub fn random(&self) -> u64 {
+        self.random.lock().unwrap_or_else(PoisonError::into_inner).u64(..)
+    }
+
+    /// A duration drawn evenly from `duration` ± a fifth, so that many waits do not end at once.
+    pub fn jitter(&self, duration: Duration) -> Duration {
+        let drawn = self.random.lock().unwrap_or_else(PoisonError::into_inner).f64();
+        duration.mul_f64(0.8 + 0.4 * drawn)
+    }
+
+    /// Runs a future beside its caller. `name` is for logs.
+    ///
+    /// The task ends when the handle is dropped: who spawns something says how long it lives.
+    pub fn spawn<F>(&self, name: &'static str, future: F) -> Task<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        Task { name, handle: tokio::spawn(future) }
+    }
+}
+
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.clock {
+            Clock::Wall => "Env(real)",
+            Clock::Tokio { .. } => "Env(scripted)",
+        })
+    }
+}
+
+/// A spawned task: aborted when dropped. Awaiting it gives its output, or `None` if
+/// it panicked or was aborted.
+#[derive(Debug)]
+#[must_use = "a task ends when its handle is dropped"]
+pub struct Task<T> {
+    name: &'static str,
+    handle: JoinHandle<T>,
+}
+
+impl<T> Task<T> {
+    /// The name given at [`Env::spawn`].
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether it has ended.
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+
+    /// Ends it at its next wait.
+    pub fn abort(&self) {
+        self.handle.abort();
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.handle.abort();
+    }
+}
+
+impl<T> Future for Task<T> {
+    type Output = Option<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.handle).poll(cx).map(|joined| match joined {
+            Ok(output) => Some(output),
+            Err(error) => {
+                if error.is_panic() {
+                    tracing::error!(task = self.name, "a task of the host panicked");
+                }
+                None
+            }
+        })
+    }
+}
+
+/// Waits that double: for what may come back by itself.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    env: Env,
+    least: Duration,
+    most: Duration,
+    next: Duration,
+}
+
+impl Backoff {
+    /// The first wait is `least`, each next one is twice as long, up to `most`; all with jitter.
+    pub fn new(env: &Env, least: Duration, most: Duration) -> Self {
+        Self { env: env.clone(), least, most, next: least }
+    }
+
+    /// How long to wait now.
+    pub fn advance(&mut self) -> Duration {
+        let wait = self.env.jitter(self.next);
+        self.next = (self.next * 2).min(self.most);
+        wait
+    }
+
+    /// Starts anew: something went well.
+    pub fn reset(&mut self) {
+        self.next = self.least;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start() -> Timestamp {
+        "2026-01-01T00:00:00Z".parse().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_scripted_clock_runs_with_the_timers() {
+        let env = Env::scripted(1, start());
+        assert_eq!(env.now(), start());
+        env.sleep(Duration::from_secs(90)).await;
+        assert_eq!(env.now().to_string(), "2026-01-01T00:01:30Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_same_seed_draws_the_same() {
+        let draw = |seed| {
+            let env = Env::scripted(seed, start());
+            let second = Duration::from_secs(1);
+            (env.random(), env.jitter(second), env.jitter(second))
+        };
+        assert_eq!(draw(7), draw(7));
+        assert_ne!(draw(7), draw(8));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_timeout_says_its_limit() {
+        let env = Env::scripted(1, start());
+        let late = env
+            .timeout(Duration::from_millis(1500), std::future::pending::<()>())
+            .await
+            .unwrap_err();
+        assert_eq!(late.to_string(), "no answer within 1.5 s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_ends_with_its_handle() {
+        let env = Env::scripted(1, start());
+        let (alive, gone) = tokio::sync::oneshot::channel::<()>();
+        let task = env.spawn("test", async move {
+            let _alive = alive;
+            std::future::pending::<()>().await;
+        });
+        drop(task);
+        assert!(gone.await.is_err(), "the sender is dropped with the task");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_backoff_doubles_up_to_its_most_and_starts_anew() {
+        let env = Env::scripted(1, start());
+        let seconds = |duration: Duration| duration.as_secs_f64();
+        let mut backoff = Backoff::new(&env, Duration::from_secs(1), Duration::from_secs(5));
+        for about in [1.0, 2.0, 4.0, 5.0, 5.0] {
+            let wait = seconds(backoff.advance());
+            assert!((about * 0.8..=about * 1.2).contains(&wait), "{wait} is not about {about}");
+        }
+        backoff.reset();
+        assert!(seconds(backoff.advance()) <= 1.2);
+    }
+}

@@ -1,0 +1,86 @@
+//! What stands for a value of a Secret.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use innkeeper_core::Key;
+use sha2::Sha256;
+
+/// Hexadecimal digits of a digest.
+const DIGITS: usize = 16;
+
+/// The key of the digests that stand for values of Secrets, in caches and for guests.
+///
+/// A digest is the first 16 hexadecimal digits of HMAC-SHA256 over namespace, name, name
+/// of the value, and value. So equal values in two places have different digests,
+/// and without the key nothing can be guessed.
+#[derive(Clone)]
+pub struct SecretKey {
+    mac: Arc<Hmac<Sha256>>,
+}
+
+impl SecretKey {
+    /// A key of any length; 32 random bytes are good.
+    pub fn new(key: &[u8]) -> Self {
+        // HMAC takes keys of every length: longer ones are hashed, shorter ones padded.
+        let mut block = [0; 64];
+        if key.len() <= block.len() {
+            block[..key.len()].copy_from_slice(key);
+        } else {
+            use sha2::Digest as _;
+            block[..32].copy_from_slice(&Sha256::digest(key));
+        }
+        Self { mac: Arc::new(Hmac::new((&block).into())) }
+    }
+
+    /// A key that is forgotten with the process: digests change at every start.
+    pub fn forgotten(env: &crate::Env) -> Self {
+        let words: Vec<u8> = (0..4).flat_map(|_| env.random().to_le_bytes()).collect();
+        Self::new(&words)
+    }
+
+    /// The digest of one value, given as it stands in the object (base64 in `data`).
+    pub fn digest(&self, secret: &Key, name: &str, value: &str) -> String {
+        let mut mac = Hmac::clone(&self.mac);
+        mac.update(format!("{}/{}/{name}/{value}", secret.namespace, secret.name).as_bytes());
+        let mut digest = hex::encode(mac.finalize().into_bytes());
+        digest.truncate(DIGITS);
+        digest
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretKey(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_tells_keys_places_and_values_apart_and_nothing_else() {
+        let digest =
+            |key: &[u8], name, value| SecretKey::new(key).digest(&Key::new("n", "s"), name, value);
+        let one = digest(b"key", "password", "aHVudGVyMg==");
+        assert_eq!(one.len(), DIGITS);
+        assert_eq!(one, digest(b"key", "password", "aHVudGVyMg=="));
+        assert_ne!(one, digest(b"yek", "password", "aHVudGVyMg=="));
+        assert_ne!(one, digest(b"key", "other", "aHVudGVyMg=="));
+        assert_ne!(one, digest(b"key", "password", "aHVudGVyMw=="));
+    }
+
+    #[test]
+    fn it_is_the_hmac_of_the_standard() {
+        // RFC 4231, test case 2: the key shorter than a block.
+        let key = SecretKey::new(b"Jefe");
+        let mut mac = Hmac::clone(&key.mac);
+        mac.update(b"what do ya want for nothing?");
+        assert_eq!(
+            hex::encode(mac.finalize().into_bytes()),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        );
+    }
+}

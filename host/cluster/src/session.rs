@@ -1,0 +1,506 @@
+//! Requests as one identity.
+
+use std::fmt;
+
+use http::{Method, Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use innkeeper_contract::Kind;
+use innkeeper_core::{Key, Manager, Object};
+use kube::client::Body;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::error::{Asked, Guard, is_read};
+use crate::transport::{NoAnswer, Repeatable};
+use crate::{ApiError, Env, Identity, SecretKey, Settings};
+
+/// What stays as it is in a segment of a path or in a value of a query.
+const SEGMENT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+
+/// Requests as one identity, over the shared connections. Cheap to clone.
+///
+/// Every request is bounded in time, and repeated where that is safe (see
+/// [`Settings`](crate::Settings)); an error is final for now.
+#[derive(Clone)]
+pub struct Session {
+    client: kube::Client,
+    identity: Identity,
+    env: Env,
+    settings: Settings,
+    secrets: SecretKey,
+}
+
+/// Whether an apply takes over fields that other managers hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Force {
+    /// It takes them over: what we own is as we want it.
+    Yes,
+    /// It fails with [`ApiError::FieldConflict`]: what we merge into belongs to others.
+    No,
+}
+
+/// What an apply did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The object as it is now.
+    pub object: Object,
+    /// It was not there before.
+    pub created: bool,
+}
+
+/// What becomes of the objects that a deleted object owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They are deleted after it.
+    Background,
+    /// They are deleted before it.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+impl Propagation {
+    /// As `propagationPolicy` spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+            Self::Orphan => "Orphan",
+        }
+    }
+}
+
+/// What a delete did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// It is not there any more.
+    Gone,
+    /// It waits for finalizers or for its grace period.
+    Terminating(Box<Object>),
+}
+
+/// A request that is not for a watch: what tells its answers apart, and the request.
+struct Ask<'a> {
+    asked: Asked<'a>,
+    request: Request<Vec<u8>>,
+    repeatable: bool,
+}
+
+impl Session {
+    pub(crate) fn new(
+        client: kube::Client,
+        identity: Identity,
+        env: Env,
+        settings: Settings,
+        secrets: SecretKey,
+    ) -> Self {
+        Self { client, identity, env, settings, secrets }
+    }
+
+    /// As whom the requests are made.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The ambient world.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// Reads an object. The values of a Secret are replaced by digests.
+    pub async fn get(&self, kind: &Kind, key: &Key) -> Result<Object, ApiError> {
+        let (asked, text) = self.read(kind, key).await?;
+        self.decode(kind, &text).map_err(|error| asked.unreadable(&error))
+    }
+
+    /// Reads an object as a type of its own, with all that the server sends: for kinds that the host
+    /// itself knows. A Secret's values are given as they are, to whoever may read them;
+    /// they must not be cached or logged.
+    pub async fn get_as<T: DeserializeOwned>(&self, kind: &Kind, key: &Key) -> Result<T, ApiError> {
+        let (asked, text) = self.read(kind, key).await?;
+        serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))
+    }
+
+    async fn read<'a>(
+        &'a self,
+        kind: &'a Kind,
+        key: &'a Key,
+    ) -> Result<(Asked<'a>, String), ApiError> {
+        let asked = self.asked("get", kind, "", &key.namespace, Guard::None);
+        let path = path(kind, Some(&key.namespace), Some(&key.name), "")?;
+        let request = request(Method::GET, &path, "", "", Vec::new())?;
+        let (_, text) = self.ask(Ask { asked: asked.clone(), request, repeatable: true }).await?;
+        Ok((asked, text))
+    }
+
+    /// Server-side apply of an object, with strict validation of fields.
+    ///
+    /// `body` is the whole intent of `manager`. It says itself what it expects to be there:
+    /// `metadata.resourceVersion: "1"` nothing ([`ApiError::AlreadyThere`]),
+    /// `metadata.uid` that object ([`ApiError::Gone`], [`ApiError::UidMismatch`]).
+    pub async fn apply(
+        &self,
+        kind: &Kind,
+        key: &Key,
+        manager: &Manager,
+        body: &Value,
+        force: Force,
+    ) -> Result<Applied, ApiError> {
+        self.patch(kind, key, "", manager, body, force).await
+    }
+
+    /// Server-side apply of an object's status: `body` has its name, `resourceVersion`
+    /// if the write has to be made on that version, and `status`.
+    pub async fn apply_status(
+        &self,
+        kind: &Kind,
+        key: &Key,
+        manager: &Manager,
+        body: &Value,
+        force: Force,
+    ) -> Result<Applied, ApiError> {
+        self.patch(kind, key, "status", manager, body, force).await
+    }
+
+    async fn patch(
+        &self,
+        kind: &Kind,
+        key: &Key,
+        subresource: &str,
+        manager: &Manager,
+        body: &Value,
+        force: Force,
+    ) -> Result<Applied, ApiError> {
+        let metadata = &body["metadata"];
+        let guard = match metadata["resourceVersion"].as_str() {
+            Some("1") => Guard::Absent,
+            Some(_) => Guard::Version,
+            None if metadata["uid"].is_string() => Guard::Uid,
+            None => Guard::None,
+        };
+        let asked = self.asked("patch", kind, subresource, &key.namespace, guard);
+        let path = path(kind, Some(&key.namespace), Some(&key.name), subresource)?;
+        let query = format!(
+            "fieldManager={}&force={}&fieldValidation=Strict",
+            encoded(&manager.to_string()),
+            force == Force::Yes,
+        );
+        let body = body.to_string().into_bytes();
+        let request = request(Method::PATCH, &path, &query, "application/apply-patch+yaml", body)?;
+        // Applied twice is applied once, unless the second apply would miss the version or the
+        // emptiness that the first one found.
+        let repeatable = matches!(guard, Guard::None | Guard::Uid);
+        let (status, text) = self.ask(Ask { asked: asked.clone(), request, repeatable }).await?;
+        let object = self.decode(kind, &text).map_err(|error| asked.unreadable(&error))?;
+        Ok(Applied { object, created: status == StatusCode::CREATED })
+    }
+
+    /// Deletes the object with this uid, and no other of its name: another one is answered by
+    /// [`ApiError::UidMismatch`]. An object that is not there is [`Deleted::Gone`].
+    pub async fn delete(
+        &self,
+        kind: &Kind,
+        key: &Key,
+        uid: &str,
+        propagation: Propagation,
+    ) -> Result<Deleted, ApiError> {
+        let asked = self.asked("delete", kind, "", &key.namespace, Guard::Uid);
+        let path = path(kind, Some(&key.namespace), Some(&key.name), "")?;
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": { "uid": uid },
+            "propagationPolicy": propagation.as_str(),
+        });
+        let body = body.to_string().into_bytes();
+        let request = request(Method::DELETE, &path, "", "application/json", body)?;
+        let ask = Ask { asked: asked.clone(), request, repeatable: true };
+        let text = match self.ask(ask).await {
+            Ok((_, text)) => text,
+            Err(ApiError::NotFound { .. } | ApiError::NamespaceMissing { .. }) => {
+                return Ok(Deleted::Gone);
+            }
+            Err(error) => return Err(error),
+        };
+        #[derive(serde::Deserialize)]
+        struct Answer {
+            #[serde(default)]
+            kind: String,
+        }
+        let answer: Answer =
+            serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))?;
+        if answer.kind == "Status" {
+            return Ok(Deleted::Gone);
+        }
+        let object = self.decode(kind, &text).map_err(|error| asked.unreadable(&error))?;
+        Ok(match object.deletion {
+            Some(_) => Deleted::Terminating(Box::new(object)),
+            // Some kinds are answered by the object as it was last.
+            None => Deleted::Gone,
+        })
+    }
+
+    /// Whether this identity may do something: a SelfSubjectAccessReview. `namespace`
+    /// `None` asks for all namespaces; `subresource` is empty for the object itself.
+    pub async fn may(
+        &self,
+        verb: &str,
+        kind: &Kind,
+        subresource: &str,
+        namespace: Option<&str>,
+    ) -> Result<bool, ApiError> {
+        #[derive(serde::Deserialize)]
+        struct Review {
+            status: ReviewStatus,
+        }
+        #[derive(serde::Deserialize)]
+        struct ReviewStatus {
+            allowed: bool,
+        }
+        let review_kind = Kind::cluster(
+            "authorization.k8s.io/v1",
+            "SelfSubjectAccessReview",
+            "selfsubjectaccessreviews",
+        );
+        let body = json!({
+            "apiVersion": review_kind.api_version,
+            "kind": review_kind.kind,
+            "spec": { "resourceAttributes": {
+                "verb": verb,
+                "group": kind.group(),
+                "version": kind.version(),
+                "resource": kind.plural,
+                "subresource": subresource,
+                "namespace": namespace.unwrap_or_default(),
+            }},
+        });
+        let asked = self.asked("create", &review_kind, "", "", Guard::None);
+        let path = path(&review_kind, None, None, "")?;
+        let body = body.to_string().into_bytes();
+        let request = request(Method::POST, &path, "", "application/json", body)?;
+        let (_, text) = self.ask(Ask { asked: asked.clone(), request, repeatable: true }).await?;
+        let review: Review =
+            serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))?;
+        Ok(review.status.allowed)
+    }
+
+    /// Whether the API server serves a kind now, by discovery.
+    pub async fn served(&self, kind: &Kind) -> Result<bool, ApiError> {
+        #[derive(serde::Deserialize)]
+        struct Resources {
+            #[serde(default)]
+            resources: Vec<Resource>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Resource {
+            name: String,
+            kind: String,
+        }
+        let asked = self.asked("get", kind, "", "", Guard::None);
+        let request = request(Method::GET, &group_path(kind), "", "", Vec::new())?;
+        match self.ask(Ask { asked: asked.clone(), request, repeatable: true }).await {
+            Ok((_, text)) => {
+                let resources: Resources =
+                    serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))?;
+                Ok(resources
+                    .resources
+                    .iter()
+                    .any(|resource| resource.name == kind.plural && resource.kind == kind.kind))
+            }
+            Err(ApiError::NotServed { .. } | ApiError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Creates an object by POST. Only for what is never applied: Events.
+    pub(crate) async fn create(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        body: &Value,
+    ) -> Result<(), ApiError> {
+        let asked = self.asked("create", kind, "", namespace, Guard::Absent);
+        let path = path(kind, Some(namespace), None, "")?;
+        let body = body.to_string().into_bytes();
+        let request = request(Method::POST, &path, "", "application/json", body)?;
+        self.ask(Ask { asked, request, repeatable: false }).await.map(|_| ())
+    }
+
+    fn asked<'a>(
+        &'a self,
+        verb: &'a str,
+        kind: &'a Kind,
+        subresource: &'a str,
+        namespace: &'a str,
+        guard: Guard,
+    ) -> Asked<'a> {
+        Asked { identity: &self.identity, verb, kind, subresource, namespace, guard }
+    }
+
+    /// Reads an object as the server sent it, with digests in place of a Secret's values.
+    pub(crate) fn decode(
+        &self,
+        kind: &Kind,
+        text: &str,
+    ) -> Result<Object, innkeeper_core::object::DecodeError> {
+        if kind.kind == "Secret" && kind.group().is_empty() {
+            let digest = |key: &Key, name: &str, value: &str| self.secrets.digest(key, name, value);
+            Object::decode(kind, text, Some(&digest))
+        } else {
+            Object::decode(kind, text, None)
+        }
+    }
+
+    async fn ask(&self, ask: Ask<'_>) -> Result<(StatusCode, String), ApiError> {
+        let Ask { asked, request, repeatable } = ask;
+        let mut request = request.map(Body::from);
+        if repeatable {
+            request.extensions_mut().insert(Repeatable);
+        }
+        let response = self.client.send(request).await.map_err(|error| asked.unanswered(&error))?;
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.map_err(|error| asked.unanswered(&error))?.to_bytes();
+        if !parts.status.is_success() {
+            return Err(asked.refused(parts.status.as_u16(), &bytes));
+        }
+        let text = String::from_utf8(bytes.into()).map_err(|error| asked.unreadable(&error))?;
+        Ok((parts.status, text))
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({})", self.identity)
+    }
+}
+
+impl Asked<'_> {
+    /// The answer came, but is not what was asked for. A write was done then; what is there
+    /// is not known.
+    fn unreadable(&self, error: &dyn fmt::Display) -> ApiError {
+        let message = format!("the answer cannot be read: {error}");
+        if is_read(self.verb) {
+            ApiError::Other { code: 0, message }
+        } else {
+            ApiError::Lost { message }
+        }
+    }
+
+    pub(crate) fn unanswered(&self, error: &kube::Error) -> ApiError {
+        let no_answer = match error {
+            kube::Error::Service(inner) => inner.downcast_ref::<NoAnswer>().cloned(),
+            _ => None,
+        }
+        .unwrap_or_else(|| NoAnswer {
+            message: error.to_string(),
+            late: false,
+            may_have_arrived: true,
+        });
+        let NoAnswer { message, late, may_have_arrived } = no_answer;
+        match (is_read(self.verb), may_have_arrived, late) {
+            (false, true, _) => ApiError::Lost { message },
+            (true, _, true) => ApiError::Timeout { message },
+            _ => ApiError::Unavailable { message },
+        }
+    }
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, SEGMENT).to_string()
+}
+
+fn group_path(kind: &Kind) -> String {
+    let root = if kind.group().is_empty() { "/api" } else { "/apis" };
+    let version = encoded(kind.version());
+    match kind.group() {
+        "" => format!("{root}/{version}"),
+        group => format!("{root}/{}/{version}", encoded(group)),
+    }
+}
+
+/// The path of a resource or of one object. Names come from guests: whatever they hold,
+/// it stays within its segment.
+fn path(
+    kind: &Kind,
+    namespace: Option<&str>,
+    name: Option<&str>,
+    subresource: &str,
+) -> Result<String, ApiError> {
+    // The server splits the path after it has decoded it: a slash is no part of a name.
+    let segment = |what: &str, text: &str| {
+        if matches!(text, "" | "." | "..") || text.contains(['/', '%']) {
+            Err(ApiError::Invalid { message: format!("{kind}: {text:?} is no {what}") })
+        } else {
+            Ok(encoded(text))
+        }
+    };
+    let mut path = group_path(kind);
+    if let Some(namespace) = namespace
+        && kind.is_namespaced()
+    {
+        path = format!("{path}/namespaces/{}", segment("namespace", namespace)?);
+    }
+    path = format!("{path}/{}", segment("plural name", &kind.plural)?);
+    if let Some(name) = name {
+        path = format!("{path}/{}", segment("name", name)?);
+    }
+    if !subresource.is_empty() {
+        path = format!("{path}/{}", encoded(subresource));
+    }
+    Ok(path)
+}
+
+fn request(
+    method: Method,
+    path: &str,
+    query: &str,
+    content_type: &str,
+    body: Vec<u8>,
+) -> Result<Request<Vec<u8>>, ApiError> {
+    let uri = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
+    let mut request =
+        Request::builder().method(method).uri(uri).header(header::ACCEPT, "application/json");
+    if !content_type.is_empty() {
+        request = request.header(header::CONTENT_TYPE, content_type);
+    }
+    request.body(body).map_err(|error| ApiError::Invalid {
+        message: format!("{path} is no path of an API server: {error}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_within_its_segment() {
+        let kind = Kind::namespaced("apps/v1", "Deployment", "deployments");
+        assert_eq!(
+            path(&kind, Some("n"), Some("a"), "status").unwrap(),
+            "/apis/apps/v1/namespaces/n/deployments/a/status"
+        );
+        assert_eq!(
+            path(&kind, Some("n"), Some("x?y# "), "").unwrap(),
+            "/apis/apps/v1/namespaces/n/deployments/x%3Fy%23%20"
+        );
+        for wrong in ["", ".", "..", "a/status", "../secrets/x", "a%2Fb"] {
+            assert_eq!(path(&kind, Some("n"), Some(wrong), "").unwrap_err().reason(), "Invalid");
+            assert_eq!(path(&kind, Some(wrong), Some("a"), "").unwrap_err().reason(), "Invalid");
+        }
+        let role = Kind::cluster("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles");
+        assert_eq!(
+            path(&role, Some(""), Some("system:x"), "").unwrap(),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:x"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! The limits of our dealings with the API server, in one place.
+
+use std::time::Duration;
+
+/// How long one attempt of a get or a write may take, body included.
+///
+/// Above the API server's own limit for a mutating webhook (30 s), so that the server's
+/// answer comes first.
+pub const UNARY_TIMEOUT: Duration = Duration::from_secs(35);
+
+/// How long one page of a list may take, body included.
+pub const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long the server is asked to keep a watch open, in whole seconds.
+pub const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long after [`WATCH_TIMEOUT`] a watch that the server has not ended is cut.
+pub const WATCH_GRACE: Duration = Duration::from_secs(4);
+
+/// How often a request that is safe to repeat is repeated.
+pub const RETRIES: u32 = 4;
+
+/// The first wait before a repeat; each next one is twice as long.
+pub const RETRY_LEAST: Duration = Duration::from_millis(100);
+
+/// The longest wait before a repeat. A server that asks for more with `Retry-After` is
+/// waited for this long, and then the caller is told.
+pub const RETRY_MOST: Duration = Duration::from_secs(5);
+
+/// Objects in one page of a list.
+pub const LIST_PAGE: u32 = 250;
+
+/// The first wait of a watch that failed; doubles up to [`WATCH_RETRY_MOST`].
+pub const WATCH_RETRY_LEAST: Duration = Duration::from_millis(500);
+
+/// The longest wait of a watch that failed.
+pub const WATCH_RETRY_MOST: Duration = Duration::from_secs(30);
+
+/// The first wait before looking again for a kind that is not served; doubles up to [`UNSERVED_MOST`].
+pub const UNSERVED_LEAST: Duration = Duration::from_secs(1);
+
+/// The longest wait before looking again for a kind that is not served.
+pub const UNSERVED_MOST: Duration = Duration::from_secs(30);
+
+/// How often a right that was denied is asked for again.
+pub const DENIED_PERIOD: Duration = Duration::from_secs(20);
+
+/// How often a right that was granted is asked for again, for those who share a cache
+/// that another module's session fills (the one that fills it is told by its watch).
+pub const GRANTED_PERIOD: Duration = Duration::from_mins(5);
+
+/// How long after a relist an object that only a write response vouches for may stay
+/// without an event, before it is looked up.
+pub const UNCONFIRMED: Duration = Duration::from_secs(5);
+
+/// How long the uid of a deleted object is remembered, so that the late response of a write
+/// does not bring it back. Longer than a write with all its repeats takes.
+pub const GRAVE: Duration = Duration::from_mins(4);
+
+/// The limits of our dealings with the API server. [`Settings::default`] gives the
+/// constants of this module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// See [`UNARY_TIMEOUT`].
+    pub unary_timeout: Duration,
+    /// See [`LIST_TIMEOUT`].
+    pub list_timeout: Duration,
+    /// See [`WATCH_TIMEOUT`].
+    pub watch_timeout: Duration,
+    /// See [`WATCH_GRACE`].
+    pub watch_grace: Duration,
+    /// See [`RETRIES`].
+    pub retries: u32,
+    /// See [`LIST_PAGE`].
+    pub list_page: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            unary_timeout: UNARY_TIMEOUT,
+            list_timeout: LIST_TIMEOUT,
+            watch_timeout: WATCH_TIMEOUT,
+            watch_grace: WATCH_GRACE,
+            retries: RETRIES,
+            list_page: LIST_PAGE,
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The one layer between the kube client and the connection: deadlines, repeats, and whose
+//! name a request carries.
+//!
+//! - A get, a write or a page of a list has to be answered, body included, within a limit.
+//! - It is repeated after 429, 503, 504 and broken connections, where repeating is safe: a
+//!   read always; a write if it never reached the server (429, connection refused) or if
+//!   its second execution does what the first did. Otherwise the caller is told that the
+//!   answer is lost.
+//! - A watch that the server has not ended when its time was over is cut, so that a
+//!   connection that died in silence is noticed.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::{BodyExt as _, Full};
+use kube::client::Body;
+use tokio::time::Sleep;
+use tower::{BoxError, Service};
+
+use crate::env::Backoff;
+use crate::settings::{RETRY_LEAST, RETRY_MOST};
+use crate::{Env, Settings};
+
+const IMPERSONATE_USER: &str = "Impersonate-User";
+
+/// Put into a request's extensions by whoever knows that doing it twice does
+/// what doing it once does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeatable;
+
+/// Requests of one identity over the shared connection pool.
+#[derive(Clone)]
+pub(crate) struct Transport {
+    pub(crate) pool: kube::Client,
+    pub(crate) env: Env,
+    pub(crate) settings: Settings,
+    /// The user to impersonate.
+    pub(crate) user: Option<HeaderValue>,
+}
+
+/// A request that got no answer that could be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NoAnswer {
+    pub(crate) message: String,
+    /// It ran into a time limit.
+    pub(crate) late: bool,
+    /// The server may have got it.
+    pub(crate) may_have_arrived: bool,
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for NoAnswer {}
+
+/// What a request is, as far as its limits go.
+enum Call {
+    Watch,
+    List,
+    Unary { repeatable: bool },
+}
+
+impl Call {
+    fn of(request: &Request<Body>) -> Self {
+        let has = |name: &str| {
+            request.uri().query().is_some_and(|query| {
+                query
+                    .split('&')
+                    .any(|pair| pair.split_once('=').is_some_and(|(key, _)| key == name))
+            })
+        };
+        let read = request.method() == http::Method::GET;
+        if read && has("watch") {
+            Self::Watch
+        } else if read && has("limit") {
+            Self::List
+        } else {
+            Self::Unary { repeatable: read || request.extensions().get::<Repeatable>().is_some() }
+        }
+    }
+}
+
+/// One attempt's end.
+enum Attempt {
+    Answered(Response<Bytes>),
+    /// Repeat, if attempts are left: nothing was done.
+    NotDone(NoAnswer),
+    /// It may have been done.
+    InDoubt(NoAnswer),
+}
+
+impl Transport {
+    async fn send(self, mut request: Request<Body>) -> Result<Response<BoundedBody>, BoxError> {
+        if let Some(user) = &self.user {
+            request.headers_mut().insert(IMPERSONATE_USER, user.clone());
+        }
+        match Call::of(&request) {
+            Call::Watch => self.watch(request).await,
+            Call::List => self.unary(request, self.settings.list_timeout, true).await,
+            Call::Unary { repeatable } => {
+                self.unary(request, self.settings.unary_timeout, repeatable).await
+            }
+        }
+        .map_err(Into::into)
+    }
+
+    async fn watch(&self, request: Request<Body>) -> Result<Response<BoundedBody>, NoAnswer> {
+        let whole = self.settings.watch_timeout + self.settings.watch_grace;
+        // The head of a watch comes at once, or the connection is dead.
+        let response =
+            match self.env.timeout(self.settings.unary_timeout, self.pool.send(request)).await {
+                Ok(Ok(response)) => response,
+                Ok(Err(error)) => return Err(no_answer(&error)),
+                Err(elapsed) => {
+                    return Err(NoAnswer {
+                        message: format!("watch: {elapsed}"),
+                        late: true,
+                        may_have_arrived: true,
+                    });
+                }
+            };
+        Ok(response.map(|body| BoundedBody::Watch {
+            body,
+            end: Box::pin(tokio::time::sleep(whole)),
+            whole,
+        }))
+    }
+
+    async fn unary(
+        &self,
+        request: Request<Body>,
+        limit: Duration,
+        repeatable: bool,
+    ) -> Result<Response<BoundedBody>, NoAnswer> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect_bytes().await.map_err(|error| no_answer(&error))?;
+        let mut backoff = Backoff::new(&self.env, RETRY_LEAST, RETRY_MOST);
+        let mut left = self.settings.retries;
+        let mut in_doubt = false;
+        loop {
+            let mut request = Request::new(Body::from(body.clone()));
+            request.method_mut().clone_from(&parts.method);
+            request.uri_mut().clone_from(&parts.uri);
+            request.headers_mut().clone_from(&parts.headers);
+
+            let attempt = self.attempt(request, limit).await;
+            let (wait, repeat) = match &attempt {
+                Attempt::Answered(response) => match response.status() {
+                    StatusCode::TOO_MANY_REQUESTS => (retry_after(response), true),
+                    StatusCode::SERVICE_UNAVAILABLE => (retry_after(response), repeatable),
+                    StatusCode::GATEWAY_TIMEOUT => {
+                        in_doubt = true;
+                        (retry_after(response), repeatable)
+                    }
+                    _ => (None, false),
+                },
+                Attempt::NotDone(_) => (None, true),
+                Attempt::InDoubt(_) => {
+                    in_doubt = true;
+                    (None, repeatable)
+                }
+            };
+            if !repeat || left == 0 || wait.is_some_and(|wait| wait > RETRY_MOST) {
+                return match attempt {
+                    Attempt::Answered(response) => {
+                        Ok(response.map(|bytes| BoundedBody::Whole(Full::new(bytes))))
+                    }
+                    Attempt::NotDone(error) | Attempt::InDoubt(error) => {
+                        Err(NoAnswer { may_have_arrived: in_doubt, ..error })
+                    }
+                };
+            }
+            left -= 1;
+            let own = backoff.advance();
+            self.env.sleep(wait.map_or(own, |wait| wait.max(own))).await;
+        }
+    }
+
+    async fn attempt(&self, request: Request<Body>, limit: Duration) -> Attempt {
+        let answered = self.env.timeout(limit, async {
+            let (parts, body) = self.pool.send(request).await?.into_parts();
+            let bytes = body.collect().await?.to_bytes();
+            Ok::<_, kube::Error>(Response::from_parts(parts, bytes))
+        });
+        match answered.await {
+            Ok(Ok(response)) => Attempt::Answered(response),
+            Ok(Err(error)) => {
+                let error = no_answer(&error);
+                if error.may_have_arrived {
+                    Attempt::InDoubt(error)
+                } else {
+                    Attempt::NotDone(error)
+                }
+            }
+            Err(elapsed) => Attempt::InDoubt(NoAnswer {
+                message: elapsed.to_string(),
+                late: true,
+                may_have_arrived: true,
+            }),
+        }
+    }
+}
+
+fn retry_after(response: &Response<Bytes>) -> Option<Duration> {
+    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// The error of a request that the connection could not carry.
+fn no_answer(error: &kube::Error) -> NoAnswer {
+    let mut message = String::new();
+    let mut may_have_arrived = true;
+    // The outer errors of the client only say that there is an inner one.
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if error
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+            || error
+                .downcast_ref::<hyper_util::client::legacy::Error>()
+                .is_some_and(hyper_util::client::legacy::Error::is_connect)
+        {
+            may_have_arrived = false;
+        }
+        message = error.to_string();
+        next = error.source();
+    }
+    if matches!(error, kube::Error::Auth(_)) {
+        may_have_arrived = false;
+        message = error.to_string();
+    }
+    NoAnswer { message, late: false, may_have_arrived }
+}
+
+impl Service<Request<Body>> for Transport {
+    type Response = Response<BoundedBody>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        self.clone().send(request).boxed()
+    }
+}
+
+/// The body of an answer: a whole one, or that of a watch with its end.
+pub(crate) enum BoundedBody {
+    Whole(Full<Bytes>),
+    Watch { body: Body, end: Pin<Box<Sleep>>, whole: Duration },
+}
+
+impl HttpBody for BoundedBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match self.get_mut() {
+            Self::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
+            Self::Watch { body, end, whole } => {
+                if end.as_mut().poll(cx).is_ready() {
+                    let seconds = whole.as_secs();
+                    let message =
+                        format!("the server did not end a watch within {seconds} s; it is cut");
+                    return Poll::Ready(Some(Err(message.into())));
+                }
+                Pin::new(body).poll_frame(cx).map_err(Into::into)
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(body) => body.is_end_stream(),
+            Self::Watch { body, .. } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(body) => body.size_hint(),
+            Self::Watch { body, .. } => body.size_hint(),
+        }
+    }
+}
