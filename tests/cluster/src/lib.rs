@@ -1,1 +1,49 @@
-//! TODO
+//! Tools for tests of Innkeeper on a real control plane. The tests are in `tests/`.
+//!
+//! | tool | what it is |
+//! |---|---|
+//! | [`ControlPlane`], [`shared`] | etcd, API server and controller manager, with an audit log |
+//! | [`Admin`] | a client with all rights: apply, get, patch as somebody else, wait |
+//! | [`Proxy`] | stands between host and API server: holds events back, loses answers, counts writes |
+//! | [`Host`] | the `innkeeper` program: start, ready, SIGTERM, kill -9, its log |
+//! | [`eventually`] | waits for a condition with a bound and a message |
+//!
+//! # Guarantees
+//!
+//! - What a test needs and does not have is an error that names it; nothing is skipped.
+//! - No wait without a bound; no fixed sleep where a condition can be asked.
+//! - Every process ends with its value, also when the test panics or is killed.
+
+mod admin;
+mod eventually;
+mod host;
+mod kind;
+mod proxy;
+
+use std::sync::OnceLock;
+
+use anyhow::{Result, anyhow};
+
+pub use admin::{Admin, condition};
+pub use eventually::eventually;
+pub use host::{Host, HostOptions};
+pub use innkeeper_controlplane::{
+    AuditEvent, AuditFilter, AuditLog, ControlPlane, Kubeconfig, Options,
+};
+pub use kind::Kind;
+pub use proxy::{Fault, Matching, ProxiedRequest, Proxy, Target, When};
+
+/// The control plane that all tests of one program share, with a controller manager;
+/// started on first use. It ends with the program (its watchdog sees to that, since
+/// statics are not dropped).
+///
+/// # Errors
+/// The first use's error, to every caller.
+pub fn shared() -> Result<&'static ControlPlane> {
+    static PLANE: OnceLock<Result<ControlPlane, String>> = OnceLock::new();
+    let options = Options { controller_manager: true, ..Options::default() };
+    PLANE
+        .get_or_init(|| ControlPlane::start(&options).map_err(|error| error.to_string()))
+        .as_ref()
+        .map_err(|error| anyhow!("{error}"))
+}

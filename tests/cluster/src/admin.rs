@@ -1,0 +1,351 @@
+//! A client with all rights, for what a test does beside the host.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use innkeeper_controlplane::Kubeconfig;
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch,
+    PatchParams, PostParams,
+};
+use kube::config::{KubeConfigOptions, Kubeconfig as KubeconfigFile};
+use kube::discovery::{Scope, pinned_kind};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use crate::{ControlPlane, Kind, eventually};
+
+/// Field manager of everything that a test applies.
+const MANAGER: &str = "test";
+/// For which time a token is asked.
+const TOKEN_SECONDS: u32 = 6 * 3600;
+
+/// A client with the rights of a kubeconfig, usually all. Objects are JSON values.
+///
+/// `namespace` and `name` are plain texts; the namespace is ignored for kinds that have
+/// none.
+pub struct Admin {
+    client: kube::Client,
+    kinds: Mutex<BTreeMap<(String, String), (ApiResource, Scope)>>,
+}
+
+impl Admin {
+    /// With the admin's rights on `plane`.
+    pub async fn of(plane: &ControlPlane) -> Result<Self> {
+        Self::connect(plane.kubeconfig()).await
+    }
+
+    /// With the rights of the kubeconfig at `path`.
+    pub async fn connect(path: &Path) -> Result<Self> {
+        Ok(Self { client: client(path).await?, kinds: Mutex::default() })
+    }
+
+    /// The client underneath.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// Applies every document of `yaml`, by force, as the field manager `test`. Gives the
+    /// objects as the server returned them.
+    pub async fn apply(&self, yaml: &str) -> Result<Vec<Value>> {
+        self.apply_as(MANAGER, true, yaml).await
+    }
+
+    /// The same as another field manager, by force or not.
+    pub async fn apply_as(&self, manager: &str, force: bool, yaml: &str) -> Result<Vec<Value>> {
+        let mut applied = Vec::new();
+        for object in documents(yaml)? {
+            let (api, name) = self.api_of(&object).await?;
+            let mut params = PatchParams::apply(manager);
+            params.force = force;
+            let answer = api
+                .patch(&name, &params, &Patch::Apply(&object))
+                .await
+                .with_context(|| format!("applying {name} as {manager}"))?;
+            applied.push(serde_json::to_value(answer)?);
+        }
+        Ok(applied)
+    }
+
+    /// Creates the one document of `yaml` by POST.
+    pub async fn create(&self, yaml: &str) -> Result<Value> {
+        let mut objects = documents(yaml)?;
+        let Some(object) = objects.pop() else { bail!("no document to create in: {yaml}") };
+        let (api, name) = self.api_of(&object).await?;
+        let object: DynamicObject = serde_json::from_value(object)?;
+        let answer = api
+            .create(&PostParams::default(), &object)
+            .await
+            .with_context(|| format!("creating {name}"))?;
+        Ok(serde_json::to_value(answer)?)
+    }
+
+    /// The object, or `None` if it is not there.
+    pub async fn get(&self, kind: Kind, namespace: &str, name: &str) -> Result<Option<Value>> {
+        let api = self.api(kind, namespace).await?;
+        let object = api
+            .get_opt(name)
+            .await
+            .with_context(|| format!("getting {kind} {namespace}/{name}"))?;
+        Ok(object.map(serde_json::to_value).transpose()?)
+    }
+
+    /// The object.
+    ///
+    /// # Errors
+    /// Also if it is not there.
+    pub async fn must_get(&self, kind: Kind, namespace: &str, name: &str) -> Result<Value> {
+        let object = self.get(kind, namespace, name).await?;
+        object.ok_or_else(|| anyhow!("{kind} {namespace}/{name} is not there"))
+    }
+
+    /// All objects of the kind, in `namespace` or (if that is empty) everywhere.
+    pub async fn list(&self, kind: Kind, namespace: &str) -> Result<Vec<Value>> {
+        let api = self.api(kind, namespace).await?;
+        let list = api
+            .list(&ListParams::default())
+            .await
+            .with_context(|| format!("listing {kind} in {namespace:?}"))?;
+        list.items.into_iter().map(|object| Ok(serde_json::to_value(object)?)).collect()
+    }
+
+    /// A JSON merge patch, as the field manager `manager`: leaves an Update entry, as
+    /// `kubectl edit` does.
+    pub async fn merge(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+        manager: &str,
+        patch: &Value,
+    ) -> Result<Value> {
+        let api = self.api(kind, namespace).await?;
+        let params =
+            PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        let answer = api
+            .patch(name, &params, &Patch::Merge(patch))
+            .await
+            .with_context(|| format!("patching {kind} {namespace}/{name}"))?;
+        Ok(serde_json::to_value(answer)?)
+    }
+
+    /// The same on the status.
+    pub async fn merge_status(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Value> {
+        let api = self.api(kind, namespace).await?;
+        let answer = api
+            .patch_status(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
+            .with_context(|| format!("patching the status of {kind} {namespace}/{name}"))?;
+        Ok(serde_json::to_value(answer)?)
+    }
+
+    /// Deletes the object in the background, and does not wait. Not an error if it is not
+    /// there.
+    pub async fn delete(&self, kind: Kind, namespace: &str, name: &str) -> Result<()> {
+        let api = self.api(kind, namespace).await?;
+        match api.delete(name, &DeleteParams::background()).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) => {
+                Err(anyhow!(error).context(format!("deleting {kind} {namespace}/{name}")))
+            }
+        }
+    }
+
+    /// Waits until the object is there and `condition` holds for it, and gives it.
+    ///
+    /// # Errors
+    /// `what`, and the object as it was last, after `bound`.
+    pub async fn until(
+        &self,
+        what: &str,
+        bound: Duration,
+        (kind, namespace, name): (Kind, &str, &str),
+        condition: impl Fn(&Value) -> bool,
+    ) -> Result<Value> {
+        eventually(what, bound, async || {
+            Ok(match self.get(kind, namespace, name).await? {
+                Some(object) if condition(&object) => Ok(object),
+                Some(object) => Err(format!("{kind} {namespace}/{name} is {object:#}")),
+                None => Err(format!("{kind} {namespace}/{name} is not there")),
+            })
+        })
+        .await
+    }
+
+    /// Waits until the object is not there.
+    pub async fn until_gone(
+        &self,
+        bound: Duration,
+        (kind, namespace, name): (Kind, &str, &str),
+    ) -> Result<()> {
+        eventually("the object goes", bound, async || {
+            Ok(match self.get(kind, namespace, name).await? {
+                None => Ok(()),
+                Some(object) => Err(format!("{kind} {namespace}/{name} is {object:#}")),
+            })
+        })
+        .await
+    }
+
+    /// Makes a namespace with a name that the server completes from `prefix`.
+    pub async fn namespace(&self, prefix: &str) -> Result<String> {
+        let api = self.api(Kind::NAMESPACE, "").await?;
+        let object = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": { "generateName": format!("{prefix}-") },
+        });
+        let object: DynamicObject = serde_json::from_value(object)?;
+        let answer = api.create(&PostParams::default(), &object).await?;
+        answer.metadata.name.ok_or_else(|| anyhow!("the server gave the namespace no name"))
+    }
+
+    /// Applies the CRDs, then the base of `deploy/`, and waits until the CRDs are served.
+    pub async fn install(&self) -> Result<()> {
+        for folder in ["crds", "base"] {
+            for yaml in manifests(&crate::host::root().join("deploy").join(folder))? {
+                for object in self.apply(&yaml).await? {
+                    if object["kind"] == Kind::CRD.kind {
+                        self.until_established(&object).await?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the CRD is served.
+    pub async fn until_established(&self, crd: &Value) -> Result<()> {
+        let name = crd["metadata"]["name"].as_str().unwrap_or_default();
+        let what = format!("CRD {name} is Established");
+        self.until(&what, Duration::from_secs(20), (Kind::CRD, "", name), |crd| {
+            condition(crd, "Established") == Some("True")
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Writes a kubeconfig at `path` whose user is the `ServiceAccount`, by a token for six hours.
+    pub async fn account_kubeconfig(
+        &self,
+        server: Kubeconfig,
+        (namespace, name): (&str, &str),
+        path: &Path,
+    ) -> Result<()> {
+        let uri = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+        let body = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": { "expirationSeconds": TOKEN_SECONDS },
+        });
+        let request = http::Request::post(uri)
+            .header("content-type", "application/json")
+            .body(serde_json::to_vec(&body)?)?;
+        let answer: Value = self
+            .client
+            .request(request)
+            .await
+            .with_context(|| format!("a token for ServiceAccount {namespace}/{name}"))?;
+        let token = answer["status"]["token"]
+            .as_str()
+            .ok_or_else(|| anyhow!("no token in the answer for {namespace}/{name}"))?;
+        Ok(server.with_token(token).write(path)?)
+    }
+
+    /// An API for the kind in the namespace (everywhere if that is empty).
+    async fn api(&self, kind: Kind, namespace: &str) -> Result<Api<DynamicObject>> {
+        self.api_for(kind.api_version, kind.kind, namespace).await
+    }
+
+    async fn api_of(&self, object: &Value) -> Result<(Api<DynamicObject>, String)> {
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let name = text("/metadata/name");
+        let namespace = text("/metadata/namespace");
+        let api = self.api_for(text("/apiVersion"), text("/kind"), namespace).await?;
+        Ok((api, name.to_owned()))
+    }
+
+    async fn api_for(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+    ) -> Result<Api<DynamicObject>> {
+        let key = (api_version.to_owned(), kind.to_owned());
+        let known = self.lock().get(&key).cloned();
+        let (resource, scope) = if let Some(known) = known {
+            known
+        } else {
+            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+            let gvk = GroupVersionKind::gvk(group, version, kind);
+            let (resource, capabilities) = pinned_kind(&self.client, &gvk)
+                .await
+                .with_context(|| format!("{api_version} {kind} is not served"))?;
+            self.lock().insert(key, (resource.clone(), capabilities.scope.clone()));
+            (resource, capabilities.scope)
+        };
+        let client = self.client.clone();
+        Ok(if scope == Scope::Cluster || namespace.is_empty() {
+            Api::all_with(client, &resource)
+        } else {
+            Api::namespaced_with(client, namespace, &resource)
+        })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(String, String), (ApiResource, Scope)>> {
+        self.kinds.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// A client for the kubeconfig at `path`, which repeats nothing by itself.
+pub(crate) async fn client(path: &Path) -> Result<kube::Client> {
+    let file = KubeconfigFile::read_from(path)
+        .with_context(|| format!("the kubeconfig {}", path.display()))?;
+    let options = KubeConfigOptions::default();
+    let mut config = kube::Config::from_custom_kubeconfig(file, &options).await?;
+    config.default_retry = false;
+    Ok(kube::Client::try_from(config)?)
+}
+
+/// The status (`True`, `False`, `Unknown`) of a condition of an object.
+pub fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    let conditions = object.pointer("/status/conditions")?.as_array()?;
+    conditions.iter().find(|condition| condition["type"] == name)?["status"].as_str()
+}
+
+/// The documents of a YAML text, empty ones left out.
+fn documents(yaml: &str) -> Result<Vec<Value>> {
+    serde_yaml_ng::Deserializer::from_str(yaml)
+        .map(Value::deserialize)
+        .filter(|document| !matches!(document, Ok(Value::Null)))
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("reading YAML:\n{yaml}"))
+}
+
+/// The texts of the manifests in a folder, by name, without the kustomization.
+fn manifests(folder: &Path) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        let yaml = path.extension().is_some_and(|extension| extension == "yaml");
+        if yaml && path.file_name().is_some_and(|name| name != "kustomization.yaml") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    if paths.is_empty() {
+        bail!("{} holds no manifest", folder.display());
+    }
+    paths
+        .iter()
+        .map(|path| fs::read_to_string(path).with_context(|| path.display().to_string()))
+        .collect()
+}

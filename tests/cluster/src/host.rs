@@ -1,0 +1,269 @@
+//! The `innkeeper` program, as a test runs it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use innkeeper_controlplane::Watchdog;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::eventually;
+
+/// Lines of the log shown in an error.
+const TAIL_LINES: usize = 40;
+/// Bound on one request to the host's own address.
+const HTTP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How to run the host.
+#[derive(Clone, Debug, Default)]
+pub struct HostOptions {
+    /// The kubeconfig that it uses.
+    pub kubeconfig: PathBuf,
+    /// A folder of Modules, for `--modules`.
+    pub modules: Option<PathBuf>,
+    /// More flags for `innkeeper run`.
+    pub flags: Vec<String>,
+    /// More variables of its environment.
+    pub environment: Vec<(String, String)>,
+}
+
+impl HostOptions {
+    /// With this kubeconfig, and Modules from the cluster.
+    pub fn new(kubeconfig: &Path) -> Self {
+        Self { kubeconfig: kubeconfig.to_owned(), ..Self::default() }
+    }
+}
+
+/// A running `innkeeper run`. Killed when dropped, and when the test is killed.
+pub struct Host {
+    child: Child,
+    pid: u32,
+    address: SocketAddr,
+    lines: Arc<Mutex<Vec<String>>>,
+    readers: Vec<JoinHandle<()>>,
+    _watchdog: Watchdog,
+    _folder: TempDir,
+}
+
+impl Host {
+    /// Starts the program; [`Self::ready`] waits until it is ready.
+    ///
+    /// # Errors
+    /// Also if the program is not built; says how to build it.
+    pub async fn start(options: &HostOptions) -> Result<Self> {
+        let program = program()?;
+        let address =
+            tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?.local_addr()?;
+        let folder = tempfile::Builder::new().prefix("innkeeper-host-").tempdir()?;
+        let mut watchdog = Watchdog::start(folder.path())?;
+        let mut command = Command::new(&program);
+        command.arg("run").arg("--listen").arg(address.to_string());
+        if let Some(modules) = &options.modules {
+            command.arg("--modules").arg(modules);
+        }
+        let mut child = command
+            .args(&options.flags)
+            .env("KUBECONFIG", &options.kubeconfig)
+            .envs(options.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("running {}", program.display()))?;
+        let pid = child.id().ok_or_else(|| anyhow!("the host ended at once"))?;
+        watchdog.guard(pid)?;
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let mut readers = Vec::new();
+        if let Some(stream) = child.stdout.take() {
+            readers.push(tokio::spawn(collect(stream, Arc::clone(&lines))));
+        }
+        if let Some(stream) = child.stderr.take() {
+            readers.push(tokio::spawn(collect(stream, Arc::clone(&lines))));
+        }
+        Ok(Self { child, pid, address, lines, readers, _watchdog: watchdog, _folder: folder })
+    }
+
+    /// Waits until /readyz answers 200.
+    ///
+    /// # Errors
+    /// After `bound`, or when the host ends; with the end of its log.
+    pub async fn ready(&mut self, bound: Duration) -> Result<()> {
+        let result = eventually("/readyz answers 200", bound, async || {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the host ended ({status})");
+            }
+            Ok(match self.http("/readyz").await {
+                Ok((200, _)) => Ok(()),
+                Ok((code, body)) => Err(format!("{code} {body}")),
+                Err(error) => Err(format!("{error:#}")),
+            })
+        })
+        .await;
+        result.with_context(|| self.tail())
+    }
+
+    /// GET from the host's own address: HTTP status and body.
+    pub async fn http(&self, path: &str) -> Result<(u16, String)> {
+        let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
+        let uri = format!("http://{}{path}", self.address).parse()?;
+        let answer = timeout(HTTP_TIMEOUT, async {
+            let response = client.get(uri).await?;
+            let code = response.status().as_u16();
+            let body = response.into_body().collect().await?.to_bytes();
+            anyhow::Ok((code, String::from_utf8_lossy(&body).into_owned()))
+        });
+        answer.await.with_context(|| format!("GET {path} from the host"))?
+    }
+
+    /// The value of a metric at /metrics: the sum over all its label sets that contain each of
+    /// `labels` (as in `module="podroute"`). `None` if there is no such line.
+    pub async fn metric(&self, name: &str, labels: &[&str]) -> Result<Option<f64>> {
+        let (_, text) = self.http("/metrics").await?;
+        Ok(metric(&text, name, labels))
+    }
+
+    /// Process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// What it wrote so far, both streams.
+    pub fn log(&self) -> Vec<String> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until a line of the log contains `text`, and gives the first such line.
+    pub async fn logged(&self, text: &str, bound: Duration) -> Result<String> {
+        eventually(&format!("the host logs {text:?}"), bound, async || {
+            let line = self.log().into_iter().find(|line| line.contains(text));
+            Ok(line.ok_or_else(|| self.tail()))
+        })
+        .await
+    }
+
+    /// Something that kills the host at once (SIGKILL) and can be called from anywhere, for
+    /// [`crate::Proxy::at_write`].
+    pub fn killer(&self) -> impl FnOnce() + Send + 'static + use<> {
+        let pid = self.pid;
+        // Our child, not waited for yet, so that the pid is nobody else's.
+        move || signal(pid, Signal::KILL)
+    }
+
+    /// SIGKILL, and waits for the end.
+    pub async fn kill(mut self) -> Result<()> {
+        self.child.kill().await.context("killing the host")?;
+        self.drain().await;
+        Ok(())
+    }
+
+    /// Waits for the end, by itself or by [`Self::killer`]. Gives the status and the log.
+    pub async fn ended(mut self, bound: Duration) -> Result<(ExitStatus, Vec<String>)> {
+        match timeout(bound, self.child.wait()).await {
+            Ok(status) => {
+                let status = status?;
+                self.drain().await;
+                Ok((status, self.log()))
+            }
+            Err(_) => bail!("the host still runs after {bound:?}\n{}", self.tail()),
+        }
+    }
+
+    /// SIGTERM, and waits for the end. Gives the status and the log.
+    pub async fn stop(self, bound: Duration) -> Result<(ExitStatus, Vec<String>)> {
+        signal(self.pid, Signal::TERM);
+        self.ended(bound).await
+    }
+
+    /// Reads what is left in the pipes of a process that has ended.
+    async fn drain(&mut self) {
+        for reader in self.readers.drain(..) {
+            // A grandchild may hold the pipe open, so with a bound.
+            let _ = timeout(Duration::from_secs(1), reader).await;
+        }
+    }
+
+    fn tail(&self) -> String {
+        let log = self.log();
+        let end = &log[log.len().saturating_sub(TAIL_LINES)..];
+        format!("the end of the host's log:\n{}", end.join("\n"))
+    }
+}
+
+fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // Fails only if it has ended already.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+async fn collect(stream: impl AsyncRead + Unpin, lines: Arc<Mutex<Vec<String>>>) {
+    let mut reader = BufReader::new(stream).lines();
+    while let Ok(Some(line)) = reader.next_line().await {
+        lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+}
+
+/// Sums the samples of one metric in Prometheus' text format.
+fn metric(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
+    let samples: Vec<f64> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix(name))
+        .filter(|rest| rest.starts_with([' ', '{']))
+        .filter(|rest| labels.iter().all(|label| rest.contains(label)))
+        .filter_map(|rest| rest.rsplit_once(' ')?.1.parse().ok())
+        .collect();
+    (!samples.is_empty()).then(|| samples.iter().sum())
+}
+
+/// The program: `INNKEEPER_BIN`, else the one beside this test's own folder.
+fn program() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("INNKEEPER_BIN").filter(|value| !value.is_empty()) {
+        let path = PathBuf::from(path);
+        if !path.is_file() {
+            bail!("INNKEEPER_BIN names {}, which is not a file", path.display());
+        }
+        return Ok(path);
+    }
+    // This test lies in TARGET/debug/deps.
+    let test = std::env::current_exe().context("finding this test's own path")?;
+    let path = test.ancestors().nth(2).map(|folder| folder.join("innkeeper")).unwrap_or_default();
+    if !path.is_file() {
+        bail!(
+            "{} is missing: run `cargo build -p innkeeper-cli` first, or set INNKEEPER_BIN",
+            path.display()
+        );
+    }
+    Ok(path)
+}
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map(Path::to_owned).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_summed_over_the_label_sets_that_fit() {
+        let text = "# TYPE a counter\na{m=\"x\",v=\"1\"} 2\na{m=\"y\"} 3\na_total 9\nb 1.5\n";
+        assert_eq!(metric(text, "a", &[]), Some(5.0));
+        assert_eq!(metric(text, "a", &["m=\"x\""]), Some(2.0));
+        assert_eq!(metric(text, "b", &[]), Some(1.5));
+        assert_eq!(metric(text, "c", &[]), None);
+    }
+}
