@@ -2,6 +2,7 @@
 
 mod cluster;
 mod command;
+mod guests;
 mod progress;
 mod schema;
 
@@ -22,6 +23,14 @@ enum Task {
     /// Start or end a control plane (etcd, API server, controller manager) in the background
     #[command(subcommand)]
     Cluster(cluster::Task),
+    /// Build the guests into guests/target/components: all, or those named
+    Guests {
+        /// Which (default: all)
+        names: Vec<String>,
+        /// Instead write the guests' CRDs and golden files anew
+        #[arg(long, conflicts_with = "names")]
+        update: bool,
+    },
     /// Write wit/schema/*.json from the contract's types
     Schema {
         /// Change nothing; fail if a file differs
@@ -33,6 +42,12 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Cluster(task) => cluster::run(&task),
+        Task::Guests { update: true, .. } => guests::update(&command::root()),
+        Task::Guests { names, .. } => {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let names = (!names.is_empty()).then_some(names.as_slice());
+            guests::build(&command::root(), names).map(|_| ())
+        }
         Task::Schema { check } => schema::run(check),
     };
     match result {

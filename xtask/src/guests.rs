@@ -1,0 +1,302 @@
+//! Guests: from Rust (and a few WAT texts) to WebAssembly components.
+//!
+//! What is built is what the workspace `guests` says: every package with a `cdylib` library
+//! is a component of the package's name, every example that is a `cdylib` one of the
+//! example's name, and every `guests/testing/*.wat` one of the file's name.
+
+mod componentize;
+mod inputs;
+mod toolchain;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::command;
+use crate::progress::say;
+use toolchain::Toolchain;
+
+/// The target that guests are compiled for. It has no system interface at all, which is
+/// what a guest may use.
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// What a ConfigMap can hold (1 MiB, its keys and metadata included).
+const CONFIG_MAP_BYTES: u64 = 1024 * 1024;
+
+/// A guest that has been built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Component {
+    /// Its name: the package's, the example's or the WAT file's.
+    pub(crate) name: String,
+    /// Where it lies.
+    pub(crate) path: PathBuf,
+    /// Its size.
+    pub(crate) bytes: u64,
+    /// Its size when compressed, as `innkeeper push` sends it.
+    pub(crate) gzip_bytes: u64,
+}
+
+/// Builds the guests of the repository at `root` into `guests/target/components/<name>.wasm`:
+/// all of them, or those with these names.
+///
+/// Needs a Rust that compiles for wasm, and looks for one (see [`toolchain`]). Does nothing
+/// for components whose inputs have not changed. Says what it does, and the sizes.
+pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component>> {
+    let guests = root.join("guests");
+    let wanted = select(discover(&guests)?, names)?;
+    let toolchain = Toolchain::find()?;
+    let out = guests.join("target/components");
+    std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+
+    let digest = inputs::digest(root, &toolchain)?;
+    let stale: Vec<&Source> =
+        wanted.iter().filter(|source| !inputs::is_current(&out, source.name(), &digest)).collect();
+    if !stale.is_empty() {
+        compile(root, &guests, &out, &toolchain, &stale)?;
+        for source in &stale {
+            inputs::record(&out, source.name(), &digest)?;
+        }
+    }
+
+    let components: Vec<Component> =
+        wanted.iter().map(|source| measure(&out, source.name())).collect::<Result<_>>()?;
+    for line in table(&components) {
+        say(&line);
+    }
+    Ok(components)
+}
+
+/// Checks the guests natively, without wasm: format, lints, tests.
+pub(crate) fn test(root: &Path) -> Result<()> {
+    for arguments in [
+        &["fmt", "--all", "--check"][..],
+        &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        &["test", "--workspace"],
+    ] {
+        command::run(command::cargo(arguments).current_dir(root.join("guests")))?;
+    }
+    Ok(())
+}
+
+/// Runs the guests' tests so that they write what they would otherwise compare: CRDs and
+/// golden files. Look at the difference before committing it.
+pub(crate) fn update(root: &Path) -> Result<()> {
+    command::run(
+        command::cargo(&["test", "--workspace"])
+            .current_dir(root.join("guests"))
+            .env("UPDATE_EXPECT", "1"),
+    )
+}
+
+/// Where a component comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    /// A package's `cdylib` library, whose name has underscores.
+    Library { package: String, library: String },
+    /// A `cdylib` example of a package.
+    Example { package: String, example: String },
+    /// A component written as text.
+    Text { name: String, file: PathBuf },
+}
+
+impl Source {
+    fn name(&self) -> &str {
+        match self {
+            Self::Library { package, .. } => package,
+            Self::Example { example, .. } => example,
+            Self::Text { name, .. } => name,
+        }
+    }
+}
+
+/// All components that the guests' workspace has, in the order of their names.
+fn discover(guests: &Path) -> Result<Vec<Source>> {
+    let mut cargo =
+        command::cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]);
+    let output = cargo.current_dir(guests).output().context("cannot run `cargo metadata`")?;
+    if !output.status.success() {
+        bail!("`cargo metadata` failed in {}:\n{}", guests.display(), String::from_utf8_lossy(&output.stderr));
+    }
+    let metadata: Metadata =
+        serde_json::from_slice(&output.stdout).context("`cargo metadata` gave something unreadable")?;
+
+    let mut sources = Vec::new();
+    for package in metadata.packages {
+        for target in package.targets {
+            if !target.crate_types.iter().any(|one| one == "cdylib") {
+                continue;
+            }
+            let package = package.name.clone();
+            sources.push(if target.kind.iter().any(|kind| kind == "example") {
+                Source::Example { package, example: target.name }
+            } else {
+                Source::Library { package, library: target.name }
+            });
+        }
+    }
+    let texts = guests.join("testing");
+    if texts.is_dir() {
+        for entry in texts.read_dir().with_context(|| format!("cannot list {}", texts.display()))? {
+            let file = entry?.path();
+            if let (Some("wat"), Some(name)) = (
+                file.extension().and_then(|extension| extension.to_str()),
+                file.file_stem().and_then(|stem| stem.to_str()),
+            ) {
+                sources.push(Source::Text { name: name.to_owned(), file: file.clone() });
+            }
+        }
+    }
+    sources.sort_by(|a, b| a.name().cmp(b.name()));
+    Ok(sources)
+}
+
+/// The parts of `cargo metadata` that are used here.
+#[derive(serde::Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(serde::Deserialize)]
+struct Package {
+    name: String,
+    targets: Vec<PackageTarget>,
+}
+
+#[derive(serde::Deserialize)]
+struct PackageTarget {
+    name: String,
+    kind: Vec<String>,
+    crate_types: Vec<String>,
+}
+
+fn select(all: Vec<Source>, names: Option<&[&str]>) -> Result<Vec<Source>> {
+    let Some(names) = names else { return Ok(all) };
+    names
+        .iter()
+        .map(|name| {
+            all.iter().find(|source| source.name() == *name).cloned().with_context(|| {
+                let known: Vec<&str> = all.iter().map(Source::name).collect();
+                format!("there is no guest `{name}`; there are: {}", known.join(", "))
+            })
+        })
+        .collect()
+}
+
+fn compile(root: &Path, guests: &Path, out: &Path, toolchain: &Toolchain, stale: &[&Source]) -> Result<()> {
+    let names: Vec<&str> = stale.iter().map(|source| source.name()).collect();
+    say(&format!("guests: building {} with {}", names.join(", "), toolchain.description()));
+    let target_dir = toolchain.target_dir(root)?;
+    // Held until the components are written: another clone may share the folder.
+    let _lock = toolchain::lock(&target_dir)?;
+    let release = target_dir.join(TARGET).join("release");
+
+    // A cargo call each: one for all would unite their features, and with them what each
+    // of two guests exports (see the feature `component` of podroute).
+    let mut examples_built = Vec::new();
+    for source in stale {
+        let module = match source {
+            Source::Library { package, library } => {
+                cargo_build(guests, toolchain, &target_dir, &["--package", package, "--lib"])?;
+                release.join(format!("{library}.wasm"))
+            }
+            Source::Example { package, example } => {
+                if !examples_built.contains(package) {
+                    cargo_build(guests, toolchain, &target_dir, &["--package", package, "--examples"])?;
+                    examples_built.push(package.clone());
+                }
+                release.join("examples").join(format!("{example}.wasm"))
+            }
+            Source::Text { name, file } => {
+                componentize::text(file, &componentize::path(out, name))?;
+                continue;
+            }
+        };
+        componentize::module(&module, &componentize::path(out, source.name()))?;
+    }
+    Ok(())
+}
+
+fn cargo_build(guests: &Path, toolchain: &Toolchain, target_dir: &Path, what: &[&str]) -> Result<()> {
+    let mut cargo: Command = toolchain.cargo();
+    cargo
+        .current_dir(guests)
+        .args(["build", "--release", "--locked", "--target", TARGET])
+        .args(what)
+        .args(toolchain.arguments())
+        .env("CARGO_TARGET_DIR", target_dir)
+        // They would displace the link settings of guests/.cargo/config.toml.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("CARGO_BUILD_RUSTFLAGS");
+    command::run(&mut cargo)
+}
+
+fn measure(out: &Path, name: &str) -> Result<Component> {
+    let path = componentize::path(out, name);
+    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let gzip_bytes = componentize::gzip_bytes(&bytes)?;
+    Ok(Component { name: name.to_owned(), path, bytes: bytes.len() as u64, gzip_bytes })
+}
+
+/// The sizes, for people.
+fn table(components: &[Component]) -> Vec<String> {
+    let width = components.iter().map(|one| one.name.len()).max().unwrap_or_default().max(5);
+    let mut lines = vec![format!("{:width$}  {:>9}  {:>9}  fits in a ConfigMap", "guest", "bytes", "gzip")];
+    for one in components {
+        let fits = if one.bytes < CONFIG_MAP_BYTES {
+            "yes"
+        } else if one.gzip_bytes < CONFIG_MAP_BYTES {
+            "compressed"
+        } else {
+            "NO"
+        };
+        lines.push(format!("{:width$}  {:>9}  {:>9}  {fits}", one.name, one.bytes, one.gzip_bytes));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(name: &str) -> Source {
+        Source::Library { package: name.to_owned(), library: name.replace('-', "_") }
+    }
+
+    #[test]
+    fn a_name_that_no_guest_has_is_an_error_that_lists_the_guests() {
+        let error = select(vec![library("one"), library("two")], Some(&["three"])).unwrap_err();
+        assert_eq!(error.to_string(), "there is no guest `three`; there are: one, two");
+    }
+
+    #[test]
+    fn names_select_guests_in_the_order_of_the_names() {
+        let selected = select(vec![library("one"), library("two")], Some(&["two", "one"])).unwrap();
+        assert_eq!(selected, [library("two"), library("one")]);
+    }
+
+    #[test]
+    fn the_workspace_has_podroute() {
+        let sources = discover(&command::root().join("guests")).unwrap();
+        assert!(sources.contains(&library("podroute")), "{sources:?}");
+    }
+
+    #[test]
+    fn the_table_says_what_fits_in_a_config_map() {
+        let component = |name: &str, bytes, gzip_bytes| Component {
+            name: name.to_owned(),
+            path: PathBuf::new(),
+            bytes,
+            gzip_bytes,
+        };
+        let lines = table(&[
+            component("small", 1_000, 500),
+            component("middle", 2_000_000, 700_000),
+            component("large", 9_000_000, 4_000_000),
+        ]);
+        assert!(lines[1].ends_with("yes"), "{lines:?}");
+        assert!(lines[2].ends_with("compressed"), "{lines:?}");
+        assert!(lines[3].ends_with("NO"), "{lines:?}");
+    }
+}
