@@ -48,7 +48,7 @@ fn prune_members(schema: &Value, members: &mut Map<String, Value>, is_object: bo
     });
 }
 
-/// Whether a list in a schema is merged by the key `type`, as conditions should be
+/// Whether a list in a schema is merged by keys, as conditions should be by `type`
 /// (`x-kubernetes-list-type: map`); `path` is of names, from `schema` down.
 ///
 /// Where it is not, the list has one writer.
@@ -70,4 +70,73 @@ pub fn at<'a>(schema: &'a Value, path: &[&str]) -> Option<&'a Value> {
 
 fn is_set(schema: &Value, extension: &str) -> bool {
     schema.get(extension).and_then(Value::as_bool).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(schema: &Value, mut before: Value, after: &Value) {
+        prune(schema, &mut before);
+        assert_eq!(before, *after, "{schema}");
+    }
+
+    #[test]
+    fn members_that_the_schema_does_not_name_go() {
+        let schema = json!({"type": "object", "properties": {
+            "a": {"type": "string"},
+            "b": {"type": "object", "properties": {"c": {"type": "integer"}}},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"d": {"type": "string"}}}},
+            "port": {"x-kubernetes-int-or-string": true},
+        }});
+        check(
+            &schema,
+            json!({"a": "x", "z": 1, "b": {"c": 1, "z": 2}, "list": [{"d": "x", "z": 1}, {}], "port": "http"}),
+            &json!({"a": "x", "b": {"c": 1}, "list": [{"d": "x"}, {}], "port": "http"}),
+        );
+        check(&json!({"type": "object"}), json!({"a": 1}), &json!({}));
+        check(&schema, json!("not an object"), &json!("not an object"));
+    }
+
+    #[test]
+    fn other_members_have_their_schema() {
+        check(
+            &json!({"additionalProperties": {"type": "object", "properties": {"a": {"type": "string"}}}}),
+            json!({"x": {"a": "1", "b": "2"}, "y": {}}),
+            &json!({"x": {"a": "1"}, "y": {}}),
+        );
+        check(&json!({"additionalProperties": false}), json!({"x": 1}), &json!({}));
+    }
+
+    #[test]
+    fn unknown_members_stay_where_the_schema_says_so_and_known_ones_are_still_pruned() {
+        check(
+            &json!({"x-kubernetes-preserve-unknown-fields": true, "properties": {"a": {"type": "object", "properties": {}}}}),
+            json!({"x": {"y": 1}, "a": {"z": 1}}),
+            &json!({"x": {"y": 1}, "a": {}}),
+        );
+    }
+
+    #[test]
+    fn an_embedded_object_keeps_its_head() {
+        check(
+            &json!({"properties": {"template": {"x-kubernetes-embedded-resource": true, "properties": {"spec": {"type": "object"}}}}}),
+            json!({"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"a": 1}, "z": 1}}),
+            &json!({"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {}}}),
+        );
+    }
+
+    #[test]
+    fn conditions_are_merged_by_type_only_if_the_schema_says_so() {
+        let with =
+            |list: Value| json!({"properties": {"status": {"properties": {"conditions": list}}}});
+        let path = ["status", "conditions"];
+        let map = json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]});
+        assert!(has_list_map_keys(&with(map), &path));
+        assert!(!has_list_map_keys(&with(json!({"type": "array"})), &path));
+        assert!(!has_list_map_keys(&with(json!({"x-kubernetes-list-type": "atomic"})), &path));
+        assert!(!has_list_map_keys(&json!({}), &path));
+    }
 }

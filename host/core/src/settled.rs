@@ -439,3 +439,168 @@ fn is_applied_annotation(name: &str) -> bool {
     name.strip_prefix(APPLIED_ANNOTATION)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(value: &Value) -> FieldSet {
+        FieldSet::parse(&value.to_string()).unwrap()
+    }
+
+    fn check(desired: &Value, fields: &Value, expected: bool) {
+        assert_eq!(matches(desired, &entry(fields)), expected, "{desired} against {fields}");
+    }
+
+    #[test]
+    fn the_same_object_has_the_same_digest_in_any_order() {
+        let a: Value = serde_json::from_str(r#"{"b":{"y":1,"x":[1,2]},"a":null}"#).unwrap();
+        let b: Value = serde_json::from_str(r#"{"a":null,"b":{"x":[1,2],"y":1}}"#).unwrap();
+        assert_eq!(digest(&a), digest(&b));
+        assert_eq!(digest(&a).len(), 32);
+    }
+
+    #[test]
+    fn different_objects_have_different_digests() {
+        let objects = [
+            json!({}),
+            json!({"a": null}),
+            json!({"a": {}}),
+            json!({"a": []}),
+            json!({"a": ""}),
+            json!({"a": 1}),
+            json!({"a": "1"}),
+            json!({"a": [1, 2]}),
+            json!({"a": [2, 1]}),
+            json!({"a": [12]}),
+            json!({"a": [[1], 2]}),
+            json!({"a": {"b": 1}, "c": 1}),
+            json!({"a": {"b": 1, "c": 1}}),
+            json!({"metadata": {"annotations": {"a": "b"}}}),
+            json!({"metadata": {"labels": {}}}),
+            json!({"spec": {"metadata": {"uid": "x"}}}),
+        ];
+        let digests: BTreeSet<_> = objects.iter().map(digest).collect();
+        assert_eq!(digests.len(), objects.len());
+    }
+
+    #[test]
+    fn stamps_and_guards_do_not_count() {
+        let manager = Manager::primary("m", "u");
+        for object in [
+            json!({"kind": "A"}),
+            json!({"kind": "A", "metadata": null}),
+            json!({"kind": "A", "metadata": {"name": "x", "annotations": null}}),
+            json!({"kind": "A", "metadata": {"name": "x", "annotations": {"innkeeper.dev/adopt": "true"}}}),
+        ] {
+            let before = digest(&object);
+            let mut stamped = object.clone();
+            stamp(&mut stamped);
+            assert_eq!(stamped["metadata"]["annotations"][APPLIED_ANNOTATION], before);
+            stamp_merge(&mut stamped, &manager);
+            assert_eq!(stamped["metadata"]["annotations"][merge_annotation(&manager)], before);
+            stamped["metadata"]["uid"] = json!("u");
+            stamped["metadata"]["resourceVersion"] = json!("1");
+            assert_eq!(digest(&stamped), before, "{stamped}");
+        }
+    }
+
+    #[test]
+    fn each_manager_has_its_own_merge_annotation() {
+        let name = merge_annotation(&Manager::primary("m", "u"));
+        assert_eq!(name, "innkeeper.dev/applied-144e434b");
+        assert_ne!(name, merge_annotation(&Manager::primary("m", "v")));
+    }
+
+    #[test]
+    fn what_is_no_object_is_not_stamped_and_not_settled() {
+        for mut value in
+            [json!("x"), json!({"metadata": "x"}), json!({"metadata": {"annotations": 1}})]
+        {
+            let before = value.clone();
+            stamp(&mut value);
+            assert_eq!(value, before);
+            assert!(!matches(
+                &value,
+                &entry(&json!({"f:metadata": {"f:annotations": {"f:a": {}}}}))
+            ));
+        }
+    }
+
+    #[test]
+    fn the_head_is_in_no_entry() {
+        let desired = json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "x", "namespace": "n", "uid": "u", "resourceVersion": "1"}});
+        check(&desired, &json!({}), true);
+        check(&desired, &json!({"f:data": {"f:a": {}}}), false);
+        check(&json!({"status": {"a": 1}}), &json!({}), true);
+        check(&json!({"status": {"a": 1}}), &json!({"f:status": {"f:a": {}}}), true);
+        check(&json!({"status": {"a": 1}}), &json!({"f:status": {"f:b": {}}}), false);
+    }
+
+    #[test]
+    fn items_are_paired_by_the_keys_that_are_given_most_specific_first() {
+        let tcp = "k:{\"port\":53,\"protocol\":\"TCP\"}";
+        let udp = "k:{\"port\":53,\"protocol\":\"UDP\"}";
+        let fields = json!({"f:ports": {tcp: {".": {}, "f:port": {}}, udp: {".": {}, "f:port": {}, "f:protocol": {}}}});
+        let bare = json!({"port": 53});
+        let full = json!({"port": 53, "protocol": "UDP"});
+        check(&json!({"ports": [bare, full]}), &fields, true);
+        check(&json!({"ports": [full, bare]}), &fields, true);
+        check(&json!({"ports": [full, full]}), &fields, false);
+        check(&json!({"ports": [bare, bare]}), &fields, false);
+        check(&json!({"ports": [full]}), &fields, false);
+        check(&json!({"ports": [bare, full, {"port": 54}]}), &fields, false);
+        check(&json!({"ports": [bare, {"port": "53", "protocol": "UDP"}]}), &fields, false);
+    }
+
+    #[test]
+    fn sets_are_compared_without_order() {
+        let fields = json!({"f:tags": {"v:\"a\"": {}, "v:1": {}}});
+        check(&json!({"tags": [1, "a"]}), &fields, true);
+        check(&json!({"tags": ["1", "a"]}), &fields, false);
+        check(&json!({"tags": ["a"]}), &fields, false);
+        check(&json!({"tags": {"a": 1}}), &fields, false);
+    }
+
+    #[test]
+    fn items_by_index_are_compared_in_place() {
+        let fields = json!({"f:list": {"i:0": {"f:a": {}}, "i:1": {}}});
+        check(&json!({"list": [{"a": 1}, 2]}), &fields, true);
+        check(&json!({"list": [2, {"a": 1}]}), &fields, false);
+    }
+
+    #[test]
+    fn a_leaf_is_the_whole_value_and_a_struct_is_its_members() {
+        let fields = json!({"f:spec": {"f:selector": {}, "f:strategy": {"f:type": {}}}});
+        check(
+            &json!({"spec": {"selector": {"a": {"b": 1}}, "strategy": {"type": "x"}}}),
+            &fields,
+            true,
+        );
+        check(&json!({"spec": {"selector": [1, 2], "strategy": {"type": null}}}), &fields, true);
+        check(
+            &json!({"spec": {"selector": {}, "strategy": {"type": "x", "more": 1}}}),
+            &fields,
+            false,
+        );
+        check(&json!({"spec": {"selector": {}, "strategy": {}}}), &fields, false);
+        check(&json!({"spec": {"selector": {}, "strategy": "x"}}), &fields, false);
+    }
+
+    #[test]
+    fn a_live_value_may_hold_more_than_was_wanted() {
+        for (desired, live, expected) in [
+            (json!({"a": 1}), json!({"a": 1, "b": 2}), true),
+            (json!({"a": 1}), json!({"a": 2}), false),
+            (json!({"a": 1}), Value::Null, false),
+            (json!({"a": null, "b": "", "c": false, "d": 0, "e": [], "f": {}}), Value::Null, true),
+            (json!({"a": [1, {"b": 2}]}), json!({"a": [1.0, {"b": 2, "c": 3}]}), true),
+            (json!({"a": [1, 2]}), json!({"a": [2, 1]}), false),
+            (json!({"a": [1]}), json!({"a": [1, 2]}), false),
+        ] {
+            assert_eq!(holds(&desired, &live), expected, "{desired} in {live}");
+        }
+    }
+}
