@@ -1,4 +1,3 @@
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::{Kind, Metadata, Scope};
@@ -43,7 +42,7 @@ pub trait CustomResource: Resource {
     type Spec;
     /// What is reported under `status`, without `conditions` and `observedGeneration`,
     /// which the host writes and the definition always has.
-    type Status: for<'de> Deserialize<'de>;
+    type Status;
     /// Names that `kubectl` takes besides the plural and the kind.
     const SHORT_NAMES: &'static [&'static str] = &[];
     /// What `kubectl get` shows besides the name; the age comes last by itself.

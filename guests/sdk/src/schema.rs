@@ -1,1 +1,353 @@
-//! CRDs.
+//! CustomResourceDefinitions from Rust types.
+//!
+//! The types of [`CustomResource::Spec`] and [`CustomResource::Status`] say all of it: field
+//! names and types, descriptions (doc comments), defaults, bounds. The definition lies beside
+//! the guest's code as a file, so that it can be read and reviewed, and so that the component
+//! carries a text and not the machinery that makes it. A test holds the file to the types:
+//!
+//! ```ignore
+//! #[test]
+//! fn the_crd_is_as_the_types_say() {
+//!     expect_test::expect_file!["../crd.json"].assert_eq(&innkeeper_sdk::schema::crd_text::<Podroute>());
+//! }
+//! ```
+//!
+//! `cargo xtask guests --update` (or `UPDATE_EXPECT=1 cargo test`) writes it anew.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::{Column, CustomResource, Scope};
+
+/// The CustomResourceDefinition (`apiextensions.k8s.io/v1`) of a primary.
+pub fn crd<R>() -> Value
+where
+    R: CustomResource,
+    R::Spec: JsonSchema,
+    R::Status: JsonSchema,
+{
+    let kind = R::kind();
+    let mut names = json!({
+        "kind": kind.kind,
+        "listKind": format!("{}List", kind.kind),
+        "plural": kind.plural,
+        "singular": kind.kind.to_lowercase(),
+    });
+    if !R::SHORT_NAMES.is_empty() {
+        names["shortNames"] = json!(R::SHORT_NAMES);
+    }
+    let scope = match kind.scope {
+        Scope::Namespaced => "Namespaced",
+        Scope::Cluster => "Cluster",
+    };
+    let mut columns: Vec<Value> = R::COLUMNS.iter().map(column).collect();
+    columns.push(column(&Column {
+        name: "Age",
+        type_: crate::ColumnType::Date,
+        json_path: ".metadata.creationTimestamp",
+    }));
+
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": kind.resource() },
+        "spec": {
+            "group": kind.group(),
+            "names": names,
+            "scope": scope,
+            "versions": [{
+                "name": kind.version(),
+                "served": true,
+                "storage": true,
+                "subresources": { "status": {} },
+                "additionalPrinterColumns": columns,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "required": ["spec"],
+                        "properties": {
+                            "spec": structural::<R::Spec>(),
+                            "status": status(structural::<R::Status>()),
+                        },
+                    },
+                },
+            }],
+        },
+    })
+}
+
+/// The definition as the text of a file.
+pub fn crd_text<R>() -> String
+where
+    R: CustomResource,
+    R::Spec: JsonSchema,
+    R::Status: JsonSchema,
+{
+    // `Value`'s alternate form is indented JSON, and cannot fail.
+    format!("{:#}\n", crd::<R>())
+}
+
+fn column(column: &Column) -> Value {
+    json!({ "name": column.name, "type": column.type_.as_str(), "jsonPath": column.json_path })
+}
+
+/// A type's schema in the form that the API server takes: one tree, without references, `null`
+/// or combinations.
+fn structural<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::openapi3().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    if let Some(root) = schema.as_object_mut() {
+        // The type's name says nothing to users.
+        root.remove("title");
+    }
+    simplify(&mut schema);
+    schema
+}
+
+/// Formats that the API server knows; others would be warned about at every install.
+const FORMATS: [&str; 8] = ["int32", "int64", "float", "double", "byte", "date", "date-time", "uuid"];
+
+fn simplify(schema: &mut Value) {
+    let Value::Object(members) = schema else { return };
+    // `Option<T>` is a field that may be left out. A null in a manifest then counts as left
+    // out (and takes the default); with `nullable` it would be kept.
+    members.remove("nullable");
+    if members.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format)) {
+        members.remove("format");
+    }
+    if let Some(values) = constants(members) {
+        members.remove("oneOf");
+        members.insert("type".to_owned(), json!("string"));
+        members.insert("enum".to_owned(), Value::Array(values));
+    }
+    for (key, member) in members.iter_mut() {
+        match key.as_str() {
+            "properties" => {
+                for property in member.as_object_mut().into_iter().flat_map(Map::values_mut) {
+                    simplify(property);
+                }
+            }
+            "items" | "additionalProperties" => simplify(member),
+            _ => {}
+        }
+    }
+}
+
+/// The values of an enum whose variants have docs: schemars gives an alternative to each.
+fn constants(schema: &Map<String, Value>) -> Option<Vec<Value>> {
+    let mut values = Vec::new();
+    for alternative in schema.get("oneOf")?.as_array()? {
+        match (alternative.get("const"), alternative.get("enum").and_then(Value::as_array)) {
+            (Some(value), _) => values.push(value.clone()),
+            (None, Some(several)) => values.extend(several.iter().cloned()),
+            (None, None) => return None,
+        }
+    }
+    Some(values)
+}
+
+/// The guest's status, and what the host writes beside it.
+fn status(mut schema: Value) -> Value {
+    if schema.get("properties").is_none() {
+        schema["properties"] = json!({});
+    }
+    // Every field of a status comes when it is known: until then the object is valid too.
+    if let Some(members) = schema.as_object_mut() {
+        members.remove("required");
+    }
+    schema["properties"]["observedGeneration"] = json!({
+        "description": "The generation of the spec that this status is about.",
+        "type": "integer",
+        "format": "int64",
+    });
+    schema["properties"]["conditions"] = json!({
+        "description": "What holds now.",
+        "type": "array",
+        // Each condition has one writer, and several writers may each have theirs.
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+            "properties": {
+                "type": {
+                    "description": "What is said, in CamelCase.",
+                    "type": "string",
+                    "maxLength": 316,
+                },
+                "status": {
+                    "description": "Whether it holds.",
+                    "type": "string",
+                    "enum": ["True", "False", "Unknown"],
+                },
+                "reason": {
+                    "description": "Why, in one CamelCase word.",
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 1024,
+                },
+                "message": {
+                    "description": "Why, for people.",
+                    "type": "string",
+                    "maxLength": 32768,
+                },
+                "lastTransitionTime": {
+                    "description": "When the status last changed.",
+                    "type": "string",
+                    "format": "date-time",
+                },
+                "observedGeneration": {
+                    "description": "The generation of the spec that this condition is about.",
+                    "type": "integer",
+                    "format": "int64",
+                    "minimum": 0,
+                },
+            },
+        },
+    });
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::Resource;
+
+    struct Inn;
+
+    /// What is wanted.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct InnSpec {
+        /// How many rooms.
+        #[serde(default = "one")]
+        #[schemars(range(min = 1))]
+        room_count: u32,
+        /// What is on the sign.
+        sign: Option<String>,
+        /// When it opens.
+        season: Season,
+        /// Who works there.
+        staff: Vec<Person>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    enum Season {
+        /// From May to September.
+        Summer,
+        /// The rest.
+        Winter,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Person {
+        name: String,
+    }
+
+    /// What is.
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct InnStatus {
+        /// How many rooms are taken.
+        guests: i32,
+    }
+
+    fn one() -> u32 {
+        1
+    }
+
+    impl Resource for Inn {
+        const API_VERSION: &'static str = "example.com/v1";
+        const KIND: &'static str = "Inn";
+        const PLURAL: &'static str = "inns";
+    }
+
+    impl CustomResource for Inn {
+        type Spec = InnSpec;
+        type Status = InnStatus;
+        const SHORT_NAMES: &'static [&'static str] = &["in"];
+        const COLUMNS: &'static [Column] = &[Column::integer("Rooms", ".spec.roomCount")];
+    }
+
+    #[test]
+    fn names_and_columns_come_from_the_type() {
+        let crd = crd::<Inn>();
+        assert_eq!(crd["metadata"]["name"], "inns.example.com");
+        assert_eq!(
+            crd["spec"]["names"],
+            json!({ "kind": "Inn", "listKind": "InnList", "plural": "inns", "singular": "inn", "shortNames": ["in"] })
+        );
+        let columns = &crd["spec"]["versions"][0]["additionalPrinterColumns"];
+        assert_eq!(columns[0]["jsonPath"], ".spec.roomCount");
+        assert_eq!(columns[1]["name"], "Age");
+    }
+
+    #[test]
+    fn the_spec_has_descriptions_defaults_bounds_and_no_null_or_reference() {
+        let crd = crd::<Inn>();
+        let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        expect![[r#"
+            {
+              "description": "What is wanted.",
+              "properties": {
+                "roomCount": {
+                  "default": 1,
+                  "description": "How many rooms.",
+                  "minimum": 1,
+                  "type": "integer"
+                },
+                "season": {
+                  "description": "When it opens.",
+                  "enum": [
+                    "Summer",
+                    "Winter"
+                  ],
+                  "type": "string"
+                },
+                "sign": {
+                  "description": "What is on the sign.",
+                  "type": "string"
+                },
+                "staff": {
+                  "description": "Who works there.",
+                  "items": {
+                    "properties": {
+                      "name": {
+                        "type": "string"
+                      }
+                    },
+                    "required": [
+                      "name"
+                    ],
+                    "type": "object"
+                  },
+                  "type": "array"
+                }
+              },
+              "required": [
+                "season",
+                "staff"
+              ],
+              "type": "object"
+            }"#]].assert_eq(&format!("{spec:#}"));
+    }
+
+    #[test]
+    fn the_status_has_the_hosts_fields_beside_the_guests() {
+        let crd = crd::<Inn>();
+        let status = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
+        assert_eq!(status["properties"]["guests"]["type"], "integer");
+        assert_eq!(status["properties"]["observedGeneration"]["format"], "int64");
+        assert_eq!(status["properties"]["conditions"]["x-kubernetes-list-map-keys"], json!(["type"]));
+        assert_eq!(status.get("required"), None, "a status is written piece by piece");
+    }
+}

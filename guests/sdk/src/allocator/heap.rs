@@ -205,6 +205,4 @@ fn rounded(size: usize) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-}
+mod tests;

@@ -1,0 +1,170 @@
+//! What a user of podroute may rely on.
+
+use expect_test::expect_file;
+use innkeeper_sdk::ConditionStatus::{False, True};
+use innkeeper_sdk::kinds::{Deployment, Service};
+use innkeeper_sdk::testing::Scenario;
+use innkeeper_sdk::{Reconciler as _, schema};
+use podroute::{DEPLOYMENT, Guest, Podroute, ROUTE, Route, SERVICE};
+use serde_json::{Value, json};
+
+/// The sample of the original operator.
+fn sample() -> Value {
+    json!({
+        "metadata": { "name": "test-podroute", "namespace": "demo" },
+        "spec": { "image": "quay.io/austincunningham/always200:latest", "replicas": 3 },
+    })
+}
+
+fn given(primary: Value) -> Scenario<Guest> {
+    Scenario::of(primary)
+}
+
+#[test]
+fn a_podroute_becomes_a_deployment_a_service_and_a_route() {
+    let run = given(sample()).run();
+    run.is_complete().desires_objects(3);
+    run.desires::<Deployment>(DEPLOYMENT);
+    run.desires::<Service>(SERVICE);
+    run.desires::<Route>(ROUTE);
+}
+
+#[test]
+fn the_objects_are_exactly_these() {
+    expect_file!["golden/objects.json"].assert_eq(&given(sample()).run().objects_text());
+}
+
+#[test]
+fn everything_carries_the_three_labels() {
+    let labels = json!({ "app": "PodRoute", "podroute_cr": "test-podroute", "tier": "backend-podroute" });
+    let run = given(sample()).run();
+    for object in run.objects() {
+        assert_eq!(object["metadata"]["labels"], labels, "labels of the {}", object["kind"]);
+    }
+    run.desires::<Deployment>(DEPLOYMENT)
+        .with("/spec/selector/matchLabels", labels.clone())
+        .with("/spec/template/metadata/labels", labels.clone());
+    run.desires::<Service>(SERVICE).with("/spec/selector", labels);
+}
+
+#[test]
+fn replicas_follow_the_podroute_as_a_number() {
+    for replicas in [0, 1, 7] {
+        let mut primary = sample();
+        primary["spec"]["replicas"] = json!(replicas);
+        given(primary).run().desires::<Deployment>(DEPLOYMENT).with("/spec/replicas", replicas);
+    }
+}
+
+#[test]
+fn one_replica_is_the_default() {
+    let primary = json!({ "spec": { "image": "web:1" } });
+    given(primary).run().desires::<Deployment>(DEPLOYMENT).with("/spec/replicas", 1);
+}
+
+#[test]
+fn the_image_is_always_pulled() {
+    given(sample())
+        .run()
+        .desires::<Deployment>(DEPLOYMENT)
+        .with("/spec/template/spec/containers/0/imagePullPolicy", "Always");
+}
+
+#[test]
+fn it_is_not_ready_before_its_objects_exist() {
+    let run = given(sample()).run();
+    run.condition("Ready", False, "InProgress").condition_says("Ready", "pod-route does not exist yet");
+}
+
+#[test]
+fn it_is_not_ready_while_the_deployment_is_not_and_says_why() {
+    let first = given(sample()).run();
+    let mut scenario = given(sample());
+    for object in first.objects() {
+        scenario = if object["kind"] == "Deployment" {
+            let mut deployment = object.clone();
+            deployment["status"] = json!({ "replicas": 3, "readyReplicas": 1 });
+            scenario.owns_unready(deployment, "1 of 3 pods are ready")
+        } else {
+            scenario.owns_ready(object.clone())
+        };
+    }
+    scenario
+        .run()
+        .is_complete()
+        .condition("Ready", False, "InProgress")
+        .condition_says("Ready", "1 of 3 pods are ready")
+        .status("/replicas", 3)
+        .status("/readyReplicas", 1);
+}
+
+#[test]
+fn it_is_ready_when_all_objects_are() {
+    let first = given(sample()).run();
+    given(sample()).after(&first).run().is_complete().condition("Ready", True, "AllReady");
+}
+
+#[test]
+fn the_same_state_gives_the_same_text() {
+    let scenario = given(sample());
+    assert_eq!(scenario.run().objects_text(), scenario.run().objects_text());
+}
+
+#[test]
+fn without_the_route_kind_it_says_so_and_is_ready_all_the_same() {
+    let first = given(sample()).without::<Route>().run();
+    first.condition("RouteServed", False, "NotServed");
+    // The Route stays desired: the host makes it as soon as the kind is served.
+    first.desires::<Route>(ROUTE);
+
+    let mut second = given(sample()).without::<Route>();
+    for object in first.objects().iter().filter(|object| object["kind"] != "Route") {
+        second = second.owns_ready(object.clone());
+    }
+    second.run().condition("Ready", True, "AllReady").condition("RouteServed", False, "NotServed");
+}
+
+#[test]
+fn with_the_route_kind_the_condition_says_so() {
+    given(sample()).run().condition("RouteServed", True, "Served");
+}
+
+#[test]
+fn a_podroute_of_wrong_shape_is_a_failure_that_names_the_field() {
+    let run = given(json!({ "spec": { "image": "web:1", "replicas": "three" } })).run();
+    run.failed_because("UnreadablePrimary");
+    let failure = run.failure().unwrap();
+    assert!(failure.permanent, "trying again does not change the object");
+    assert!(failure.message.contains("expected i32"), "{}", failure.message);
+}
+
+#[test]
+fn the_route_is_the_only_kind_that_a_cluster_may_lack() {
+    let optional: Vec<String> = Guest::describe()
+        .owned
+        .into_iter()
+        .filter(|owned| owned.optional)
+        .map(|owned| owned.kind.to_string())
+        .collect();
+    assert_eq!(optional, ["route.openshift.io/v1 Route"]);
+}
+
+#[test]
+fn the_crd_is_as_the_types_say() {
+    expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Podroute>());
+}
+
+#[test]
+fn the_sample_manifest_is_a_podroute() {
+    let text = include_str!("../../../deploy/samples/podroute.yaml");
+    // The sample's values, one by one: a YAML library would be a dependency for five lines.
+    for line in [
+        "apiVersion: quay.io/v1alpha1",
+        "kind: Podroute",
+        "  name: test-podroute",
+        "  image: quay.io/austincunningham/always200:latest",
+        "  replicas: 3",
+    ] {
+        assert!(text.lines().any(|found| found == line), "the sample lacks `{line}`");
+    }
+}

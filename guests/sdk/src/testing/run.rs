@@ -1,0 +1,324 @@
+#![allow(clippy::panic, reason = "an assertion that does not hold panics: this module is for tests")]
+
+use innkeeper_contract::{Desired, DesiredObject};
+use serde_json::Value;
+
+use crate::reconciler::Ending;
+use crate::{Condition, ConditionStatus, Failure, LogLevel, Manifest, Policy, Resource};
+
+/// What a run gave. Assertions return the run, so that they can be chained.
+#[derive(Clone, Debug)]
+pub struct Run {
+    end: End,
+    objects: Vec<Value>,
+    log: Vec<(LogLevel, String)>,
+}
+
+#[derive(Clone, Debug)]
+enum End {
+    Complete(Desired),
+    Partial(Desired),
+    Failed(Failure),
+}
+
+impl Run {
+    /// Reads the documents as strictly as the host does.
+    pub(super) fn new(ending: &Ending, manifest: Manifest, log: Vec<(LogLevel, String)>) -> Self {
+        let end = match ending {
+            Ending::Complete(text) => End::Complete(desired(text, &manifest)),
+            Ending::Partial(text) => End::Partial(desired(text, &manifest)),
+            Ending::Failed(text) => match serde_json::from_str(text) {
+                Ok(failure) => End::Failed(failure),
+                Err(error) => panic!("the host would refuse this failure ({error}): {text}"),
+            },
+        };
+        let objects = match &end {
+            End::Complete(desired) | End::Partial(desired) => {
+                desired.objects.iter().map(|one| one.object.clone()).collect()
+            }
+            End::Failed(_) => Vec::new(),
+        };
+        Self { end, objects, log }
+    }
+
+    /// The run said that this is all that is desired.
+    #[track_caller]
+    pub fn is_complete(&self) -> &Self {
+        match &self.end {
+            End::Complete(_) => self,
+            other => panic!("the run is not complete but {}", other.name()),
+        }
+    }
+
+    /// The run asked to keep what it did not mention.
+    #[track_caller]
+    pub fn is_partial(&self) -> &Self {
+        match &self.end {
+            End::Partial(_) => self,
+            other => panic!("the run is not partial but {}", other.name()),
+        }
+    }
+
+    /// The run failed for this reason.
+    #[track_caller]
+    pub fn failed_because(&self, reason: &str) -> &Self {
+        match &self.end {
+            End::Failed(failure) if failure.reason == reason => self,
+            other => panic!("the run did not fail because of {reason}, it is {}", other.name()),
+        }
+    }
+
+    /// The failure, if it is one.
+    pub fn failure(&self) -> Option<&Failure> {
+        match &self.end {
+            End::Failed(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// The desired objects, as the host gets them.
+    pub fn objects(&self) -> &[Value] {
+        &self.objects
+    }
+
+    /// The desired objects as indented JSON, for a golden file.
+    pub fn objects_text(&self) -> String {
+        let list: Vec<String> = self.objects.iter().map(|object| format!("{object:#}\n")).collect();
+        list.concat()
+    }
+
+    /// An object of this kind and name is desired. More can be said about it.
+    #[track_caller]
+    pub fn desires<K: Resource>(&self, name: &str) -> DesiredView<'_> {
+        let found = self.entries().iter().find(|entry| is::<K>(&entry.object, name));
+        match found {
+            Some(entry) => DesiredView { run: self, entry },
+            None => panic!("no {} {name} is desired, only: {}", K::KIND, self.names()),
+        }
+    }
+
+    /// No object of this kind and name is desired.
+    #[track_caller]
+    pub fn does_not_desire<K: Resource>(&self, name: &str) -> &Self {
+        assert!(
+            !self.objects.iter().any(|object| is::<K>(object, name)),
+            "{} {name} is desired",
+            K::KIND
+        );
+        self
+    }
+
+    /// Exactly so many objects are desired.
+    #[track_caller]
+    pub fn desires_objects(&self, count: usize) -> &Self {
+        assert_eq!(self.objects.len(), count, "desired are: {}", self.names());
+        self
+    }
+
+    /// The status has this value there (a JSON pointer, `/readyReplicas`).
+    #[track_caller]
+    pub fn status(&self, pointer: &str, expected: impl Into<Value>) -> &Self {
+        let status = match &self.end {
+            End::Complete(desired) | End::Partial(desired) => desired.status.clone(),
+            End::Failed(failure) => failure.status.clone(),
+        };
+        let status = status.map_or(Value::Null, Value::Object);
+        let found = status.pointer(pointer);
+        let expected = expected.into();
+        assert!(found == Some(&expected), "status{pointer} is not {expected}; the status is {status}");
+        self
+    }
+
+    /// The condition is there with this status and reason.
+    #[track_caller]
+    pub fn condition(&self, type_: &str, status: ConditionStatus, reason: &str) -> &Self {
+        let conditions = self.conditions();
+        let holds = conditions
+            .iter()
+            .any(|one| one.type_ == type_ && one.status == status && one.reason == reason);
+        assert!(
+            holds,
+            "no condition {type_}={} because of {reason}; the conditions are {conditions:#?}",
+            status.as_str()
+        );
+        self
+    }
+
+    /// The condition's message contains this.
+    #[track_caller]
+    pub fn condition_says(&self, type_: &str, text: &str) -> &Self {
+        let message = self.conditions().iter().find(|one| one.type_ == type_).map(|one| &one.message);
+        assert!(
+            message.is_some_and(|message| message.contains(text)),
+            "the message of condition {type_} does not contain {text:?}: {message:?}"
+        );
+        self
+    }
+
+    /// An event of this reason is given.
+    #[track_caller]
+    pub fn event(&self, reason: &str) -> &Self {
+        let events = match &self.end {
+            End::Complete(desired) | End::Partial(desired) => &desired.events,
+            End::Failed(failure) => &failure.events,
+        };
+        assert!(events.iter().any(|one| one.reason == reason), "no event {reason}; there are {events:#?}");
+        self
+    }
+
+    /// The run asked to run again after so many seconds.
+    #[track_caller]
+    pub fn requeues_after(&self, seconds: u32) -> &Self {
+        let asked = match &self.end {
+            End::Complete(desired) | End::Partial(desired) => desired.requeue_after_seconds,
+            End::Failed(failure) => failure.requeue_after_seconds,
+        };
+        assert_eq!(asked, Some(seconds), "seconds until the next run");
+        self
+    }
+
+    /// The object of this kind and name is kept without being desired anew.
+    #[track_caller]
+    pub fn keeps<K: Resource>(&self, name: &str) -> &Self {
+        let keep = match &self.end {
+            End::Complete(desired) | End::Partial(desired) => desired.keep.as_slice(),
+            End::Failed(_) => &[],
+        };
+        assert!(
+            keep.iter().any(|one| one.kind == K::KIND && one.api_version == K::API_VERSION && one.name == name),
+            "{} {name} is not kept; kept are {keep:?}",
+            K::KIND
+        );
+        self
+    }
+
+    /// The primary may go.
+    #[track_caller]
+    pub fn is_finalized(&self) -> &Self {
+        let finalized = match &self.end {
+            End::Complete(desired) | End::Partial(desired) => desired.finalized,
+            End::Failed(_) => false,
+        };
+        assert!(finalized, "the run did not say that the primary may go");
+        self
+    }
+
+    /// What was logged.
+    pub fn logged(&self) -> &[(LogLevel, String)] {
+        &self.log
+    }
+
+    fn entries(&self) -> &[DesiredObject] {
+        match &self.end {
+            End::Complete(desired) | End::Partial(desired) => &desired.objects,
+            End::Failed(_) => &[],
+        }
+    }
+
+    fn conditions(&self) -> &[Condition] {
+        match &self.end {
+            End::Complete(desired) | End::Partial(desired) => &desired.conditions,
+            End::Failed(failure) => &failure.conditions,
+        }
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<String> = self
+            .objects
+            .iter()
+            .map(|object| {
+                let of = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or("?");
+                format!("{} {}", of("/kind"), of("/metadata/name"))
+            })
+            .collect();
+        if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+    }
+}
+
+impl End {
+    fn name(&self) -> String {
+        match self {
+            Self::Complete(_) => "complete".to_owned(),
+            Self::Partial(_) => "partial".to_owned(),
+            Self::Failed(failure) => format!("failed ({}: {})", failure.reason, failure.message),
+        }
+    }
+}
+
+/// A desired object, to say more about.
+#[derive(Clone, Copy, Debug)]
+pub struct DesiredView<'a> {
+    run: &'a Run,
+    entry: &'a DesiredObject,
+}
+
+impl<'a> DesiredView<'a> {
+    /// With this value there (a JSON pointer, `/spec/replicas`).
+    #[track_caller]
+    pub fn with(self, pointer: &str, expected: impl Into<Value>) -> Self {
+        let expected = expected.into();
+        let found = self.entry.object.pointer(pointer);
+        assert!(
+            found == Some(&expected),
+            "{pointer} is not {expected} but {}; the object is {:#}",
+            found.map_or_else(|| "missing".to_owned(), Value::to_string),
+            self.entry.object
+        );
+        self
+    }
+
+    /// With no opinion about this.
+    #[track_caller]
+    pub fn without(self, pointer: &str) -> Self {
+        let found = self.entry.object.pointer(pointer);
+        assert!(found.is_none(), "{pointer} is there: {found:?}");
+        self
+    }
+
+    /// With this policy.
+    #[track_caller]
+    pub fn policy(self, policy: Policy) -> Self {
+        assert!(self.entry.policy.contains(&policy), "its policies are {:?}", self.entry.policy);
+        self
+    }
+
+    /// The object.
+    pub fn object(&self) -> &'a Value {
+        &self.entry.object
+    }
+
+    /// Back to the run.
+    pub fn and(self) -> &'a Run {
+        self.run
+    }
+}
+
+fn is<K: Resource>(object: &Value, name: &str) -> bool {
+    object["apiVersion"] == K::API_VERSION
+        && object["kind"] == K::KIND
+        && object["metadata"]["name"] == name
+}
+
+/// The document, if the host would take it: known members only, declared kinds only, named objects.
+fn desired(text: &str, manifest: &Manifest) -> Desired {
+    let desired: Desired = match serde_json::from_str(text) {
+        Ok(desired) => desired,
+        Err(error) => panic!("the host would refuse this outcome ({error}): {text}"),
+    };
+    for one in &desired.objects {
+        let declared = manifest.owned.iter().any(|owned| {
+            one.object["apiVersion"] == owned.kind.api_version && one.object["kind"] == owned.kind.kind
+        });
+        assert!(
+            declared,
+            "the host would refuse this object, whose kind the manifest does not own (add it with Describe::owns): {:#}",
+            one.object
+        );
+        assert!(
+            one.object["metadata"]["name"].as_str().is_some_and(|name| !name.is_empty()),
+            "the host would refuse this object, which has no name: {:#}",
+            one.object
+        );
+    }
+    desired
+}
