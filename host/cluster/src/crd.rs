@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions that the host installs.
+//! Definitions of custom resources that the host installs.
 
 use std::time::Duration;
 

@@ -318,9 +318,8 @@ impl Asked<'_> {
                 }
                 Some(_) => ApiError::NotFound { message },
             },
-            405 => ApiError::Invalid { message },
+            405 | 413 => ApiError::Invalid { message },
             409 => self.conflict(status, message),
-            413 => ApiError::Invalid { message },
             422 => {
                 if self.guard != Guard::None
                     && causes.iter().any(|cause| cause.field == "metadata.uid")
@@ -413,15 +412,16 @@ fn manager_of(message: &str) -> String {
     }
 }
 
-/// Whether a cause of a 422 says that a field cannot be changed. There is no reason of
-/// its own for it: these are the texts of the validations of the built-in kinds.
+/// Whether a cause of a 422 says that a field cannot be changed. There is no reason of its
+/// own for it: these are words of the validations of the built-in kinds, and of most rules
+/// (`x-kubernetes-validations`) that custom kinds have for it.
 fn is_immutable(message: &str) -> bool {
     [
-        "field is immutable",
-        "is immutable after creation",
+        "immutable",
         "may not change once set",
         "may not change fields other than",
         "updates to statefulset spec for fields other than",
+        "cannot change roleRef",
     ]
     .iter()
     .any(|text| message.contains(text))
@@ -446,3 +446,6 @@ pub struct ConnectError {
     /// What is wrong with it, and where.
     pub message: String,
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,11 +20,14 @@ pub mod session;
 pub mod settings;
 mod transport;
 
+#[cfg(test)]
+mod scripted;
+
 pub use cache::{Caches, Change, Frozen, KindState, Listener, Namespaces, Seen, Source, View};
 pub use connection::Cluster;
 pub use env::{Backoff, Elapsed, Env, Task};
 pub use error::{ApiError, ConnectError, Denial, FieldConflict};
 pub use identity::{Account, Identity};
 pub use secret::SecretKey;
-pub use session::{Applied, Deleted, Propagation, Session};
+pub use session::{Applied, Deleted, Force, Propagation, Session};
 pub use settings::Settings;

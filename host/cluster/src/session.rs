@@ -81,6 +81,13 @@ pub enum Deleted {
     Terminating(Box<Object>),
 }
 
+/// What tells the answers to a delete apart.
+#[derive(serde::Deserialize)]
+struct Answer {
+    #[serde(default)]
+    kind: String,
+}
+
 /// A request that is not for a watch: what tells its answers apart, and the request.
 struct Ask<'a> {
     asked: Asked<'a>,
@@ -232,11 +239,6 @@ impl Session {
             }
             Err(error) => return Err(error),
         };
-        #[derive(serde::Deserialize)]
-        struct Answer {
-            #[serde(default)]
-            kind: String,
-        }
         let answer: Answer =
             serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))?;
         if answer.kind == "Status" {
@@ -250,7 +252,7 @@ impl Session {
         })
     }
 
-    /// Whether this identity may do something: a SelfSubjectAccessReview. `namespace`
+    /// Whether this identity may do something: a `SelfSubjectAccessReview`. `namespace`
     /// `None` asks for all namespaces; `subresource` is empty for the object itself.
     pub async fn may(
         &self,

@@ -9,10 +9,10 @@ use std::time::Duration;
 pub const UNARY_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// How long one page of a list may take, body included.
-pub const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+pub const LIST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How long the server is asked to keep a watch open, in whole seconds.
-pub const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
+pub const WATCH_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How long after [`WATCH_TIMEOUT`] a watch that the server has not ended is cut.
 pub const WATCH_GRACE: Duration = Duration::from_secs(4);

@@ -299,3 +299,6 @@ impl HttpBody for BoundedBody {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,13 +134,11 @@ impl Notices {
         loop {
             let notice = {
                 let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-                match queue.waiting.pop_front() {
-                    Some(notice) => notice,
-                    None => {
-                        queue.telling = false;
-                        return;
-                    }
-                }
+                let Some(notice) = queue.waiting.pop_front() else {
+                    queue.telling = false;
+                    return;
+                };
+                notice
             };
             match notice {
                 Notice::Changed(change) => self.listener.changed(&change),

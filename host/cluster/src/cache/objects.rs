@@ -150,6 +150,8 @@ pub(super) struct Objects {
     /// Objects for which a write response or a lookup vouches and no event yet, and the
     /// relist during or after which it came.
     vouched: BTreeMap<Key, u64>,
+    /// Those of them that the last relist has not shown.
+    unconfirmed: Vec<Arc<Object>>,
     graves: BTreeMap<Box<str>, Grave>,
     /// How many were left when old ones were thrown away the last time.
     graves_left: usize,
@@ -206,6 +208,7 @@ impl Objects {
     /// A list begins.
     pub(super) fn list_begins(&mut self) {
         self.relist += 1;
+        self.unconfirmed.clear();
         self.listed = Some(BTreeSet::new());
     }
 
@@ -230,13 +233,13 @@ impl Objects {
     pub(super) fn list_ends(&mut self, now: Instant) -> Vec<Step> {
         let listed = self.listed.take().unwrap_or_default();
         let relist = self.relist;
-        let missing: Vec<_> = self
+        let (kept, missing): (Vec<_>, Vec<_>) = self
             .live
             .all()
             .filter(|object| !listed.contains(&object.uid))
-            .filter(|object| self.vouched.get(&object.key) != Some(&relist))
             .cloned()
-            .collect();
+            .partition(|object| self.vouched.get(&object.key) == Some(&relist));
+        self.unconfirmed = kept;
         let steps = missing
             .into_iter()
             .map(|object| {
@@ -294,25 +297,30 @@ impl Objects {
         }
     }
 
-    /// The objects that only a write response vouches for although a relist has ended since.
+    /// The objects that the last relist has not shown and that only a write response vouches
+    /// for, still.
     pub(super) fn unconfirmed(&self) -> Vec<Arc<Object>> {
-        self.vouched
-            .iter()
-            .filter(|(_, since)| **since <= self.relist)
-            .filter_map(|(key, _)| self.live.get(key).cloned())
-            .collect()
+        let vouched = |object: &&Arc<Object>| {
+            self.vouched.contains_key(&object.key)
+                && self.live.get(&object.key).is_some_and(|cached| Arc::ptr_eq(cached, object))
+        };
+        self.unconfirmed.iter().filter(vouched).cloned().collect()
     }
 
     /// A live GET of an unconfirmed object has been answered.
-    pub(super) fn confirm(&mut self, was: &Object, found: Option<Arc<Object>>) -> Option<Step> {
+    pub(super) fn confirm(
+        &mut self,
+        was: &Arc<Object>,
+        found: Option<Arc<Object>>,
+    ) -> Option<Step> {
         if let Some(object) = found {
             let step = self.event(object);
             self.vouched.remove(&was.key);
             return step;
         }
         let cached = self.live.get(&was.key)?.clone();
-        let same = cached.uid == was.uid && cached.resource_version == was.resource_version;
-        (same && self.vouched.contains_key(&was.key)).then(|| self.take(cached))
+        (Arc::ptr_eq(&cached, was) && self.vouched.contains_key(&was.key))
+            .then(|| self.take(cached))
     }
 
     /// The kind is not served any more: its objects are gone.

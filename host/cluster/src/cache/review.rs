@@ -22,10 +22,9 @@ pub(super) async fn review(
     loop {
         let Ok(standing) = shared.standing(&id, serial, session.identity()) else { return };
         let wait = match (standing, failed.take()) {
-            (Standing::Holder, _) => Some(env.jitter(GRANTED_PERIOD)),
-            (_, Some(wait)) => Some(wait),
             (Standing::Pending, None) => None,
-            (Standing::Admitted, None) => Some(env.jitter(GRANTED_PERIOD)),
+            (Standing::Pending | Standing::Admitted | Standing::Denied, Some(wait)) => Some(wait),
+            (Standing::Holder, _) | (Standing::Admitted, None) => Some(env.jitter(GRANTED_PERIOD)),
             (Standing::Denied, None) => Some(env.jitter(DENIED_PERIOD)),
         };
         if let Some(wait) = wait {

@@ -14,7 +14,7 @@ use crate::{Identity, Session};
 /// Where a module reads namespaced kinds. Cluster-scoped kinds are read whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Namespaces {
-    /// In all namespaces: needs a ClusterRole.
+    /// In all namespaces: needs a `ClusterRole`.
     All,
     /// In these: a Role in each is enough.
     Only(BTreeSet<String>),
