@@ -1,7 +1,7 @@
 use innkeeper_sdk::kinds::{Container, Deployment, ImagePullPolicy, PodTemplate, Service};
 use innkeeper_sdk::{
-    Apply, Condition, Context, Desired, Describe, Labels, Manifest, Observed, Outcome, Reconciler, condition, labels,
-    read,
+    Apply, Condition, Context, Describe, Desired, Labels, Manifest, Observed, Outcome, Reconciler,
+    condition, labels, read,
 };
 
 use crate::{Podroute, PodrouteStatus, Route};

@@ -36,7 +36,8 @@ fn the_objects_are_exactly_these() {
 
 #[test]
 fn everything_carries_the_three_labels() {
-    let labels = json!({ "app": "PodRoute", "podroute_cr": "test-podroute", "tier": "backend-podroute" });
+    let labels =
+        json!({ "app": "PodRoute", "podroute_cr": "test-podroute", "tier": "backend-podroute" });
     let run = given(sample()).run();
     for object in run.objects() {
         assert_eq!(object["metadata"]["labels"], labels, "labels of the {}", object["kind"]);
@@ -73,7 +74,8 @@ fn the_image_is_always_pulled() {
 #[test]
 fn it_is_not_ready_before_its_objects_exist() {
     let run = given(sample()).run();
-    run.condition("Ready", False, "InProgress").condition_says("Ready", "pod-route does not exist yet");
+    run.condition("Ready", False, "InProgress")
+        .condition_says("Ready", "pod-route does not exist yet");
 }
 
 #[test]

@@ -21,11 +21,23 @@ use bindings::innkeeper::guest::{clock, cluster, log};
 struct Host;
 
 impl World for Host {
-    fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<String, ReadError> {
+    fn get(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<String, ReadError> {
         Ok(cluster::get(&resource_kind(api_version, kind), namespace, name)?)
     }
 
-    fn list(&self, api_version: &str, kind: &str, namespace: &str, selector: &str) -> Result<String, ReadError> {
+    fn list(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        selector: &str,
+    ) -> Result<String, ReadError> {
         Ok(cluster::list(&resource_kind(api_version, kind), namespace, selector)?)
     }
 

@@ -12,7 +12,12 @@ pub fn condition(
     reason: &str,
     message: impl Into<String>,
 ) -> Condition {
-    Condition { type_: type_.to_owned(), status, reason: reason.to_owned(), message: message.into() }
+    Condition {
+        type_: type_.to_owned(),
+        status,
+        reason: reason.to_owned(),
+        message: message.into(),
+    }
 }
 
 /// The condition `type_` holds.

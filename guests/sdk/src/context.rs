@@ -40,7 +40,9 @@ impl std::fmt::Display for ReadError {
             Self::NotFound => f.write_str("there is no such object"),
             Self::NotServed => f.write_str("the API server does not serve this kind"),
             Self::Forbidden(what) => write!(f, "the module may not read this: {what}"),
-            Self::Undeclared => f.write_str("the manifest does not declare this kind: add it with Describe::reads"),
+            Self::Undeclared => {
+                f.write_str("the manifest does not declare this kind: add it with Describe::reads")
+            }
             Self::Invalid(why) => write!(f, "the read cannot be understood: {why}"),
             Self::Unreadable(why) => write!(f, "the object is not shaped as expected: {why}"),
         }
@@ -53,9 +55,21 @@ impl std::error::Error for ReadError {}
 /// in-memory world in tests. Guests use [`Context`].
 pub trait World {
     /// An `observed-object` document.
-    fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<String, ReadError>;
+    fn get(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<String, ReadError>;
     /// An `observed-list` document.
-    fn list(&self, api_version: &str, kind: &str, namespace: &str, selector: &str) -> Result<String, ReadError>;
+    fn list(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        selector: &str,
+    ) -> Result<String, ReadError>;
     /// Milliseconds since 1970, the same in all of one run.
     fn now_ms(&self) -> f64;
     /// One line for the host's log.
@@ -104,8 +118,9 @@ impl<'a> Context<'a> {
         list.items
             .into_iter()
             .map(|item| {
-                let object = serde_json::from_str(item.object.get())
-                    .map_err(|error| ReadError::Unreadable(format!("a {} in a list: {error}", R::KIND)))?;
+                let object = serde_json::from_str(item.object.get()).map_err(|error| {
+                    ReadError::Unreadable(format!("a {} in a list: {error}", R::KIND))
+                })?;
                 Ok(Owned { object, readiness: item.readiness })
             })
             .collect()

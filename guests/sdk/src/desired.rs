@@ -2,7 +2,8 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
-    Condition, Event, Metadata, Observed, Outcome, Policy, Primary, Readiness, ReadinessState, Reference, Resource,
+    Condition, Event, Metadata, Observed, Outcome, Policy, Primary, Readiness, ReadinessState,
+    Reference, Resource,
 };
 
 /// A typed object that can be desired: a builder of [`kinds`](crate::kinds), or a type of the
@@ -91,7 +92,10 @@ impl<T: Apply> AnyObject for T {
     }
 
     fn write(&self, text: &mut Vec<u8>) -> serde_json::Result<()> {
-        serde_json::to_writer(text, &Typed { api_version: T::API_VERSION, kind: T::KIND, object: self })
+        serde_json::to_writer(
+            text,
+            &Typed { api_version: T::API_VERSION, kind: T::KIND, object: self },
+        )
     }
 }
 
@@ -248,9 +252,10 @@ impl Desired {
                     message: format!("{kind} {name} does not exist yet"),
                 }),
                 Some(readiness) if readiness.state == ReadinessState::Ready => None,
-                Some(Readiness { state, message }) if message.is_empty() => {
-                    Some(Readiness { state: *state, message: format!("{kind} {name} is not ready") })
-                }
+                Some(Readiness { state, message }) if message.is_empty() => Some(Readiness {
+                    state: *state,
+                    message: format!("{kind} {name} is not ready"),
+                }),
                 Some(Readiness { state, message }) => {
                     Some(Readiness { state: *state, message: format!("{kind} {name}: {message}") })
                 }

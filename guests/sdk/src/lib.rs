@@ -106,9 +106,7 @@ pub use innkeeper_contract::{
 pub use metadata::{Labels, Metadata, labels};
 pub use observed::{Observed, Owned};
 pub use outcome::Outcome;
-pub use reconciler::Reconciler;
-#[doc(hidden)]
-pub use reconciler::{Ending, describe_text, reconcile_text};
+pub use reconciler::{Ending, Reconciler, describe_text, reconcile_text};
 pub use resource::{Column, ColumnType, CustomResource, Primary, Resource};
 pub use serde_json;
 

@@ -96,6 +96,15 @@ impl<'a, P: Primary> Observed<'a, P> {
             .collect()
     }
 
+    /// How many objects of this kind the primary has made.
+    pub fn count_owned<R: Resource>(&self) -> usize {
+        self.document
+            .owned
+            .iter()
+            .filter(|one| head(one.object).is_some_and(|head| head.is::<R>()))
+            .count()
+    }
+
     /// How ready the object of this kind and name is; in progress if it is not there yet.
     pub fn readiness<R: Resource>(&self, name: &str) -> Readiness {
         self.find::<R>(name).map_or_else(
@@ -113,13 +122,20 @@ impl<'a, P: Primary> Observed<'a, P> {
     }
 
     /// The readiness of the object that `api_version`, `kind` and `name` tell, if it is there.
-    pub(crate) fn readiness_of(&self, api_version: &str, kind: &str, name: &str) -> Option<&Readiness> {
+    pub(crate) fn readiness_of(
+        &self,
+        api_version: &str,
+        kind: &str,
+        name: &str,
+    ) -> Option<&Readiness> {
         self.document
             .owned
             .iter()
             .find(|one| {
                 head(one.object).is_some_and(|head| {
-                    head.kind == kind && head.api_version == api_version && head.metadata.name == name
+                    head.kind == kind
+                        && head.api_version == api_version
+                        && head.metadata.name == name
                 })
             })
             .map(|one| &one.readiness)
@@ -136,7 +152,10 @@ impl<'a, P: Primary> Observed<'a, P> {
     }
 
     pub(crate) fn is_unserved(&self, api_version: &str, kind: &str) -> bool {
-        self.document.unserved.iter().any(|one: &Kind| one.kind == kind && one.api_version == api_version)
+        self.document
+            .unserved
+            .iter()
+            .any(|one: &Kind| one.kind == kind && one.api_version == api_version)
     }
 
     /// The Module's parameters as a type of the guest's. They have passed the manifest's

@@ -23,7 +23,6 @@ pub trait Reconciler {
 }
 
 /// How a run ended, with the document that crosses to the host.
-#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// A `desired` document.
@@ -35,7 +34,6 @@ pub enum Ending {
 }
 
 /// The `manifest` document of a guest.
-#[doc(hidden)]
 pub fn describe_text<R: Reconciler>() -> String {
     // The host reads an empty text as an unreadable manifest and refuses the component;
     // a Manifest is plain data that cannot fail to be written.
@@ -44,7 +42,6 @@ pub fn describe_text<R: Reconciler>() -> String {
 
 /// One run, from document to document. The component and the tests both go through it,
 /// so that what is tested is what runs.
-#[doc(hidden)]
 pub fn reconcile_text<R: Reconciler>(world: &dyn World, observed: &str) -> Ending {
     let observed = match Observed::<R::Primary>::parse(observed) {
         Ok(observed) => observed,

@@ -72,7 +72,7 @@ impl Column {
     }
 }
 
-/// The type of a column's values, in OpenAPI's words.
+/// The type of a column's values, as schemas name types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// Text.

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions from Rust types.
+//! A `CustomResourceDefinition` from Rust types.
 //!
 //! The types of [`CustomResource::Spec`] and [`CustomResource::Status`] say all of it: field
 //! names and types, descriptions (doc comments), defaults, bounds. The definition lies beside
@@ -109,14 +109,19 @@ fn structural<T: JsonSchema>() -> Value {
 }
 
 /// Formats that the API server knows; others would be warned about at every install.
-const FORMATS: [&str; 8] = ["int32", "int64", "float", "double", "byte", "date", "date-time", "uuid"];
+const FORMATS: [&str; 8] =
+    ["int32", "int64", "float", "double", "byte", "date", "date-time", "uuid"];
 
 fn simplify(schema: &mut Value) {
     let Value::Object(members) = schema else { return };
     // `Option<T>` is a field that may be left out. A null in a manifest then counts as left
     // out (and takes the default); with `nullable` it would be kept.
     members.remove("nullable");
-    if members.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format)) {
+    if members
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(|format| !FORMATS.contains(&format))
+    {
         members.remove("format");
     }
     if let Some(values) = constants(members) {
@@ -338,16 +343,21 @@ mod tests {
                 "staff"
               ],
               "type": "object"
-            }"#]].assert_eq(&format!("{spec:#}"));
+            }"#]]
+        .assert_eq(&format!("{spec:#}"));
     }
 
     #[test]
     fn the_status_has_the_hosts_fields_beside_the_guests() {
         let crd = crd::<Inn>();
-        let status = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
+        let status =
+            &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
         assert_eq!(status["properties"]["guests"]["type"], "integer");
         assert_eq!(status["properties"]["observedGeneration"]["format"], "int64");
-        assert_eq!(status["properties"]["conditions"]["x-kubernetes-list-map-keys"], json!(["type"]));
+        assert_eq!(
+            status["properties"]["conditions"]["x-kubernetes-list-map-keys"],
+            json!(["type"])
+        );
         assert_eq!(status.get("required"), None, "a status is written piece by piece");
     }
 }

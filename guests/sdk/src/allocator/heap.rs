@@ -1,4 +1,5 @@
 #![allow(unsafe_code)]
+#![allow(clippy::cast_ptr_alignment, reason = "blocks are aligned to GRAIN, which is more than a usize needs")]
 
 use std::alloc::Layout;
 use std::ptr;
@@ -106,7 +107,12 @@ impl<M: Memory> Heap<M> {
     ///
     /// # Safety
     /// As for `release`; `new_size` is not 0 and, rounded up to `layout.align()`, fits in `isize`.
-    pub(super) unsafe fn reallocate(&mut self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+    pub(super) unsafe fn reallocate(
+        &mut self,
+        block: *mut u8,
+        layout: Layout,
+        new_size: usize,
+    ) -> *mut u8 {
         let (Some(old), Some(new)) = (rounded(layout.size()), rounded(new_size)) else {
             return ptr::null_mut();
         };

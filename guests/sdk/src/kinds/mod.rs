@@ -21,9 +21,7 @@ mod service;
 
 pub use config_map::ConfigMap;
 pub use deployment::{Deployment, DeploymentSpec, DeploymentStrategy, LabelSelector};
-pub use pod::{
-    Container, ContainerPort, EnvVar, ImagePullPolicy, PodSpec, PodTemplate, Protocol,
-};
+pub use pod::{Container, ContainerPort, EnvVar, ImagePullPolicy, PodSpec, PodTemplate, Protocol};
 pub use service::{Service, ServicePort, ServiceSpec, ServiceType};
 
 /// A port by number or by name, as Kubernetes' `IntOrString`.

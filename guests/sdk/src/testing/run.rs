@@ -1,4 +1,8 @@
-#![allow(clippy::panic, reason = "an assertion that does not hold panics: this module is for tests")]
+#![allow(
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "assertions for tests: one that does not hold panics"
+)]
 
 use innkeeper_contract::{Desired, DesiredObject};
 use serde_json::Value;
@@ -23,10 +27,10 @@ enum End {
 
 impl Run {
     /// Reads the documents as strictly as the host does.
-    pub(super) fn new(ending: &Ending, manifest: Manifest, log: Vec<(LogLevel, String)>) -> Self {
+    pub(super) fn new(ending: &Ending, manifest: &Manifest, log: Vec<(LogLevel, String)>) -> Self {
         let end = match ending {
-            Ending::Complete(text) => End::Complete(desired(text, &manifest)),
-            Ending::Partial(text) => End::Partial(desired(text, &manifest)),
+            Ending::Complete(text) => End::Complete(desired(text, manifest)),
+            Ending::Partial(text) => End::Partial(desired(text, manifest)),
             Ending::Failed(text) => match serde_json::from_str(text) {
                 Ok(failure) => End::Failed(failure),
                 Err(error) => panic!("the host would refuse this failure ({error}): {text}"),
@@ -125,7 +129,10 @@ impl Run {
         let status = status.map_or(Value::Null, Value::Object);
         let found = status.pointer(pointer);
         let expected = expected.into();
-        assert!(found == Some(&expected), "status{pointer} is not {expected}; the status is {status}");
+        assert!(
+            found == Some(&expected),
+            "status{pointer} is not {expected}; the status is {status}"
+        );
         self
     }
 
@@ -147,7 +154,8 @@ impl Run {
     /// The condition's message contains this.
     #[track_caller]
     pub fn condition_says(&self, type_: &str, text: &str) -> &Self {
-        let message = self.conditions().iter().find(|one| one.type_ == type_).map(|one| &one.message);
+        let message =
+            self.conditions().iter().find(|one| one.type_ == type_).map(|one| &one.message);
         assert!(
             message.is_some_and(|message| message.contains(text)),
             "the message of condition {type_} does not contain {text:?}: {message:?}"
@@ -162,7 +170,10 @@ impl Run {
             End::Complete(desired) | End::Partial(desired) => &desired.events,
             End::Failed(failure) => &failure.events,
         };
-        assert!(events.iter().any(|one| one.reason == reason), "no event {reason}; there are {events:#?}");
+        assert!(
+            events.iter().any(|one| one.reason == reason),
+            "no event {reason}; there are {events:#?}"
+        );
         self
     }
 
@@ -185,7 +196,9 @@ impl Run {
             End::Failed(_) => &[],
         };
         assert!(
-            keep.iter().any(|one| one.kind == K::KIND && one.api_version == K::API_VERSION && one.name == name),
+            keep.iter().any(|one| one.kind == K::KIND
+                && one.api_version == K::API_VERSION
+                && one.name == name),
             "{} {name} is not kept; kept are {keep:?}",
             K::KIND
         );
@@ -307,7 +320,8 @@ fn desired(text: &str, manifest: &Manifest) -> Desired {
     };
     for one in &desired.objects {
         let declared = manifest.owned.iter().any(|owned| {
-            one.object["apiVersion"] == owned.kind.api_version && one.object["kind"] == owned.kind.kind
+            one.object["apiVersion"] == owned.kind.api_version
+                && one.object["kind"] == owned.kind.kind
         });
         assert!(
             declared,

@@ -55,7 +55,10 @@ impl<R: Reconciler> Scenario<R> {
 
     /// The primary has made this object, and it is on the way, for this reason.
     pub fn owns_unready(self, object: Value, message: &str) -> Self {
-        self.owns(object, Readiness { state: ReadinessState::InProgress, message: message.to_owned() })
+        self.owns(
+            object,
+            Readiness { state: ReadinessState::InProgress, message: message.to_owned() },
+        )
     }
 
     /// The objects that the run desired exist now and are ready: the next round.
@@ -137,7 +140,7 @@ impl<R: Reconciler> Scenario<R> {
     /// Runs the guest.
     pub fn run(&self) -> Run {
         let ending = reconcile_text::<R>(&self.world, &self.document());
-        Run::new(&ending, R::describe(), self.world.logged())
+        Run::new(&ending, &R::describe(), self.world.logged())
     }
 }
 

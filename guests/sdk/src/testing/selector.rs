@@ -33,9 +33,7 @@ fn requirements(selector: &str) -> Vec<&str> {
 }
 
 fn matches_one(requirement: &str, object: &Value) -> Result<bool, String> {
-    let label = |key: &str| {
-        object["metadata"]["labels"].get(key.trim()).and_then(Value::as_str)
-    };
+    let label = |key: &str| object["metadata"]["labels"].get(key.trim()).and_then(Value::as_str);
     let words: Vec<&str> = requirement.splitn(3, ' ').collect();
     if let [key, verb @ ("in" | "notin"), values] = words[..] {
         let values = values
@@ -43,7 +41,8 @@ fn matches_one(requirement: &str, object: &Value) -> Result<bool, String> {
             .strip_prefix('(')
             .and_then(|values| values.strip_suffix(')'))
             .ok_or_else(|| format!("`{requirement}`: the values must stand in parentheses"))?;
-        let among = label(key).is_some_and(|value| values.split(',').any(|one| one.trim() == value));
+        let among =
+            label(key).is_some_and(|value| values.split(',').any(|one| one.trim() == value));
         return Ok(among == (verb == "in"));
     }
     if let Some((key, value)) = requirement.split_once("!=") {

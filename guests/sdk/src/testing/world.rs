@@ -53,7 +53,13 @@ impl MemoryWorld {
         self.log.borrow().clone()
     }
 
-    fn check(&self, verb: &str, api_version: &str, kind: &str, namespace: &str) -> Result<(), ReadError> {
+    fn check(
+        &self,
+        verb: &str,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+    ) -> Result<(), ReadError> {
         let key = (api_version.to_owned(), kind.to_owned());
         if !self.declared.contains(&key) {
             return Err(ReadError::Undeclared);
@@ -73,22 +79,38 @@ impl MemoryWorld {
         api_version: &'a str,
         kind: &'a str,
     ) -> impl Iterator<Item = &'a (Value, Readiness)> {
-        self.objects
-            .iter()
-            .filter(move |(object, _)| object["apiVersion"] == api_version && object["kind"] == kind)
+        self.objects.iter().filter(move |(object, _)| {
+            object["apiVersion"] == api_version && object["kind"] == kind
+        })
     }
 }
 
 impl World for MemoryWorld {
-    fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<String, ReadError> {
+    fn get(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<String, ReadError> {
         self.check("get", api_version, kind, namespace)?;
         self.of_kind(api_version, kind)
-            .find(|(object, _)| text(object, "namespace") == namespace && text(object, "name") == name)
-            .map(|(object, readiness)| json!({ "object": object, "readiness": readiness }).to_string())
+            .find(|(object, _)| {
+                text(object, "namespace") == namespace && text(object, "name") == name
+            })
+            .map(|(object, readiness)| {
+                json!({ "object": object, "readiness": readiness }).to_string()
+            })
             .ok_or(ReadError::NotFound)
     }
 
-    fn list(&self, api_version: &str, kind: &str, namespace: &str, selector: &str) -> Result<String, ReadError> {
+    fn list(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        selector: &str,
+    ) -> Result<String, ReadError> {
         self.check("list", api_version, kind, namespace)?;
         let mut items = Vec::new();
         for (object, readiness) in self.of_kind(api_version, kind) {

@@ -131,7 +131,11 @@ fn blocks_are_aligned_and_never_overlap_and_keep_their_content() {
                     // SAFETY: the block is out for this layout; the size is small and not 0.
                     block.at = unsafe { heap.reallocate(block.at, block.layout, size) };
                     assert!(!block.at.is_null(), "seed {seed}: out of memory at step {step}");
-                    assert_eq!(block.at.addr() % block.layout.align(), 0, "seed {seed}: not aligned");
+                    assert_eq!(
+                        block.at.addr() % block.layout.align(),
+                        0,
+                        "seed {seed}: not aligned"
+                    );
                     block.assert_painted(size.min(block.layout.size()));
                     block.layout = layout(size, block.layout.align());
                     block.fill = fill;
@@ -218,13 +222,17 @@ fn every_size_has_a_list_of_its_own() {
     let mut seen = std::collections::BTreeSet::new();
     for exponent in 0..310_u32 {
         // About 10 sizes to a doubling, from 1 byte to 2 GiB.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 2 GiB")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most 2 GiB"
+        )]
         let size = 2_f64.powf(f64::from(exponent) / 10.0) as usize;
         let block = rounded(size).unwrap();
         assert!(block >= size && block.is_multiple_of(GRAIN), "{size} became {block}");
         assert!(size <= 16 || block < size + size / 4 + GRAIN, "{size} wastes: {block}");
         assert_eq!(rounded(block), Some(block), "a block's own size must lead to its list");
-        let list = match list_of(block) {
+        let index = match list_of(block) {
             List::Small(index) => {
                 assert!(index < SMALL_LISTS);
                 index
@@ -234,7 +242,10 @@ fn every_size_has_a_list_of_its_own() {
                 SMALL_LISTS + index
             }
         };
-        assert!(block == last || seen.insert(list), "two sizes in list {list}: {last} and {block}");
+        assert!(
+            block == last || seen.insert(index),
+            "two sizes in list {index}: {last} and {block}"
+        );
         last = block;
     }
     assert_eq!(rounded(LARGEST), Some(LARGEST));
