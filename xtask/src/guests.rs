@@ -112,14 +112,17 @@ impl Source {
 
 /// All components that the guests' workspace has, in the order of their names.
 fn discover(guests: &Path) -> Result<Vec<Source>> {
-    let mut cargo =
-        command::cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]);
+    let mut cargo = command::cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]);
     let output = cargo.current_dir(guests).output().context("cannot run `cargo metadata`")?;
     if !output.status.success() {
-        bail!("`cargo metadata` failed in {}:\n{}", guests.display(), String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "`cargo metadata` failed in {}:\n{}",
+            guests.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
-    let metadata: Metadata =
-        serde_json::from_slice(&output.stdout).context("`cargo metadata` gave something unreadable")?;
+    let metadata: Metadata = serde_json::from_slice(&output.stdout)
+        .context("`cargo metadata` gave something unreadable")?;
 
     let mut sources = Vec::new();
     for package in metadata.packages {
@@ -183,7 +186,13 @@ fn select(all: Vec<Source>, names: Option<&[&str]>) -> Result<Vec<Source>> {
         .collect()
 }
 
-fn compile(root: &Path, guests: &Path, out: &Path, toolchain: &Toolchain, stale: &[&Source]) -> Result<()> {
+fn compile(
+    root: &Path,
+    guests: &Path,
+    out: &Path,
+    toolchain: &Toolchain,
+    stale: &[&Source],
+) -> Result<()> {
     let names: Vec<&str> = stale.iter().map(|source| source.name()).collect();
     say(&format!("guests: building {} with {}", names.join(", "), toolchain.description()));
     let target_dir = toolchain.target_dir(root)?;
@@ -202,10 +211,16 @@ fn compile(root: &Path, guests: &Path, out: &Path, toolchain: &Toolchain, stale:
             }
             Source::Example { package, example } => {
                 if !examples_built.contains(package) {
-                    cargo_build(guests, toolchain, &target_dir, &["--package", package, "--examples"])?;
+                    cargo_build(
+                        guests,
+                        toolchain,
+                        &target_dir,
+                        &["--package", package, "--examples"],
+                    )?;
                     examples_built.push(package.clone());
                 }
-                release.join("examples").join(format!("{example}.wasm"))
+                // As for every library, the file has underscores.
+                release.join("examples").join(format!("{}.wasm", example.replace('-', "_")))
             }
             Source::Text { name, file } => {
                 componentize::text(file, &componentize::path(out, name))?;
@@ -217,7 +232,12 @@ fn compile(root: &Path, guests: &Path, out: &Path, toolchain: &Toolchain, stale:
     Ok(())
 }
 
-fn cargo_build(guests: &Path, toolchain: &Toolchain, target_dir: &Path, what: &[&str]) -> Result<()> {
+fn cargo_build(
+    guests: &Path,
+    toolchain: &Toolchain,
+    target_dir: &Path,
+    what: &[&str],
+) -> Result<()> {
     let mut cargo: Command = toolchain.cargo();
     cargo
         .current_dir(guests)
@@ -242,7 +262,8 @@ fn measure(out: &Path, name: &str) -> Result<Component> {
 /// The sizes, for people.
 fn table(components: &[Component]) -> Vec<String> {
     let width = components.iter().map(|one| one.name.len()).max().unwrap_or_default().max(5);
-    let mut lines = vec![format!("{:width$}  {:>9}  {:>9}  fits in a ConfigMap", "guest", "bytes", "gzip")];
+    let mut lines =
+        vec![format!("{:width$}  {:>9}  {:>9}  fits in a ConfigMap", "guest", "bytes", "gzip")];
     for one in components {
         let fits = if one.bytes < CONFIG_MAP_BYTES {
             "yes"

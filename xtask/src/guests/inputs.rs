@@ -50,8 +50,7 @@ fn stamp(out: &Path, name: &str) -> PathBuf {
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let entries =
-        folder.read_dir().with_context(|| format!("cannot list {}", folder.display()))?;
+    let entries = folder.read_dir().with_context(|| format!("cannot list {}", folder.display()))?;
     for entry in entries {
         let path = entry?.path();
         if path.is_dir() {

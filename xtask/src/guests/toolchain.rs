@@ -52,7 +52,10 @@ impl Toolchain {
         }
         install()?;
         debian().with_context(|| {
-            format!("{} are installed and yet not usable: {DEBIAN_RUSTC} or its sources are missing", DEBIAN_PACKAGES.join(", "))
+            format!(
+                "{} are installed and yet not usable: {DEBIAN_RUSTC} or its sources are missing",
+                DEBIAN_PACKAGES.join(", ")
+            )
         })
     }
 
@@ -60,9 +63,10 @@ impl Toolchain {
     pub(super) fn description(&self) -> String {
         let (version, how) = match self {
             Self::Target { version } => (version, ""),
-            Self::Sources { version, .. } => {
-                (version, " from Debian (the first time on a machine std is built along, about 40 s)")
-            }
+            Self::Sources { version, .. } => (
+                version,
+                " from Debian (the first time on a machine std is built along, about 40 s)",
+            ),
         };
         format!("{}{how}", version.lines().next().unwrap_or_default())
     }
@@ -245,7 +249,9 @@ fn cache_folder() -> Result<PathBuf> {
     let cache = match std::env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
         Some(folder) => PathBuf::from(folder),
         None => std::env::home_dir()
-            .context("neither XDG_CACHE_HOME nor HOME is set: there is no folder to cache builds in")?
+            .context(
+                "neither XDG_CACHE_HOME nor HOME is set: there is no folder to cache builds in",
+            )?
             .join(".cache"),
     };
     Ok(cache.join("innkeeper"))
