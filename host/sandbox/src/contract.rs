@@ -99,3 +99,46 @@ fn speaks(found: &str) -> Result<(), LoadError> {
     let found = if found.is_empty() { "(no version)" } else { found };
     Err(LoadError::WrongContract { found: text(found), wanted: VERSION })
 }
+
+#[cfg(test)]
+mod tests {
+    use wit_parser::{Resolve, WorldItem};
+
+    use super::*;
+
+    #[test]
+    fn the_table_of_imports_is_that_of_the_wit() {
+        let mut resolve = Resolve::default();
+        let wit = include_str!("../../../wit/guest.wit");
+        let package = resolve.push_str("guest.wit", wit).unwrap();
+        let world = resolve.select_world(&[package], Some("reconciler-guest")).unwrap();
+        let imports: Vec<(String, Vec<String>)> = resolve.worlds[world]
+            .imports
+            .values()
+            .map(|item| {
+                let WorldItem::Interface { id, .. } = item else { panic!("{item:?}") };
+                let interface = &resolve.interfaces[*id];
+                (interface.name.clone().unwrap(), interface.functions.keys().cloned().collect())
+            })
+            .collect();
+        let table: Vec<(String, Vec<String>)> = IMPORTS
+            .iter()
+            .map(|(interface, functions)| {
+                ((*interface).to_owned(), functions.iter().map(|f| (*f).to_owned()).collect())
+            })
+            .collect();
+        assert_eq!(table, imports);
+        let package = &resolve.packages[package].name;
+        assert_eq!(format!("{package}"), format!("innkeeper:guest@{VERSION}"));
+    }
+
+    #[test]
+    fn versions_that_only_add_are_spoken() {
+        for found in ["0.1.0", "0.1.9"] {
+            assert_eq!(speaks(found), Ok(()), "{found}");
+        }
+        for found in ["", "0.0.1", "0.2.0", "1.0.0", "0.1.0-rc.1", "one"] {
+            assert_eq!(speaks(found).unwrap_err().reason(), "WrongContract", "{found}");
+        }
+    }
+}

@@ -177,7 +177,7 @@ impl EngineBuilder {
             .map_err(setup)?;
         let ticker = match self.interruption {
             Interruption::Epoch => Some(Ticker::start(&wasm)?),
-            Interruption::Fuel => None,
+            Interruption::Fuel | Interruption::Never => None,
         };
         Ok(Engine {
             shared: Arc::new(Shared {

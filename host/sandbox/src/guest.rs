@@ -134,17 +134,9 @@ impl Guest {
     /// # Errors
     /// [`CallError`]. A guest that says that it failed is [`Outcome::Failed`], no error.
     pub fn reconcile(&self, observed: &str, host: &mut dyn Host) -> Result<Run, CallError> {
-        let Loaded { engine, pre, manifest, .. } = &*self.loaded;
-        let manifest = Some(Arc::clone(manifest));
-        let (outcome, mut figures) =
-            call(engine, pre, &self.limits, manifest, host, |guest, store| {
-                guest.innkeeper_guest_reconciler().call_reconcile(store, observed)
-            });
+        let (outcome, mut figures) = self.call(observed, host);
         let outcome = outcome?;
-        let (reconciler::Outcome::Complete(text)
-        | reconciler::Outcome::Partial(text)
-        | reconciler::Outcome::Failed(text)) = &outcome;
-        figures.output_bytes = text.len();
+        figures.output_bytes = text_of(&outcome).len();
         let outcome = match &outcome {
             reconciler::Outcome::Complete(text) => {
                 Outcome::Complete(output::read_desired(text, &self.limits)?)
@@ -155,6 +147,48 @@ impl Guest {
             reconciler::Outcome::Failed(text) => Outcome::Failed(output::read(text, &self.limits)?),
         };
         Ok(Run { outcome, figures })
+    }
+
+    fn call(
+        &self,
+        observed: &str,
+        host: &mut dyn Host,
+    ) -> (Result<reconciler::Outcome, CallError>, Figures) {
+        let Loaded { engine, pre, manifest, .. } = &*self.loaded;
+        let manifest = Some(Arc::clone(manifest));
+        call(engine, pre, &self.limits, manifest, host, |guest, store| {
+            guest.innkeeper_guest_reconciler().call_reconcile(store, observed)
+        })
+    }
+
+    /// The text of the outcome, unread: what the benches compare with the native function.
+    #[doc(hidden)]
+    pub fn reconcile_text(&self, observed: &str, host: &mut dyn Host) -> Result<String, CallError> {
+        let (outcome, _) = self.call(observed, host);
+        outcome.map(|outcome| text_of(&outcome).to_owned())
+    }
+
+    /// The mean time of a call in an instance that has been called before: what the benches
+    /// compare [`Guest::reconcile`] with. Under the limits of a single call.
+    #[doc(hidden)]
+    pub fn time_warm(
+        &self,
+        observed: &str,
+        host: &mut dyn Host,
+        calls: u32,
+    ) -> Result<Duration, CallError> {
+        let Loaded { engine, pre, manifest, .. } = &*self.loaded;
+        let manifest = Some(Arc::clone(manifest));
+        let (time, _) = call(engine, pre, &self.limits, manifest, host, |guest, store| {
+            let guest = guest.innkeeper_guest_reconciler();
+            guest.call_reconcile(&mut *store, observed)?;
+            let started = Instant::now();
+            for _ in 0..calls {
+                guest.call_reconcile(&mut *store, observed)?;
+            }
+            Ok(started.elapsed() / calls.max(1))
+        });
+        time
     }
 }
 
@@ -167,6 +201,13 @@ impl std::fmt::Debug for Guest {
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
+}
+
+fn text_of(outcome: &reconciler::Outcome) -> &str {
+    let (reconciler::Outcome::Complete(text)
+    | reconciler::Outcome::Partial(text)
+    | reconciler::Outcome::Failed(text)) = outcome;
+    text
 }
 
 /// One call in a fresh instance, bounded by `limits`.
@@ -189,6 +230,7 @@ fn call<R>(
         match interruption {
             Interruption::Epoch => store.set_epoch_deadline(ticks(limits.time)),
             Interruption::Fuel => store.set_fuel(fuel)?,
+            Interruption::Never => {}
         }
         LOAN.set(Loan(host), || {
             let guest = pre.instantiate(&mut store)?;
@@ -196,12 +238,12 @@ fn call<R>(
         })
     };
     // Figures by fuel are the same on every machine; the clock is read for the others only.
-    let started = (interruption == Interruption::Epoch).then(Instant::now);
+    let started = (interruption != Interruption::Fuel).then(Instant::now);
     let result = run();
     let elapsed = started.map(|started| started.elapsed());
 
     let burned = match interruption {
-        Interruption::Epoch => None,
+        Interruption::Epoch | Interruption::Never => None,
         Interruption::Fuel => store.get_fuel().ok().map(|left| fuel.saturating_sub(left)),
     };
     let state = store.data();

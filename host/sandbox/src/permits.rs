@@ -72,3 +72,94 @@ impl Permits {
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    /// Looks once whether a wait is over.
+    fn poll<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
+        match future.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    fn take(permits: &Permits, module: &str) -> Option<Permit> {
+        poll(pin!(permits.acquire(module)))
+    }
+
+    #[test]
+    fn there_are_at_least_two() {
+        assert_eq!(Permits::new(0).available(), 2);
+        assert!(Permits::per_core().available() >= 2);
+    }
+
+    #[test]
+    fn one_module_holds_at_most_half() {
+        let permits = Permits::new(5);
+        let held: Vec<_> = (0..2).map(|_| take(&permits, "a").expect("within its half")).collect();
+        assert!(take(&permits, "a").is_none());
+        assert!(take(&permits, "b").is_some());
+        drop(held);
+        assert!(take(&permits, "a").is_some());
+    }
+
+    #[test]
+    fn a_busy_module_does_not_push_itself_between_others() {
+        let permits = Permits::new(2);
+        let (a, b) = (take(&permits, "a").expect("free"), take(&permits, "b").expect("free"));
+        // The second of a asks before c, but waits for its own half and not among all.
+        let mut second_of_a = pin!(permits.acquire("a"));
+        assert!(poll(second_of_a.as_mut()).is_none());
+        let mut first_of_c = pin!(permits.acquire("c"));
+        assert!(poll(first_of_c.as_mut()).is_none());
+        drop(b);
+        assert!(poll(second_of_a.as_mut()).is_none());
+        let c = poll(first_of_c.as_mut()).expect("b is gone");
+        drop((a, c));
+        assert!(poll(second_of_a.as_mut()).is_some());
+    }
+
+    #[test]
+    fn permits_are_given_in_the_order_of_asking() {
+        let permits = Permits::new(2);
+        let (a, b) = (take(&permits, "a"), take(&permits, "b"));
+        let mut first = pin!(permits.acquire("c"));
+        assert!(poll(first.as_mut()).is_none());
+        let mut second = pin!(permits.acquire("d"));
+        assert!(poll(second.as_mut()).is_none());
+        drop(a);
+        assert!(poll(second.as_mut()).is_none(), "the first has not taken it yet");
+        let first = poll(first.as_mut()).expect("its turn");
+        drop(b);
+        assert!(poll(second.as_mut()).is_some());
+        drop(first);
+    }
+
+    #[test]
+    fn a_wait_that_is_given_up_holds_nothing() {
+        let permits = Permits::new(2);
+        let a = take(&permits, "a");
+        {
+            let mut waiting = pin!(permits.acquire("a"));
+            assert!(poll(waiting.as_mut()).is_none());
+        }
+        drop(a);
+        assert!(take(&permits, "a").is_some());
+        assert_eq!(permits.available(), 2);
+    }
+
+    #[test]
+    fn modules_that_are_gone_are_forgotten() {
+        let permits = Permits::new(2);
+        for index in 0..100 {
+            drop(take(&permits, &format!("module-{index}")));
+        }
+        assert_eq!(permits.modules.lock().expect("nobody panicked").len(), 1);
+    }
+}

@@ -25,6 +25,9 @@ pub enum Interruption {
     /// By counting instructions: the same run ends at the same instruction everywhere. For
     /// simulations and replays; an instruction that moves much memory counts as one.
     Fuel,
+    /// Not at all, to measure what interruption costs: a guest that loops then never ends.
+    #[doc(hidden)]
+    Never,
 }
 
 /// Guest stack, in bytes, of wasm frames on the host's stack. A thread that calls guests needs

@@ -1,0 +1,178 @@
+//! Compiling in a child process. The test program is its own child: started with the argument
+//! `compile` it is the compiler, or, under another name, one that misbehaves.
+
+#![allow(clippy::unwrap_used, reason = "all of this is a test, marked or not")]
+
+mod guests;
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use guests::{Cluster, Tiny};
+use innkeeper_sandbox::{
+    Compile, Engine, Guest, Interruption, Limits, LoadError, Outcome, compile_child,
+};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tempfile::TempDir;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let program = arguments.next().unwrap_or_default();
+    if arguments.next().as_deref() == Some(OsStr::new("compile")) {
+        return compiler(Path::new(&program));
+    }
+    let trials = [
+        ("a_component_is_compiled_and_runs", compiles as fn()),
+        ("a_component_is_compiled_for_fuel", compiles_for_fuel),
+        ("nothing_is_left_in_the_folder", leaves_nothing),
+        ("an_invalid_component_is_refused_with_the_reason", invalid),
+        ("a_compiler_that_hangs_is_stopped", hangs),
+        ("a_compiler_that_aborts_is_the_components_trouble", aborts),
+        ("a_compiler_that_ends_otherwise_is_the_hosts_trouble", fails),
+        ("an_artifact_of_another_build_is_refused", garbles),
+        ("a_compiler_that_is_not_there_is_named", missing_program),
+        ("a_folder_that_is_not_there_is_named", missing_folder),
+    ]
+    .into_iter()
+    .map(|(name, test)| {
+        Trial::test(name, move || {
+            test();
+            Ok::<_, Failed>(())
+        })
+    })
+    .collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// What this program does as a child, by its name.
+fn compiler(program: &Path) -> ExitCode {
+    match program.file_name().and_then(OsStr::to_str) {
+        Some("hang") => loop {
+            std::thread::park();
+        },
+        Some("abort") => std::process::abort(),
+        Some("fail") => {
+            std::io::stderr().write_all(b"no luck today\n").unwrap();
+            ExitCode::from(3)
+        }
+        Some("garble") => {
+            std::io::stdout().write_all(b"\x7fELF and then nothing of use").unwrap();
+            ExitCode::SUCCESS
+        }
+        _ => compile_child(),
+    }
+}
+
+/// An engine with its own folder for artifacts, and this program under `name` as compiler.
+struct Setup {
+    folder: TempDir,
+    engine: Engine,
+    _programs: TempDir,
+}
+
+fn setup(name: &str, interruption: Interruption) -> Setup {
+    let programs = tempfile::tempdir().unwrap();
+    let program = programs.path().join(name);
+    std::os::unix::fs::symlink(std::env::current_exe().unwrap(), &program).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let engine = build(program, folder.path(), interruption);
+    Setup { folder, engine, _programs: programs }
+}
+
+fn build(program: PathBuf, folder: &Path, interruption: Interruption) -> Engine {
+    Engine::builder()
+        .guests(2)
+        .interruption(interruption)
+        .compile(Compile::Child(program))
+        .artifacts(folder)
+        .build()
+        .unwrap()
+}
+
+fn load(setup: &Setup, limits: &Limits) -> Result<Guest, LoadError> {
+    setup.engine.load(&Tiny::default().component(), limits)
+}
+
+fn runs(interruption: Interruption) {
+    let setup = setup("innkeeper", interruption);
+    let guest = load(&setup, &Limits::default()).unwrap();
+    for _ in 0..3 {
+        let run = guest.reconcile("{}", &mut Cluster::default()).unwrap();
+        assert!(matches!(run.outcome, Outcome::Complete(_)));
+    }
+}
+
+fn compiles() {
+    runs(Interruption::Epoch);
+}
+
+fn compiles_for_fuel() {
+    runs(Interruption::Fuel);
+}
+
+fn leaves_nothing() {
+    let setup = setup("innkeeper", Interruption::Epoch);
+    let _guest = load(&setup, &Limits::default()).unwrap();
+    assert_eq!(std::fs::read_dir(setup.folder.path()).unwrap().count(), 0);
+}
+
+fn invalid() {
+    let bytes = Tiny::default().component();
+    let cut = &bytes[..bytes.len() / 2];
+    let setup = setup("innkeeper", Interruption::Epoch);
+    let error = setup.engine.load(cut, &Limits::default()).unwrap_err();
+    let here = guests::engine(Interruption::Epoch).load(cut, &Limits::default()).unwrap_err();
+    assert_eq!(error, here);
+    assert_eq!(error.reason(), "CompileFailed");
+}
+
+fn hangs() {
+    let limit = Duration::from_millis(100);
+    let setup = setup("hang", Interruption::Epoch);
+    let error = load(&setup, &Limits { compile_time: limit, ..Limits::default() }).unwrap_err();
+    assert_eq!(error, LoadError::CompileTimeout { limit });
+    assert_eq!(std::fs::read_dir(setup.folder.path()).unwrap().count(), 0);
+}
+
+fn aborts() {
+    let setup = setup("abort", Interruption::Epoch);
+    let error = load(&setup, &Limits::default()).unwrap_err();
+    assert_eq!(error.reason(), "CompileFailed");
+}
+
+fn fails() {
+    let setup = setup("fail", Interruption::Epoch);
+    let error = load(&setup, &Limits::default()).unwrap_err();
+    assert!(error.is_temporary());
+    assert_eq!(
+        error.to_string(),
+        "the host cannot compile: the compiler ended with exit status: 3 (no luck today)"
+    );
+}
+
+fn garbles() {
+    let setup = setup("garble", Interruption::Epoch);
+    let error = load(&setup, &Limits::default()).unwrap_err();
+    assert_eq!(error.reason(), "CompilerUnavailable");
+}
+
+fn missing_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("nobody");
+    let engine = build(program.clone(), folder.path(), Interruption::Epoch);
+    let error = engine.load(&Tiny::default().component(), &Limits::default()).unwrap_err();
+    assert!(error.is_temporary());
+    assert!(error.to_string().contains(program.to_str().unwrap()), "{error}");
+}
+
+fn missing_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    let engine = build(std::env::current_exe().unwrap(), &missing, Interruption::Epoch);
+    let error = engine.load(&Tiny::default().component(), &Limits::default()).unwrap_err();
+    assert!(error.is_temporary());
+    assert!(error.to_string().contains(missing.to_str().unwrap()), "{error}");
+}

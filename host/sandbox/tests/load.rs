@@ -1,0 +1,209 @@
+//! What is not accepted as a guest, and how that is said.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
+
+mod guests;
+
+use expect_test::expect;
+use guests::{MANIFEST, Tiny, engine, reader};
+use innkeeper_sandbox::{Guest, Interruption, Limits, LoadError};
+
+fn load(bytes: &[u8]) -> Result<Guest, LoadError> {
+    engine(Interruption::Epoch).load(bytes, &Limits::default())
+}
+
+#[track_caller]
+fn refused(bytes: &[u8], reason: &str, expected: &expect_test::Expect) {
+    let error = load(bytes).unwrap_err();
+    expected.assert_eq(&error.to_string());
+    assert_eq!(error.reason(), reason);
+    assert!(!error.is_temporary());
+}
+
+#[test]
+fn nothing_is_not_a_component() {
+    refused(b"", "NotAComponent", &expect!["not a WebAssembly component: there are no bytes"]);
+}
+
+#[test]
+fn garbage_is_not_a_component() {
+    refused(
+        b"hello world",
+        "NotAComponent",
+        &expect![
+            "not a WebAssembly component: the bytes start with [68, 65, 6c, 6c] instead of \
+             [00, 61, 73, 6d]"
+        ],
+    );
+}
+
+#[test]
+fn a_core_module_is_not_a_component() {
+    refused(
+        &wat::parse_str("(module)").unwrap(),
+        "NotAComponent",
+        &expect![
+            "not a WebAssembly component: this is a core module; make a component of it \
+             (`wasm-tools component new`)"
+        ],
+    );
+}
+
+#[test]
+fn a_cut_component_cannot_be_compiled() {
+    let bytes = Tiny::default().component();
+    let error = load(&bytes[..bytes.len() / 2]).unwrap_err();
+    assert_eq!(error.reason(), "CompileFailed");
+    assert!(error.to_string().contains("unexpected end"), "{error}");
+}
+
+#[test]
+fn a_component_beyond_the_limit_is_not_even_compiled() {
+    let error = engine(Interruption::Epoch)
+        .load(b"whatever it is", &Limits { component_bytes: 10, ..Limits::default() })
+        .unwrap_err();
+    assert_eq!(error, LoadError::TooLarge { bytes: 14, max: 10 });
+}
+
+#[test]
+fn an_import_of_wasi_is_named() {
+    let component = r#"(component (import "wasi:random/random@0.2.0" (instance
+        (export "get-random-u64" (func (result u64))))))"#;
+    refused(
+        &wat::parse_str(component).unwrap(),
+        "UnknownImport",
+        &expect![
+            "the component imports wasi:random/random@0.2.0, which is not part of \
+             innkeeper:guest@0.1.0 (guests have no WASI: build for wasm32-unknown-unknown, or \
+             stub WASI away)"
+        ],
+    );
+}
+
+#[test]
+fn an_import_of_our_package_that_does_not_exist_is_named() {
+    let component = r#"(component (import "innkeeper:guest/network@0.1.0" (instance)))"#;
+    refused(
+        &wat::parse_str(component).unwrap(),
+        "UnknownImport",
+        &expect![
+            "the component imports innkeeper:guest/network@0.1.0, which is not part of \
+             innkeeper:guest@0.1.0"
+        ],
+    );
+}
+
+#[test]
+fn a_function_of_a_later_contract_is_named() {
+    let component = r#"(component (import "innkeeper:guest/clock@0.1.7" (instance
+        (export "now-ms" (func (result f64))) (export "zone" (func (result string))))))"#;
+    refused(
+        &wat::parse_str(component).unwrap(),
+        "UnknownImport",
+        &expect![
+            "the component imports innkeeper:guest/clock@0.1.7#zone, which is not part of \
+             innkeeper:guest@0.1.0"
+        ],
+    );
+}
+
+#[test]
+fn a_plain_function_as_import_is_named() {
+    let component = r#"(component (import "host" (func)))"#;
+    let error = load(&wat::parse_str(component).unwrap()).unwrap_err();
+    assert_eq!(error, LoadError::UnknownImport { name: "host".into() });
+}
+
+#[test]
+fn a_guest_of_another_contract_names_both_versions() {
+    refused(
+        &Tiny::default().wit("0.2.0", |wit| wit).component(),
+        "WrongContract",
+        &expect![
+            "the component was built against innkeeper:guest@0.2.0, this host speaks 0.1.0: build \
+             it with a matching SDK or take another release of the host"
+        ],
+    );
+}
+
+#[test]
+fn a_guest_that_only_imports_another_contract_names_both_versions() {
+    let component = r#"(component (import "innkeeper:guest/clock@1.0.0" (instance
+        (export "now-ms" (func (result f64))))))"#;
+    let error = load(&wat::parse_str(component).unwrap()).unwrap_err();
+    assert_eq!(error, LoadError::WrongContract { found: "1.0.0".into(), wanted: "0.1.0" });
+}
+
+#[test]
+fn a_guest_of_a_compatible_contract_is_accepted() {
+    let bytes = reader().wit("0.1.7", |wit| wit).on_reconcile(&guests::get()).component();
+    let guest = load(&bytes).unwrap();
+    let mut cluster = guests::Cluster::default();
+    guest.reconcile("{}", &mut cluster).unwrap();
+    assert_eq!(cluster.asked.len(), 1);
+}
+
+#[test]
+fn a_component_that_exports_nothing_is_no_guest() {
+    refused(
+        &wat::parse_str("(component)").unwrap(),
+        "MissingExport",
+        &expect![
+            "the component does not export innkeeper:guest/reconciler@0.1.0: it is not an \
+             Innkeeper guest"
+        ],
+    );
+}
+
+#[test]
+fn a_reconciler_of_other_types_is_refused() {
+    let component = r#"(component
+        (core module $m (func (export "describe") (result i32) (i32.const 0)))
+        (core instance $i (instantiate $m))
+        (func $describe (result u32) (canon lift (core func $i "describe")))
+        (instance $reconciler (export "describe" (func $describe)))
+        (export "innkeeper:guest/reconciler@0.1.0" (instance $reconciler)))"#;
+    let error = load(&wat::parse_str(component).unwrap()).unwrap_err();
+    assert_eq!(error.reason(), "WrongType");
+}
+
+#[test]
+fn an_import_of_other_types_is_refused() {
+    let component = r#"(component
+        (import "innkeeper:guest/clock@0.1.0" (instance (export "now-ms" (func (result u64)))))
+        (core module $m)
+        (instance $reconciler)
+        (export "innkeeper:guest/reconciler@0.1.0" (instance $reconciler)))"#;
+    let error = load(&wat::parse_str(component).unwrap()).unwrap_err();
+    assert_eq!(error.reason(), "WrongType");
+}
+
+#[test]
+fn a_trap_in_describe_is_told_from_others() {
+    let error = Tiny::default().on_describe("unreachable").load().unwrap_err();
+    assert_eq!(error.reason(), "DescribeFailed");
+    expect![
+        "describe failed: the guest trapped: wasm trap: wasm `unreachable` instruction executed"
+    ]
+    .assert_eq(&error.to_string());
+}
+
+#[test]
+fn a_manifest_with_an_unknown_member_is_refused() {
+    let manifest =
+        MANIFEST.replace(r#""plural":"tinies""#, r#""plural":"tinies","scop":"Cluster""#);
+    let error = Tiny::default().manifest(&manifest).load().unwrap_err();
+    expect![
+        "describe failed: the manifest of the guest cannot be read: unknown field `scop`, expected \
+         one of `apiVersion`, `kind`, `plural`, `scope` at line 1 column 94 (at primary.scop)"
+    ]
+    .assert_eq(&error.to_string());
+}
+
+#[test]
+fn a_component_of_too_many_parts_is_refused() {
+    let instances = "(core instance (instantiate $m))".repeat(100);
+    let component = format!("(component (core module $m) {instances})");
+    let error = load(&wat::parse_str(component).unwrap()).unwrap_err();
+    assert_eq!(error.reason(), "CompileFailed");
+}
