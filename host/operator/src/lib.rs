@@ -1,5 +1,33 @@
 //! The loop: watch, observe, run, plan, apply, report.
+//!
+//! One file a noun:
+//! - [`queue`], [`backoff`]: which key is next. [`reads`]: which change concerns which key.
+//!   Both are plain data, without a clock.
+//! - [`observe`], [`apply`], [`report`]: rooms of one round; the room between them, the plan, is
+//!   in `innkeeper-core`, and the run in `innkeeper-sandbox`.
+//! - [`reconcile`]: one burst of rounds over one key: the short function that sees all rooms.
+//! - [`workers`]: keys to workers. [`supervise`]: what the driver of modules asks for.
 
+pub mod apply;
 pub mod backoff;
+pub mod crds;
+pub mod folder;
+pub mod health;
+pub mod memory;
+pub mod metrics;
+pub mod observe;
+pub mod operator;
+pub mod problem;
 pub mod queue;
 pub mod reads;
+pub mod reconcile;
+pub mod report;
+pub mod running;
+pub mod shared;
+pub mod sources;
+pub mod supervise;
+pub mod workers;
+pub mod writes;
+
+pub use operator::{Bounds, ModulesFrom, Operator};
+pub use shared::Execution;

@@ -116,7 +116,13 @@ impl Queue {
     /// A key is worked on at `when`, unless something wakes it before. An earlier time that
     /// it already has stays.
     pub fn wake_at(&mut self, work: &Work, when: Duration) {
-        let entry = self.lanes.entry(work.module.clone()).or_default().entries.entry(work.key.clone()).or_default();
+        let entry = self
+            .lanes
+            .entry(work.module.clone())
+            .or_default()
+            .entries
+            .entry(work.key.clone())
+            .or_default();
         if entry.ready || entry.again || entry.due.is_some_and(|due| due <= when) {
             return;
         }

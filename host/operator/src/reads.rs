@@ -72,9 +72,9 @@ impl Change {
                             && selector.matches(&object.labels)
                     })
             }
-            Read::Owned { uid } => self
-                .versions()
-                .any(|object| object.owners.iter().any(|owner| owner.uid == *uid)),
+            Read::Owned { uid } => {
+                self.versions().any(|object| object.owners.iter().any(|owner| owner.uid == *uid))
+            }
         }
     }
 }
@@ -166,11 +166,18 @@ impl Index {
         }
         let mut found = BTreeSet::new();
         for object in change.versions() {
-            found.extend(self.gets.get(&(change.kind.clone(), object.key.clone())).into_iter().flatten().cloned());
+            found.extend(
+                self.gets
+                    .get(&(change.kind.clone(), object.key.clone()))
+                    .into_iter()
+                    .flatten()
+                    .cloned(),
+            );
             for owner in &object.owners {
                 found.extend(self.owned.get(&owner.uid).into_iter().flatten().cloned());
             }
-            let labels = object.labels.iter().map(|(name, value)| Some((name.clone(), value.clone())));
+            let labels =
+                object.labels.iter().map(|(name, value)| Some((name.clone(), value.clone())));
             for label in labels.chain([None]) {
                 for namespace in [object.key.namespace.clone(), Box::default()] {
                     let place = (change.kind.clone(), namespace, label.clone());
@@ -259,7 +266,11 @@ mod tests {
     }
 
     fn list(namespace: &str, selector: &str) -> Read {
-        Read::List { kind: kind("Pod"), namespace: namespace.into(), selector: selector.parse().unwrap() }
+        Read::List {
+            kind: kind("Pod"),
+            namespace: namespace.into(),
+            selector: selector.parse().unwrap(),
+        }
     }
 
     fn index(reads: &[(&str, Read)]) -> Index {
@@ -293,7 +304,10 @@ mod tests {
         ]);
         let web = object("x", &json!({"app": "web"}), "");
         let relabelled = object("x", &json!({"app": "db"}), "");
-        assert_eq!(woken(&mut index, &change(None, Some(web.clone()))), ["all", "everywhere", "here"]);
+        assert_eq!(
+            woken(&mut index, &change(None, Some(web.clone()))),
+            ["all", "everywhere", "here"]
+        );
         assert_eq!(
             woken(&mut index, &change(Some(web), Some(relabelled.clone()))),
             ["all", "db", "everywhere", "here"]
@@ -303,7 +317,10 @@ mod tests {
 
     #[test]
     fn what_a_uid_owns_wakes_whoever_asked_for_it() {
-        let mut index = index(&[("a", Read::Owned { uid: "u1".into() }), ("b", Read::Owned { uid: "u2".into() })]);
+        let mut index = index(&[
+            ("a", Read::Owned { uid: "u1".into() }),
+            ("b", Read::Owned { uid: "u2".into() }),
+        ]);
         assert_eq!(woken(&mut index, &change(None, Some(object("x", &json!({}), "u2")))), ["b"]);
     }
 

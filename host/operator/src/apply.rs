@@ -1,0 +1,334 @@
+//! Carrying out a plan, as the module's ServiceAccount, one step after the other.
+//!
+//! What fails is a problem of that object; the others go on. But a name that turned out to
+//! be taken ends the round's writes: two primaries that want one set of names never split it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_cluster::session::Force;
+use innkeeper_cluster::{ApiError, Applied, Caches, Deleted, Propagation};
+use innkeeper_core::plan::{Action, Leave, Plan, Rejected, Step, Why};
+use innkeeper_core::settled::Remembered;
+use innkeeper_core::wanted::Wish;
+use innkeeper_core::{Manager, Object, Target};
+use jiff::Timestamp;
+
+use crate::memory::Memory;
+use crate::problem::{Problem, Problems, Retry};
+use crate::queue::Work;
+use crate::running::Running;
+use crate::shared::{self, Shared};
+
+/// What carrying out a plan came to.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Something was written that changed something.
+    pub wrote: bool,
+    /// What was expected turned out to be otherwise: plan again at once.
+    pub again: bool,
+    /// What stands in the way.
+    pub problems: Problems,
+    /// Objects that were adopted.
+    pub adopted: Vec<Target>,
+}
+
+/// Carries out plans of one round.
+pub struct Apply<'a> {
+    /// The shared things.
+    pub shared: &'a Shared,
+    /// The caches, to be told of writes.
+    pub caches: &'a Caches,
+    /// The module.
+    pub running: &'a Running,
+    /// The primary's key.
+    pub work: &'a Work,
+    /// The manager of what the primary makes.
+    pub manager: &'a Manager,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Whether the steps after one go on.
+enum Next {
+    GoOn,
+    EndRound,
+}
+
+impl Apply<'_> {
+    /// Carries out a plan.
+    pub async fn carry_out(&self, plan: &Plan, wish: &Wish, memory: &mut Memory) -> Outcome {
+        let mut outcome = Outcome::default();
+        for step in &plan.steps {
+            if let Next::EndRound = self.step(step, wish, memory, &mut outcome).await {
+                break;
+            }
+        }
+        outcome
+    }
+
+    async fn step(
+        &self,
+        step: &Step,
+        wish: &Wish,
+        memory: &mut Memory,
+        outcome: &mut Outcome,
+    ) -> Next {
+        let target = &step.target;
+        let wanted = step.wanted.and_then(|index| wish.wanted.get(index));
+        let (body, verb) = match (&step.action, wanted) {
+            (Action::Leave(leave), _) => {
+                outcome.problems.0.extend(self.problem_of(target, leave));
+                return Next::GoOn;
+            }
+            (Action::Delete { uid } | Action::Recreate { uid }, _) => {
+                return self.delete(target, uid, memory, outcome).await;
+            }
+            (Action::Create, Some(wanted)) => (wanted.create_body(), "create"),
+            (Action::Apply { uid, .. }, Some(wanted)) => (wanted.apply_body(uid), "apply"),
+            (Action::Adopt { uid, resource_version }, Some(wanted)) => {
+                (wanted.adopt_body(uid, resource_version), "apply")
+            }
+            // A plan has an index for whatever it writes.
+            (_, None) => return Next::GoOn,
+        };
+        tracing::info!(module = %self.running.name(), primary = %self.work.key, "{step}");
+        let session = &self.running.session;
+        let result =
+            session.apply(&target.kind, &target.key, self.manager, &body, Force::Yes).await;
+        match (result, wanted) {
+            (Ok(applied), Some(wanted)) => {
+                self.shared.metrics.wrote(self.running.name(), verb);
+                self.applied(step, &wanted.body, applied, memory, outcome);
+                Next::GoOn
+            }
+            (Ok(_), None) => Next::GoOn,
+            (Err(error), wanted) => {
+                let digest = wanted.map(|wanted| wanted.digest().to_owned()).unwrap_or_default();
+                self.refused(target, &digest, error, memory, outcome)
+            }
+        }
+    }
+
+    fn applied(
+        &self,
+        step: &Step,
+        body: &serde_json::Value,
+        applied: Applied,
+        memory: &mut Memory,
+        outcome: &mut Outcome,
+    ) {
+        let target = &step.target;
+        let Applied { object, created } = applied;
+        match Remembered::new(body, &object, self.manager) {
+            Some(remembered) => {
+                memory.plan.applied.insert(target.clone(), remembered);
+            }
+            None => {
+                memory.plan.applied.remove(target);
+            }
+        }
+        memory.plan.rejected.remove(target);
+        if let Action::Apply { reason: Why::Drift { fields, other }, .. } = &step.action {
+            memory.plan.reverts.note(target, fields, other, self.now);
+        }
+        if let Action::Adopt { .. } = &step.action {
+            outcome.adopted.push(target.clone());
+        }
+        outcome.wrote |= created || self.is_news(target, &object);
+        shared::wrote(self.shared, self.caches, target, object, self.work);
+    }
+
+    /// Whether an apply changed more than nothing: the server answers one that changes nothing
+    /// with the version that it has.
+    fn is_news(&self, target: &Target, object: &Object) -> bool {
+        match self.running.view.freeze().get(&target.kind, &target.key) {
+            innkeeper_cluster::Seen::Present(before) => {
+                before.resource_version != object.resource_version
+            }
+            _ => true,
+        }
+    }
+
+    async fn delete(
+        &self,
+        target: &Target,
+        uid: &str,
+        memory: &mut Memory,
+        outcome: &mut Outcome,
+    ) -> Next {
+        tracing::info!(module = %self.running.name(), primary = %self.work.key, "delete {target}");
+        let session = &self.running.session;
+        let result = session.delete(&target.kind, &target.key, uid, Propagation::Background).await;
+        match result {
+            Ok(deleted) => {
+                self.shared.metrics.wrote(self.running.name(), "delete");
+                memory.plan.applied.remove(target);
+                memory.plan.rejected.remove(target);
+                match deleted {
+                    Deleted::Gone => self.caches.deleted(&target.kind, &target.key, uid),
+                    Deleted::Terminating(object) => {
+                        shared::wrote(self.shared, self.caches, target, *object, self.work);
+                    }
+                }
+                outcome.wrote = true;
+                Next::GoOn
+            }
+            Err(error) => self.refused(target, "", error, memory, outcome),
+        }
+    }
+
+    /// Sorts an error: see rules 2 and 10 of the design, and [`ApiError`].
+    fn refused(
+        &self,
+        target: &Target,
+        digest: &str,
+        error: ApiError,
+        memory: &mut Memory,
+        outcome: &mut Outcome,
+    ) -> Next {
+        tracing::info!(
+            module = %self.running.name(), primary = %self.work.key, %target, reason = error.reason(),
+            "refused: {error}"
+        );
+        let mut problem = |retry| {
+            outcome.problems.push(Problem {
+                target: Some(target.clone()),
+                reason: error.reason().to_owned(),
+                message: error.to_string(),
+                retry,
+            });
+        };
+        match &error {
+            // The cache was behind: look, and plan again. Nothing more is created in this round.
+            ApiError::AlreadyThere { .. }
+            | ApiError::Gone { .. }
+            | ApiError::UidMismatch { .. }
+            | ApiError::VersionConflict { .. } => {
+                self.mark_unknown(target, memory);
+                outcome.again = true;
+                Next::EndRound
+            }
+            ApiError::Lost { .. } => {
+                self.mark_unknown(target, memory);
+                problem(Retry::Backoff);
+                Next::EndRound
+            }
+            ApiError::Immutable { message, .. } | ApiError::Malformed { message } => {
+                let immutable = matches!(error, ApiError::Immutable { .. });
+                let rejected = Rejected {
+                    digest: digest.to_owned(),
+                    reason: error.reason().to_owned(),
+                    message: message.clone(),
+                    immutable,
+                };
+                memory.plan.rejected.insert(target.clone(), rejected);
+                // The next round tells what follows: a condition, or a recreate.
+                outcome.again = true;
+                Next::GoOn
+            }
+            // The caches tell when that changes.
+            ApiError::NotServed { .. } => {
+                problem(Retry::Backoff);
+                Next::GoOn
+            }
+            ApiError::TooManyRequests { .. }
+            | ApiError::Unavailable { .. }
+            | ApiError::Timeout { .. }
+            | ApiError::Unauthorized { .. } => {
+                if error.makes_unknown() {
+                    self.mark_unknown(target, memory);
+                }
+                problem(Retry::Backoff);
+                Next::EndRound
+            }
+            ApiError::Forbidden { .. }
+            | ApiError::Invalid { .. }
+            | ApiError::NamespaceMissing { .. }
+            | ApiError::NamespaceTerminating { .. }
+            | ApiError::NotFound { .. }
+            | ApiError::FieldConflict { .. }
+            | ApiError::Other { .. } => {
+                problem(Retry::Backoff);
+                Next::GoOn
+            }
+        }
+    }
+
+    fn mark_unknown(&self, target: &Target, memory: &mut Memory) {
+        self.caches.mark_unknown(&target.kind, &target.key);
+        memory.unsettled.insert(target.clone());
+    }
+
+    fn problem_of(&self, target: &Target, leave: &Leave) -> Option<Problem> {
+        problem_of(target, leave, self.now)
+    }
+}
+
+/// The problem that leaving an object is, if it is one.
+pub fn problem_of(target: &Target, leave: &Leave, now: Timestamp) -> Option<Problem> {
+    let (reason, retry) = match leave {
+        // The kind's state and the object's name were read: a change of either wakes the key.
+        Leave::NotServed => ("NotServed", Retry::OnChange),
+        Leave::Unreadable(_) => ("Unreadable", Retry::OnChange),
+        Leave::Conflict(_) => ("Conflict", Retry::OnChange),
+        Leave::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
+        Leave::Unknown => ("Unknown", Retry::Backoff),
+        Leave::Contested(contest) => {
+            let wait = Duration::try_from(contest.until.duration_since(now)).unwrap_or_default();
+            ("Contested", Retry::After(wait))
+        }
+        // Told by the conflict that blocks it.
+        Leave::Blocked(_) => return None,
+        Leave::Settled
+        | Leave::CreateOnly
+        | Leave::Unserved
+        | Leave::Terminating
+        | Leave::Protected
+        | Leave::PruneWaits => return None,
+    };
+    Some(Problem {
+        target: Some(target.clone()),
+        reason: reason.to_owned(),
+        message: leave.to_string(),
+        retry,
+    })
+}
+
+/// Reads live what is not known, and tells the caches. `Err` with the problem if that fails.
+pub async fn settle(
+    running: &Running,
+    caches: &Caches,
+    memory: &mut Memory,
+) -> Result<(), Problem> {
+    while let Some(target) = memory.unsettled.first().cloned() {
+        let found = match running.session.get(&target.kind, &target.key).await {
+            Ok(object) => Some(Arc::new(object)),
+            Err(
+                ApiError::NotFound { .. }
+                | ApiError::NamespaceMissing { .. }
+                | ApiError::NotServed { .. },
+            ) => None,
+            Err(error) => {
+                return Err(Problem {
+                    target: Some(target),
+                    reason: error.reason().to_owned(),
+                    message: error.to_string(),
+                    retry: Retry::Backoff,
+                });
+            }
+        };
+        caches.settle(&target.kind, &target.key, found.as_ref());
+        memory.unsettled.remove(&target);
+    }
+    Ok(())
+}
+
+/// As the plan says it, for whoever asks what would be done.
+pub fn tell(plan: &Plan) -> Vec<String> {
+    plan.steps
+        .iter()
+        .filter(|step| !matches!(step.action, Action::Leave(_)))
+        .map(ToString::to_string)
+        .collect()
+}

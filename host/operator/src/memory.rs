@@ -1,0 +1,50 @@
+//! What is known of each primary from its rounds before. Lost at a restart, and only
+//! that: nothing here is needed to converge.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use innkeeper_contract::Unapplied;
+use innkeeper_core::{Target, plan};
+
+use crate::queue::Work;
+
+/// What is known of one primary.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// The uid of the primary that all this is about.
+    pub uid: Box<str>,
+    /// For the planner.
+    pub plan: plan::Memory,
+    /// What could not be applied in the last round: told to the guest.
+    pub unapplied: Vec<Unapplied>,
+    /// What has to be read live before the next round.
+    pub unsettled: BTreeSet<Target>,
+    /// The reason that was last reported for not being as wanted; empty if all is well, `None`
+    /// if nothing has been reported yet.
+    pub reported: Option<String>,
+}
+
+/// The memories of all primaries. One worker a key: a memory is taken and put back.
+#[derive(Debug, Default)]
+pub struct Memories(Mutex<BTreeMap<Work, Memory>>);
+
+impl Memories {
+    /// Takes a primary's memory; an empty one if there is none.
+    pub fn take(&self, work: &Work) -> Memory {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(work).unwrap_or_default()
+    }
+
+    /// Puts a memory back.
+    pub fn put(&self, work: &Work, memory: Memory) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(work.clone(), memory);
+    }
+
+    /// Forgets all primaries of a module.
+    pub fn forget_module(&self, module: &str) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|work, _| &*work.module != module);
+    }
+}

@@ -1,0 +1,167 @@
+//! Figures for Prometheus: controller-runtime's names where the meaning is the same, ours
+//! (`innkeeper_...`) for the rest. Labels are names of modules, kinds and fixed words only,
+//! never names of objects.
+
+use std::time::Duration;
+
+use prometheus::{
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder,
+};
+
+/// The figures of one operator.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// Reconciles by module and result.
+    pub reconciles: IntCounterVec,
+    /// Seconds of a reconcile, by module.
+    pub reconcile_seconds: HistogramVec,
+    /// Reconciles under way, by module.
+    pub active: IntGaugeVec,
+    /// Keys ready to be worked on, by module.
+    pub depth: IntGaugeVec,
+    /// Seconds in the sandbox, by module.
+    pub sandbox_seconds: HistogramVec,
+    /// Failed calls of guests by module and reason.
+    pub guest_failures: IntCounterVec,
+    /// Writes by module and verb.
+    pub writes: IntCounterVec,
+    /// Objects in the caches by kind.
+    pub cache_objects: IntGaugeVec,
+    /// Bytes of the objects in the caches by kind.
+    pub cache_bytes: IntGaugeVec,
+    /// Swaps and refusals of modules by module and result.
+    pub reloads: IntCounterVec,
+    /// Modules that serve.
+    pub modules: IntGauge,
+    /// Seconds that a key waited for a permit of the sandbox.
+    pub permit_wait_seconds: Histogram,
+}
+
+/// From 20 microseconds to half a minute.
+const BUCKETS: [f64; 14] =
+    [0.00002, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0];
+
+impl Metrics {
+    /// New figures, all zero.
+    ///
+    /// # Errors
+    /// If two of them had one name; which would be a mistake in this file.
+    pub fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let counter = |name: &str, help: &str, labels: &[&str]| -> Result<_, prometheus::Error> {
+            let counter = IntCounterVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(counter.clone()))?;
+            Ok(counter)
+        };
+        let gauge = |name: &str, help: &str, labels: &[&str]| -> Result<_, prometheus::Error> {
+            let gauge = IntGaugeVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(gauge.clone()))?;
+            Ok(gauge)
+        };
+        let seconds =
+            |name: &str, help: &str| HistogramOpts::new(name, help).buckets(BUCKETS.to_vec());
+        let histogram = |name: &str, help: &str| -> Result<_, prometheus::Error> {
+            let histogram = HistogramVec::new(seconds(name, help), &["controller"])?;
+            registry.register(Box::new(histogram.clone()))?;
+            Ok(histogram)
+        };
+        let modules = IntGauge::new("innkeeper_modules_serving", "Modules that serve.")?;
+        registry.register(Box::new(modules.clone()))?;
+        let permit_wait_seconds = Histogram::with_opts(seconds(
+            "innkeeper_sandbox_wait_seconds",
+            "Time that runs waited for their turn in the sandbox.",
+        ))?;
+        registry.register(Box::new(permit_wait_seconds.clone()))?;
+        Ok(Self {
+            reconciles: counter(
+                "controller_runtime_reconcile_total",
+                "Reconciles by module and result (success, requeue_after, error).",
+                &["controller", "result"],
+            )?,
+            reconcile_seconds: histogram(
+                "controller_runtime_reconcile_time_seconds",
+                "Time of a reconcile, from its first round to its report.",
+            )?,
+            active: gauge(
+                "controller_runtime_active_workers",
+                "Reconciles under way.",
+                &["controller"],
+            )?,
+            depth: gauge("workqueue_depth", "Keys that are ready to be worked on.", &["name"])?,
+            sandbox_seconds: histogram(
+                "innkeeper_sandbox_seconds",
+                "Time of a run in the sandbox.",
+            )?,
+            guest_failures: counter(
+                "innkeeper_guest_failures_total",
+                "Runs that failed, by module and reason.",
+                &["controller", "reason"],
+            )?,
+            writes: counter(
+                "innkeeper_writes_total",
+                "Writes to the API server by module and verb (create, apply, delete, status, event).",
+                &["controller", "verb"],
+            )?,
+            cache_objects: gauge(
+                "innkeeper_cache_objects",
+                "Objects in the caches.",
+                &["resource"],
+            )?,
+            cache_bytes: gauge(
+                "innkeeper_cache_bytes",
+                "Bytes of the objects in the caches, without indexes.",
+                &["resource"],
+            )?,
+            reloads: counter(
+                "innkeeper_module_reloads_total",
+                "Versions of a module that began to serve or were refused.",
+                &["module", "result"],
+            )?,
+            modules,
+            permit_wait_seconds,
+            registry,
+        })
+    }
+
+    /// Counts a reconcile.
+    pub fn reconciled(&self, module: &str, result: &str, time: Duration) {
+        self.reconciles.with_label_values(&[module, result]).inc();
+        self.reconcile_seconds.with_label_values(&[module]).observe(time.as_secs_f64());
+    }
+
+    /// Counts a write.
+    pub fn wrote(&self, module: &str, verb: &str) {
+        self.writes.with_label_values(&[module, verb]).inc();
+    }
+
+    /// All figures in Prometheus' text format.
+    pub fn text(&self) -> String {
+        let mut out = Vec::new();
+        if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut out) {
+            tracing::error!(%error, "the figures cannot be written");
+        }
+        String::from_utf8_lossy(&out).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_written_with_their_labels() {
+        let metrics = Metrics::new().unwrap();
+        metrics.reconciled("podroute", "success", Duration::from_millis(3));
+        metrics.wrote("podroute", "apply");
+        let text = metrics.text();
+        for line in [
+            r#"controller_runtime_reconcile_total{controller="podroute",result="success"} 1"#,
+            r#"controller_runtime_reconcile_time_seconds_bucket{controller="podroute",le="0.005"} 1"#,
+            r#"innkeeper_writes_total{controller="podroute",verb="apply"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Observing: one frozen snapshot a run, and the record of what was read from it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use innkeeper_cluster::cache::Unreadable;
+use innkeeper_cluster::{Frozen, Seen};
+use innkeeper_contract::{Kind, Unapplied};
+use innkeeper_core::observed::{self, Observed};
+use innkeeper_core::{Key, Object, Selector, Target, readiness};
+use innkeeper_sandbox::{Host, Level, ReadError, ResourceKind};
+use jiff::Timestamp;
+
+use crate::reads::Read;
+use crate::running::Running;
+
+/// What one run sees, and what it has read so far.
+pub struct Observation<'a> {
+    running: &'a Running,
+    frozen: &'a Frozen,
+    primary: Arc<Object>,
+    now: Timestamp,
+    reads: BTreeSet<Read>,
+    /// What was read and has to be read live first.
+    unknown: BTreeSet<Target>,
+}
+
+impl<'a> Observation<'a> {
+    /// The observation of a primary at `now`.
+    pub fn new(
+        running: &'a Running,
+        frozen: &'a Frozen,
+        primary: Arc<Object>,
+        now: Timestamp,
+    ) -> Self {
+        Self { running, frozen, primary, now, reads: BTreeSet::new(), unknown: BTreeSet::new() }
+    }
+
+    /// The module.
+    pub fn running(&self) -> &'a Running {
+        self.running
+    }
+
+    /// The primary.
+    pub fn primary(&self) -> &Object {
+        &self.primary
+    }
+
+    /// The objects of declared kinds that the primary owns, in order; recorded as read.
+    pub fn owned(&mut self) -> Vec<(Target, Arc<Object>)> {
+        self.reads.insert(Read::Owned { uid: self.primary.uid.clone() });
+        self.frozen
+            .owned_by(&self.primary.uid)
+            .into_iter()
+            .filter_map(|(kind, object)| {
+                let kind = self.running.kind(&kind.api_version, &kind.kind)?.clone();
+                Some((Target::new(kind, object.key.clone()), object))
+            })
+            .collect()
+    }
+
+    /// Declared kinds that are not served.
+    pub fn unserved(&self) -> Vec<Kind> {
+        self.running
+            .kinds()
+            .filter(|kind| self.frozen.unreadable(kind) == Some(Unreadable::NotServed))
+            .map(|kind| (**kind).clone())
+            .collect()
+    }
+
+    /// The `observed` document.
+    pub fn document(&self, owned: &[(Target, Arc<Object>)], unapplied: &[Unapplied]) -> String {
+        let owned: Vec<_> = owned
+            .iter()
+            .map(|(target, object)| (&**object, readiness::of(&target.kind, object)))
+            .collect();
+        Observed {
+            object: &self.primary,
+            owned: &owned,
+            unapplied,
+            unserved: &self.unserved(),
+            parameters: &self.running.parameters,
+            deleting: false,
+        }
+        .document()
+    }
+
+    /// What is at a name; recorded as read.
+    pub fn look(&mut self, target: &Target) -> Seen {
+        self.reads.insert(Read::Get { kind: target.kind.clone(), key: target.key.clone() });
+        self.frozen.get(&target.kind, &target.key)
+    }
+
+    /// What the guest read that is not known: the run is worth nothing then, until live reads
+    /// have settled it.
+    pub fn take_unknown(&mut self) -> BTreeSet<Target> {
+        std::mem::take(&mut self.unknown)
+    }
+
+    /// All that was read.
+    pub fn into_reads(self) -> BTreeSet<Read> {
+        self.reads
+    }
+
+    fn kind(&self, kind: &ResourceKind) -> Result<Arc<Kind>, ReadError> {
+        self.running.kind(&kind.api_version, &kind.kind).cloned().ok_or(ReadError::Undeclared)
+    }
+}
+
+impl Host for Observation<'_> {
+    fn get(
+        &mut self,
+        kind: &ResourceKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<String, ReadError> {
+        let target = Target::new(self.kind(kind)?, Key::new(namespace, name));
+        match self.look(&target) {
+            Seen::Present(object) => {
+                Ok(observed::object_document(&object, &readiness::of(&target.kind, &object)))
+            }
+            Seen::Absent => Err(ReadError::NotFound),
+            Seen::Unknown => {
+                self.unknown.insert(target);
+                Err(ReadError::NotFound)
+            }
+            Seen::Unreadable(why) => Err(refused(why)),
+        }
+    }
+
+    fn list(
+        &mut self,
+        kind: &ResourceKind,
+        namespace: &str,
+        label_selector: &str,
+    ) -> Result<String, ReadError> {
+        let kind = self.kind(kind)?;
+        let selector: Selector =
+            label_selector.parse().map_err(|error| ReadError::Invalid(format!("{error}")))?;
+        self.reads.insert(Read::List {
+            kind: kind.clone(),
+            namespace: namespace.into(),
+            selector: selector.clone(),
+        });
+        let within = (!namespace.is_empty()).then_some(namespace);
+        let objects =
+            self.frozen.list(&kind, within, &|labels| selector.matches(labels)).map_err(refused)?;
+        let objects: Vec<_> =
+            objects.iter().map(|object| (&**object, readiness::of(&kind, object))).collect();
+        Ok(observed::list_document(&objects))
+    }
+
+    fn now_ms(&mut self) -> u64 {
+        u64::try_from(self.now.as_millisecond()).unwrap_or(0)
+    }
+
+    fn log(&mut self, level: Level, message: &str) {
+        let (module, key) = (self.running.name(), &self.primary.key);
+        match level {
+            Level::Debug => tracing::debug!(%module, primary = %key, guest = true, "{message}"),
+            Level::Info => tracing::info!(%module, primary = %key, guest = true, "{message}"),
+            Level::Warn => tracing::warn!(%module, primary = %key, guest = true, "{message}"),
+            Level::Error => tracing::error!(%module, primary = %key, guest = true, "{message}"),
+        }
+    }
+}
+
+fn refused(why: Unreadable) -> ReadError {
+    match why {
+        Unreadable::NotServed => ReadError::NotServed,
+        Unreadable::Undeclared => ReadError::Undeclared,
+        Unreadable::Forbidden(denial) => ReadError::Forbidden(denial.to_string()),
+        Unreadable::NotSynced(why) => ReadError::Forbidden(why),
+    }
+}

@@ -1,0 +1,166 @@
+//! The operator: put together, run, stopped.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use innkeeper_cluster::events::Events;
+use innkeeper_cluster::{Caches, Cluster, KindState};
+use innkeeper_modules::Driver;
+use innkeeper_sandbox::{Engine, Limits};
+use tokio::sync::{mpsc, watch};
+
+use crate::backoff::Backoff;
+use crate::folder::FromFolder;
+use crate::metrics::Metrics;
+use crate::queue::{self, Queue};
+use crate::shared::{Execution, Shared, Waker};
+use crate::sources::{FromCluster, Happened, Place};
+use crate::supervise::Supervisor;
+use crate::workers;
+
+/// Primaries that are reconciled at once, if nobody says otherwise. Each holds a request at a
+/// time: more only makes the API server queue them.
+pub const WORKERS_DEFAULT: usize = 8;
+
+/// Where modules come from.
+#[derive(Clone, Debug)]
+pub enum ModulesFrom {
+    /// Module objects of the API server.
+    Cluster,
+    /// Manifests of a folder.
+    Folder(PathBuf),
+}
+
+/// How much is done at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Primaries that are reconciled at once.
+    pub workers: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { workers: WORKERS_DEFAULT }
+    }
+}
+
+/// A host of modules. Cheap to clone; [`Operator::run`] runs it.
+#[derive(Clone)]
+pub struct Operator {
+    shared: Arc<Shared>,
+    caches: Caches,
+    engine: Engine,
+    from: ModulesFrom,
+    bounds: Bounds,
+    outbox: mpsc::UnboundedSender<Happened>,
+    inbox: Arc<std::sync::Mutex<Option<mpsc::UnboundedReceiver<Happened>>>>,
+}
+
+impl Operator {
+    /// An operator on a connection, that runs guests in an engine. `instance` tells several
+    /// hosts apart in Events: the name of the pod or of the machine.
+    ///
+    /// Has to be called within a tokio runtime; nothing is sent yet.
+    ///
+    /// # Errors
+    /// If the figures cannot be registered.
+    pub fn new(
+        cluster: Cluster,
+        engine: Engine,
+        from: ModulesFrom,
+        bounds: Bounds,
+        execution: Execution,
+        instance: &str,
+    ) -> Result<Self, prometheus::Error> {
+        let env = cluster.env().clone();
+        let workers = bounds.workers.max(1);
+        let queue = Queue::new(
+            // No module can take all workers from the others.
+            queue::Bounds { running: workers, running_per_module: workers.div_ceil(4) * 3 },
+            Backoff::default(),
+        );
+        let shared = Arc::new(Shared::new(
+            cluster,
+            engine.permits().clone(),
+            execution,
+            Metrics::new()?,
+            Events::new(env.clone(), instance),
+            queue,
+        ));
+        let (outbox, inbox) = mpsc::unbounded_channel();
+        let waker = Waker { shared: shared.clone(), supervisor: outbox.clone() };
+        let caches = Caches::new(env, Arc::new(waker));
+        let inbox = Arc::new(std::sync::Mutex::new(Some(inbox)));
+        Ok(Self { shared, caches, engine, from, bounds, outbox, inbox })
+    }
+
+    /// Runs until `stop` says so: then what is in flight finishes, and nothing new starts.
+    ///
+    /// A second call ends at once: an operator runs once.
+    pub async fn run(&self, stop: watch::Receiver<bool>) {
+        let inbox = self.inbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let Some(inbox) = inbox else { return };
+        let env = self.shared.env.clone();
+        let (place, kind) = match &self.from {
+            ModulesFrom::Cluster => (
+                Place::Cluster(Box::new(FromCluster::new(self.shared.cluster.clone()))),
+                innkeeper_modules::Place::Cluster,
+            ),
+            ModulesFrom::Folder(path) => (
+                Place::Folder(Box::new(FromFolder::new(path, env.clone()))),
+                innkeeper_modules::Place::Folder,
+            ),
+        };
+        let supervisor = Supervisor::new(
+            self.shared.clone(),
+            self.caches.clone(),
+            self.engine.clone(),
+            Driver::new(kind, Limits::default()),
+            place,
+            self.outbox.clone(),
+            inbox,
+        );
+        let supervising = env.spawn("supervise", supervisor.supervise(stop.clone()));
+        workers::work(self.shared.clone(), self.caches.clone(), stop).await;
+        supervising.await;
+    }
+
+    /// Whether the modules are known and all that serve can read what they declare (or it is
+    /// known why not): keys are worked on from then on.
+    pub fn is_ready(&self) -> bool {
+        self.shared.modules_are_known()
+            && self.shared.modules().iter().all(|running| {
+                !running.view.states().values().any(|state| matches!(state, KindState::Syncing))
+            })
+    }
+
+    /// Whether nothing waits to be done now.
+    pub fn is_quiet(&self) -> bool {
+        self.shared.queue().is_quiet(self.shared.elapsed())
+    }
+
+    /// How much is done at once.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// Figures in Prometheus' text format.
+    pub fn metrics(&self) -> String {
+        let metrics = &self.shared.metrics;
+        for (module, depth) in self.shared.queue().depths() {
+            metrics
+                .depth
+                .with_label_values(&[module])
+                .set(i64::try_from(depth).unwrap_or(i64::MAX));
+        }
+        metrics.cache_objects.reset();
+        metrics.cache_bytes.reset();
+        for size in self.caches.sizes() {
+            let resource = size.kind.resource();
+            let count = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
+            metrics.cache_objects.with_label_values(&[&resource]).add(count(size.objects));
+            metrics.cache_bytes.with_label_values(&[&resource]).add(count(size.bytes));
+        }
+        metrics.text()
+    }
+}

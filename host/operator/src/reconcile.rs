@@ -1,0 +1,420 @@
+//! One burst: observe, run, plan, apply, again and again until quiet, then report once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_cluster::cache::Unreadable;
+use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
+use innkeeper_contract::{Desired, Failure};
+use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
+use innkeeper_core::plan::{self, Action, Plan, annotation};
+use innkeeper_core::wanted::Wish;
+use innkeeper_core::{Object, Target};
+use innkeeper_sandbox::{CallError, Outcome, Run};
+use jiff::Timestamp;
+
+use crate::apply::{self, Apply};
+use crate::health::Failing;
+use crate::memory::Memory;
+use crate::observe::Observation;
+use crate::problem::{Problem, Problems, Retry};
+use crate::queue::{Done, Work};
+use crate::report::{self, Findings};
+use crate::running::Running;
+use crate::shared::{Execution, Shared};
+
+/// So many rounds in a row may write; then the guest does not converge.
+pub const WRITING_ROUNDS_MAX: u32 = 10;
+
+/// The annotation that stops writing for one primary.
+pub const PAUSED_ANNOTATION: &str = "innkeeper.dev/paused";
+
+/// How one round ended.
+enum Round {
+    /// Something was written or learnt: run again at once.
+    Again(Box<Sight>),
+    /// Nothing is left to do for now.
+    Quiet(Box<Sight>),
+    /// There is nothing to report on: the primary is gone, going, or not this module's.
+    Nothing(Done),
+}
+
+/// What a round saw and found.
+struct Sight {
+    running: Arc<Running>,
+    primary: Arc<Object>,
+    findings: Findings,
+    failing: Option<Failing>,
+    requeue: Option<Duration>,
+}
+
+/// Works on one key until it is quiet.
+pub async fn reconcile(shared: &Shared, caches: &Caches, work: &Work) -> Done {
+    let mut memory = shared.memories.take(work);
+    let done = burst(shared, caches, work, &mut memory).await;
+    if done == Done::Forget {
+        shared.index().forget(work);
+        shared.health.note(work, None);
+    } else {
+        shared.memories.put(work, memory);
+    }
+    done
+}
+
+async fn burst(shared: &Shared, caches: &Caches, work: &Work, memory: &mut Memory) -> Done {
+    let mut rounds = 0;
+    let mut adopted = Vec::new();
+    let mut events = Vec::new();
+    loop {
+        // Each round takes the version that serves when it begins: once a new one has served a
+        // key, the old one writes nothing for it any more.
+        let Some(running) = shared.module(&work.module) else { return Done::Forget };
+        let round = round(shared, caches, &running, work, memory).await;
+        rounds += 1;
+        let (mut seen, again) = match round {
+            Round::Nothing(done) => return done,
+            Round::Again(seen) => (seen, true),
+            Round::Quiet(seen) => (seen, false),
+        };
+        adopted.append(&mut seen.findings.adopted);
+        for event in seen.findings.events.drain(..) {
+            if !events.contains(&event) {
+                events.push(event);
+            }
+        }
+        if again && rounds < WRITING_ROUNDS_MAX {
+            continue;
+        }
+        if again {
+            seen.findings.problems.push(Problem {
+                target: None,
+                reason: "NotConverging".to_owned(),
+                message:
+                    "The guest wants something else after each write; it is tried again later."
+                        .to_owned(),
+                retry: Retry::Backoff,
+            });
+        }
+        seen.findings.adopted = adopted;
+        seen.findings.events = events;
+        return finish(shared, caches, work, *seen, memory).await;
+    }
+}
+
+/// Reports, and says when the key is worked on again.
+async fn finish(
+    shared: &Shared,
+    caches: &Caches,
+    work: &Work,
+    mut seen: Sight,
+    memory: &mut Memory,
+) -> Done {
+    let Sight { running, primary, findings, failing, requeue } = &mut seen;
+    memory.unapplied = findings.problems.unapplied();
+    // A suspended module writes nothing at all.
+    if !running.settings().suspend {
+        let unwritten =
+            report::report(shared, caches, running, work, primary, findings, memory).await;
+        if let Some(problem) = unwritten {
+            *failing =
+                failing.take().or_else(|| Some((problem.reason.clone(), problem.message.clone())));
+            findings.problems.push(problem);
+        }
+    }
+    shared.health.note(work, failing.take());
+    let after = requeue.iter().copied().chain(running.resync()).min();
+    findings.problems.done(after)
+}
+
+async fn round(
+    shared: &Shared,
+    caches: &Caches,
+    running: &Arc<Running>,
+    work: &Work,
+    memory: &mut Memory,
+) -> Round {
+    let unsettled = apply::settle(running, caches, memory).await.err();
+
+    let begun = shared.index().begin();
+    let frozen = running.view.freeze();
+    let primary = match frozen.get(&running.primary, &work.key) {
+        Seen::Present(primary) => primary,
+        other => {
+            shared.index().abandon(begun);
+            return match other {
+                Seen::Absent => Round::Nothing(Done::Forget),
+                Seen::Unknown => {
+                    memory.unsettled.insert(Target::new(running.primary.clone(), work.key.clone()));
+                    Round::Nothing(Done::Failed)
+                }
+                // Its state's change runs the key again.
+                _ => Round::Nothing(Done::Stuck(None)),
+            };
+        }
+    };
+    // A guest never sees a cache that has not been read; what changes that runs the key again.
+    // A primary that is going makes nothing any more, and its objects go with it.
+    if !is_synced(&frozen) || primary.is_terminating() || !running.selects(&primary) {
+        shared.index().abandon(begun);
+        return Round::Nothing(Done::Ok(None));
+    }
+    if memory.uid != primary.uid {
+        *memory = Memory { uid: primary.uid.clone(), ..Memory::default() };
+    }
+
+    let mut seen = Box::new(Sight {
+        running: running.clone(),
+        primary: primary.clone(),
+        findings: Findings::default(),
+        failing: None,
+        requeue: None,
+    });
+    if let Some(problem) = unsettled {
+        shared.index().abandon(begun);
+        seen.findings.problems.push(problem);
+        return Round::Quiet(seen);
+    }
+
+    let now = shared.env.now();
+    let mut observation = Observation::new(running, &frozen, primary.clone(), now);
+    let owned = observation.owned();
+    let document = observation.document(&owned, &memory.unapplied);
+    let result = run(shared, running, &document, &mut observation).await;
+
+    let unknown = observation.take_unknown();
+    if !unknown.is_empty() {
+        memory.unsettled.extend(unknown);
+        shared.index().abandon(begun);
+        return Round::Again(seen);
+    }
+
+    seen.findings.unserved = unserved_optional(running, &frozen);
+    let me = Primary::new(
+        running.name(),
+        Target::new(running.primary.clone(), primary.key.clone()),
+        &primary.uid,
+    );
+    let planned = match take_outcome(running, result, &me, &mut seen) {
+        Ok((complete, wish)) => {
+            let plan =
+                make_plan(&mut observation, &frozen, &me, &wish, complete, &owned, memory, now);
+            Some((complete, wish, plan))
+        }
+        Err(refused) => {
+            shared
+                .metrics
+                .guest_failures
+                .with_label_values(&[&**running.name(), refused.reason.as_str()])
+                .inc();
+            seen.failing = Some((refused.reason.clone(), refused.message.clone()));
+            seen.findings.problems.push(refused);
+            None
+        }
+    };
+    seen.findings.owned = owned;
+    let reads = observation.into_reads();
+    if shared.index().record(work, begun, reads) {
+        shared.wake(work);
+    }
+    let Some((complete, wish, plan)) = planned else {
+        memory.plan.clean = false;
+        return Round::Quiet(seen);
+    };
+
+    if running.settings().suspend || is_paused(&primary) {
+        seen.findings.paused = Some(apply::tell(&plan));
+        seen.findings.problems = left_alone(&plan, now);
+        return Round::Quiet(seen);
+    }
+    let apply = Apply { shared, caches, running, work, manager: &me.manager, now };
+    let outcome = apply.carry_out(&plan, &wish, memory).await;
+    let clean = complete && outcome.problems.is_empty() && !outcome.again;
+    let became_clean = clean && !memory.plan.clean;
+    memory.plan.clean = clean;
+    memory.plan.reverts.forget_old(now);
+    keep_only_wanted(memory, &wish);
+    seen.findings.problems = outcome.problems;
+    seen.findings.adopted = outcome.adopted;
+    let transient = seen.findings.problems.0.iter().any(|problem| problem.retry == Retry::Backoff);
+    // A prune that waits for a clean round has it now, if the kinds were readable.
+    let prune_now = became_clean && plan.prune_waits && all_readable(running, &frozen);
+    if (outcome.wrote && !transient) || outcome.again || prune_now {
+        Round::Again(seen)
+    } else {
+        Round::Quiet(seen)
+    }
+}
+
+/// Runs the guest, when it is its turn.
+async fn run(
+    shared: &Shared,
+    running: &Running,
+    document: &str,
+    observation: &mut Observation<'_>,
+) -> Result<Run, CallError> {
+    let asked = shared.elapsed();
+    let _permit = shared.permits.acquire(running.name()).await;
+    shared.metrics.permit_wait_seconds.observe((shared.elapsed() - asked).as_secs_f64());
+    let result = match shared.execution {
+        Execution::Threads => {
+            tokio::task::block_in_place(|| running.guest().reconcile(document, observation))
+        }
+        Execution::Inline => running.guest().reconcile(document, observation),
+    };
+    if let Ok(run) = &result {
+        let seconds = run.figures.time.as_secs_f64();
+        shared.metrics.sandbox_seconds.with_label_values(&[&**running.name()]).observe(seconds);
+        let waits = match &run.outcome {
+            Outcome::Complete(desired) | Outcome::Partial(desired) => desired.requeue_after_seconds,
+            Outcome::Failed(failure) => failure.requeue_after_seconds,
+        };
+        if run.figures.clock_read && waits.is_none() && running.resync().is_none() {
+            tracing::warn!(
+                module = %running.name(),
+                "the guest reads the clock but asks for no requeueAfterSeconds and has no resync period: time alone does not run it again"
+            );
+        }
+    }
+    result
+}
+
+/// What the guest wants, or why it cannot be had. Notes what it says of the status.
+fn take_outcome(
+    running: &Running,
+    result: Result<Run, CallError>,
+    primary: &Primary,
+    seen: &mut Sight,
+) -> Result<(bool, Wish), Problem> {
+    let (complete, desired) = match result.map(|run| run.outcome) {
+        Ok(Outcome::Complete(desired)) => (true, desired),
+        Ok(Outcome::Partial(desired)) => (false, desired),
+        Ok(Outcome::Failed(failure)) => return Err(take_failure(failure, seen)),
+        Err(error) => {
+            return Err(Problem {
+                target: None,
+                reason: error.reason().to_owned(),
+                message: format!("The guest failed: {error}"),
+                retry: Retry::Backoff,
+            });
+        }
+    };
+    let wish =
+        Wish::read(&desired, running.guest().manifest(), primary, false).map_err(|refusal| {
+            Problem {
+                target: None,
+                reason: refusal.reason().to_owned(),
+                message: refusal.to_string(),
+                // The same input gives the same answer: only a change helps.
+                retry: Retry::OnChange,
+            }
+        })?;
+    let Desired { status, conditions, events, requeue_after_seconds, .. } = desired;
+    seen.findings.status = Some(status.unwrap_or_default());
+    seen.findings.conditions = conditions;
+    seen.findings.events = events;
+    seen.requeue = requeue_after_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+    Ok((complete, wish))
+}
+
+fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
+    let Failure { reason, message, permanent, status, conditions, events, requeue_after_seconds } =
+        failure;
+    seen.findings.status = status;
+    seen.findings.conditions = conditions;
+    seen.findings.events = events;
+    let after = requeue_after_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+    Problem {
+        target: None,
+        reason: if reason.is_empty() { "GuestFailed".to_owned() } else { reason },
+        message,
+        retry: match after {
+            Some(after) => Retry::After(after),
+            None if permanent => Retry::OnChange,
+            None => Retry::Backoff,
+        },
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "a plan is made from all that a round has")]
+fn make_plan(
+    observation: &mut Observation<'_>,
+    frozen: &Frozen,
+    me: &Primary,
+    wish: &Wish,
+    complete: bool,
+    owned: &[(Target, Arc<Object>)],
+    memory: &Memory,
+    now: Timestamp,
+) -> Plan {
+    let seen: Vec<plan::Seen> =
+        wish.wanted.iter().map(|wanted| planners(observation.look(&wanted.target))).collect();
+    plan::plan(&plan::Input {
+        primary: me,
+        wish,
+        complete,
+        seen: &seen,
+        made: owned,
+        memory: &memory.plan,
+        readable: all_readable(observation.running(), frozen),
+        adopt: annotation(observation.primary(), ADOPT_ANNOTATION).as_deref() == Some("true"),
+        now,
+    })
+}
+
+/// What the caches say, in the planner's words.
+fn planners(seen: Seen) -> plan::Seen {
+    match seen {
+        Seen::Present(object) => plan::Seen::Present(object),
+        Seen::Absent => plan::Seen::Absent,
+        Seen::Unknown => plan::Seen::Unknown,
+        Seen::Unreadable(Unreadable::NotServed) => plan::Seen::NotServed,
+        Seen::Unreadable(why) => plan::Seen::Unreadable(why.to_string()),
+    }
+}
+
+/// What a plan leaves alone for a reason that is a problem.
+fn left_alone(plan: &Plan, now: Timestamp) -> Problems {
+    let problems = plan.steps.iter().filter_map(|step| match &step.action {
+        Action::Leave(leave) => apply::problem_of(&step.target, leave, now),
+        _ => None,
+    });
+    Problems(problems.collect())
+}
+
+/// What is no longer wanted needs no memory.
+fn keep_only_wanted(memory: &mut Memory, wish: &Wish) {
+    let wanted: BTreeSet<&Target> = wish.wanted.iter().map(|wanted| &wanted.target).collect();
+    memory.plan.applied.retain(|target, _| wanted.contains(target));
+    memory.plan.rejected.retain(|target, _| wanted.contains(target));
+}
+
+/// Every declared kind has been read, or it is known why it cannot be.
+fn is_synced(frozen: &Frozen) -> bool {
+    frozen.states().values().all(|state| {
+        matches!(state, KindState::Synced | KindState::NotServed | KindState::Forbidden(_))
+    })
+}
+
+/// Every declared kind could be read; an optional one may be unserved.
+fn all_readable(running: &Running, frozen: &Frozen) -> bool {
+    running.kinds().all(|kind| match frozen.unreadable(kind) {
+        None => true,
+        Some(Unreadable::NotServed) => running.is_optional(kind),
+        Some(_) => false,
+    })
+}
+
+fn unserved_optional(running: &Running, frozen: &Frozen) -> Vec<String> {
+    running
+        .kinds()
+        .filter(|kind| {
+            running.is_optional(kind) && frozen.unreadable(kind) == Some(Unreadable::NotServed)
+        })
+        .map(ToString::to_string)
+        .collect()
+}
+
+fn is_paused(primary: &Object) -> bool {
+    annotation(primary, PAUSED_ANNOTATION).as_deref() == Some("true")
+}

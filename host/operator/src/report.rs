@@ -1,0 +1,321 @@
+//! Reporting: the primary's status and conditions, and Events on transitions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use innkeeper_cluster::events::{Published, Regarding};
+use innkeeper_cluster::session::Force;
+use innkeeper_cluster::{ApiError, Caches};
+use innkeeper_contract::{Condition, ConditionStatus, Event, EventType, ReadinessState};
+use innkeeper_core::{Manager, Object, Target, readiness, status};
+use serde_json::{Map, Value, json};
+
+use crate::memory::Memory;
+use crate::problem::{Problem, Problems, Retry};
+use crate::queue::Work;
+use crate::running::Running;
+use crate::shared::{self, Shared};
+
+/// Conditions that the host writes on a primary.
+pub mod condition {
+    /// Everything that the guest wants is applied.
+    pub const SYNCED: &str = "Synced";
+    /// What was made works. The guest's word goes before the host's.
+    pub const READY: &str = "Ready";
+    /// All kinds that the guest can use are served; only on primaries whose guest has optional ones.
+    pub const SERVED: &str = "Served";
+}
+
+/// What a burst of rounds came to, of its last round.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// What the guest gave for the status; `None` if it said nothing.
+    pub status: Option<Map<String, Value>>,
+    /// The guest's conditions.
+    pub conditions: Vec<Condition>,
+    /// The guest's events.
+    pub events: Vec<Event>,
+    /// What stands in the way.
+    pub problems: Problems,
+    /// What is left undone since the primary is paused; `None` if it is not.
+    pub paused: Option<Vec<String>>,
+    /// The objects that the primary owns.
+    pub owned: Vec<(Target, Arc<Object>)>,
+    /// Optional kinds that are not served.
+    pub unserved: Vec<String>,
+    /// Objects that were taken over.
+    pub adopted: Vec<Target>,
+}
+
+/// The host's conditions and the guest's, the guest's word first.
+pub fn conditions(findings: &Findings, has_optional: bool) -> Vec<Condition> {
+    let mut all: BTreeMap<String, Condition> = BTreeMap::new();
+    let mut add = |condition: Condition| {
+        all.entry(condition.type_.clone()).or_insert(condition);
+    };
+    add(synced(findings));
+    for condition in &findings.conditions {
+        add(condition.clone());
+    }
+    if findings.status.is_some() || findings.problems.is_empty() {
+        add(ready(findings));
+    }
+    if has_optional {
+        add(served(&findings.unserved));
+    }
+    all.into_values().collect()
+}
+
+fn synced(findings: &Findings) -> Condition {
+    let type_ = condition::SYNCED;
+    if let Some(undone) = &findings.paused {
+        let message = match undone.as_slice() {
+            [] => "The primary is paused; nothing is left undone.".to_owned(),
+            undone => format!("The primary is paused; left undone: {}.", undone.join("; ")),
+        };
+        return make(type_, ConditionStatus::False, "Paused", message);
+    }
+    match findings.problems.reason() {
+        Some(reason) => make(type_, ConditionStatus::False, reason, findings.problems.message()),
+        None => make(
+            type_,
+            ConditionStatus::True,
+            "Applied",
+            "Everything wanted is applied.".to_owned(),
+        ),
+    }
+}
+
+fn ready(findings: &Findings) -> Condition {
+    let type_ = condition::READY;
+    if !findings.problems.is_empty() {
+        return make(type_, ConditionStatus::False, "NotSynced", findings.problems.message());
+    }
+    for (target, object) in &findings.owned {
+        let readiness = readiness::of(&target.kind, object);
+        if readiness.state != ReadinessState::Ready {
+            let reason = match readiness.state {
+                ReadinessState::InProgress => "InProgress",
+                ReadinessState::Failed => "Failed",
+                ReadinessState::Terminating => "Terminating",
+                ReadinessState::Ready | ReadinessState::Unknown => "Unknown",
+            };
+            let message = format!("{target}: {}", readiness.message);
+            return make(type_, ConditionStatus::False, reason, message);
+        }
+    }
+    make(type_, ConditionStatus::True, "Ready", "Everything made is ready.".to_owned())
+}
+
+fn served(unserved: &[String]) -> Condition {
+    let type_ = condition::SERVED;
+    if unserved.is_empty() {
+        return make(type_, ConditionStatus::True, "Served", "All kinds are served.".to_owned());
+    }
+    let message = format!(
+        "This cluster does not serve {}; objects of it are made as soon as it does.",
+        unserved.join(", ")
+    );
+    make(type_, ConditionStatus::False, "NotServed", message)
+}
+
+fn make(type_: &str, status: ConditionStatus, reason: &str, message: String) -> Condition {
+    Condition { type_: type_.to_owned(), status, reason: reason.to_owned(), message }
+}
+
+/// Writes the status, if it is not what is there, and Events for what changed.
+///
+/// Gives the problem if the status cannot be written.
+pub async fn report(
+    shared: &Shared,
+    caches: &Caches,
+    running: &Running,
+    work: &Work,
+    primary: &Object,
+    findings: &Findings,
+    memory: &mut Memory,
+) -> Option<Problem> {
+    let manage = running.settings().manage_status;
+    let conditions = if manage {
+        let has_optional = running.guest().manifest().owned.iter().any(|owned| owned.optional);
+        conditions(findings, has_optional)
+    } else {
+        findings.conditions.clone()
+    };
+    let target = Target::new(running.primary.clone(), primary.key.clone());
+    events(shared, running, primary, findings, memory).await;
+
+    let schema = shared.status_schema(&target.kind);
+    let wanted = status::status(&status::Input {
+        object: primary,
+        guest: findings.status.as_ref(),
+        conditions: &conditions,
+        manage,
+        schema: schema.as_deref(),
+        now: shared.env.now(),
+    })?;
+    let body = json!({
+        "apiVersion": target.kind.api_version,
+        "kind": target.kind.kind,
+        "metadata": {
+            "name": target.key.name,
+            "namespace": (!target.key.namespace.is_empty()).then_some(&*target.key.namespace),
+            "resourceVersion": primary.resource_version,
+        },
+        "status": wanted,
+    });
+    let session = &running.session;
+    match session.apply_status(&target.kind, &target.key, &Manager::Host, &body, Force::Yes).await {
+        Ok(applied) => {
+            shared.metrics.wrote(running.name(), "status");
+            shared::wrote(shared, caches, &target, applied.object, work);
+            None
+        }
+        // It changed meanwhile, or is gone: that change runs the key again.
+        Err(
+            ApiError::VersionConflict { .. } | ApiError::NotFound { .. } | ApiError::Gone { .. },
+        ) => None,
+        Err(error) => {
+            tracing::warn!(module = %running.name(), primary = %work.key, "the status cannot be written: {error}");
+            Some(Problem {
+                target: Some(target),
+                reason: error.reason().to_owned(),
+                message: format!("the status cannot be written: {error}"),
+                retry: Retry::Backoff,
+            })
+        }
+    }
+}
+
+/// Events on transitions: when something begins to stand in the way, and when nothing does
+/// any more; what was adopted; and the guest's own.
+async fn events(
+    shared: &Shared,
+    running: &Running,
+    primary: &Object,
+    findings: &Findings,
+    memory: &mut Memory,
+) {
+    let mut events: Vec<Event> = findings
+        .adopted
+        .iter()
+        .map(|target| Event {
+            type_: EventType::Normal,
+            reason: "Adopted".to_owned(),
+            message: format!("Took over {target}, which nobody owned."),
+        })
+        .collect();
+    let reason = findings.problems.reason().unwrap_or_default();
+    match memory.reported.as_deref() {
+        Some(before) if before == reason => {}
+        // The first report of a host that just started repeats no Event.
+        None if reason.is_empty() => {}
+        Some(_) if reason.is_empty() => events.push(Event {
+            type_: EventType::Normal,
+            reason: "Applied".to_owned(),
+            message: "Everything wanted is applied.".to_owned(),
+        }),
+        _ => events.push(Event {
+            type_: EventType::Warning,
+            reason: reason.to_owned(),
+            message: findings.problems.message(),
+        }),
+    }
+    memory.reported = Some(reason.to_owned());
+    events.extend(findings.events.iter().cloned());
+    for event in events {
+        let regarding = Regarding::object(&running.primary, primary);
+        match shared.events.publish(&running.session, &regarding, "Reconcile", &event).await {
+            Ok(Published::Written) => shared.metrics.wrote(running.name(), "event"),
+            Ok(Published::Counted(_)) => {}
+            // An Event is a courtesy: what it says stands in the conditions too.
+            Err(error) => tracing::warn!(
+                module = %running.name(), primary = %primary.key, "an Event cannot be written: {error}"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings() -> Findings {
+        Findings { status: Some(Map::new()), ..Findings::default() }
+    }
+
+    fn told(findings: &Findings, has_optional: bool) -> Vec<String> {
+        conditions(findings, has_optional)
+            .into_iter()
+            .map(|one| {
+                format!("{}={} {}: {}", one.type_, one.status.as_str(), one.reason, one.message)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn all_is_well() {
+        assert_eq!(
+            told(&findings(), false),
+            [
+                "Ready=True Ready: Everything made is ready.",
+                "Synced=True Applied: Everything wanted is applied."
+            ]
+        );
+    }
+
+    #[test]
+    fn the_guests_word_on_readiness_goes_before_the_hosts() {
+        let mut findings = findings();
+        findings.conditions.push(make("Ready", ConditionStatus::False, "Warming", "up".into()));
+        assert_eq!(told(&findings, false)[0], "Ready=False Warming: up");
+    }
+
+    #[test]
+    fn the_host_alone_says_whether_all_is_applied() {
+        let mut findings = findings();
+        findings.conditions.push(make("Synced", ConditionStatus::True, "Sure", "it is".into()));
+        findings.problems.push(Problem {
+            target: None,
+            reason: "Conflict".into(),
+            message: "m".into(),
+            retry: Retry::OnChange,
+        });
+        assert_eq!(
+            told(&findings, false),
+            ["Ready=False NotSynced: m", "Synced=False Conflict: m"]
+        );
+    }
+
+    #[test]
+    fn kinds_that_are_not_served_are_named() {
+        let mut findings = findings();
+        findings.unserved.push("route.openshift.io/v1 Route".into());
+        assert_eq!(
+            told(&findings, true)[1],
+            "Served=False NotServed: This cluster does not serve route.openshift.io/v1 Route; objects of it are made as soon as it does."
+        );
+    }
+
+    #[test]
+    fn a_guest_that_failed_says_nothing_about_readiness() {
+        let mut findings = Findings::default();
+        findings.problems.push(Problem {
+            target: None,
+            reason: "Trap".into(),
+            message: "m".into(),
+            retry: Retry::Backoff,
+        });
+        assert_eq!(told(&findings, false), ["Synced=False Trap: m"]);
+    }
+
+    #[test]
+    fn what_a_pause_leaves_undone_is_told() {
+        let mut findings = findings();
+        findings.paused = Some(vec!["create Service web/a".into()]);
+        assert_eq!(
+            told(&findings, false)[1],
+            "Synced=False Paused: The primary is paused; left undone: create Service web/a."
+        );
+    }
+}

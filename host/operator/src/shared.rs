@@ -1,0 +1,251 @@
+//! What the rooms of one operator share, and how changes wake keys.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use innkeeper_cluster::cache::StateChange;
+use innkeeper_cluster::events::Events;
+use innkeeper_cluster::{Caches, Change as CacheChange, Cluster, Env, KindState, Listener, crd};
+use innkeeper_contract::Kind;
+use innkeeper_core::{Key, Object, Target};
+use innkeeper_sandbox::Permits;
+use serde_json::Value;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use crate::health::Health;
+use crate::memory::Memories;
+use crate::metrics::Metrics;
+use crate::queue::{Queue, Work};
+use crate::reads::{Change, Index};
+use crate::running::Running;
+use crate::sources::{self, CONFIG_MAP, HOST_MODULE, Happened};
+use crate::writes::Writes;
+
+/// How calls of guests are carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// On threads that may block; needs a runtime of several threads.
+    Threads,
+    /// On the loop's own thread, one at a time and in order: for tests and simulation.
+    Inline,
+}
+
+/// What the rooms of one operator share.
+pub struct Shared {
+    /// Clock, randomness, spawning.
+    pub env: Env,
+    /// The connection.
+    pub cluster: Cluster,
+    /// Who runs in the sandbox.
+    pub permits: Permits,
+    /// How.
+    pub execution: Execution,
+    /// Writes Events.
+    pub events: Events,
+    /// Figures.
+    pub metrics: Metrics,
+    /// Which modules fail.
+    pub health: Health,
+    /// What is known of each primary from its rounds before.
+    pub memories: Memories,
+    /// Rings when there may be work.
+    pub bell: Notify,
+    started: Instant,
+    queue: Mutex<Queue>,
+    index: Mutex<Index>,
+    writes: Mutex<Writes>,
+    modules: RwLock<BTreeMap<Arc<str>, Arc<Running>>>,
+    modules_known: AtomicBool,
+    status_schemas: RwLock<BTreeMap<Kind, Arc<Value>>>,
+}
+
+impl Shared {
+    /// What an operator begins with.
+    pub fn new(
+        cluster: Cluster,
+        permits: Permits,
+        execution: Execution,
+        metrics: Metrics,
+        events: Events,
+        queue: Queue,
+    ) -> Self {
+        let env = cluster.env().clone();
+        Self {
+            started: env.instant(),
+            env,
+            cluster,
+            permits,
+            execution,
+            metrics,
+            events,
+            health: Health::default(),
+            memories: Memories::default(),
+            bell: Notify::new(),
+            queue: Mutex::new(queue),
+            index: Mutex::default(),
+            writes: Mutex::default(),
+            modules: RwLock::default(),
+            modules_known: AtomicBool::new(false),
+            status_schemas: RwLock::default(),
+        }
+    }
+
+    /// The queue's time: since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.env.instant().duration_since(self.started)
+    }
+
+    /// The queue.
+    pub fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who read what.
+    pub fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whose writes changes are.
+    pub fn writes(&self) -> MutexGuard<'_, Writes> {
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A module as it serves now.
+    pub fn module(&self, name: &str) -> Option<Arc<Running>> {
+        self.modules.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// All modules that serve, in order.
+    pub fn modules(&self) -> Vec<Arc<Running>> {
+        self.modules.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// From now on a module serves like this: all its primaries are run.
+    pub fn serve(&self, running: Arc<Running>) {
+        let name = running.name().clone();
+        self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, running.clone());
+        self.wake_primaries(&running);
+    }
+
+    /// From now on a module does not serve.
+    pub fn stop(&self, name: &str) {
+        self.modules.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.queue().forget_module(name);
+        self.index().forget_module(name);
+        self.memories.forget_module(name);
+        self.health.forget_module(name);
+    }
+
+    /// The modules have been listed.
+    pub fn know_modules(&self) {
+        self.modules_known.store(true, Ordering::Release);
+    }
+
+    /// Whether the modules have been listed.
+    pub fn modules_are_known(&self) -> bool {
+        self.modules_known.load(Ordering::Acquire)
+    }
+
+    /// The schema of a kind's status, where a CustomResourceDefinition tells it.
+    pub fn status_schema(&self, kind: &Kind) -> Option<Arc<Value>> {
+        self.status_schemas.read().unwrap_or_else(PoisonError::into_inner).get(kind).cloned()
+    }
+
+    /// Notes the schema of a kind's status.
+    pub fn set_status_schema(&self, kind: Kind, schema: Option<Value>) {
+        let mut schemas = self.status_schemas.write().unwrap_or_else(PoisonError::into_inner);
+        match schema {
+            Some(schema) => schemas.insert(kind, Arc::new(schema)),
+            None => schemas.remove(&kind),
+        };
+    }
+
+    /// Runs one key.
+    pub fn wake(&self, work: &Work) {
+        self.queue().wake(work);
+        self.bell.notify_one();
+    }
+
+    /// Runs all primaries of a module.
+    pub fn wake_primaries(&self, running: &Running) {
+        let frozen = running.view.freeze();
+        let Ok(primaries) = frozen.list(&running.primary, None, &|_| true) else { return };
+        let mut queue = self.queue();
+        for primary in primaries {
+            queue.wake(&Work { module: running.name().clone(), key: primary.key.clone() });
+        }
+        drop(queue);
+        self.bell.notify_one();
+    }
+}
+
+/// Wakes keys when caches change, and tells the supervisor what concerns modules.
+pub struct Waker {
+    /// The keys.
+    pub shared: Arc<Shared>,
+    /// The supervisor.
+    pub supervisor: mpsc::UnboundedSender<Happened>,
+}
+
+impl Listener for Waker {
+    fn changed(&self, change: &CacheChange) {
+        let shared = &self.shared;
+        if let Some(happened) = sources::meaning(change) {
+            let _ = self.supervisor.send(happened);
+        }
+        let writer =
+            change.after.as_ref().and_then(|object| shared.writes().writer(object).cloned());
+        let key: Key = change.key.clone();
+        let change = Arc::new(Change {
+            kind: change.kind.clone(),
+            before: change.before.clone(),
+            after: change.after.clone(),
+            writer,
+        });
+        let mut woken = shared.index().changed(&change);
+        for running in shared.modules() {
+            if running.primary == change.kind {
+                woken.insert(Work { module: running.name().clone(), key: key.clone() });
+            }
+        }
+        if let Some(writer) = &change.writer {
+            woken.remove(writer);
+        }
+        if !woken.is_empty() {
+            let mut queue = shared.queue();
+            woken.iter().for_each(|work| queue.wake(work));
+            drop(queue);
+            shared.bell.notify_one();
+        }
+    }
+
+    fn state_changed(&self, change: &StateChange) {
+        let happened = if &*change.module == HOST_MODULE {
+            tracing::info!(kind = %change.kind, state = ?change.state, "the host reads");
+            if *change.kind == *CONFIG_MAP && change.state == KindState::Synced {
+                // What changed while nothing was watched is not told one by one.
+                let _ = self.supervisor.send(Happened::SourcesChanged);
+            }
+            if *change.kind == crd::kind() {
+                Happened::DefinitionsChanged
+            } else {
+                Happened::PlaceChanged
+            }
+        } else {
+            Happened::State(change.module.to_string())
+        };
+        let _ = self.supervisor.send(happened);
+        if let Some(running) = self.shared.module(&change.module) {
+            self.shared.wake_primaries(&running);
+        }
+    }
+}
+
+/// Notes a write of a key and tells the caches.
+pub fn wrote(shared: &Shared, caches: &Caches, target: &Target, object: Object, writer: &Work) {
+    shared.writes().note(&object, writer);
+    caches.wrote(&target.kind, &Arc::new(object));
+}

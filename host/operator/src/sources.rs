@@ -1,0 +1,294 @@
+//! Where modules come from: the API server, or a folder on a developer's machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
+
+use base64::Engine as _;
+use innkeeper_cluster::session::Force;
+use innkeeper_cluster::{ApiError, Caches, Change, Cluster, Namespaces, View, crd};
+use innkeeper_contract::Kind;
+use innkeeper_core::{Key, Manager, Object, status};
+use innkeeper_modules::module::{self, NAMESPACE};
+use innkeeper_modules::{Component, Input, Module, Report, SourceError, SourceRef, source};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::shared::Shared;
+
+/// The name under which the host reads for itself. No Module can have it: it is no DNS label.
+pub const HOST_MODULE: &str = "(host)";
+
+/// The most that a component may have, unpacked, in bytes, before the module's own limit applies.
+pub const COMPONENT_BYTES_MAX: usize = 64 << 20;
+
+/// The kind of Modules.
+pub static MODULE: LazyLock<Kind> =
+    LazyLock::new(|| Kind::cluster(module::API_VERSION, module::KIND, module::PLURAL));
+
+/// The kind of ConfigMaps.
+pub static CONFIG_MAP: LazyLock<Kind> =
+    LazyLock::new(|| Kind::namespaced("v1", "ConfigMap", "configmaps"));
+
+/// Something that happened to modules.
+pub enum Happened {
+    /// To one module.
+    Input {
+        /// Its name.
+        module: String,
+        /// What.
+        input: Box<Input>,
+    },
+    /// These are all modules that there are.
+    Present(BTreeSet<String>),
+    /// A source may give something else now.
+    SourceChanged(SourceRef),
+    /// Any source may give something else now: they were not watched for a while.
+    SourcesChanged,
+    /// Any CustomResourceDefinition may have changed.
+    DefinitionsChanged,
+    /// A CustomResourceDefinition came, changed or went; its name.
+    Definition(String),
+    /// The schema of a kind's status was read.
+    Schema {
+        /// The kind.
+        kind: Kind,
+        /// The schema; `None` if nothing would be pruned.
+        schema: Option<Value>,
+    },
+    /// A module can read something else than before.
+    State(String),
+    /// The place itself has to be looked at.
+    PlaceChanged,
+}
+
+/// A read of a source under way.
+pub type Fetch = Pin<Box<dyn Future<Output = Result<Component, SourceError>> + Send>>;
+
+/// Where modules come from.
+pub enum Place {
+    /// The API server.
+    Cluster(Box<FromCluster>),
+    /// A folder.
+    Folder(Box<crate::folder::FromFolder>),
+}
+
+/// Modules of the API server.
+pub struct FromCluster {
+    cluster: Cluster,
+    modules: Option<View>,
+    config_maps: Option<View>,
+    sources: BTreeMap<String, SourceRef>,
+}
+
+impl FromCluster {
+    /// Modules of this API server.
+    pub fn new(cluster: Cluster) -> Self {
+        Self { cluster, modules: None, config_maps: None, sources: BTreeMap::new() }
+    }
+}
+
+impl Place {
+    /// Begins to watch.
+    pub fn begin(&mut self, caches: &Caches, outbox: &mpsc::UnboundedSender<Happened>) {
+        match self {
+            Self::Cluster(from) => {
+                let host = from.cluster.host();
+                from.modules =
+                    Some(caches.open(&host, HOST_MODULE, &[MODULE.clone()], &Namespaces::All));
+                let sources = Namespaces::Only([NAMESPACE.to_owned()].into());
+                from.config_maps =
+                    Some(caches.open(&host, HOST_MODULE, &[CONFIG_MAP.clone()], &sources));
+            }
+            Self::Folder(from) => from.begin(outbox),
+        }
+    }
+
+    /// The place itself may have changed: says all modules that there are. Gives whether they
+    /// could be read.
+    pub fn look_around(&mut self, outbox: &mpsc::UnboundedSender<Happened>) -> bool {
+        match self {
+            Self::Cluster(from) => from.look_around(outbox),
+            Self::Folder(from) => {
+                from.look_around(outbox);
+                true
+            }
+        }
+    }
+
+    /// From now on a module's source is this one.
+    pub fn follow(&mut self, module: &str, source: SourceRef) {
+        self.sources_mut().insert(module.to_owned(), source);
+    }
+
+    /// A module is gone.
+    pub fn forget(&mut self, module: &str) {
+        self.sources_mut().remove(module);
+    }
+
+    /// The modules with this source.
+    pub fn modules_of(&self, source: &SourceRef) -> Vec<String> {
+        let sources = match self {
+            Self::Cluster(from) => &from.sources,
+            Self::Folder(from) => &from.sources,
+        };
+        let same = |one: &SourceRef| match (one, source) {
+            (SourceRef::ConfigMap { name, .. }, SourceRef::ConfigMap { name: other, .. }) => {
+                name == other
+            }
+            (one, other) => one == other,
+        };
+        sources.iter().filter(|(_, one)| same(one)).map(|(module, _)| module.clone()).collect()
+    }
+
+    /// Reads a module's source; `None` if it has none.
+    pub fn fetch(&self, module: &str, cluster: &Cluster) -> Option<Fetch> {
+        match self {
+            Self::Cluster(from) => match from.sources.get(module)?.clone() {
+                SourceRef::ConfigMap { name, key } => {
+                    let cluster = cluster.clone();
+                    Some(Box::pin(
+                        async move { read_config_map(&cluster, &name, key.as_deref()).await },
+                    ))
+                }
+                SourceRef::File(_) => None,
+            },
+            // The folder tells of its sources by itself.
+            Self::Folder(_) => None,
+        }
+    }
+
+    /// The kind of Modules.
+    pub fn module_kind(&self) -> &Kind {
+        &MODULE
+    }
+
+    /// The live Module; `None` in a folder.
+    pub fn module_object(&self, name: &str) -> Option<Arc<Object>> {
+        let Self::Cluster(from) = self else { return None };
+        match from.modules.as_ref()?.freeze().get(&MODULE, &Key::new("", name)) {
+            innkeeper_cluster::Seen::Present(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// Writes a Module's status, if there is one and it is not that already.
+    pub async fn write_status(
+        &self,
+        name: &str,
+        report: &Report,
+        shared: &Shared,
+        caches: &Caches,
+    ) {
+        let Some(object) = self.module_object(name) else { return };
+        let wanted = status::status(&status::Input {
+            object: &object,
+            guest: Some(&report.members),
+            conditions: &report.conditions,
+            manage: true,
+            schema: None,
+            now: shared.env.now(),
+        });
+        let Some(wanted) = wanted else { return };
+        let body = json!({
+            "apiVersion": module::API_VERSION,
+            "kind": module::KIND,
+            "metadata": {"name": name, "resourceVersion": object.resource_version},
+            "status": wanted,
+        });
+        let host = shared.cluster.host();
+        match host.apply_status(&MODULE, &object.key, &Manager::Host, &body, Force::Yes).await {
+            Ok(applied) => caches.wrote(&MODULE, &Arc::new(applied.object)),
+            // Its change comes, and the status is written then.
+            Err(
+                ApiError::VersionConflict { .. }
+                | ApiError::NotFound { .. }
+                | ApiError::Gone { .. },
+            ) => {}
+            Err(error) => {
+                tracing::warn!(module = name, "the Module's status cannot be written: {error}")
+            }
+        }
+    }
+
+    fn sources_mut(&mut self) -> &mut BTreeMap<String, SourceRef> {
+        match self {
+            Self::Cluster(from) => &mut from.sources,
+            Self::Folder(from) => &mut from.sources,
+        }
+    }
+}
+
+impl FromCluster {
+    fn look_around(&self, outbox: &mpsc::UnboundedSender<Happened>) -> bool {
+        let Some(view) = &self.modules else { return false };
+        let Ok(objects) = view.freeze().list(&MODULE, None, &|_| true) else { return false };
+        let names = objects.iter().map(|object| object.key.name.to_string()).collect();
+        let _ = outbox.send(Happened::Present(names));
+        for object in objects {
+            let _ = outbox.send(input_of(&object));
+        }
+        true
+    }
+}
+
+/// What a change in the host's own caches means for modules; `None` if nothing.
+pub fn meaning(change: &Change) -> Option<Happened> {
+    let kind = &*change.kind;
+    let key = &change.key;
+    if *kind == *MODULE {
+        return Some(match &change.after {
+            Some(object) => input_of(object),
+            None => Happened::Input { module: key.name.to_string(), input: Box::new(Input::Gone) },
+        });
+    }
+    if *kind == crd::kind() {
+        return Some(Happened::Definition(key.name.to_string()));
+    }
+    if *kind == *CONFIG_MAP && &*key.namespace == NAMESPACE {
+        let name = key.name.to_string();
+        return Some(Happened::SourceChanged(SourceRef::ConfigMap { name, key: None }));
+    }
+    None
+}
+
+/// What a live Module is to the driver.
+pub fn input_of(object: &Object) -> Happened {
+    let read = serde_json::from_str::<Value>(&object.text)
+        .map_err(|error| error.to_string())
+        .and_then(|value| Module::from_value(&value).map_err(|error| error.to_string()));
+    let input = match read {
+        Ok(module) => Input::Module(Box::new(module)),
+        Err(message) => Input::Malformed { generation: object.generation, message },
+    };
+    Happened::Input { module: object.key.name.to_string(), input: Box::new(input) }
+}
+
+async fn read_config_map(
+    cluster: &Cluster,
+    name: &str,
+    key: Option<&str>,
+) -> Result<Component, SourceError> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ConfigMap {
+        #[serde(default)]
+        binary_data: BTreeMap<String, String>,
+    }
+    let what = format!("ConfigMap {NAMESPACE}/{name}");
+    let unreadable = |why: String| SourceError::Unreadable { what: what.clone(), why };
+    let config_map: ConfigMap =
+        cluster.host().get_as(&CONFIG_MAP, &Key::new(NAMESPACE, name)).await.map_err(|error| {
+            match error {
+                ApiError::NotFound { .. } | ApiError::NamespaceMissing { .. } => {
+                    SourceError::Missing(what.clone())
+                }
+                error => unreadable(error.to_string()),
+            }
+        })?;
+    let encoded = source::pick_key(&what, &config_map.binary_data, key)?;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(encoded)
+        .map_err(|error| unreadable(format!("binaryData is not base64: {error}")))?;
+    source::unpack(&what, &bytes, COMPONENT_BYTES_MAX)
+}

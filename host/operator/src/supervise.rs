@@ -1,0 +1,387 @@
+//! Modules: what the driver asks for is carried out here, and what happens is told to it.
+//!
+//! One task, one inbox: everything that happens to modules happens in one order. Whatever
+//! waits (a compile, a fetch, an installation) is a task of its own that answers by the inbox.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use innkeeper_cluster::events::Regarding;
+use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
+use innkeeper_contract::{Condition, ConditionStatus, Event};
+use innkeeper_core::Selector;
+use innkeeper_modules::{
+    Action, Again, Driver, Input, LoadJob, Report, Served, Settings, Verdict, module,
+};
+use innkeeper_sandbox::Engine;
+use tokio::sync::{mpsc, watch};
+
+use crate::crds;
+use crate::health::Runs;
+use crate::running::{self, Running};
+use crate::shared::{Execution, Shared};
+use crate::sources::{HOST_MODULE, Happened, Place};
+
+/// The first wait before something that failed for a reason elsewhere is tried again.
+const RETRY_LEAST: Duration = Duration::from_secs(2);
+
+/// The longest.
+const RETRY_MOST: Duration = Duration::from_mins(5);
+
+/// Carries out what the driver asks for.
+pub struct Supervisor {
+    shared: Arc<Shared>,
+    caches: Caches,
+    engine: Engine,
+    driver: Driver,
+    place: Place,
+    inbox: mpsc::UnboundedReceiver<Happened>,
+    outbox: mpsc::UnboundedSender<Happened>,
+    tasks: FuturesUnordered<Task<()>>,
+    retries: BTreeMap<String, Backoff>,
+    /// What was said last of each module, where there is no status to write to.
+    said: BTreeMap<String, Vec<Condition>>,
+}
+
+impl Supervisor {
+    /// A supervisor of modules that come from `place`.
+    pub fn new(
+        shared: Arc<Shared>,
+        caches: Caches,
+        engine: Engine,
+        driver: Driver,
+        place: Place,
+        outbox: mpsc::UnboundedSender<Happened>,
+        inbox: mpsc::UnboundedReceiver<Happened>,
+    ) -> Self {
+        Self {
+            shared,
+            caches,
+            engine,
+            driver,
+            place,
+            inbox,
+            outbox,
+            tasks: FuturesUnordered::new(),
+            retries: BTreeMap::new(),
+            said: BTreeMap::new(),
+        }
+    }
+
+    /// Supervises until `stop` says so.
+    pub async fn supervise(mut self, mut stop: watch::Receiver<bool>) {
+        let shared = self.shared.clone();
+        // Definitions tell which kinds came, and what a status may hold.
+        let host = shared.cluster.host();
+        let _definitions = self.caches.open(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All);
+        self.place.begin(&self.caches, &self.outbox);
+        loop {
+            tokio::select! {
+                biased;
+                _ = stop.changed() => return,
+                Some(happened) = self.inbox.recv() => self.take(happened).await,
+                Some(_) = self.tasks.next() => {}
+                () = shared.health.bell.notified() => {
+                    for (module, runs) in shared.health.take_changes() {
+                        let runs = match runs {
+                            Runs::Succeed => Ok(()),
+                            Runs::Fail((reason, message)) => {
+                                Err(Verdict::new(reason, message, Again::Later))
+                            }
+                        };
+                        self.handle(&module, Input::Runs(runs)).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn take(&mut self, happened: Happened) {
+        match happened {
+            Happened::Input { module, input } => self.handle(&module, *input).await,
+            Happened::Present(names) => {
+                let gone: Vec<String> = self
+                    .driver
+                    .names()
+                    .filter(|name| !names.contains(*name))
+                    .map(str::to_owned)
+                    .collect();
+                for name in gone {
+                    self.handle(&name, Input::Gone).await;
+                }
+            }
+            Happened::SourceChanged(source) => {
+                for name in self.place.modules_of(&source) {
+                    self.fetch(&name);
+                }
+            }
+            Happened::SourcesChanged => {
+                for name in self.driver.names().map(str::to_owned).collect::<Vec<_>>() {
+                    self.fetch(&name);
+                }
+            }
+            Happened::Definition(name) => {
+                if let Some((_, group)) = name.split_once('.') {
+                    self.caches.kind_may_be_served(group);
+                }
+                self.read_definition(&name);
+            }
+            Happened::DefinitionsChanged => {
+                for running in self.shared.modules() {
+                    self.read_definition(&running.primary.resource());
+                }
+            }
+            Happened::Schema { kind, schema } => self.shared.set_status_schema(kind, schema),
+            Happened::State(module) => self.write_status(&module).await,
+            Happened::PlaceChanged => {
+                if self.place.look_around(&self.outbox) {
+                    self.shared.know_modules();
+                }
+            }
+        }
+    }
+
+    async fn handle(&mut self, name: &str, input: Input) {
+        let is_module = matches!(input, Input::Module(_));
+        let actions = self.driver.handle(name, input);
+        let reports = actions.iter().any(|action| matches!(action, Action::Report(_)));
+        for action in actions {
+            self.carry_out(name, action).await;
+        }
+        // A status that somebody changed, or that could not be written before, is mended.
+        if is_module && !reports {
+            self.write_status(name).await;
+        }
+    }
+
+    async fn carry_out(&mut self, name: &str, action: Action) {
+        match action {
+            Action::Fetch(source) => {
+                self.place.follow(name, source);
+                self.fetch(name);
+            }
+            Action::Load(job) => self.load(name, job),
+            Action::InstallCrds { digest, crds: wishes, service_account } => {
+                let session = self.session(service_account.as_deref());
+                let (outbox, module) = (self.outbox.clone(), name.to_owned());
+                self.spawn("install", async move {
+                    let result = crds::install(&session, &wishes).await;
+                    let input = Box::new(Input::Crds { digest, result });
+                    let _ = outbox.send(Happened::Input { module, input });
+                });
+            }
+            Action::Serve(served) => self.serve(&served),
+            Action::RetryLater => {
+                let env = self.shared.env.clone();
+                let wait = self
+                    .retries
+                    .entry(name.to_owned())
+                    .or_insert_with(|| Backoff::new(&env, RETRY_LEAST, RETRY_MOST))
+                    .advance();
+                let (outbox, module) = (self.outbox.clone(), name.to_owned());
+                self.spawn("retry", async move {
+                    env.sleep(wait).await;
+                    let _ = outbox.send(Happened::Input { module, input: Box::new(Input::Retry) });
+                });
+            }
+            Action::Report(_) => self.write_status(name).await,
+            Action::Notify(event) => self.notify(name, &event).await,
+            Action::Stop => {
+                tracing::info!(module = name, "stops");
+                self.place.forget(name);
+                self.retries.remove(name);
+                self.said.remove(name);
+                self.shared.stop(name);
+                self.count_serving();
+            }
+        }
+    }
+
+    fn spawn(&mut self, what: &'static str, future: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.push(self.shared.env.spawn(what, future));
+    }
+
+    /// Requests as a module's ServiceAccount; as the host, where a Module of a folder names none.
+    fn session(&self, service_account: Option<&str>) -> Session {
+        match service_account {
+            Some(name) => self.shared.cluster.as_account(&Account::new(module::NAMESPACE, name)),
+            None => self.shared.cluster.host(),
+        }
+    }
+
+    fn fetch(&mut self, name: &str) {
+        let Some(fetch) = self.place.fetch(name, &self.shared.cluster) else { return };
+        let (outbox, module) = (self.outbox.clone(), name.to_owned());
+        self.spawn("fetch", async move {
+            let input = Box::new(Input::Source(fetch.await));
+            let _ = outbox.send(Happened::Input { module, input });
+        });
+    }
+
+    fn load(&mut self, name: &str, job: LoadJob) {
+        tracing::info!(module = name, component = ?job.component, "loading");
+        let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
+        let execution = self.shared.execution;
+        self.spawn("load", async move {
+            let input = match execution {
+                Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
+                Execution::Inline => job.run(&engine),
+            };
+            let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
+        });
+    }
+
+    /// From now on this serves. The new view opens before the old one closes with the last
+    /// round that uses it: what both read stays as it is.
+    fn serve(&mut self, served: &Arc<Served>) {
+        let settings: &Settings = &served.settings;
+        let name = &served.module;
+        let selector: Selector = match settings.selector.parse() {
+            Ok(selector) => selector,
+            Err(error) => {
+                // Settings are checked: this is a mistake of ours, said rather than hidden.
+                tracing::error!(module = %name, %error, "the selector cannot be read");
+                return;
+            }
+        };
+        let namespaces = if settings.namespaces.is_empty() {
+            Namespaces::All
+        } else {
+            Namespaces::Only(settings.namespaces.clone())
+        };
+        let session = self.session(settings.service_account.as_deref());
+        if settings.service_account.is_none() {
+            tracing::warn!(module = %name, "the Module names no serviceAccountName: it acts with all rights of this kubeconfig");
+        }
+        let view = self.caches.open(&session, name, &running::declared(&served.guest), &namespaces);
+        tracing::info!(
+            module = %name, guest = %served.guest.manifest().name, digest = &served.guest.digest()[..12],
+            version = served.version, "serves"
+        );
+        self.retries.remove(&**name);
+        self.shared.metrics.reloads.with_label_values(&[&**name, "served"]).inc();
+        self.shared.serve(Arc::new(Running::new(served.clone(), selector, session, view)));
+        self.count_serving();
+        let primary = &served.guest.manifest().primary;
+        self.read_definition(&primary.resource());
+    }
+
+    fn count_serving(&self) {
+        self.shared
+            .metrics
+            .modules
+            .set(i64::try_from(self.shared.modules().len()).unwrap_or(i64::MAX));
+    }
+
+    /// Reads a CustomResourceDefinition anew, if it is of some module's primary: what its
+    /// schema would prune is not sent in a status.
+    fn read_definition(&mut self, name: &str) {
+        let modules = self.shared.modules();
+        let Some(running) = modules.into_iter().find(|one| one.primary.resource() == name) else {
+            return;
+        };
+        let (session, kind) = (self.shared.cluster.host(), running.primary.clone());
+        let (outbox, name) = (self.outbox.clone(), name.to_owned());
+        self.spawn("definition", async move {
+            let key = innkeeper_core::Key::new("", &name);
+            let definition = session.get(&crd::kind(), &key).await;
+            let schema = match definition {
+                Ok(object) => serde_json::from_str(&object.text)
+                    .ok()
+                    .and_then(|value| crds::status_schema(&value, &kind)),
+                Err(error) => {
+                    tracing::info!(definition = %name, "cannot be read, so statuses are sent whole: {error}");
+                    None
+                }
+            };
+            let _ = outbox.send(Happened::Schema { kind: (*kind).clone(), schema });
+        });
+    }
+
+    /// The driver's report and what the module may and can read.
+    fn report(&self, name: &str) -> Option<Report> {
+        let mut report = self.driver.report(name)?;
+        if let Some(running) = self.shared.module(name) {
+            report.conditions.extend(readable(&running));
+        }
+        Some(report)
+    }
+
+    async fn write_status(&mut self, name: &str) {
+        let Some(report) = self.report(name) else { return };
+        for condition in &report.conditions {
+            let before = self
+                .said
+                .get(name)
+                .and_then(|said| said.iter().find(|before| before.type_ == condition.type_));
+            if before != Some(condition) {
+                say(name, condition);
+            }
+        }
+        self.said.insert(name.to_owned(), report.conditions.clone());
+        self.place.write_status(name, &report, &self.shared, &self.caches).await;
+    }
+
+    async fn notify(&mut self, name: &str, event: &Event) {
+        if event.type_ == innkeeper_contract::EventType::Warning {
+            tracing::warn!(module = name, reason = event.reason, "{}", event.message);
+            self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();
+        }
+        let Some(object) = self.place.module_object(name) else { return };
+        let regarding = Regarding::object(self.place.module_kind(), &object);
+        let session = self.shared.cluster.host();
+        let written = self.shared.events.publish(&session, &regarding, "Load", event).await;
+        if let Err(error) = written {
+            tracing::warn!(module = name, "an Event cannot be written: {error}");
+        }
+    }
+}
+
+fn say(name: &str, condition: &Condition) {
+    let (type_, status) = (&condition.type_, condition.status.as_str());
+    tracing::info!(module = name, condition = %type_, status, reason = %condition.reason, "{}", condition.message);
+}
+
+/// What a module may not or cannot read: a condition each, which names verb, resource and namespace.
+fn readable(running: &Running) -> Vec<Condition> {
+    let (mut denied, mut unserved, mut failing) = (Vec::new(), Vec::new(), Vec::new());
+    for (kind, state) in running.view.states() {
+        match state {
+            KindState::Forbidden(denial) => denied.push(denial.to_string()),
+            KindState::NotServed => unserved.push(kind.to_string()),
+            KindState::Failing(why) => failing.push(format!("{kind}: {why}")),
+            KindState::Syncing | KindState::Synced => {}
+        }
+    }
+    let make = |type_: &str, bad: &[String], ok: (&str, &str), not: (&str, &str)| Condition {
+        type_: type_.to_owned(),
+        status: if bad.is_empty() { ConditionStatus::True } else { ConditionStatus::False },
+        reason: (if bad.is_empty() { ok.0 } else { not.0 }).to_owned(),
+        message: if bad.is_empty() {
+            ok.1.to_owned()
+        } else {
+            format!("{}{}", not.1, bad.join("; "))
+        },
+    };
+    let mut conditions = vec![
+        make(
+            "Permitted",
+            &denied,
+            ("Granted", "The ServiceAccount may read all declared kinds."),
+            ("Forbidden", ""),
+        ),
+        make(
+            "Served",
+            &unserved,
+            ("Served", "The cluster serves all declared kinds."),
+            ("NotServed", "The cluster does not serve "),
+        ),
+    ];
+    if !failing.is_empty() {
+        conditions.push(make("Reading", &failing, ("", ""), ("Failing", "")));
+    }
+    conditions
+}

@@ -1,0 +1,72 @@
+//! Whose write a change is: a key that wrote something knows it already.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use innkeeper_core::Object;
+
+use crate::queue::Work;
+
+/// So many writes are remembered. Older ones have been told of long ago; one that is
+/// forgotten too early costs its writer a run that finds nothing to do.
+const WRITES_MAX: usize = 4096;
+
+type Version = (Box<str>, Box<str>);
+
+/// The last writes, by the uid and version that each made.
+#[derive(Debug, Default)]
+pub struct Writes {
+    writers: BTreeMap<Version, Work>,
+    order: VecDeque<Version>,
+}
+
+impl Writes {
+    /// Notes that a key made this version of an object; before the caches are told.
+    pub fn note(&mut self, object: &Object, writer: &Work) {
+        let version = version(object);
+        if self.writers.insert(version.clone(), writer.clone()).is_none() {
+            self.order.push_back(version);
+        }
+        if self.order.len() > WRITES_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.writers.remove(&oldest);
+        }
+    }
+
+    /// Who made this version of an object, if it was one of ours.
+    pub fn writer(&self, object: &Object) -> Option<&Work> {
+        self.writers.get(&version(object))
+    }
+}
+
+fn version(object: &Object) -> Version {
+    (object.uid.clone(), object.resource_version.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use innkeeper_contract::Kind;
+    use innkeeper_core::Key;
+
+    use super::*;
+
+    fn object(version: usize) -> Object {
+        let text =
+            format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
+        Object::decode(&Kind::namespaced("v1", "Pod", "pods"), &text, None).unwrap()
+    }
+
+    #[test]
+    fn the_last_writes_are_known_and_the_oldest_forgotten() {
+        let mut writes = Writes::default();
+        let work = Work { module: "m".into(), key: Key::new("n", "a") };
+        for version in 0..=WRITES_MAX {
+            writes.note(&object(version), &work);
+            writes.note(&object(version), &work);
+        }
+        assert_eq!(writes.writer(&object(0)), None);
+        assert_eq!(writes.writer(&object(1)), Some(&work));
+        assert_eq!(writes.writer(&object(WRITES_MAX)), Some(&work));
+        assert_eq!(writes.order.len(), writes.writers.len());
+    }
+}
