@@ -67,16 +67,18 @@ pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component
     Ok(components)
 }
 
-/// Checks the guests natively, without wasm: format, lints, tests.
-pub(crate) fn test(root: &Path) -> Result<()> {
-    for arguments in [
+/// The checks of the guests' workspace that need no wasm: format, lints, tests.
+pub(crate) fn checks(root: &Path) -> [Command; 3] {
+    [
         &["fmt", "--all", "--check"][..],
         &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        &["test", "--workspace"],
-    ] {
-        command::run(command::cargo(arguments).current_dir(root.join("guests")))?;
-    }
-    Ok(())
+        &["test", "--workspace", "--no-fail-fast"],
+    ]
+    .map(|arguments| {
+        let mut command = command::cargo(arguments);
+        command.current_dir(root.join("guests"));
+        command
+    })
 }
 
 /// Runs the guests' tests so that they write what they would otherwise compare: CRDs and

@@ -2,9 +2,12 @@
 
 mod cluster;
 mod command;
+mod demo;
 mod guests;
 mod progress;
 mod schema;
+mod suite;
+mod tidy;
 
 use std::process::ExitCode;
 
@@ -31,6 +34,17 @@ enum Task {
         #[arg(long, conflicts_with = "names")]
         update: bool,
     },
+    /// Show Innkeeper: a control plane, the host, the podroute guest, and its replacement
+    Demo {
+        /// End by itself when everything has been shown; the exit status tells success
+        #[arg(long)]
+        once: bool,
+    },
+    /// Run everything that must hold: format, lints, tests of host and guests, on a real control
+    /// plane too
+    Test,
+    /// Check the rules that no compiler holds: dependencies, files, links
+    Tidy,
     /// Write wit/schema/*.json from the contract's types
     Schema {
         /// Change nothing; fail if a file differs
@@ -48,6 +62,9 @@ fn main() -> ExitCode {
             let names = (!names.is_empty()).then_some(names.as_slice());
             guests::build(&command::root(), names).map(|_| ())
         }
+        Task::Demo { once } => demo::run(once),
+        Task::Test => suite::run(),
+        Task::Tidy => tidy::run(),
         Task::Schema { check } => schema::run(check),
     };
     match result {

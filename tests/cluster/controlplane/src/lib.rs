@@ -43,6 +43,6 @@ pub use audit::{AuditEvent, AuditFilter, AuditLog};
 pub use error::Error;
 pub use kubeconfig::Kubeconfig;
 pub use plane::{Background, ControlPlane, Options};
-pub use process::tail;
+pub use process::{Process, tail};
 pub use programs::Programs;
 pub use watchdog::Watchdog;

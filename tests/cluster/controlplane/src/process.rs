@@ -19,9 +19,9 @@ const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a process is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A running process that writes to a log file.
+/// A running process that writes to a log file. It is not ended by being dropped.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     name: String,
     log: PathBuf,
     child: Child,
@@ -32,7 +32,7 @@ impl Process {
     ///
     /// The process gets a process group of its own, so that Ctrl-C in a terminal
     /// reaches the one who started it only, who then ends it in the right order.
-    pub(crate) fn spawn(
+    pub fn spawn(
         name: &str,
         program: &mut Command,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -53,12 +53,12 @@ impl Process {
     }
 
     /// The process id.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// `Ok` while the process runs; its exit and the tail of its log afterwards.
-    pub(crate) fn check(&mut self) -> Result<(), Error> {
+    pub fn check(&mut self) -> Result<(), Error> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
             Ok(Some(status)) => Err(self.error(format!("ended by itself ({status})"))),
@@ -67,7 +67,7 @@ impl Process {
     }
 
     /// An error about this process, with the tail of its log.
-    pub(crate) fn error(&self, what: impl Into<String>) -> Error {
+    pub fn error(&self, what: impl Into<String>) -> Error {
         Error::Process {
             name: self.name.clone(),
             what: what.into(),
@@ -79,6 +79,25 @@ impl Process {
     /// Whether the log says that a port was taken by somebody else meanwhile.
     pub(crate) fn lost_its_port(&self) -> bool {
         tail(&self.log, TAIL_LINES).contains("address already in use")
+    }
+
+    /// SIGTERM, then SIGKILL if it has not ended after `bound`. Waits for its end, and says
+    /// whether it ended by itself with success.
+    pub fn end(&mut self, bound: Duration) -> bool {
+        if let Some(pid) = i32::try_from(self.id()).ok().and_then(Pid::from_raw) {
+            // Fails only if it has ended already.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let deadline = Instant::now() + bound;
+        while Instant::now() < deadline {
+            match self.child.try_wait() {
+                Ok(None) => thread::sleep(POLL),
+                Ok(Some(status)) => return status.success(),
+                Err(_) => return false,
+            }
+        }
+        self.kill();
+        false
     }
 
     /// Ends the process at once, and waits for its end.

@@ -71,13 +71,14 @@ pub(super) fn carry(upstream: Body, open: Arc<OpenWatch>, held: watch::Receiver<
     let (sender, receiver) = mpsc::channel(64);
     tokio::spawn(async move {
         let mut cut = open.cut.subscribe();
-        tokio::select! {
-            () = pump(upstream, &open, held, &sender) => (),
-            _ = cut.wait_for(|cut| *cut) => {
-                // Fails only if the client is gone already.
-                let _ = sender.send(Err(Cut)).await;
-            }
-            () = sender.closed() => (),
+        let cut_on_purpose = tokio::select! {
+            () = pump(upstream, &open, held, &sender) => false,
+            result = cut.wait_for(|cut| *cut) => result.is_ok(),
+            () = sender.closed() => false,
+        };
+        if cut_on_purpose {
+            // Fails only if the client is gone already.
+            let _ = sender.send(Err(Cut)).await;
         }
         open.waiting.store(0, Ordering::SeqCst);
         open.closed.store(true, Ordering::SeqCst);

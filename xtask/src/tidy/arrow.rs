@@ -1,0 +1,231 @@
+//! Which crate may depend on which, and what every crate must declare.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::command::{cargo, line, root};
+
+/// Each of our crates with those of ours that it may use. The contract may be used by all.
+/// ARCHITECTURE.md explains the arrow.
+const ARROW: [(&str, &[&str]); 11] = [
+    ("innkeeper-contract", &[]),
+    ("innkeeper-core", &[]),
+    ("innkeeper-sandbox", &["innkeeper-core"]),
+    ("innkeeper-cluster", &["innkeeper-core"]),
+    ("innkeeper-modules", &["innkeeper-sandbox", "innkeeper-core"]),
+    (
+        "innkeeper-operator",
+        &["innkeeper-modules", "innkeeper-cluster", "innkeeper-sandbox", "innkeeper-core"],
+    ),
+    (
+        "innkeeper-cli",
+        &[
+            "innkeeper-operator",
+            "innkeeper-modules",
+            "innkeeper-cluster",
+            "innkeeper-sandbox",
+            "innkeeper-core",
+        ],
+    ),
+    ("innkeeper-controlplane", &[]),
+    // The tests see the host from outside, as a program; core is for recording fixtures.
+    ("innkeeper-cluster-tests", &["innkeeper-controlplane", "innkeeper-core"]),
+    // Small, so that it answers soon on a fresh machine.
+    ("xtask", &["innkeeper-controlplane"]),
+    // guests/
+    ("innkeeper-sdk", &[]),
+];
+
+/// Crates of others that have one home: prefix of the name, and who may use it.
+const HOMES: [(&str, &[&str]); 6] = [
+    ("wasmtime", &["innkeeper-sandbox"]),
+    ("cranelift", &["innkeeper-sandbox"]),
+    ("kube", &["innkeeper-cluster", "innkeeper-cluster-tests"]),
+    ("k8s-openapi", &["innkeeper-cluster", "innkeeper-cluster-tests"]),
+    (
+        "tokio",
+        &[
+            "innkeeper-sandbox",
+            "innkeeper-cluster",
+            "innkeeper-operator",
+            "innkeeper-cli",
+            "innkeeper-cluster-tests",
+        ],
+    ),
+    ("axum", &["innkeeper-cli"]),
+];
+
+/// The parts of `cargo metadata` that are looked at.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    license: Option<String>,
+    description: Option<String>,
+    rust_version: Option<String>,
+    publish: Option<Vec<String>>,
+    manifest_path: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// `dev` or `build`; absent for the usual ones.
+    kind: Option<String>,
+    /// Where it lies, if it is ours.
+    path: Option<String>,
+}
+
+/// What is wrong with any crate of either workspace.
+pub(super) fn problems() -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for folder in [root(), root().join("guests")] {
+        for package in metadata(&folder)?.packages {
+            problems.extend(check(&package, &fs::read_to_string(&package.manifest_path)?));
+        }
+    }
+    Ok(problems)
+}
+
+fn metadata(folder: &Path) -> Result<Metadata> {
+    let mut command = cargo(&["metadata", "--no-deps", "--format-version", "1"]);
+    let output = command.current_dir(folder).output().with_context(|| line(&command))?;
+    if !output.status.success() {
+        bail!(
+            "`{}` in {} failed:\n{}",
+            line(&command),
+            folder.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    serde_json::from_slice(&output.stdout).context("cargo metadata gave something unreadable")
+}
+
+fn check(package: &Package, manifest: &str) -> Vec<String> {
+    let name = &package.name;
+    let mut problems = Vec::new();
+    let mut complain = |what: String| problems.push(format!("{name}: {what}"));
+
+    if package.license.as_deref() != Some("Apache-2.0") {
+        complain("Cargo.toml needs `license.workspace = true`".to_owned());
+    }
+    if package.description.is_none() {
+        complain("Cargo.toml needs a description".to_owned());
+    }
+    if package.rust_version.is_none() {
+        complain("Cargo.toml needs a rust-version".to_owned());
+    }
+    if package.publish.as_deref() != Some(&[]) {
+        complain("Cargo.toml needs `publish = false`".to_owned());
+    }
+    if !has_workspace_lints(manifest) {
+        complain("Cargo.toml needs `[lints]` with `workspace = true`".to_owned());
+    }
+
+    let known = ARROW.iter().find(|(crate_name, _)| crate_name == name);
+    let is_guest = Path::new(&package.manifest_path).starts_with(root().join("guests"));
+    if known.is_none() && !is_guest {
+        complain("is not in the arrow of dependencies (xtask/src/tidy/arrow.rs)".to_owned());
+    }
+    let allowed: &[&str] = match known {
+        Some((_, allowed)) => allowed,
+        // A guest knows the SDK and, in tests, other guests' types; never the host.
+        None => &["innkeeper-sdk"],
+    };
+    for dependency in &package.dependencies {
+        let what = &dependency.name;
+        let ours = dependency.path.is_some();
+        let to_guest = dependency
+            .path
+            .as_ref()
+            .is_some_and(|path| Path::new(path).starts_with(root().join("guests")));
+        let free = what == "innkeeper-contract"
+            || allowed.contains(&what.as_str())
+            || (is_guest && to_guest);
+        if ours && !free {
+            complain(format!("must not depend on {what}: the arrow goes the other way"));
+        }
+        // What only tests or a build script use does not reach the artifact.
+        if dependency.kind.is_none() && !ours {
+            for (prefix, homes) in HOMES {
+                let meant = what == prefix
+                    || what.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('-'));
+                if meant && !homes.contains(&name.as_str()) {
+                    complain(format!(
+                        "must not depend on {what}, which lives in {}",
+                        homes.join(", ")
+                    ));
+                }
+            }
+        }
+    }
+    problems
+}
+
+fn has_workspace_lints(manifest: &str) -> bool {
+    let mut lines = manifest.lines().map(str::trim).skip_while(|line| *line != "[lints]").skip(1);
+    lines.next() == Some("workspace = true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str = "[package]\n\n[lints]\nworkspace = true\n";
+
+    fn package(name: &str, dependencies: &[(&str, Option<&str>, Option<&str>)]) -> Package {
+        let dependencies = dependencies.iter().map(|(name, kind, path)| Dependency {
+            name: (*name).to_owned(),
+            kind: kind.map(str::to_owned),
+            path: path.map(str::to_owned),
+        });
+        Package {
+            name: name.to_owned(),
+            license: Some("Apache-2.0".to_owned()),
+            description: Some("x".to_owned()),
+            rust_version: Some("1.95".to_owned()),
+            publish: Some(Vec::new()),
+            manifest_path: "host/x/Cargo.toml".to_owned(),
+            dependencies: dependencies.collect(),
+        }
+    }
+
+    #[test]
+    fn the_arrow_is_held_for_ours_also_in_tests() {
+        let core = package("innkeeper-core", &[("innkeeper-cluster", Some("dev"), Some("x"))]);
+        assert_eq!(
+            check(&core, MANIFEST),
+            ["innkeeper-core: must not depend on innkeeper-cluster: the arrow goes the other way"]
+        );
+        let core = package("innkeeper-core", &[("innkeeper-contract", None, Some("x"))]);
+        assert!(check(&core, MANIFEST).is_empty());
+    }
+
+    #[test]
+    fn what_has_a_home_is_used_nowhere_else() {
+        let cli = package("innkeeper-cli", &[("kube", None, None)]);
+        assert_eq!(check(&cli, MANIFEST).len(), 1);
+        let cli = package("innkeeper-cli", &[("kube-client", None, None)]);
+        assert_eq!(check(&cli, MANIFEST).len(), 1);
+        let cluster = package("innkeeper-cluster", &[("kube", None, None)]);
+        assert!(check(&cluster, MANIFEST).is_empty());
+        let operator = package("innkeeper-operator", &[("tokio", Some("dev"), None)]);
+        assert!(check(&operator, MANIFEST).is_empty());
+    }
+
+    #[test]
+    fn a_crate_declares_licence_lints_and_its_place_in_the_arrow() {
+        let mut stranger = package("innkeeper-lodge", &[]);
+        stranger.license = None;
+        let problems = check(&stranger, "[package]\n");
+        assert_eq!(problems.len(), 3, "{problems:?}");
+    }
+}
