@@ -256,14 +256,11 @@ impl<'de> Deserialize<'de> for Node {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
                 let mut node = Node::default();
                 while let Some(Step(element)) = map.next_key()? {
-                    match element {
-                        Some(element) => {
-                            node.below.nodes.insert(element, map.next_value()?);
-                        }
-                        None => {
-                            node.member = true;
-                            map.next_value::<IgnoredAny>()?;
-                        }
+                    if let Some(element) = element {
+                        node.below.nodes.insert(element, map.next_value()?);
+                    } else {
+                        node.member = true;
+                        map.next_value::<IgnoredAny>()?;
                     }
                 }
                 node.member |= node.below.is_empty();

@@ -466,7 +466,7 @@ mod tests {
     use super::*;
 
     /// Judges an object of a kind, from its spec and status; generation 2 unless it says otherwise.
-    fn judged(api_version: &str, kind: &str, parts: Value) -> String {
+    fn judged(api_version: &str, kind: &str, parts: &Value) -> String {
         let mut object = json!({"metadata": {"name": "x", "generation": 2}});
         for (name, value) in parts.as_object().unwrap() {
             object[name] = value.clone();
@@ -482,7 +482,7 @@ mod tests {
 
     fn check(api_version: &str, kind: &str, cases: &[(Value, &str)]) {
         for (parts, expected) in cases {
-            assert_eq!(judged(api_version, kind, parts.clone()), *expected, "{kind} {parts}");
+            assert_eq!(judged(api_version, kind, parts), *expected, "{kind} {parts}");
         }
     }
 
@@ -535,7 +535,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_unknown_with_the_reason() {
-        let judged = judged("apps/v1", "Deployment", json!({"spec": {"replicas": "three"}}));
+        let judged = judged("apps/v1", "Deployment", &json!({"spec": {"replicas": "three"}}));
         assert!(
             judged.starts_with("Unknown: the object cannot be read: invalid type: string"),
             "{judged}"

@@ -11,10 +11,15 @@
 //! the digest is read from an annotation on the object ([`stamp`]), and what our entry
 //! should be is told from the desired object ([`is_settled_after_restart`]).
 //!
-//! What this misses: a desired empty list whose items the server merges by key leaves no
-//! trace in our entry, so after a restart such an object is applied once, needlessly.
+//! Two things make an object be applied once after a restart, needlessly:
+//! - a desired empty list whose items the server merges by key: it leaves no trace in our entry,
+//! - inside an object that the server keeps whole, a value that it stores otherwise than it was
+//!   sent (the `divisor: 1000m` of a resourceFieldRef becomes `1`).
+//!
+//! The other way round, a change is missed if, while the host was down, others took all
+//! members of an object of free names from us and then put our values back: nothing is wrong then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
@@ -192,6 +197,9 @@ struct Walk {
     ambiguous: bool,
 }
 
+/// The keys of an item of a list: names, and values as JSON text.
+type Keys = BTreeMap<Box<str>, Box<str>>;
+
 /// The live value beside a desired one: `None` if values are not looked at,
 /// `Some(Null)` if there is none.
 type Live<'a> = Option<&'a Value>;
@@ -303,7 +311,7 @@ impl Walk {
     fn keyed<'a>(
         &mut self,
         desired: &[Value],
-        mut entry: Vec<(&'a std::collections::BTreeMap<Box<str>, Box<str>>, &'a Node)>,
+        mut entry: Vec<(&'a Keys, &'a Node)>,
         live: Live<'_>,
     ) -> bool {
         if entry.is_empty() {
@@ -312,10 +320,10 @@ impl Walk {
         }
         let names: BTreeSet<&str> =
             entry.iter().flat_map(|(keys, _)| keys.keys().map(|name| &**name)).collect();
-        let mut items: Vec<(Vec<(&str, Box<str>)>, &Value)> = desired
+        let mut items: Vec<_> = desired
             .iter()
             .map(|item| {
-                let given =
+                let given: Vec<(&str, Box<str>)> =
                     names.iter().filter_map(|name| Some((*name, json(item.get(name)?)))).collect();
                 (given, item)
             })

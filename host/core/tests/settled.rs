@@ -1,0 +1,319 @@
+//! Our judgement of what is settled, held against what a real API server did.
+//!
+//! `fixtures/recorded` is written by `record-fixtures` (see `fixtures/README.md`) from the
+//! cases in `fixtures/cases`. `unchanged` is the server's word: applying once more changes nothing.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test: what is not as expected fails it")]
+
+use std::path::Path;
+
+use expect_test::expect;
+use innkeeper_contract::Kind;
+use innkeeper_core::fieldset::{self, FieldSet};
+use innkeeper_core::settled::{self, Remembered};
+use innkeeper_core::{Manager, Object};
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fixture {
+    name: String,
+    #[serde(default, rename = "about")]
+    _about: String,
+    kind: Kind,
+    manager: String,
+    desired: Value,
+    live: Value,
+    unchanged: bool,
+    churns: Churns,
+    settled: bool,
+    changes: Vec<Change>,
+}
+
+/// Whether the server takes it as a change on every apply.
+#[derive(PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Churns {
+    No,
+    /// Not with what `churn::drop_churners` drops.
+    Dropped,
+    /// It does; only versions change.
+    Left,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    name: String,
+    #[serde(default, rename = "about")]
+    _about: String,
+    live: Value,
+    unchanged: bool,
+    settled: bool,
+    lost: Vec<String>,
+}
+
+impl Fixture {
+    fn manager(&self) -> Manager {
+        Manager::parse(&self.manager).unwrap()
+    }
+
+    fn object(&self, live: &Value) -> Object {
+        Object::decode(&self.kind, &live.to_string(), None).unwrap()
+    }
+
+    fn entry(&self, object: &Object) -> FieldSet {
+        FieldSet::parse(object.applied_by(&self.manager()).unwrap_or("{}")).unwrap()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "recordings are files; core itself reads none")]
+fn fixtures() -> Vec<Fixture> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recorded");
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+        .iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            serde_json::from_str(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        })
+        .collect()
+}
+
+/// Collects what fails, so that one run names every case.
+#[derive(Default)]
+struct Failures(Vec<String>);
+
+impl Failures {
+    fn check(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(what());
+        }
+    }
+
+    fn none(self) {
+        assert!(self.0.is_empty(), "{} cases failed:\n{}", self.0.len(), self.0.join("\n"));
+    }
+}
+
+#[test]
+fn the_server_did_what_the_cases_say() {
+    let mut failures = Failures::default();
+    let mut cases = 0;
+    let mut changes = 0;
+    for fixture in fixtures() {
+        cases += 1;
+        failures.check(fixture.unchanged == (fixture.churns != Churns::Left), || {
+            format!("{}: unchanged by a further apply is {}", fixture.name, fixture.unchanged)
+        });
+        for change in &fixture.changes {
+            changes += 1;
+            failures.check(change.unchanged == change.settled, || {
+                format!("{} after {}: unchanged is {}", fixture.name, change.name, change.unchanged)
+            });
+        }
+    }
+    failures.none();
+    assert!(cases >= 40 && changes >= 40, "only {cases} cases and {changes} changes are recorded");
+}
+
+#[test]
+fn after_a_restart_what_was_applied_is_settled() {
+    let mut failures = Failures::default();
+    for fixture in fixtures() {
+        let live = fixture.object(&fixture.live);
+        let settled =
+            settled::is_settled_after_restart(&live, &fixture.manager(), &fixture.desired);
+        failures.check(settled == fixture.settled, || {
+            let entry = fixture.entry(&live).paths().join(" ");
+            format!("{}: settled is {settled}; our entry: {entry}", fixture.name)
+        });
+    }
+    failures.none();
+}
+
+#[test]
+fn after_a_restart_a_change_by_another_is_seen() {
+    let mut failures = Failures::default();
+    for fixture in fixtures() {
+        for change in &fixture.changes {
+            let live = fixture.object(&change.live);
+            let settled =
+                settled::is_settled_after_restart(&live, &fixture.manager(), &fixture.desired);
+            failures.check(settled == change.settled, || {
+                format!("{} after {}: settled is {settled}", fixture.name, change.name)
+            });
+        }
+    }
+    failures.none();
+}
+
+#[test]
+fn while_running_what_was_applied_is_settled_and_a_change_is_seen() {
+    let mut failures = Failures::default();
+    for fixture in fixtures() {
+        let manager = fixture.manager();
+        let before = fixture.object(&fixture.live);
+        let remembered = Remembered::new(&fixture.desired, &before, &manager).unwrap();
+        failures.check(remembered.is_settled(&fixture.desired, &before, &manager), || {
+            format!("{}: not settled after its own apply", fixture.name)
+        });
+        for change in &fixture.changes {
+            // Each change was made to an object of its own, so compare as if it were the same one.
+            let mut live = fixture.object(&change.live);
+            live.uid.clone_from(&before.uid);
+            let settled = remembered.is_settled(&fixture.desired, &live, &manager);
+            failures.check(settled == change.settled, || {
+                format!("{} after {}: settled is {settled}", fixture.name, change.name)
+            });
+        }
+    }
+    failures.none();
+}
+
+#[test]
+fn the_paths_that_a_change_took_are_named() {
+    let mut failures = Failures::default();
+    for fixture in fixtures() {
+        let before = fixture.entry(&fixture.object(&fixture.live));
+        for change in &fixture.changes {
+            let after = fixture.entry(&fixture.object(&change.live));
+            let lost = fieldset::lost(&before, &after);
+            failures.check(lost == change.lost, || {
+                format!("{} after {}: lost {lost:?}", fixture.name, change.name)
+            });
+        }
+    }
+    failures.none();
+}
+
+/// Whatever single field leaves our entry, it is seen.
+#[test]
+fn the_loss_of_any_one_field_is_seen() {
+    let mut failures = Failures::default();
+    let mut fields = 0;
+    for fixture in fixtures().iter().filter(|fixture| fixture.settled) {
+        let live = fixture.object(&fixture.live);
+        let text = live.applied_by(&fixture.manager()).unwrap();
+        let entry: Value = serde_json::from_str(text).unwrap();
+        for pointer in leaves(&entry) {
+            let mut less = entry.clone();
+            if !remove(&mut less, &pointer) {
+                continue;
+            }
+            fields += 1;
+            let less = FieldSet::parse(&less.to_string()).unwrap();
+            failures.check(!settled::matches(&fixture.desired, &less), || {
+                format!("{}: without {}", fixture.name, pointer.join(" "))
+            });
+        }
+    }
+    failures.none();
+    assert!(fields >= 500, "only {fields} fields were taken");
+}
+
+/// Whatever one member is added to what is wanted or taken from it, it is seen even if the digest
+/// were the same.
+#[test]
+fn one_member_more_or_less_in_desired_is_seen() {
+    let mut failures = Failures::default();
+    for fixture in fixtures().iter().filter(|fixture| fixture.settled) {
+        let live = fixture.object(&fixture.live);
+        let entry = fixture.entry(&live);
+        assert!(settled::matches(&fixture.desired, &entry), "{}", fixture.name);
+        let mut more = fixture.desired.clone();
+        more["metadata"]["labels"]["one-more"] = Value::from("x");
+        failures.check(!settled::matches(&more, &entry), || format!("{}: one more", fixture.name));
+        let members = fixture.desired.as_object().unwrap().keys();
+        for name in members.filter(|name| entry.field(name).is_some()) {
+            let mut less = fixture.desired.clone();
+            less.as_object_mut().unwrap().remove(name);
+            failures.check(!settled::matches(&less, &entry), || {
+                format!("{}: without {name}", fixture.name)
+            });
+        }
+    }
+    failures.none();
+}
+
+#[test]
+fn another_digest_or_no_annotation_is_not_settled() {
+    let mut failures = Failures::default();
+    for fixture in fixtures() {
+        let live = fixture.object(&fixture.live);
+        let mut desired = fixture.desired.clone();
+        desired["spec"]["one"]["more"] = Value::from(1);
+        // As the planner would stamp it.
+        let name = desired["metadata"]["annotations"].as_object().unwrap();
+        let name = name.keys().find(|name| name.starts_with(settled::APPLIED_ANNOTATION)).unwrap();
+        let (name, digest) = (name.clone(), settled::digest(&desired));
+        desired["metadata"]["annotations"][&name] = Value::from(digest);
+        let settled = settled::is_settled_after_restart(&live, &fixture.manager(), &desired);
+        failures.check(!settled, || format!("{}: with another digest", fixture.name));
+
+        let mut bare = fixture.desired.clone();
+        bare["metadata"]["annotations"].as_object_mut().unwrap().remove(&name);
+        let settled = settled::is_settled_after_restart(&live, &fixture.manager(), &bare);
+        failures.check(!settled, || format!("{}: without the annotation", fixture.name));
+        failures.check(settled::digest(&bare) == settled::digest(&fixture.desired), || {
+            format!("{}: the stamp changed the digest", fixture.name)
+        });
+    }
+    failures.none();
+}
+
+/// The figures that the documents tell.
+#[test]
+fn the_figures() {
+    let fixtures = fixtures();
+    let changes: Vec<_> = fixtures.iter().flat_map(|fixture| &fixture.changes).collect();
+    let misses: Vec<_> =
+        fixtures.iter().filter(|fixture| !fixture.settled).map(|fixture| &*fixture.name).collect();
+    expect!["91 objects, 80 changes of which 22 are none of ours; needlessly applied after a restart: custom-emptied-set, emptied-granular-list, resource-divisor"].assert_eq(&format!(
+        "{} objects, {} changes of which {} are none of ours; needlessly applied after a restart: {}",
+        fixtures.len(),
+        changes.len(),
+        changes.iter().filter(|change| change.settled).count(),
+        misses.join(", "),
+    ));
+}
+
+/// The names that lead to every member without anything below it.
+fn leaves(entry: &Value) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for (name, below) in entry.as_object().into_iter().flatten() {
+        if name == "." {
+            continue;
+        }
+        let mut deeper = leaves(below);
+        if deeper.is_empty() {
+            deeper.push(Vec::new());
+        }
+        found.extend(deeper.into_iter().map(|mut path| {
+            path.insert(0, name.clone());
+            path
+        }));
+    }
+    found
+}
+
+/// Takes a member away as the server does: what is then empty and not itself in the set goes too.
+///
+/// Answers false where something would be left that has no members but is in the set: an
+/// entry alone does not tell that from a value kept whole. The recorded changes have this case, with
+/// the live values that tell (`custom-free`).
+fn remove(entry: &mut Value, path: &[String]) -> bool {
+    let [name, rest @ ..] = path else { return true };
+    let members = entry.as_object_mut().unwrap();
+    if !rest.is_empty() && !remove(&mut members[name], rest) {
+        return false;
+    }
+    if rest.is_empty() || members[name].as_object().is_some_and(serde_json::Map::is_empty) {
+        members.remove(name);
+    }
+    !(members.len() == 1 && members.contains_key("."))
+}
