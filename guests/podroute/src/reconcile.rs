@@ -1,7 +1,7 @@
 use innkeeper_sdk::kinds::{Container, Deployment, ImagePullPolicy, PodTemplate, Service};
 use innkeeper_sdk::{
-    Apply, Condition, Context, Describe, Desired, Labels, Manifest, Observed, Outcome, Reconciler,
-    condition, labels, read,
+    Apply, Context, Describe, Desired, Labels, Manifest, Observed, Outcome, Reconciler, labels,
+    read,
 };
 
 use crate::{Podroute, PodrouteStatus, Route};
@@ -39,7 +39,6 @@ impl Reconciler for Guest {
             .object(Route::to_service(ROUTE, SERVICE, PORT).labels(&labels))
             .status(&status(observed))
             .ready_condition(observed)
-            .condition(route_served(observed))
             // The set of objects is always the same: there is nothing to keep for later.
             .complete()
     }
@@ -63,17 +62,4 @@ fn status(observed: &Observed<Podroute>) -> PodrouteStatus {
     let deployment = observed.owned::<read::Deployment>(DEPLOYMENT);
     let status = deployment.map(|deployment| deployment.object.status).unwrap_or_default();
     PodrouteStatus { replicas: status.replicas, ready_replicas: status.ready_replicas }
-}
-
-fn route_served(observed: &Observed<Podroute>) -> Condition {
-    if observed.is_served::<Route>() {
-        condition::holds("RouteServed", "Served", "the cluster serves route.openshift.io/v1 Route")
-    } else {
-        condition::fails(
-            "RouteServed",
-            "NotServed",
-            "the cluster does not serve route.openshift.io/v1 Route: everything else is made, \
-             and the Route as soon as it is served",
-        )
-    }
 }

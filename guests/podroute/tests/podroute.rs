@@ -4,7 +4,7 @@ use expect_test::expect_file;
 use innkeeper_sdk::ConditionStatus::{False, True};
 use innkeeper_sdk::kinds::{Deployment, Service};
 use innkeeper_sdk::testing::Scenario;
-use innkeeper_sdk::{Reconciler as _, schema};
+use innkeeper_sdk::{Reconciler as _, Reference, Unapplied, schema};
 use podroute::{DEPLOYMENT, Guest, Podroute, ROUTE, Route, SERVICE};
 use serde_json::{Value, json};
 
@@ -113,22 +113,48 @@ fn the_same_state_gives_the_same_text() {
 }
 
 #[test]
-fn without_the_route_kind_it_says_so_and_is_ready_all_the_same() {
+fn without_the_route_kind_the_route_stays_desired_and_the_podroute_is_ready_all_the_same() {
     let first = given(sample()).without::<Route>().run();
-    first.condition("RouteServed", False, "NotServed");
-    // The Route stays desired: the host makes it as soon as the kind is served.
-    first.desires::<Route>(ROUTE);
+    // The host says that the kind is not served, and makes the Route as soon as it is.
+    first.is_complete().desires::<Route>(ROUTE);
 
     let mut second = given(sample()).without::<Route>();
     for object in first.objects().iter().filter(|object| object["kind"] != "Route") {
         second = second.owns_ready(object.clone());
     }
-    second.run().condition("Ready", True, "AllReady").condition("RouteServed", False, "NotServed");
+    second.run().condition("Ready", True, "AllReady");
 }
 
 #[test]
-fn with_the_route_kind_the_condition_says_so() {
-    given(sample()).run().condition("RouteServed", True, "Served");
+fn when_the_route_kind_arrives_it_is_not_ready_until_the_route_is() {
+    let first = given(sample()).without::<Route>().run();
+    let mut second = given(sample());
+    for object in first.objects().iter().filter(|object| object["kind"] != "Route") {
+        second = second.owns_ready(object.clone());
+    }
+    second
+        .run()
+        .condition("Ready", False, "InProgress")
+        .condition_says("Ready", "Route podroute-route does not exist yet");
+}
+
+#[test]
+fn what_could_not_be_applied_is_why_it_is_not_ready() {
+    let conflict = Unapplied {
+        reference: Reference {
+            api_version: "apps/v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: "demo".to_owned(),
+            name: DEPLOYMENT.to_owned(),
+        },
+        reason: "Conflict".to_owned(),
+        message: "it belongs to Podroute demo/other".to_owned(),
+    };
+    given(sample())
+        .unapplied(conflict)
+        .run()
+        .condition("Ready", False, "Conflict")
+        .condition_says("Ready", "Deployment demo/pod-route: it belongs to Podroute demo/other");
 }
 
 #[test]

@@ -195,12 +195,19 @@ impl Desired {
     /// The condition `Ready`: true if all that is desired is there and ready, with the first
     /// reason otherwise. Call it when all objects are in.
     pub fn ready_condition<P: Primary>(self, observed: &Observed<P>) -> Self {
-        let condition = match self.first_unready(observed) {
-            None => crate::condition::ready("AllReady", "everything is in place and ready"),
-            Some(Readiness { state: ReadinessState::Failed, message }) => {
-                crate::condition::not_ready("Failed", message)
+        let condition = if let Some(unapplied) = observed.unapplied().first() {
+            let message = format!("{}: {}", unapplied.reference, unapplied.message);
+            crate::condition::not_ready(&unapplied.reason, message)
+        } else {
+            match self.first_unready(observed) {
+                None => crate::condition::ready("AllReady", "everything is in place and ready"),
+                Some(Readiness { state: ReadinessState::Failed, message }) => {
+                    crate::condition::not_ready("Failed", message)
+                }
+                Some(Readiness { message, .. }) => {
+                    crate::condition::not_ready("InProgress", message)
+                }
             }
-            Some(Readiness { message, .. }) => crate::condition::not_ready("InProgress", message),
         };
         self.condition(condition)
     }

@@ -1,5 +1,8 @@
 #![allow(unsafe_code)]
-#![allow(clippy::cast_ptr_alignment, reason = "blocks are aligned to GRAIN, which is more than a usize needs")]
+#![allow(
+    clippy::cast_ptr_alignment,
+    reason = "blocks are aligned to GRAIN, which is more than a usize needs"
+)]
 
 use std::alloc::Layout;
 use std::ptr;

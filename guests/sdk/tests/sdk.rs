@@ -1,0 +1,275 @@
+//! What the author of a guest may rely on.
+
+use innkeeper_sdk::ConditionStatus::{False, True, Unknown};
+use innkeeper_sdk::kinds::{ConfigMap, Deployment, Service};
+use innkeeper_sdk::testing::{MemoryWorld, Scenario};
+use innkeeper_sdk::{
+    Apply, Context, Describe, Desired, Labels, LogLevel, Manifest, Metadata, Observed, Outcome,
+    Policy, Primary, ReadError, Readiness, ReadinessState, Reconciler, Resource, condition, event,
+    read,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A primary whose spec says what the guest under test does.
+#[derive(Deserialize)]
+struct Probe {
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Spec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    /// Which of the behaviours below.
+    act: String,
+}
+
+impl Resource for Probe {
+    const API_VERSION: &'static str = "example.com/v1";
+    const KIND: &'static str = "Probe";
+    const PLURAL: &'static str = "probes";
+}
+
+impl Primary for Probe {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+struct Guest;
+
+impl Reconciler for Guest {
+    type Primary = Probe;
+
+    fn describe() -> Manifest {
+        Describe::reconciler_of::<Probe>("probe", "1.0.0")
+            .owns::<ConfigMap>()
+            .owns_if_served::<Service>()
+            .reads::<read::Secret>()
+            .finalizes("example.com/probe")
+            .manifest()
+    }
+
+    fn reconcile(context: &Context, observed: &Observed<Probe>) -> Outcome {
+        let one = || ConfigMap::new("one").data("key", "value");
+        let desired = Desired::new();
+        match observed.primary().spec.act.as_str() {
+            "everything" => desired
+                .object_with(one().label("a", "b"), [Policy::CreateOnly, Policy::Orphan])
+                .object(ConfigMap::new("two").namespace("elsewhere").annotation("c", "d"))
+                .keep::<ConfigMap>("", "three")
+                .status(&json!({ "count": 2 }))
+                .condition(condition::holds("Fine", "Because", "of this"))
+                .condition(condition::fails("Bad", "Because", ""))
+                .condition(condition::unknown("Strange", "Because", ""))
+                .event(event::warning("Careful", "look here"))
+                .requeue_after(30)
+                .partial(),
+            "ready" => desired
+                .object(one())
+                .object(Service::new("web", &Labels::new()).port(80, "http"))
+                .ready_condition(observed)
+                .complete_when_ready(observed),
+            "undeclared" => {
+                desired.object(Deployment::new("no", &Labels::new(), template())).complete()
+            }
+            "unwritable" => desired.status(&Unwritable).complete(),
+            "finalize" if observed.is_deleting() => desired.finalized().complete(),
+            "secret" => match context.get::<read::Secret>(observed.namespace(), "password") {
+                Ok(secret) => {
+                    context.info("there is a password");
+                    desired.object(one().data("digest", &secret.object.data["value"])).complete()
+                }
+                Err(error) => Outcome::failed("NoPassword", error.to_string()),
+            },
+            "parameters" => match observed.parameters::<Vec<String>>() {
+                Ok(names) => desired.status(&json!({ "names": names })).complete(),
+                Err(error) => Outcome::failed_for_good("BadParameters", error.to_string()),
+            },
+            other => Outcome::failed_for_good("UnknownAct", format!("`{other}` is no act")),
+        }
+    }
+}
+
+fn template() -> innkeeper_sdk::kinds::PodTemplate {
+    innkeeper_sdk::kinds::PodTemplate::new(&Labels::new())
+}
+
+/// Something that JSON cannot hold.
+struct Unwritable;
+
+impl Serialize for Unwritable {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("there is no text for this"))
+    }
+}
+
+fn act(act: &str) -> Scenario<Guest> {
+    Scenario::of(json!({ "metadata": { "name": "probe" }, "spec": { "act": act } }))
+}
+
+fn secret() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "password" },
+        "data": { "value": "0123456789abcdef" },
+    })
+}
+
+#[test]
+fn everything_that_a_guest_says_reaches_the_host_in_a_document_that_it_takes() {
+    // `run` reads the document as strictly as the host.
+    let run = act("everything").run();
+    run.is_partial()
+        .desires_objects(2)
+        .keeps::<ConfigMap>("three")
+        .status("/count", 2)
+        .condition("Fine", True, "Because")
+        .condition("Bad", False, "Because")
+        .condition("Strange", Unknown, "Because")
+        .event("Careful")
+        .requeues_after(30);
+    run.desires::<ConfigMap>("one")
+        .with("/apiVersion", "v1")
+        .with("/metadata/labels/a", "b")
+        .without("/metadata/namespace")
+        .policy(Policy::CreateOnly)
+        .policy(Policy::Orphan);
+    run.desires::<ConfigMap>("two")
+        .with("/metadata/namespace", "elsewhere")
+        .with("/metadata/annotations/c", "d")
+        .without("/data");
+}
+
+#[test]
+fn an_outcome_is_partial_until_all_that_is_desired_is_ready() {
+    let one = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "one" } });
+    let web = json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web" } });
+
+    act("ready").run().is_partial().condition_says("Ready", "ConfigMap one does not exist yet");
+    act("ready")
+        .owns_ready(one.clone())
+        .owns_unready(web.clone(), "no address yet")
+        .run()
+        .is_partial()
+        .condition_says("Ready", "Service web: no address yet");
+    let failed = Readiness { state: ReadinessState::Failed, message: "broken".to_owned() };
+    act("ready")
+        .owns_ready(one.clone())
+        .owns(web.clone(), failed)
+        .run()
+        .is_partial()
+        .condition("Ready", False, "Failed");
+    act("ready").owns_ready(one.clone()).owns_ready(web).run().is_complete();
+    // What cannot be there is not waited for.
+    act("ready").owns_ready(one).without::<Service>().run().is_complete();
+}
+
+#[test]
+fn an_object_of_the_same_name_and_another_version_is_another_object() {
+    let other = json!({ "apiVersion": "v2", "kind": "ConfigMap", "metadata": { "name": "one" } });
+    act("ready")
+        .owns_ready(other)
+        .run()
+        .condition_says("Ready", "ConfigMap one does not exist yet");
+}
+
+#[test]
+#[should_panic(expected = "the manifest does not own")]
+fn a_test_fails_where_the_host_would_refuse_an_undeclared_kind() {
+    act("undeclared").run();
+}
+
+#[test]
+fn a_status_that_cannot_be_written_is_a_failure_that_says_so() {
+    let run = act("unwritable").run();
+    run.failed_because("UnwritableOutcome");
+    assert!(run.failure().unwrap().message.contains("there is no text for this"));
+}
+
+#[test]
+fn a_deleted_primary_may_go_when_the_guest_says_so() {
+    act("finalize").deleting().run().is_complete().is_finalized();
+}
+
+#[test]
+fn a_failure_says_whether_trying_again_can_help() {
+    assert!(act("nonsense").run().failed_because("UnknownAct").failure().unwrap().permanent);
+    assert!(!act("secret").run().failed_because("NoPassword").failure().unwrap().permanent);
+}
+
+#[test]
+fn reads_are_typed_and_their_errors_say_what_is_the_matter() {
+    let run = act("secret").beside(secret()).run();
+    run.is_complete().desires::<ConfigMap>("one").with("/data/digest", "0123456789abcdef");
+    assert_eq!(run.logged(), [(LogLevel::Info, "there is a password".to_owned())]);
+
+    let message = |scenario: Scenario<Guest>| scenario.run().failure().unwrap().message.clone();
+    assert_eq!(message(act("secret")), "there is no such object");
+    assert_eq!(
+        message(act("secret").without::<read::Secret>()),
+        "the API server does not serve this kind"
+    );
+    assert!(
+        message(act("secret").beside(secret()).forbidding::<read::Secret>())
+            .contains("get Secret (v1) in default")
+    );
+    let mut strange = secret();
+    strange["data"] = json!("text");
+    assert!(message(act("secret").beside(strange)).contains("Secret password"));
+}
+
+#[test]
+fn lists_are_ordered_selected_and_typed() {
+    let manifest = Guest::describe();
+    let mut world = MemoryWorld::of(&manifest);
+    for (namespace, name, app) in
+        [("b", "x", "web"), ("a", "z", "web"), ("a", "y", "web"), ("a", "w", "db")]
+    {
+        let mut one = secret();
+        one["metadata"] = json!({ "namespace": namespace, "name": name, "labels": { "app": app } });
+        world.add(one, Readiness::default());
+    }
+    let context = Context::new(&world);
+    let names = |namespace: &str, selector: &str| -> Vec<String> {
+        let list = context.list::<read::Secret>(namespace, selector).unwrap();
+        list.into_iter().map(|one| one.object.metadata.name).collect()
+    };
+    assert_eq!(names("", "app=web"), ["y", "z", "x"]);
+    assert_eq!(names("a", ""), ["w", "y", "z"]);
+    assert!(matches!(context.list::<read::Secret>("", "a b"), Err(ReadError::Invalid(_))));
+    assert!(matches!(context.list::<read::Deployment>("", ""), Err(ReadError::Undeclared)));
+}
+
+#[test]
+fn parameters_are_a_type_of_the_guests() {
+    act("parameters").parameters(json!(["a", "b"])).run().status("/names/1", "b");
+    act("parameters").parameters(json!({ "a": 1 })).run().failed_because("BadParameters");
+}
+
+#[test]
+fn a_primary_without_what_the_type_needs_is_a_failure_that_names_it() {
+    let run = Scenario::<Guest>::of(json!({ "spec": { "act": 7 } })).run();
+    let message = &run.failed_because("UnreadablePrimary").failure().unwrap().message;
+    assert!(
+        message.contains("the Probe cannot be read") && message.contains("invalid type"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_manifest_says_what_the_guest_makes_and_reads() {
+    let manifest = Guest::describe();
+    assert_eq!(manifest.primary.resource(), "probes.example.com");
+    assert_eq!(manifest.owned.len(), 2);
+    assert!(manifest.owned[1].optional && !manifest.owned[0].optional);
+    assert_eq!(manifest.reads[0].plural, "secrets");
+    assert_eq!(manifest.finalizer.as_deref(), Some("example.com/probe"));
+}
+
+#[test]
+fn a_crd_that_is_no_json_is_passed_on_for_the_host_to_refuse() {
+    let manifest = Describe::reconciler_of::<Probe>("probe", "1").installs("not json").manifest();
+    assert_eq!(manifest.crds, ["not json"]);
+}
