@@ -303,7 +303,7 @@ async fn record<'a>(server: &Server, case: &'a Case) -> Result<Option<(Fixture<'
         changes.push(Changed {
             name: &change.name,
             about: &change.about,
-            live,
+            live: steady(live),
             unchanged,
             settled: change.settled,
             lost: &change.lost,
@@ -316,7 +316,7 @@ async fn record<'a>(server: &Server, case: &'a Case) -> Result<Option<(Fixture<'
         kind,
         manager: name,
         desired,
-        live,
+        live: steady(live),
         unchanged,
         churns: case.churns,
         settled: !case.miss,
@@ -327,6 +327,19 @@ async fn record<'a>(server: &Server, case: &'a Case) -> Result<Option<(Fixture<'
 
 fn version(object: &Value) -> Option<&str> {
     object["metadata"]["resourceVersion"].as_str()
+}
+
+/// The object with what differs between recordings of the same thing set to fixed values.
+fn steady(mut object: Value) -> Value {
+    const TIME: &str = "2026-01-01T00:00:00Z";
+    let metadata = &mut object["metadata"];
+    metadata["uid"] = json!("0a0a0a0a-0000-4000-8000-00000000000b");
+    metadata["resourceVersion"] = json!("7");
+    metadata["creationTimestamp"] = json!(TIME);
+    for entry in metadata["managedFields"].as_array_mut().into_iter().flatten() {
+        entry["time"] = json!(TIME);
+    }
+    object
 }
 
 fn without_managers(object: &Value) -> Value {
