@@ -33,8 +33,14 @@ pub const LIST_PAGE: u32 = 250;
 /// The first wait of a watch that failed; doubles up to [`WATCH_RETRY_MOST`].
 pub const WATCH_RETRY_LEAST: Duration = Duration::from_millis(500);
 
-/// The longest wait of a watch that failed.
-pub const WATCH_RETRY_MOST: Duration = Duration::from_secs(30);
+/// The longest wait of a watch that failed. What was changed while the server was away is seen
+/// at most this long after it is back.
+pub const WATCH_RETRY_MOST: Duration = Duration::from_secs(10);
+
+/// How often a watch is refused in a row before it is believed that the right to it was
+/// taken away: an API server that has just started refuses everybody for a moment, until it
+/// has read its roles.
+pub const REFUSALS: u32 = 4;
 
 /// The first wait before looking again for a kind that is not served; doubles up to [`UNSERVED_MOST`].
 pub const UNSERVED_LEAST: Duration = Duration::from_secs(1);
@@ -42,8 +48,12 @@ pub const UNSERVED_LEAST: Duration = Duration::from_secs(1);
 /// The longest wait before looking again for a kind that is not served.
 pub const UNSERVED_MOST: Duration = Duration::from_secs(30);
 
-/// How often a right that was denied is asked for again.
-pub const DENIED_PERIOD: Duration = Duration::from_secs(20);
+/// The first wait before a right that was denied is asked for again; doubles up to
+/// [`DENIED_MOST`]. Short, since a module and its rights are often applied together.
+pub const DENIED_LEAST: Duration = Duration::from_secs(1);
+
+/// The longest wait before a right that was denied is asked for again.
+pub const DENIED_MOST: Duration = Duration::from_secs(30);
 
 /// How often a right that was granted is asked for again, for those who share a cache
 /// that another module's session fills (the one that fills it is told by its watch).

@@ -17,7 +17,7 @@ use super::raw::Raw;
 use super::shared::{CacheId, Closed, Shared};
 use crate::error::{Asked, Guard};
 use crate::settings::{
-    UNCONFIRMED, UNSERVED_LEAST, UNSERVED_MOST, WATCH_RETRY_LEAST, WATCH_RETRY_MOST,
+    REFUSALS, UNCONFIRMED, UNSERVED_LEAST, UNSERVED_MOST, WATCH_RETRY_LEAST, WATCH_RETRY_MOST,
 };
 use crate::{ApiError, Backoff, Denial, Env, Session, Task};
 
@@ -73,6 +73,7 @@ async fn fill(
     let mut events = pin!(watcher(api(id, session), config(session)));
     // Dropped, and so ended, when the next list is done or another session takes over.
     let mut _confirming: Option<Task<()>> = None;
+    let mut refused = 0;
     loop {
         let event = tokio::select! {
             biased;
@@ -88,6 +89,7 @@ async fn fill(
             None => return End::Expired,
             Some(Ok(event)) => {
                 failed.reset();
+                refused = 0;
                 if take(shared, id, serial, session, event) {
                     let confirm = confirm(shared.clone(), id.clone(), serial, session.clone());
                     _confirming = Some(shared.env().spawn("confirm", confirm));
@@ -99,6 +101,14 @@ async fn fill(
             Some(Err(error)) => error,
         };
         let error = match classify(id, session, &error) {
+            Failure::End(End::Forbidden(denial)) => {
+                refused += 1;
+                // Who has never been admitted is told at once.
+                if refused >= REFUSALS || !shared.is_synced(id, serial) {
+                    return End::Forbidden(denial);
+                }
+                ApiError::Forbidden { denial: Box::new(denial), message: "refused".to_owned() }
+            }
             Failure::End(end) => return end,
             Failure::Again => continue,
             Failure::Wait(error) => error,

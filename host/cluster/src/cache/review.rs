@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::shared::{CacheId, Shared, Standing};
-use crate::settings::{DENIED_PERIOD, GRANTED_PERIOD, WATCH_RETRY_LEAST, WATCH_RETRY_MOST};
+use crate::settings::{
+    DENIED_LEAST, DENIED_MOST, GRANTED_PERIOD, WATCH_RETRY_LEAST, WATCH_RETRY_MOST,
+};
 use crate::{ApiError, Backoff, Denial, Session};
 
 /// Asks for as long as the identity is a member of the cache.
@@ -18,6 +20,7 @@ pub(super) async fn review(
 ) {
     let env = shared.env().clone();
     let mut backoff = Backoff::new(&env, WATCH_RETRY_LEAST, WATCH_RETRY_MOST);
+    let mut denied = Backoff::new(&env, DENIED_LEAST, DENIED_MOST);
     let mut failed = None;
     loop {
         let Ok(standing) = shared.standing(&id, serial, session.identity()) else { return };
@@ -25,7 +28,7 @@ pub(super) async fn review(
             (Standing::Pending, None) => None,
             (Standing::Pending | Standing::Admitted | Standing::Denied, Some(wait)) => Some(wait),
             (Standing::Holder, _) | (Standing::Admitted, None) => Some(env.jitter(GRANTED_PERIOD)),
-            (Standing::Denied, None) => Some(env.jitter(DENIED_PERIOD)),
+            (Standing::Denied, None) => Some(denied.advance()),
         };
         if let Some(wait) = wait {
             tokio::select! {
@@ -45,6 +48,10 @@ pub(super) async fn review(
         match answer {
             Ok(denial) => {
                 backoff.reset();
+                // Not at the first grant: what the review grants, the watch may still be refused.
+                if denial.is_none() && standing == Standing::Admitted {
+                    denied.reset();
+                }
                 shared.admit(&id, serial, session.identity(), denial);
             }
             Err(error) => {

@@ -354,6 +354,15 @@ impl Shared {
             .is_some_and(|cache| cache.holder.as_ref() == Some(identity))
     }
 
+    /// Whether the cache has been read, and its watch goes on from there.
+    pub(super) fn is_synced(&self, id: &CacheId, serial: u64) -> bool {
+        self.lock()
+            .caches
+            .get(id)
+            .filter(|cache| cache.serial == serial)
+            .is_some_and(|cache| cache.phase == Phase::Synced)
+    }
+
     /// An event of the watch or of a list.
     pub(super) fn event(
         &self,

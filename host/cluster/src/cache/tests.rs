@@ -336,6 +336,8 @@ async fn a_right_that_is_granted_later_works_then_and_one_taken_away_is_noticed(
     test.tells(&[&format!("a: ConfigMap Forbidden: {denied}")]).await;
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(test.server.count("limit=250"), 1, "rights are asked for by reviews");
+    let reviews = test.server.count(REVIEW);
+    assert!((4..9).contains(&reviews), "{reviews} reviews: 1 s doubling to 30 s");
 
     test.server.always(&format!("GET {MAPS}"), list(10, &[map("x", "u1", 5)]));
     test.server.always(REVIEW, allowed(true));
@@ -501,6 +503,19 @@ async fn a_view_of_some_namespaces_asks_for_those_and_sees_those() {
     );
     assert!(view.covers(&maps(), "n") && !view.covers(&maps(), "p"));
     assert_eq!(test.server.count("/api/v1/configmaps"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_everybody_while_it_starts_is_not_believed() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    for _ in 0..3 {
+        test.server.once(&format!("WATCH {MAPS}"), forbidden());
+    }
+    drop(watch);
+    let again = test.server.watch(MAPS).await;
+    again.send("MODIFIED", &map("x", "u1", 11));
+    eventually("the event arrives", || seen(&view, "x") == "u1@11").await;
+    assert_eq!(test.told.take(), ["n/x u1@5 -> u1@11 Watch"], "no word of it");
 }
 
 /// A listener that uses the caches while it is told must not hang or lose the order.
