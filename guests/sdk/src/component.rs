@@ -91,5 +91,12 @@ pub fn reconcile<R: Reconciler>(observed: &str) -> Outcome {
 /// A panic becomes a trap, whose backtrace says where but not why: its message goes to the
 /// log first. Every call has a fresh instance, so the hook is set in each; it costs no allocation.
 fn report_panics() {
-    std::panic::set_hook(Box::new(|panic| log::write(log::Level::Error, &panic.to_string())));
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.payload_as_str().unwrap_or("(no message)");
+        let line = match panic.location() {
+            Some(place) => format!("panicked at {place}: {message}"),
+            None => format!("panicked: {message}"),
+        };
+        log::write(log::Level::Error, &line);
+    }));
 }
