@@ -52,6 +52,7 @@ struct State {
     always: BTreeMap<String, Reply>,
     once: BTreeMap<String, VecDeque<Reply>>,
     log: Vec<String>,
+    accepts: Vec<String>,
     watches: BTreeMap<String, VecDeque<Watch>>,
 }
 
@@ -97,6 +98,11 @@ impl Server {
         self.state.lock().unwrap().log.clone()
     }
 
+    /// The `Accept` header of each request so far.
+    pub(crate) fn accepts(&self) -> Vec<String> {
+        self.state.lock().unwrap().accepts.clone()
+    }
+
     pub(crate) fn count(&self, part: &str) -> usize {
         self.log().iter().filter(|line| line.contains(part)).count()
     }
@@ -125,6 +131,8 @@ impl Server {
             let mut state = self.state.lock().unwrap();
             let seconds = self.start.elapsed().as_secs_f64();
             let line = format!("{seconds:.1} {named}?{query}");
+            let accept = request.headers().get("Accept").map(|accept| accept.to_str().unwrap());
+            state.accepts.push(accept.unwrap_or_default().to_owned());
             state.log.push(line.trim_end_matches('?').to_owned());
             let watch = query.contains("watch=true");
             let asks = if watch {

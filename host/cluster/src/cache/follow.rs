@@ -13,8 +13,8 @@ use kube::runtime::watcher::Event;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::raw::Raw;
-use super::shared::{CacheId, Closed, Shared};
+use super::raw::{Raw, RawMetadata, Wire};
+use super::shared::{CacheId, Closed, Content, Shared};
 use crate::error::{Asked, Guard};
 use crate::settings::{
     REFUSALS, UNCONFIRMED, UNSERVED_LEAST, UNSERVED_MOST, WATCH_RETRY_LEAST, WATCH_RETRY_MOST,
@@ -45,7 +45,13 @@ pub(super) async fn follow(shared: Arc<Shared>, id: CacheId, serial: u64, poke: 
             }
             Err(Closed) => return,
         };
-        match fill(&shared, &id, serial, &session, &poke, &mut failed).await {
+        let end = match id.content {
+            Content::Whole => fill::<Raw>(&shared, &id, serial, &session, &poke, &mut failed).await,
+            Content::Metadata => {
+                fill::<RawMetadata>(&shared, &id, serial, &session, &poke, &mut failed).await
+            }
+        };
+        match end {
             End::Left | End::Expired => {}
             End::NotServed => {
                 shared.not_served(&id, serial);
@@ -62,7 +68,7 @@ pub(super) async fn follow(shared: Arc<Shared>, id: CacheId, serial: u64, poke: 
     }
 }
 
-async fn fill(
+async fn fill<K: Wire + 'static>(
     shared: &Arc<Shared>,
     id: &CacheId,
     serial: u64,
@@ -70,7 +76,7 @@ async fn fill(
     poke: &Notify,
     failed: &mut Failures,
 ) -> End {
-    let mut events = pin!(watcher(api(id, session), config(session)));
+    let mut events = pin!(watcher(api::<K>(id, session), config(session)));
     // Dropped, and so ended, when the next list is done or another session takes over.
     let mut _confirming: Option<Task<()>> = None;
     let mut refused = 0;
@@ -131,7 +137,7 @@ async fn fill(
     }
 }
 
-fn api(id: &CacheId, session: &Session) -> Api<Raw> {
+fn api<K: Wire>(id: &CacheId, session: &Session) -> Api<K> {
     let kind = &id.kind;
     let resource = ApiResource {
         group: kind.group().to_owned(),
@@ -154,9 +160,15 @@ fn config(session: &Session) -> watcher::Config {
 }
 
 /// Takes an event in; whether it was the end of a list.
-fn take(shared: &Shared, id: &CacheId, serial: u64, session: &Session, event: Event<Raw>) -> bool {
-    let decode = |raw: &Raw| -> Option<Arc<Object>> {
-        match session.decode(&id.kind, raw.text.get()) {
+fn take<K: Wire>(
+    shared: &Shared,
+    id: &CacheId,
+    serial: u64,
+    session: &Session,
+    event: Event<K>,
+) -> bool {
+    let decode = |raw: &K| -> Option<Arc<Object>> {
+        match session.decode(&id.kind, raw.text()) {
             Ok(object) => Some(Arc::new(object)),
             Err(error) => {
                 tracing::error!(cache = %id, %error, "an object of the API server cannot be read");
@@ -194,6 +206,7 @@ fn take(shared: &Shared, id: &CacheId, serial: u64, session: &Session, event: Ev
 
 /// Some time after a list: looks up what it did not show and only a write response vouches for.
 async fn confirm(shared: Arc<Shared>, id: CacheId, serial: u64, session: Session) {
+    // Nobody vouches for metadata: see `Caches::wrote`.
     shared.env().sleep(UNCONFIRMED).await;
     for object in shared.unconfirmed(&id, serial) {
         let found = match session.get(&id.kind, &object.key).await {

@@ -34,7 +34,12 @@ pub use frozen::{Frozen, Labels, Seen, Unreadable};
 pub use view::{Namespaces, View};
 
 use crate::{Env, Session};
-use shared::Shared;
+use shared::{Content, Shared};
+
+/// What learns of writes: not the caches of metadata, the answers being whole objects.
+const WHOLE: &[Content] = &[Content::Whole];
+
+const ALL: &[Content] = &[Content::Whole, Content::Metadata];
 
 /// All caches of the host. Clones are the same caches.
 #[derive(Clone)]
@@ -49,6 +54,8 @@ pub struct CacheSize {
     pub kind: Arc<Kind>,
     /// The namespace that the cache is limited to; `None` for one of all namespaces.
     pub namespace: Option<Arc<str>>,
+    /// It holds the metadata of its objects only.
+    pub metadata_only: bool,
     /// Objects in it.
     pub objects: usize,
     /// Bytes of their texts and of our `managedFields` entries.
@@ -73,13 +80,26 @@ impl Caches {
         kinds: &[Kind],
         namespaces: &Namespaces,
     ) -> View {
-        View::open(&self.shared, session, module, kinds, namespaces)
+        View::open(&self.shared, session, module, kinds, namespaces, Content::Whole)
+    }
+
+    /// The same with the metadata of objects only: for what is big and rarely read, and then by
+    /// a GET (sources of modules, definitions). Objects have no more than `metadata` in
+    /// their text. [`Caches::wrote`] does not reach these caches: they learn from their watch.
+    pub fn open_metadata(
+        &self,
+        session: &Session,
+        module: &str,
+        kinds: &[Kind],
+        namespaces: &Namespaces,
+    ) -> View {
+        View::open(&self.shared, session, module, kinds, namespaces, Content::Metadata)
     }
 
     /// A write was answered by this object: it is taken like an event of the watch, unless the
     /// cache has something newer; the event that follows is not told again.
     pub fn wrote(&self, kind: &Kind, object: &Arc<Object>) {
-        self.shared.each(kind, &object.key.namespace, Source::Write, |objects, _| {
+        self.shared.each(kind, &object.key.namespace, Source::Write, WHOLE, |objects, _| {
             objects.wrote(object.clone())
         });
     }
@@ -87,7 +107,7 @@ impl Caches {
     /// A delete was answered by "gone": the object with this uid goes, and what a late
     /// event or answer says of it is dropped.
     pub fn deleted(&self, kind: &Kind, key: &Key, uid: &str) {
-        self.shared.each(kind, &key.namespace, Source::Write, |objects, now| {
+        self.shared.each(kind, &key.namespace, Source::Write, ALL, |objects, now| {
             objects.deleted(key, uid, now)
         });
     }
@@ -96,7 +116,7 @@ impl Caches {
     /// or proved it wrong. Lookups answer [`Seen::Unknown`] until an event, a relist or
     /// [`Caches::settle`].
     pub fn mark_unknown(&self, kind: &Kind, key: &Key) {
-        self.shared.each(kind, &key.namespace, Source::Write, |objects, _| {
+        self.shared.each(kind, &key.namespace, Source::Write, WHOLE, |objects, _| {
             objects.mark_unknown(key);
             None
         });
@@ -104,7 +124,7 @@ impl Caches {
 
     /// A live GET has been answered, by an object or by "not found".
     pub fn settle(&self, kind: &Kind, key: &Key, found: Option<&Arc<Object>>) {
-        self.shared.each(kind, &key.namespace, Source::Lookup, |objects, _| {
+        self.shared.each(kind, &key.namespace, Source::Lookup, WHOLE, |objects, _| {
             objects.settle(key, found.cloned())
         });
     }

@@ -10,11 +10,40 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// An object's text. Of its metadata only the version is read, which the watcher needs.
+/// What a cache gets over the wire.
+pub(super) trait Wire:
+    Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>
+    + Clone
+    + fmt::Debug
+    + serde::de::DeserializeOwned
+    + Send
+{
+    /// The object's text.
+    fn text(&self) -> &str;
+}
+
+/// A whole object's text. Of its metadata only the version is read, which the watcher needs.
 #[derive(Clone)]
 pub(super) struct Raw {
-    pub(super) text: Box<RawValue>,
+    text: Box<RawValue>,
     metadata: ObjectMeta,
+}
+
+impl Wire for Raw {
+    fn text(&self) -> &str {
+        self.text.get()
+    }
+}
+
+/// The text of an object's metadata: the server is asked for no more.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct RawMetadata(Raw);
+
+impl Wire for RawMetadata {
+    fn text(&self) -> &str {
+        self.0.text()
+    }
 }
 
 impl fmt::Debug for Raw {
@@ -76,6 +105,43 @@ impl Resource for Raw {
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         &mut self.metadata
+    }
+}
+
+impl Resource for RawMetadata {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn metadata_api() -> bool {
+        true
+    }
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        Raw::kind(resource)
+    }
+
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        Raw::group(resource)
+    }
+
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        Raw::version(resource)
+    }
+
+    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
+        Raw::api_version(resource)
+    }
+
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        Raw::plural(resource)
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        self.0.meta()
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        self.0.meta_mut()
     }
 }
 

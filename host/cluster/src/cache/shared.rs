@@ -25,6 +25,15 @@ pub(super) struct CacheId {
     pub(super) kind: Arc<Kind>,
     /// `None` for all namespaces, and for cluster-scoped kinds.
     pub(super) namespace: Option<Arc<str>>,
+    pub(super) content: Content,
+}
+
+/// What of its objects a cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Content {
+    Whole,
+    /// `metadata` only, as the server cuts it.
+    Metadata,
 }
 
 impl CacheId {
@@ -276,6 +285,7 @@ impl Shared {
             .map(|(id, cache)| CacheSize {
                 kind: id.kind.clone(),
                 namespace: id.namespace.clone(),
+                metadata_only: id.content == Content::Metadata,
                 objects: cache.objects.len(),
                 bytes: cache.objects.bytes(),
             })
@@ -290,12 +300,13 @@ impl Shared {
         kind: &Kind,
         namespace: &str,
         source: Source,
+        what: &[Content],
         mut act: impl FnMut(&mut Objects, Instant) -> Option<Step>,
     ) {
         let now = self.env.instant();
         self.with(|inner, notices| {
             for (id, cache) in &mut inner.caches {
-                if *id.kind == *kind && id.covers(namespace) {
+                if *id.kind == *kind && id.covers(namespace) && what.contains(&id.content) {
                     // Before the first list is done, nothing is told.
                     let step = act(&mut cache.objects, now);
                     if cache.objects.is_complete() {

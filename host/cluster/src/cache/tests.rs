@@ -597,3 +597,19 @@ async fn a_refused_impersonation_names_the_host() {
     let error = test.server.session("a").get(&maps(), &key("x")).await.unwrap_err();
     assert!(matches!(error, ApiError::NotServed { .. }));
 }
+
+#[tokio::test(start_paused = true)]
+async fn metadata_alone_is_asked_for_and_cached_apart() {
+    let (test, whole, _watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    let session = test.server.session("a");
+    let view = test.caches.open_metadata(&session, "a", &[maps()], &Namespaces::All);
+    view.settled().await;
+    assert_eq!(seen(&view, "x"), "u1@5");
+    let accepts = test.server.accepts();
+    assert_eq!(accepts.iter().filter(|accept| accept.contains("PartialObjectMeta")).count(), 2);
+    test.caches.wrote(&maps(), &object(&map("x", "u1", 20)));
+    assert_eq!(seen(&whole, "x"), "u1@20");
+    assert_eq!(seen(&view, "x"), "u1@5", "it learns from its watch");
+    let sizes: Vec<_> = test.caches.sizes().iter().map(|size| size.metadata_only).collect();
+    assert_eq!(sizes, [false, true]);
+}

@@ -8,7 +8,7 @@ use innkeeper_contract::Kind;
 
 use super::change::KindState;
 use super::frozen::Frozen;
-use super::shared::{CacheId, Shared};
+use super::shared::{CacheId, Content, Shared};
 use crate::{Identity, Session};
 
 /// Where a module reads namespaced kinds. Cluster-scoped kinds are read whole.
@@ -36,20 +36,22 @@ impl View {
         module: &str,
         kinds: &[Kind],
         namespaces: &Namespaces,
+        content: Content,
     ) -> Self {
         let module: Arc<str> = module.into();
         let mut caches: BTreeMap<Arc<Kind>, Vec<CacheId>> = BTreeMap::new();
         for kind in kinds {
             let kind = Arc::new(kind.clone());
+            let id = |namespace: Option<&String>| CacheId {
+                kind: kind.clone(),
+                namespace: namespace.map(|name| name.as_str().into()),
+                content,
+            };
             let ids = match namespaces {
-                Namespaces::Only(names) if kind.is_namespaced() => names
-                    .iter()
-                    .map(|name| CacheId {
-                        kind: kind.clone(),
-                        namespace: Some(name.as_str().into()),
-                    })
-                    .collect(),
-                _ => vec![CacheId { kind: kind.clone(), namespace: None }],
+                Namespaces::Only(names) if kind.is_namespaced() => {
+                    names.iter().map(|name| id(Some(name))).collect()
+                }
+                _ => vec![id(None)],
             };
             caches.insert(kind, ids);
         }
