@@ -340,7 +340,8 @@ fn manifests(folder: &Path) -> Result<Vec<String>> {
             paths.push(path);
         }
     }
-    paths.sort();
+    // Namespaces have to come before what is in them.
+    paths.sort_by_key(|path| (!path.ends_with("namespaces.yaml"), path.clone()));
     if paths.is_empty() {
         bail!("{} holds no manifest", folder.display());
     }

@@ -10,10 +10,11 @@ use crate::command::{cargo, line, root};
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 11] = [
+const ARROW: [(&str, &[&str]); 12] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
-    ("innkeeper-sandbox", &["innkeeper-core"]),
+    // Its bench runs the same guest natively.
+    ("innkeeper-sandbox", &["innkeeper-core", "bench-guest"]),
     ("innkeeper-cluster", &["innkeeper-core"]),
     ("innkeeper-modules", &["innkeeper-sandbox", "innkeeper-core"]),
     (
@@ -33,28 +34,36 @@ const ARROW: [(&str, &[&str]); 11] = [
     ("innkeeper-controlplane", &[]),
     // The tests see the host from outside, as a program; core is for recording fixtures.
     ("innkeeper-cluster-tests", &["innkeeper-controlplane", "innkeeper-core"]),
+    (
+        "innkeeper-loop-tests",
+        &["innkeeper-operator", "innkeeper-cluster", "innkeeper-sandbox", "innkeeper-core"],
+    ),
     // Small, so that it answers soon on a fresh machine.
     ("xtask", &["innkeeper-controlplane"]),
     // guests/
     ("innkeeper-sdk", &[]),
 ];
 
+/// Who may use the Kubernetes client.
+const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
+
+/// Who may be async.
+const ASYNC: [&str; 6] = [
+    "innkeeper-sandbox",
+    "innkeeper-cluster",
+    "innkeeper-operator",
+    "innkeeper-cli",
+    "innkeeper-cluster-tests",
+    "innkeeper-loop-tests",
+];
+
 /// Crates of others that have one home: prefix of the name, and who may use it.
 const HOMES: [(&str, &[&str]); 6] = [
     ("wasmtime", &["innkeeper-sandbox"]),
     ("cranelift", &["innkeeper-sandbox"]),
-    ("kube", &["innkeeper-cluster", "innkeeper-cluster-tests"]),
-    ("k8s-openapi", &["innkeeper-cluster", "innkeeper-cluster-tests"]),
-    (
-        "tokio",
-        &[
-            "innkeeper-sandbox",
-            "innkeeper-cluster",
-            "innkeeper-operator",
-            "innkeeper-cli",
-            "innkeeper-cluster-tests",
-        ],
-    ),
+    ("kube", &KUBE),
+    ("k8s-openapi", &KUBE),
+    ("tokio", &ASYNC),
     ("axum", &["innkeeper-cli"]),
 ];
 
