@@ -98,7 +98,7 @@ impl Place {
                     Some(caches.open(&host, HOST_MODULE, &[MODULE.clone()], &Namespaces::All));
                 let sources = Namespaces::Only([NAMESPACE.to_owned()].into());
                 from.config_maps =
-                    Some(caches.open(&host, HOST_MODULE, &[CONFIG_MAP.clone()], &sources));
+                    Some(caches.open_metadata(&host, HOST_MODULE, &[CONFIG_MAP.clone()], &sources));
             }
             Self::Folder(from) => from.begin(outbox),
         }

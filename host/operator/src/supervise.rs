@@ -76,7 +76,8 @@ impl Supervisor {
         let shared = self.shared.clone();
         // Definitions tell which kinds came, and what a status may hold.
         let host = shared.cluster.host();
-        let _definitions = self.caches.open(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All);
+        let _definitions =
+            self.caches.open_metadata(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All);
         self.place.begin(&self.caches, &self.outbox);
         loop {
             tokio::select! {
