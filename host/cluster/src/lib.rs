@@ -23,7 +23,9 @@ mod transport;
 #[cfg(test)]
 mod scripted;
 
-pub use cache::{Caches, Change, Frozen, KindState, Listener, Namespaces, Seen, Source, View};
+pub use cache::{
+    Caches, Change, Frozen, KindState, Listener, Namespaces, Seen, Source, View, Writing,
+};
 pub use connection::Cluster;
 pub use env::{Backoff, Elapsed, Env, Task};
 pub use error::{ApiError, ConnectError, Denial, FieldConflict};

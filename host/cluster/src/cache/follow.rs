@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::raw::{Raw, RawMetadata, Wire};
-use super::shared::{CacheId, Closed, Content, Shared};
+use super::shared::{CacheId, Closed, Content, News, Shared};
 use crate::error::{Asked, Guard};
 use crate::settings::{
     REFUSALS, UNCONFIRMED, UNSERVED_LEAST, UNSERVED_MOST, WATCH_RETRY_LEAST, WATCH_RETRY_MOST,
@@ -177,23 +177,23 @@ fn take<K: Wire>(
         }
     };
     match event {
-        Event::Init => shared.event(id, serial, |objects, _| {
+        Event::Init => shared.shown(id, serial, |objects| {
             objects.list_begins();
             None
         }),
         Event::InitApply(raw) => {
             if let Some(object) = decode(&raw) {
-                shared.event(id, serial, |objects, _| objects.listed(object));
+                shared.shown(id, serial, |objects| objects.listed(object));
             }
         }
         Event::Apply(raw) => {
             if let Some(object) = decode(&raw) {
-                shared.event(id, serial, |objects, _| objects.event(object));
+                shared.event(id, serial, News::Applied(object));
             }
         }
         Event::Delete(raw) => {
             if let Some(object) = decode(&raw) {
-                shared.event(id, serial, |objects, now| objects.event_deleted(&object, now));
+                shared.event(id, serial, News::Deleted(object));
             }
         }
         Event::InitDone => {
@@ -217,7 +217,7 @@ async fn confirm(shared: Arc<Shared>, id: CacheId, serial: u64, session: Session
                 continue;
             }
         };
-        shared.event(&id, serial, |objects, _| objects.confirm(&object, found));
+        shared.shown(&id, serial, |objects| objects.confirm(&object, found));
     }
 }
 

@@ -7,7 +7,7 @@
 //! # Guarantees
 //! - What is read from a [`Frozen`] is of one moment, over all kinds.
 //! - A cache is not read before it has been listed once.
-//! - Own writes are seen at once: see [`Caches::wrote`].
+//! - Own writes are seen at once ([`Caches::wrote`]) and pass for one's own ([`Caches::writing`]).
 //! - A watch that dies in silence is resumed after `watch_timeout + watch_grace` at the latest.
 //! - Kinds that are not served, or may not be read, work as soon as they are or may.
 //!
@@ -96,6 +96,17 @@ impl Caches {
         View::open(&self.shared, session, module, kinds, namespaces, Content::Metadata)
     }
 
+    /// A write of an object is about to be sent. While the guard lives, what watches say of the
+    /// object waits: an event often overtakes the answer to the write that caused it, and would pass
+    /// for somebody else's. So: take the guard, send the write, tell its answer
+    /// ([`Caches::wrote`], [`Caches::deleted`], [`Caches::mark_unknown`]), drop the guard.
+    #[must_use = "events wait for as long as the guard lives"]
+    pub fn writing(&self, kind: &Kind, key: &Key) -> Writing {
+        let kind = Arc::new(kind.clone());
+        self.shared.write_begins(&kind, key);
+        Writing { shared: self.shared.clone(), kind, key: key.clone() }
+    }
+
     /// A write was answered by this object: it is taken like an event of the watch, unless the
     /// cache has something newer; the event that follows is not told again.
     pub fn wrote(&self, kind: &Kind, object: &Arc<Object>) {
@@ -138,6 +149,25 @@ impl Caches {
     /// How much each cache holds, ordered by kind and namespace.
     pub fn sizes(&self) -> Vec<CacheSize> {
         self.shared.sizes()
+    }
+}
+
+/// A write that is under way: see [`Caches::writing`].
+pub struct Writing {
+    shared: Arc<Shared>,
+    kind: Arc<Kind>,
+    key: Key,
+}
+
+impl std::fmt::Debug for Writing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Writing({} {})", self.kind, self.key)
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.shared.write_ends(&self.kind, &self.key);
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use innkeeper_contract::Kind;
-use innkeeper_core::Object;
+use innkeeper_core::{Key, Object};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -92,6 +92,21 @@ struct Cache {
     _task: Task<()>,
 }
 
+impl Cache {
+    /// Takes something in. Before the first list is done, nothing is told.
+    fn enter(
+        &mut self,
+        id: &CacheId,
+        notices: &mut Vec<Notice>,
+        act: impl FnOnce(&mut Objects) -> Option<Step>,
+    ) {
+        let step = act(&mut self.objects);
+        if self.objects.is_complete() {
+            notices.extend(step.map(|step| changed(id, step, Source::Watch)));
+        }
+    }
+}
+
 /// How long a member's review waits, and whether it then has to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -102,8 +117,38 @@ pub(super) enum Standing {
     Denied,
 }
 
+/// Writes of one object that are under way.
+#[derive(Default)]
+struct InFlight {
+    writes: usize,
+    /// What watches said of the object meanwhile.
+    parked: Vec<(CacheId, u64, News)>,
+}
+
+/// An event of a watch.
+pub(super) enum News {
+    Applied(Arc<Object>),
+    Deleted(Arc<Object>),
+}
+
+impl News {
+    fn key(&self) -> &Key {
+        match self {
+            Self::Applied(object) | Self::Deleted(object) => &object.key,
+        }
+    }
+
+    fn enter(self, objects: &mut Objects, now: Instant) -> Option<Step> {
+        match self {
+            Self::Applied(object) => objects.event(object),
+            Self::Deleted(object) => objects.event_deleted(&object, now),
+        }
+    }
+}
+
 struct Inner {
     caches: BTreeMap<CacheId, Cache>,
+    writing: BTreeMap<Arc<Kind>, BTreeMap<Key, InFlight>>,
     numbers: u64,
 }
 
@@ -118,7 +163,11 @@ impl Shared {
     pub(super) fn new(env: Env, listener: Arc<dyn Listener>) -> Self {
         Self {
             env,
-            inner: Mutex::new(Inner { caches: BTreeMap::new(), numbers: 0 }),
+            inner: Mutex::new(Inner {
+                caches: BTreeMap::new(),
+                writing: BTreeMap::new(),
+                numbers: 0,
+            }),
             notices: Notices::new(listener),
             states: Notify::new(),
         }
@@ -317,6 +366,36 @@ impl Shared {
         });
     }
 
+    /// A write of an object begins: what watches say of it waits until the write is answered.
+    pub(super) fn write_begins(&self, kind: &Arc<Kind>, key: &Key) {
+        let mut inner = self.lock();
+        let keys = inner.writing.entry(kind.clone()).or_default();
+        keys.entry(key.clone()).or_default().writes += 1;
+    }
+
+    /// It has been answered, or given up: what waited enters.
+    pub(super) fn write_ends(&self, kind: &Arc<Kind>, key: &Key) {
+        let now = self.env.instant();
+        self.with(|inner, notices| {
+            let Some(keys) = inner.writing.get_mut(kind) else { return };
+            let Some(flight) = keys.get_mut(key) else { return };
+            flight.writes -= 1;
+            if flight.writes > 0 {
+                return;
+            }
+            let parked = keys.remove(key).map(|flight| flight.parked).unwrap_or_default();
+            if keys.is_empty() {
+                inner.writing.remove(kind);
+            }
+            for (id, serial, news) in parked {
+                let cache = inner.caches.get_mut(&id).filter(|cache| cache.serial == serial);
+                if let Some(cache) = cache {
+                    cache.enter(&id, notices, |objects| news.enter(objects, now));
+                }
+            }
+        });
+    }
+
     pub(super) fn look_for(&self, group: &str) {
         let inner = self.lock();
         for (id, cache) in &inner.caches {
@@ -374,20 +453,30 @@ impl Shared {
             .is_some_and(|cache| cache.phase == Phase::Synced)
     }
 
-    /// An event of the watch or of a list.
-    pub(super) fn event(
+    /// An event of the watch.
+    pub(super) fn event(&self, id: &CacheId, serial: u64, news: News) {
+        let now = self.env.instant();
+        self.with(|inner, notices| {
+            let Some(cache) = inner.caches.get_mut(id).filter(|cache| cache.serial == serial)
+            else {
+                return;
+            };
+            let flight = inner.writing.get_mut(&id.kind).and_then(|keys| keys.get_mut(news.key()));
+            match flight {
+                Some(flight) => flight.parked.push((id.clone(), serial, news)),
+                None => cache.enter(id, notices, |objects| news.enter(objects, now)),
+            }
+        });
+    }
+
+    /// Something that a list or a lookup shows.
+    pub(super) fn shown(
         &self,
         id: &CacheId,
         serial: u64,
-        act: impl FnOnce(&mut Objects, Instant) -> Option<Step>,
+        act: impl FnOnce(&mut Objects) -> Option<Step>,
     ) {
-        let now = self.env.instant();
-        self.with_cache(id, serial, |cache, notices| {
-            let step = act(&mut cache.objects, now);
-            if cache.objects.is_complete() {
-                notices.extend(step.map(|step| changed(id, step, Source::Watch)));
-            }
-        });
+        self.with_cache(id, serial, |cache, notices| cache.enter(id, notices, act));
     }
 
     /// A list has ended: the cache can be read, and its holder has shown that it may.

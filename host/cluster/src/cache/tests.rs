@@ -613,3 +613,28 @@ async fn metadata_alone_is_asked_for_and_cached_apart() {
     let sizes: Vec<_> = test.caches.sizes().iter().map(|size| size.metadata_only).collect();
     assert_eq!(sizes, [false, true]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_overtakes_the_answer_to_its_write_waits_for_it() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5), map("y", "u2", 6)]).await;
+    let writing = test.caches.writing(&maps(), &key("x"));
+    let other = test.caches.writing(&maps(), &key("x"));
+    watch.send("MODIFIED", &map("x", "u1", 20));
+    watch.send("MODIFIED", &map("x", "u1", 21));
+    watch.send("MODIFIED", &map("y", "u2", 22));
+    test.tells(&["n/y u2@6 -> u2@22 Watch"]).await;
+    assert_eq!(seen(&view, "x"), "u1@5");
+    test.caches.wrote(&maps(), &object(&map("x", "u1", 20)));
+    drop(writing);
+    assert_eq!(test.told.take(), ["n/x u1@5 -> u1@20 Write"], "another write is under way");
+    drop(other);
+    assert_eq!(test.told.take(), ["n/x u1@20 -> u1@21 Watch"]);
+
+    // A write that is given up lets everything pass.
+    let writing = test.caches.writing(&maps(), &key("x"));
+    watch.send("DELETED", &map("x", "u1", 23));
+    test.settle().await;
+    assert_eq!(seen(&view, "x"), "u1@21");
+    drop(writing);
+    assert_eq!(test.told.take(), ["n/x u1@21 -> - Watch"]);
+}
