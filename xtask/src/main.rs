@@ -2,6 +2,7 @@
 
 mod cluster;
 mod command;
+mod crds;
 mod demo;
 mod guests;
 mod progress;
@@ -34,6 +35,8 @@ enum Task {
         #[arg(long, conflicts_with = "names")]
         update: bool,
     },
+    /// Write deploy/crds from the types of host/modules
+    Crds,
     /// Show Innkeeper: a control plane, the host, the podroute guest, and its replacement
     Demo {
         /// End by itself when everything has been shown; the exit status tells success
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
             let names = (!names.is_empty()).then_some(names.as_slice());
             guests::build(&command::root(), names).map(|_| ())
         }
+        Task::Crds => crds::run(),
         Task::Demo { once } => demo::run(once),
         Task::Test => suite::run(),
         Task::Tidy => tidy::run(),
