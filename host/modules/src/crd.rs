@@ -12,6 +12,10 @@ pub fn crd() -> Value {
     let mut spec = structural::<ModuleSpec>();
     // Free JSON, which the guest's own schema checks.
     spec["properties"]["parameters"]["x-kubernetes-preserve-unknown-fields"] = true.into();
+    // A Module of a folder may do without, one of a cluster has to say as whom it acts.
+    spec["required"] = json!(["source", "serviceAccountName"]);
+    // Shown in the stored object, so that its meaning does not hang on the host's version.
+    spec["properties"]["manageStatus"]["default"] = true.into();
     // The one source that there is in a cluster; `file` is for folders.
     spec["properties"]["source"]["required"] = json!(["configMap"]);
     spec["properties"]["selector"]["x-kubernetes-map-type"] = "atomic".into();
@@ -117,16 +121,12 @@ fn simplify(schema: &mut Value) {
     for member in ["title", "nullable", "$schema"] {
         members.remove(member);
     }
-    if members.get("additionalProperties") == Some(&Value::Bool(false)) {
+    if members.get("additionalProperties").is_some_and(Value::is_boolean) {
         members.remove("additionalProperties");
     }
-    if members.get("additionalProperties") == Some(&Value::Bool(true)) {
-        members.remove("additionalProperties");
-    }
-    if members.get("default").is_some_and(|default| *default != Value::Bool(true)) {
-        // Defaults that say nothing (empty lists and objects) would be stored in every object.
-        members.remove("default");
-    }
+    // Defaults that say nothing (empty lists and objects) would be stored in every object.
+    members.remove("default");
+    unwrap_optional(members);
     for format in ["uint32", "uint64", "int64"] {
         if members.get("format").is_some_and(|value| value == format) {
             members.insert("format".into(), "int64".into());
@@ -140,6 +140,19 @@ fn simplify(schema: &mut Value) {
     for member in ["items", "additionalProperties"] {
         if let Some(inner) = members.get_mut(member) {
             simplify(inner);
+        }
+    }
+}
+
+/// What may be left out is written as "this or null" where the type has no `type` of its own.
+fn unwrap_optional(members: &mut Map<String, Value>) {
+    let Some(Value::Array(variants)) = members.get("anyOf") else { return };
+    let [wanted, null] = variants.as_slice() else { return };
+    if null["enum"] == json!([null]) {
+        let wanted = wanted.as_object().cloned().unwrap_or_default();
+        members.remove("anyOf");
+        for (name, value) in wanted {
+            members.entry(name).or_insert(value);
         }
     }
 }
@@ -190,5 +203,60 @@ impl JsonSchema for Quantity {
             "anyOf": [{ "type": "integer" }, { "type": "string" }],
             "pattern": "^[0-9]+(k|M|G|Ki|Mi|Gi)?$",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect_file;
+
+    use super::*;
+
+    #[test]
+    fn the_committed_definition_is_up_to_date() {
+        let file =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds/modules.innkeeper.dev.yaml");
+        expect_file![file].assert_eq(&crd_yaml().unwrap());
+    }
+
+    /// What a structural schema must not have, and what the API server would warn of.
+    #[test]
+    fn the_schema_is_structural_and_every_field_is_described() {
+        fn walk(place: &str, schema: &Value) {
+            let members = schema.as_object().unwrap();
+            for banned in ["$ref", "$defs", "oneOf", "allOf", "nullable", "title"] {
+                assert!(!members.contains_key(banned), "{place} has {banned}");
+            }
+            assert!(
+                members.contains_key("type") || schema["x-kubernetes-int-or-string"] == true,
+                "{place} has no type"
+            );
+            if place.contains("spec.") || place.contains("status.") {
+                let is_element = place.ends_with("[]") || place.ends_with("{}");
+                assert!(
+                    is_element || members.contains_key("description"),
+                    "{place} has no description"
+                );
+            }
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                walk(&format!("{place}.{name}"), property);
+            }
+            if let Some(items) = members.get("items") {
+                walk(&format!("{place}[]"), items);
+            }
+            if let Some(values) = members.get("additionalProperties") {
+                walk(&format!("{place}{{}}"), values);
+            }
+        }
+        walk("", &crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
+    }
+
+    #[test]
+    fn a_source_in_a_file_is_not_part_of_it() {
+        let crd = crd();
+        let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        assert_eq!(spec["required"], json!(["source", "serviceAccountName"]));
+        assert_eq!(spec["properties"]["source"]["properties"].as_object().unwrap().len(), 1);
+        assert_eq!(spec["properties"]["manageStatus"]["default"], true);
     }
 }

@@ -123,7 +123,8 @@ pub struct LoadJob {
 impl LoadJob {
     /// Does it; blocks the thread, up to the compile time of the limits.
     pub fn run(&self, engine: &Engine) -> Input {
-        let result = engine.load(&self.component.bytes, &self.limits).map_err(|error| refused(&error));
+        let result =
+            engine.load(&self.component.bytes, &self.limits).map_err(|error| refused(&error));
         Input::Loaded { digest: self.component.digest, result }
     }
 }
@@ -204,6 +205,10 @@ impl<G: Loaded> Driver<G> {
             _ => {}
         }
         let Some(life) = self.lives.get_mut(name) else { return Vec::new() };
+        // Until there is a spec that can be used, nothing was fetched: when there is one, it is.
+        if life.settings.is_none() && matches!(input, Input::Source(_)) {
+            return Vec::new();
+        }
         let event = match input {
             Input::Module(module) => match life.on_module(&module, self.place, self.defaults) {
                 Some(event) => event,
@@ -245,14 +250,17 @@ impl<G: Loaded> Life<G> {
                 Err(Verdict::new(reason::INVALID_SPEC, errors.to_string(), Again::WhenSpecChanges))
             }
             Ok(settings) => {
-                if self.machine.generation() == generation && self.settings.as_ref() == Some(&settings) {
+                if self.machine.generation() == generation
+                    && self.settings.as_ref() == Some(&settings)
+                {
                     return None;
                 }
                 let other_source =
                     self.settings.as_ref().is_none_or(|old| old.source != settings.source);
-                let fits = self.serving.as_ref().map_or(Ok(()), |serving| {
-                    fits(serving.guest.manifest(), &settings)
-                });
+                let fits = self
+                    .serving
+                    .as_ref()
+                    .map_or(Ok(()), |serving| fits(serving.guest.manifest(), &settings));
                 let suspended = settings.suspend;
                 self.settings = Some(settings);
                 Ok(Spec { other_source, suspended, fits })
@@ -397,16 +405,14 @@ impl<G: Loaded> Life<G> {
 
     /// Drops what the machine can no longer ask for.
     fn let_go(&mut self) {
+        let aside = self.machine.aside();
+        self.aside.take_if(|(digest, _)| Some(*digest) != aside);
         match self.machine.candidate() {
-            Candidate::Nothing => (self.component, self.aside) = (None, None),
-            Candidate::Rejected(_, verdict) => {
-                self.aside = None;
-                if verdict.again == Again::Never {
-                    self.component = None;
-                }
+            Candidate::Nothing => self.component = None,
+            Candidate::Rejected(_, verdict) if verdict.again == Again::Never => {
+                self.component = None;
             }
-            Candidate::Loading(_) => self.aside = None,
-            Candidate::InstallingCrds(..) => {}
+            Candidate::Rejected(..) | Candidate::Loading(_) | Candidate::InstallingCrds(..) => {}
         }
     }
 

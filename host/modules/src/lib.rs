@@ -19,7 +19,8 @@
 //! the driver watches, fetches, waits and writes.
 
 mod crd;
-mod driver;
+pub mod driver;
+pub mod folder;
 pub mod machine;
 mod manifest;
 pub mod module;
@@ -32,12 +33,13 @@ mod testing;
 
 pub use crd::{crd, crd_yaml};
 pub use driver::{Action, CrdWish, Driver, Input, LoadJob, Report};
+pub use folder::{Change, Folder, read_component};
 pub use machine::{Again, Machine, Verdict};
 pub use manifest::check as check_manifest;
 pub use module::Module;
 pub use registry::{Loaded, Modules, Served};
 pub use settings::{
-    MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, Place, RESYNC_MIN, RUN_TIME_MAX, Settings, SourceRef, SpecError,
-    SpecErrors,
+    MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, Place, RESYNC_MIN, RUN_TIME_MAX, Settings, SourceRef,
+    SpecError, SpecErrors,
 };
 pub use source::{Component, Digest, SourceError};

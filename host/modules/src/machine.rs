@@ -222,6 +222,11 @@ pub struct Machine {
     /// The spec changed while the candidate loads: what comes of it says nothing about the
     /// present limits.
     outdated: bool,
+    /// What is loaded and was refused for its definitions only: it need not be loaded again.
+    checked: Option<(Digest, String)>,
+    /// What is tried again, and the verdict that stands until it is known better: status and
+    /// Events do not flap with every try.
+    retried: Option<(Digest, Verdict)>,
     rejected: Vec<(Digest, Verdict)>,
     runs: Option<Result<(), Verdict>>,
 }
@@ -237,6 +242,8 @@ impl Default for Machine {
             serving: None,
             candidate: Candidate::Nothing,
             outdated: false,
+            checked: None,
+            retried: None,
             rejected: Vec::new(),
             runs: None,
         }
@@ -254,6 +261,15 @@ impl Machine {
         &self.candidate
     }
 
+    /// The component that is loaded aside and need not be loaded again, although it does not
+    /// serve: its definitions are being installed, or will be tried again.
+    pub fn aside(&self) -> Option<Digest> {
+        match (&self.candidate, &self.checked) {
+            (Candidate::InstallingCrds(digest, _), _) | (_, Some((digest, _))) => Some(*digest),
+            _ => None,
+        }
+    }
+
     /// The generation of the spec that was last seen.
     pub fn generation(&self) -> i64 {
         self.generation
@@ -269,9 +285,13 @@ impl Machine {
             Event::Loaded { digest, result } => self.on_loaded(digest, result, &mut effects),
             Event::Crds { digest, result } => self.on_crds(digest, result, &mut effects),
             Event::Retry => {
-                if let Candidate::Rejected(_, Verdict { again: Again::Later, .. }) = self.candidate {
+                if let Candidate::Rejected(digest, verdict) = &self.candidate
+                    && verdict.again == Again::Later
+                {
+                    let retried = Some((*digest, verdict.clone()));
                     self.forget(|again| again == Again::Later);
                     self.consider(&mut effects);
+                    self.retried = retried;
                 }
             }
             Event::Runs(result) => {
@@ -290,12 +310,7 @@ impl Machine {
         effects
     }
 
-    fn on_spec(
-        &mut self,
-        generation: i64,
-        spec: Result<Spec, Verdict>,
-        effects: &mut Vec<Effect>,
-    ) {
+    fn on_spec(&mut self, generation: i64, spec: Result<Spec, Verdict>, effects: &mut Vec<Effect>) {
         self.generation = generation;
         match spec {
             Err(verdict) => {
@@ -308,8 +323,10 @@ impl Machine {
                 self.spec = Ok(());
                 self.suspended = spec.suspended;
                 if self.serving.is_some() {
+                    // With another source comes another guest, whose parameters these may be.
                     if let Err(verdict) = &spec.fits
                         && self.fits.as_ref() != Err(verdict)
+                        && !spec.other_source
                     {
                         effects.push(warning(verdict));
                     }
@@ -317,6 +334,7 @@ impl Machine {
                     self.fits = spec.fits;
                 }
                 self.forget(|again| again != Again::Never);
+                self.checked = None;
                 if spec.other_source || self.source == Source::Unknown {
                     self.source = Source::Unknown;
                     effects.push(Effect::Fetch);
@@ -381,12 +399,7 @@ impl Machine {
         }
     }
 
-    fn on_crds(
-        &mut self,
-        digest: Digest,
-        result: Result<(), Verdict>,
-        effects: &mut Vec<Effect>,
-    ) {
+    fn on_crds(&mut self, digest: Digest, result: Result<(), Verdict>, effects: &mut Vec<Effect>) {
         let Candidate::InstallingCrds(candidate, title) = &self.candidate else { return };
         if *candidate != digest {
             return;
@@ -394,7 +407,12 @@ impl Machine {
         let title = title.clone();
         match result {
             Ok(()) => self.swap(digest, title, effects),
-            Err(verdict) => self.reject(digest, verdict, effects),
+            Err(verdict) => {
+                if verdict.again == Again::Later {
+                    self.checked = Some((digest, title));
+                }
+                self.reject(digest, verdict, effects);
+            }
         }
     }
 
@@ -405,6 +423,7 @@ impl Machine {
             return;
         }
         self.candidate = Candidate::Nothing;
+        self.retried = None;
         let Source::Present(digest) = self.source else { return };
         if self.serving.as_ref().is_some_and(|serving| serving.digest == digest) {
             return;
@@ -413,6 +432,14 @@ impl Machine {
             self.candidate = Candidate::Rejected(digest, verdict.clone());
             return;
         }
+        if let Some((checked, title)) = &self.checked
+            && *checked == digest
+        {
+            self.candidate = Candidate::InstallingCrds(digest, title.clone());
+            effects.push(Effect::InstallCrds(digest));
+            return;
+        }
+        self.checked = None;
         self.candidate = Candidate::Loading(digest);
         self.outdated = false;
         effects.push(Effect::Load(digest));
@@ -427,21 +454,24 @@ impl Machine {
         }));
         self.serving = Some(Serving { digest, title });
         self.candidate = Candidate::Nothing;
+        (self.checked, self.retried) = (None, None);
         self.fits = Ok(());
         self.runs = None;
     }
 
     fn reject(&mut self, digest: Digest, verdict: Verdict, effects: &mut Vec<Effect>) {
-        effects.push(Effect::Notify(Notice {
-            type_: EventType::Warning,
-            reason: verdict.reason.clone(),
-            message: format!(
-                "{} is not taken: {}{}",
-                digest.short(),
-                verdict.message,
-                self.goes_on()
-            ),
-        }));
+        if self.retried.take() != Some((digest, verdict.clone())) {
+            effects.push(Effect::Notify(Notice {
+                type_: EventType::Warning,
+                reason: verdict.reason.clone(),
+                message: format!(
+                    "{} is not taken: {}{}",
+                    digest.short(),
+                    verdict.message,
+                    self.goes_on()
+                ),
+            }));
+        }
         if verdict.again == Again::Later {
             effects.push(Effect::RetryLater);
         }
@@ -482,17 +512,31 @@ impl Machine {
         use ConditionStatus::{False, True, Unknown};
         let type_ = condition::LOADED;
         let refused = |verdict: &Verdict, what: String| {
-            make(type_, False, &verdict.reason, format!("{what}{}{}", verdict.message, self.goes_on()))
+            make(
+                type_,
+                False,
+                &verdict.reason,
+                format!("{what}{}{}", verdict.message, self.goes_on()),
+            )
         };
+        if let Some((digest, verdict)) = &self.retried {
+            return refused(verdict, format!("{} is not taken: ", digest.short()));
+        }
         match (&self.candidate, &self.source) {
-            (Candidate::Loading(digest), _) => {
-                make(type_, Unknown, reason::LOADING, format!("{} is being loaded.", digest.short()))
-            }
+            (Candidate::Loading(digest), _) => make(
+                type_,
+                Unknown,
+                reason::LOADING,
+                format!("{} is being loaded.", digest.short()),
+            ),
             (Candidate::InstallingCrds(digest, title), _) => make(
                 type_,
                 Unknown,
                 reason::INSTALLING_CRDS,
-                format!("The CustomResourceDefinitions of {title} ({}) are being installed.", digest.short()),
+                format!(
+                    "The CustomResourceDefinitions of {title} ({}) are being installed.",
+                    digest.short()
+                ),
             ),
             (Candidate::Rejected(digest, verdict), _) => {
                 refused(verdict, format!("{} is not taken: ", digest.short()))
@@ -561,7 +605,12 @@ fn make(
     reason: &str,
     message: impl Into<String>,
 ) -> Condition {
-    Condition { type_: type_.to_owned(), status, reason: reason.to_owned(), message: message.into() }
+    Condition {
+        type_: type_.to_owned(),
+        status,
+        reason: reason.to_owned(),
+        message: message.into(),
+    }
 }
 
 fn warning(verdict: &Verdict) -> Effect {

@@ -60,7 +60,10 @@ fn kind(place: &str, kind: &Kind, errors: &mut Vec<String>) {
     if !(group.is_empty() && !kind.api_version.contains('/') || is_subdomain(group))
         || !is_label(version)
     {
-        errors.push(format!("{place}.apiVersion: {:?} is not a group and a version", kind.api_version));
+        errors.push(format!(
+            "{place}.apiVersion: {:?} is not a group and a version",
+            kind.api_version
+        ));
     }
     let mut chars = kind.kind.chars();
     if !chars.next().is_some_and(|c| c.is_ascii_uppercase())
@@ -75,13 +78,20 @@ fn kind(place: &str, kind: &Kind, errors: &mut Vec<String>) {
 }
 
 fn crd(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<String>) {
-    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    if text("/apiVersion") != "apiextensions.k8s.io/v1" || text("/kind") != "CustomResourceDefinition" {
-        errors.push(format!("{place}: is not a CustomResourceDefinition of apiextensions.k8s.io/v1"));
+    let text =
+        |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    if text("/apiVersion") != "apiextensions.k8s.io/v1"
+        || text("/kind") != "CustomResourceDefinition"
+    {
+        errors
+            .push(format!("{place}: is not a CustomResourceDefinition of apiextensions.k8s.io/v1"));
         return;
     }
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
-    if !is_subdomain(group) || !is_label(plural) || text("/metadata/name") != format!("{plural}.{group}") {
+    if !is_subdomain(group)
+        || !is_label(plural)
+        || text("/metadata/name") != format!("{plural}.{group}")
+    {
         errors.push(format!(
             "{place}.metadata.name: {:?} must be spec.names.plural and spec.group: {:?}",
             text("/metadata/name"),
@@ -109,16 +119,18 @@ fn crd(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<St
                 primary.plural
             ));
         }
-        let served = definition
-            .pointer("/spec/versions")
-            .and_then(Value::as_array)
-            .is_some_and(|versions| {
-                versions
-                    .iter()
-                    .any(|version| version["name"] == primary.version() && version["served"] == true)
-            });
+        let served = definition.pointer("/spec/versions").and_then(Value::as_array).is_some_and(
+            |versions| {
+                versions.iter().any(|version| {
+                    version["name"] == primary.version() && version["served"] == true
+                })
+            },
+        );
         if !served {
-            errors.push(format!("{place}.spec.versions: {} of the primary is not served", primary.version()));
+            errors.push(format!(
+                "{place}.spec.versions: {} of the primary is not served",
+                primary.version()
+            ));
         }
     }
 }
@@ -196,7 +208,12 @@ mod tests {
                 manifest.reads.push(Kind::namespaced("v1/../..", "Pod", "pods"));
                 manifest.reads.push(Kind::namespaced("/v1", "pod", "pods?x"));
             },
-            &expect![[r#""#]],
+            &expect![[r#"
+                primary.plural: "pods/exec" is not a lower-case plural
+                reads[0].apiVersion: "v1/../.." is not a group and a version
+                reads[1].apiVersion: "/v1" is not a group and a version
+                reads[1].kind: "pod" is not a CamelCase name
+                reads[1].plural: "pods?x" is not a lower-case plural"#]],
         );
     }
 
@@ -210,7 +227,9 @@ mod tests {
                     OwnedKind { kind: manifest.primary.clone(), optional: false },
                 ];
             },
-            &expect![[r#""#]],
+            &expect![[r#"
+                owned[0].kind: kinds of innkeeper.dev are the host's own
+                owned[1].kind: quay.io/v1alpha1 Podroute is named twice"#]],
         );
     }
 
@@ -230,7 +249,13 @@ mod tests {
                 reserved["metadata"]["name"] = "podroutes.apps.k8s.io".into();
                 manifest.crds = vec![other, hook, name, reserved, json!({"kind": "Pod"})];
             },
-            &expect![[r#""#]],
+            &expect![[r#"
+                crds[0]: is podroutes, Cluster; the primary is podroutes, Namespaced
+                crds[0].spec.versions: v1alpha1 of the primary is not served
+                crds[1].spec.conversion: a conversion webhook is not supported
+                crds[2].metadata.name: "podroutes.example.com" must be spec.names.plural and spec.group: "podroutes.quay.io"
+                crds[3].spec.group: apps.k8s.io belongs to Kubernetes or to Innkeeper
+                crds[4]: is not a CustomResourceDefinition of apiextensions.k8s.io/v1"#]],
         );
     }
 }

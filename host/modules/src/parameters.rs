@@ -52,7 +52,8 @@ pub fn check(manifest: &Manifest, parameters: &Value) -> Result<(), ParametersEr
     let mut schemas = Schemas::new();
     let mut compiler = Compiler::new();
     compiler.use_loader(Box::new(NoLoader));
-    let unusable = |error: boon::CompileError| ParametersError::Schema(stable(&error.to_string()));
+    let unusable =
+        |error: boon::CompileError| ParametersError::Schema(stable(&format!("{error:#}")));
     compiler.add_resource(SCHEMA, schema.clone()).map_err(unusable)?;
     let index = compiler.compile(SCHEMA, &mut schemas).map_err(unusable)?;
     // What is left out is an object without members, so that a schema without required
@@ -60,6 +61,9 @@ pub fn check(manifest: &Manifest, parameters: &Value) -> Result<(), ParametersEr
     let none = Value::Object(Map::new());
     let instance = if parameters.is_null() { &none } else { parameters };
     schemas.validate(instance, index).map_err(|error| {
+        if let Some(cycle) = cycle(&error) {
+            return ParametersError::Schema(stable(&cycle.kind.to_string()));
+        }
         let mut problems = Vec::new();
         collect(&error, &mut problems);
         if problems.len() > PROBLEMS_MAX {
@@ -71,11 +75,22 @@ pub fn check(manifest: &Manifest, parameters: &Value) -> Result<(), ParametersEr
     })
 }
 
+/// A schema that refers to itself without end shows only when it is used.
+fn cycle<'a, 's, 'v>(error: &'a ValidationError<'s, 'v>) -> Option<&'a ValidationError<'s, 'v>> {
+    if matches!(error.kind, ErrorKind::RefCycle { .. }) {
+        return Some(error);
+    }
+    error.causes.iter().find_map(cycle)
+}
+
 /// The innermost problems, each with its field.
 fn collect(error: &ValidationError<'_, '_>, problems: &mut Vec<String>) {
     let wraps = matches!(
         error.kind,
-        ErrorKind::Group | ErrorKind::Schema { .. } | ErrorKind::Reference { .. } | ErrorKind::AllOf
+        ErrorKind::Group
+            | ErrorKind::Schema { .. }
+            | ErrorKind::Reference { .. }
+            | ErrorKind::AllOf
     );
     if wraps && !error.causes.is_empty() {
         for cause in &error.causes {
@@ -141,21 +156,21 @@ mod tests {
         refused(
             schema(),
             &json!({"size": "3", "operations": ["deploy", "wash"], "oops": 1}),
-            &expect![[r#""#]],
+            &expect!["spec.parameters.operations[1]: value must be one of 'deploy', 'cleanup'; spec.parameters.size: want integer, but got string; spec.parameters: additionalProperties 'oops' not allowed"],
         );
-        refused(schema(), &Value::Null, &expect![[r#""#]]);
-        refused(None, &json!({"size": 3}), &expect![[r#""#]]);
+        refused(schema(), &Value::Null, &expect!["spec.parameters: missing properties 'size'"]);
+        refused(None, &json!({"size": 3}), &expect!["the guest takes no parameters: remove spec.parameters (size)"]);
     }
 
     #[test]
     fn a_hostile_schema_is_refused_and_fetches_nothing() {
-        refused(Some(json!({"type": 3})), &json!({}), &expect![[r#""#]]);
-        refused(Some(json!({"$ref": "file:///etc/hostname"})), &json!({}), &expect![[r#""#]]);
-        refused(Some(json!({"allOf": [{"$ref": "#"}]})), &json!({}), &expect![[r#""#]]);
+        refused(Some(json!({"type": 3})), &json!({}), &expect!["the guest's parametersSchema is not a usable JSON Schema: parametersSchema# is not valid against metaschema: jsonschema validation failed with https://json-schema.org/draft/2020-12/schema# - at '/type': anyOf failed   - at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'   - at '/type': want array, but got number"]);
+        refused(Some(json!({"$ref": "file:///etc/hostname"})), &json!({}), &expect!["the guest's parametersSchema is not a usable JSON Schema: error loading file:///etc/hostname: file:///etc/hostname lies outside the schema, and nothing is fetched"]);
+        refused(Some(json!({"allOf": [{"$ref": "#"}]})), &json!({}), &expect!["the guest's parametersSchema is not a usable JSON Schema: both '/allOf/0/$ref' and '' resolve to parametersSchema# causing reference cycle"]);
         refused(
             Some(json!({"properties": {"a": {"pattern": "^(a+)+$"}}})),
             &json!({"a": format!("{}b", "a".repeat(60))}),
-            &expect![[r#""#]],
+            &expect!["spec.parameters.a: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab' does not match pattern '^(a+)+$'"],
         );
     }
 }

@@ -142,13 +142,17 @@ impl Settings {
         let resync = spec.resync_period.as_deref().and_then(|text| {
             check.duration("spec.resyncPeriod", text).map(|period| {
                 if !period.is_zero() && period < RESYNC_MIN {
-                    check.error("spec.resyncPeriod", format!("{text} is too short: at least 1s, or 0s for never"));
+                    check.error(
+                        "spec.resyncPeriod",
+                        format!("{text} is too short: at least 1s, or 0s for never"),
+                    );
                 }
                 period
             })
         });
         let limits = check.limits(&spec.limits, defaults);
-        let selector = spec.selector.as_ref().map(|selector| check.selector(selector)).unwrap_or_default();
+        let selector =
+            spec.selector.as_ref().map(|selector| check.selector(selector)).unwrap_or_default();
 
         if check.errors.is_empty()
             && let Some(source) = source
@@ -198,7 +202,10 @@ impl Check {
         if name.is_empty() {
             self.error(field, "is missing");
         } else if name.len() > bytes_max {
-            self.error(field, format!("has {} characters, at most {bytes_max} are allowed", name.len()));
+            self.error(
+                field,
+                format!("has {} characters, at most {bytes_max} are allowed", name.len()),
+            );
         } else if !name.chars().all(inner) || name.starts_with('-') || name.ends_with('-') {
             self.error(field, format!(
                 "{name:?} is not a name: lower case letters, digits and '-', beginning and ending with a letter or a digit"
@@ -228,10 +235,16 @@ impl Check {
             }
             (Some(config_map), None, Place::Cluster) => {
                 self.subdomain("spec.source.configMap.name", &config_map.name);
-                Some(SourceRef::ConfigMap { name: config_map.name.clone(), key: config_map.key.clone() })
+                Some(SourceRef::ConfigMap {
+                    name: config_map.name.clone(),
+                    key: config_map.key.clone(),
+                })
             }
             (Some(_), None, Place::Folder) => {
-                self.error("spec.source.configMap", "cannot be read with --modules: use `file: guest.wasm`, relative to this file");
+                self.error(
+                    "spec.source.configMap",
+                    "cannot be read with --modules: use `file: guest.wasm`, relative to this file",
+                );
                 None
             }
             (None, Some(_), Place::Cluster) => {
@@ -244,11 +257,17 @@ impl Check {
             }
             (None, Some(file), Place::Folder) => Some(SourceRef::File(file.clone())),
             (None, None, Place::Cluster) => {
-                self.error("spec.source.configMap", "is missing: name a ConfigMap, for example with `innkeeper push`");
+                self.error(
+                    "spec.source.configMap",
+                    "is missing: name a ConfigMap, for example with `innkeeper push`",
+                );
                 None
             }
             (None, None, Place::Folder) => {
-                self.error("spec.source.file", "is missing: name the component's file, relative to this file");
+                self.error(
+                    "spec.source.file",
+                    "is missing: name the component's file, relative to this file",
+                );
                 None
             }
         }
@@ -257,10 +276,12 @@ impl Check {
     fn limits(&mut self, limits: &module::Limits, defaults: Limits) -> Limits {
         let mut out = defaults;
         if let Some(memory) = &limits.memory {
-            out.memory_bytes = self.quantity("spec.limits.memory", memory, 1 << 16, MEMORY_BYTES_MAX);
+            out.memory_bytes =
+                self.quantity("spec.limits.memory", memory, 1 << 16, MEMORY_BYTES_MAX);
         }
         if let Some(output) = &limits.output_bytes {
-            out.output_bytes = self.quantity("spec.limits.outputBytes", output, 1 << 10, OUTPUT_BYTES_MAX);
+            out.output_bytes =
+                self.quantity("spec.limits.outputBytes", output, 1 << 10, OUTPUT_BYTES_MAX);
         }
         if let Some(log) = &limits.log_bytes {
             out.log_bytes = self.quantity("spec.limits.logBytes", log, 0, OUTPUT_BYTES_MAX);
@@ -269,7 +290,13 @@ impl Check {
             && let Some(time) = self.duration("spec.limits.timeout", text)
         {
             if time.is_zero() || time > RUN_TIME_MAX {
-                self.error("spec.limits.timeout", format!("{text} is out of bounds: more than 0s, at most {}s", RUN_TIME_MAX.as_secs()));
+                self.error(
+                    "spec.limits.timeout",
+                    format!(
+                        "{text} is out of bounds: more than 0s, at most {}s",
+                        RUN_TIME_MAX.as_secs()
+                    ),
+                );
             }
             out.time = time;
         }
@@ -337,10 +364,16 @@ impl Check {
             let wants_values =
                 matches!(requirement.operator, LabelOperator::In | LabelOperator::NotIn);
             if wants_values && requirement.values.is_empty() {
-                self.error(&format!("{field}.values"), "is empty: In and NotIn need at least one value");
+                self.error(
+                    &format!("{field}.values"),
+                    "is empty: In and NotIn need at least one value",
+                );
             }
             if !wants_values && !requirement.values.is_empty() {
-                self.error(&format!("{field}.values"), "must be left out with Exists and DoesNotExist");
+                self.error(
+                    &format!("{field}.values"),
+                    "must be left out with Exists and DoesNotExist",
+                );
             }
             parts.push(match requirement.operator {
                 LabelOperator::In => format!("{key} in ({values})"),
@@ -353,7 +386,8 @@ impl Check {
     }
 
     fn label_key(&mut self, field: &str, key: &str) {
-        let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
+        let (prefix, name) =
+            key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
         if let Some(prefix) = prefix {
             self.subdomain(field, prefix);
         }
@@ -420,3 +454,6 @@ impl fmt::Display for Quantity {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

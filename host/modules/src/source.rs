@@ -6,7 +6,8 @@ use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
+use flate2::Compression;
+use flate2::read::{GzEncoder, MultiGzDecoder};
 use sha2::{Digest as _, Sha256};
 
 use crate::module;
@@ -132,7 +133,8 @@ pub enum SourceError {
 
 fn keys(present: &[String]) -> String {
     if present.is_empty() {
-        " (which is empty: `kubectl create configmap --from-file` puts binary files there)".to_owned()
+        " (which is empty: `kubectl create configmap --from-file` puts binary files there)"
+            .to_owned()
     } else {
         format!("; it has {}", present.join(", "))
     }
@@ -163,9 +165,11 @@ pub fn pick_key<'a, V>(
     let wanted = key.unwrap_or(module::SOURCE_KEY);
     match (binary_data.get(wanted), key) {
         (Some(value), _) => Ok(value),
-        (None, Some(key)) => {
-            Err(SourceError::NoKey { what: what.to_owned(), key: key.to_owned(), present: present() })
-        }
+        (None, Some(key)) => Err(SourceError::NoKey {
+            what: what.to_owned(),
+            key: key.to_owned(),
+            present: present(),
+        }),
         (None, None) => {
             let mut values = binary_data.values();
             match (values.next(), values.next()) {
@@ -222,22 +226,19 @@ pub fn unpack(what: &str, bytes: &[u8], bytes_max: usize) -> Result<Component, S
     Ok(Component { bytes: unpacked, digest })
 }
 
+/// A component as gzip: the same bytes give the same gzip, since no time is in it.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() / 2);
+    // Reading from memory and writing to memory cannot fail.
+    let _ = GzEncoder::new(bytes, Compression::best()).read_to_end(&mut out);
+    out
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-
     use super::*;
 
     const WASM: &[u8] = b"\0asm\x0d\0\x01\0 and the rest";
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    }
 
     #[test]
     fn packing_does_not_change_the_digest() {
@@ -280,7 +281,9 @@ mod tests {
     #[test]
     fn the_key_is_the_named_one_or_the_usual_one_or_the_only_one() {
         let data = |keys: &[&str]| {
-            keys.iter().map(|key| ((*key).to_owned(), (*key).to_owned())).collect::<BTreeMap<_, _>>()
+            keys.iter()
+                .map(|key| ((*key).to_owned(), (*key).to_owned()))
+                .collect::<BTreeMap<_, _>>()
         };
         let pick = |keys: &[&str], key| pick_key("ConfigMap a", &data(keys), key).cloned();
         assert_eq!(pick(&["a", "b"], Some("b")).unwrap(), "b");

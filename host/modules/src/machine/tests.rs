@@ -1,0 +1,531 @@
+//! The machine's life as tables: an event, what it asks for, and where it is then.
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn digest(name: &str) -> Digest {
+    Digest::of(name.as_bytes())
+}
+
+fn spec(generation: i64) -> Event {
+    Event::Spec {
+        generation,
+        spec: Ok(Spec { other_source: false, suspended: false, fits: Ok(()) }),
+    }
+}
+
+fn source(name: &str) -> Event {
+    Event::Source(Ok(digest(name)))
+}
+
+fn missing() -> Event {
+    Event::Source(Err(verdict("SourceNotFound", Again::Never)))
+}
+
+fn verdict(reason: &str, again: Again) -> Verdict {
+    Verdict::new(reason, format!("because of {reason}"), again)
+}
+
+fn loaded(name: &str, has_crds: bool) -> Event {
+    let facts = Facts { title: name.to_owned(), has_crds, fits: Ok(()) };
+    Event::Loaded { digest: digest(name), result: Ok(facts) }
+}
+
+fn refused(name: &str, again: Again) -> Event {
+    Event::Loaded { digest: digest(name), result: Err(verdict("Broken", again)) }
+}
+
+fn crds(name: &str, result: Result<(), Verdict>) -> Event {
+    Event::Crds { digest: digest(name), result }
+}
+
+/// Digests are named by what they are the digest of.
+fn named(text: &str) -> String {
+    let mut text = text.to_owned();
+    for name in ["a", "b", "c"] {
+        text = text.replace(&digest(name).short(), name);
+    }
+    text
+}
+
+fn state(machine: &Machine) -> String {
+    let candidate = match machine.candidate() {
+        Candidate::Nothing => "nothing".to_owned(),
+        Candidate::Loading(digest) => format!("loading {digest:?}"),
+        Candidate::InstallingCrds(digest, _) => format!("installing CRDs of {digest:?}"),
+        Candidate::Rejected(digest, _) => format!("rejected {digest:?}"),
+    };
+    let serving = machine.serving().map_or("nothing".to_owned(), |serving| serving.title.clone());
+    let ready = machine.conditions().into_iter().find(|c| c.type_ == condition::READY).unwrap();
+    format!(
+        "serving {serving}, candidate {candidate}, Ready={} {}",
+        ready.status.as_str(),
+        ready.reason
+    )
+}
+
+fn effect(effect: &Effect) -> String {
+    match effect {
+        Effect::Notify(notice) => format!("Notify({})", notice.reason),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Runs the events and shows, for each, the effects and the state after them.
+fn check(events: impl IntoIterator<Item = Event>, expected: &Expect) {
+    let mut machine = Machine::default();
+    let mut out = String::new();
+    for event in events {
+        let what = match &event {
+            Event::Spec { generation, spec: Ok(_) } => format!("spec {generation}"),
+            Event::Spec { generation, spec: Err(_) } => format!("bad spec {generation}"),
+            Event::Source(Ok(digest)) => format!("source {digest:?}"),
+            Event::Source(Err(_)) => "no source".to_owned(),
+            Event::Loaded { digest, result: Ok(_) } => format!("loaded {digest:?}"),
+            Event::Loaded { digest, .. } => format!("refused {digest:?}"),
+            Event::Crds { digest, result: Ok(()) } => format!("CRDs of {digest:?}"),
+            Event::Crds { digest, .. } => format!("no CRDs of {digest:?}"),
+            Event::Retry => "retry".to_owned(),
+            Event::Runs(Ok(())) => "runs succeed".to_owned(),
+            Event::Runs(Err(_)) => "runs fail".to_owned(),
+            Event::Deleted => "deleted".to_owned(),
+        };
+        let effects: Vec<_> = machine.step(event).iter().map(effect).collect();
+        out += &format!("{what}: [{}]\n    {}\n", effects.join(", "), state(&machine));
+    }
+    expected.assert_eq(&named(&out));
+}
+
+#[test]
+fn a_first_version_is_read_loaded_and_served() {
+    check(
+        [spec(1), source("a"), loaded("a", false)],
+        &expect![[r#"
+        spec 1: [Fetch, Report]
+            serving nothing, candidate nothing, Ready=False Waiting
+        source a: [Load(a), Report]
+            serving nothing, candidate loading a, Ready=False Loading
+        loaded a: [Swap(a), Notify(Serving), Report]
+            serving a, candidate nothing, Ready=True Serving
+    "#]],
+    );
+}
+
+#[test]
+fn definitions_come_before_the_swap() {
+    check(
+        [spec(1), source("a"), loaded("a", true), crds("a", Ok(()))],
+        &expect![[r#"
+        spec 1: [Fetch, Report]
+            serving nothing, candidate nothing, Ready=False Waiting
+        source a: [Load(a), Report]
+            serving nothing, candidate loading a, Ready=False Loading
+        loaded a: [InstallCrds(a), Report]
+            serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
+        CRDs of a: [Swap(a), Notify(Serving), Report]
+            serving a, candidate nothing, Ready=True Serving
+    "#]],
+    );
+}
+
+#[test]
+fn a_broken_candidate_leaves_the_old_one_serving_and_is_not_tried_again() {
+    check(
+        [
+            spec(1),
+            source("a"),
+            loaded("a", false),
+            source("b"),
+            refused("b", Again::Never),
+            source("b"),
+            source("a"),
+            source("b"),
+            spec(2),
+            source("c"),
+            loaded("c", false),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            source b: [Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            refused b: [Notify(Broken), Report]
+                serving a, candidate rejected b, Ready=False Broken
+            source b: []
+                serving a, candidate rejected b, Ready=False Broken
+            source a: [Report]
+                serving a, candidate nothing, Ready=True Serving
+            source b: [Report]
+                serving a, candidate rejected b, Ready=False Broken
+            spec 2: [Settle { parameters: true }, Report]
+                serving a, candidate rejected b, Ready=False Broken
+            source c: [Load(c), Report]
+                serving a, candidate loading c, Ready=False Loading
+            loaded c: [Swap(c), Notify(Serving), Report]
+                serving c, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn a_verdict_that_hangs_on_the_spec_is_tried_again_when_the_spec_changes() {
+    check(
+        [
+            spec(1),
+            source("a"),
+            refused("a", Again::WhenSpecChanges),
+            Event::Retry,
+            spec(2),
+            loaded("a", false),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            refused a: [Notify(Broken), Report]
+                serving nothing, candidate rejected a, Ready=False Broken
+            retry: []
+                serving nothing, candidate rejected a, Ready=False Broken
+            spec 2: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn trouble_of_the_host_is_tried_again_later() {
+    check(
+        [
+            spec(1),
+            source("a"),
+            refused("a", Again::Later),
+            Event::Retry,
+            loaded("a", true),
+            crds("a", Err(verdict("Forbidden", Again::Later))),
+            Event::Retry,
+            loaded("a", true),
+            crds("a", Ok(())),
+            Event::Retry,
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            refused a: [Notify(Broken), RetryLater, Report]
+                serving nothing, candidate rejected a, Ready=False Broken
+            retry: [Load(a)]
+                serving nothing, candidate loading a, Ready=False Broken
+            loaded a: [InstallCrds(a)]
+                serving nothing, candidate installing CRDs of a, Ready=False Broken
+            no CRDs of a: [Notify(Forbidden), RetryLater, Report]
+                serving nothing, candidate rejected a, Ready=False Forbidden
+            retry: [InstallCrds(a)]
+                serving nothing, candidate installing CRDs of a, Ready=False Forbidden
+            loaded a: []
+                serving nothing, candidate installing CRDs of a, Ready=False Forbidden
+            CRDs of a: [Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            retry: []
+                serving a, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn a_newer_source_supersedes_what_is_loading_and_only_the_newest_is_loaded() {
+    check(
+        [
+            spec(1),
+            source("a"),
+            source("b"),
+            source("c"),
+            loaded("a", false),
+            loaded("a", false),
+            loaded("c", false),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            source b: []
+                serving nothing, candidate loading a, Ready=False Loading
+            source c: []
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Load(c), Report]
+                serving nothing, candidate loading c, Ready=False Loading
+            loaded a: []
+                serving nothing, candidate loading c, Ready=False Loading
+            loaded c: [Swap(c), Notify(Serving), Report]
+                serving c, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn a_newer_source_supersedes_definitions_that_are_being_installed() {
+    check(
+        [
+            spec(1),
+            source("a"),
+            loaded("a", true),
+            source("b"),
+            crds("a", Ok(())),
+            loaded("b", false),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [InstallCrds(a), Report]
+                serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
+            source b: [Load(b), Report]
+                serving nothing, candidate loading b, Ready=False Loading
+            CRDs of a: []
+                serving nothing, candidate loading b, Ready=False Loading
+            loaded b: [Swap(b), Notify(Serving), Report]
+                serving b, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn a_spec_that_changes_while_loading_makes_the_load_worthless() {
+    check(
+        [spec(1), source("a"), spec(2), refused("a", Again::WhenSpecChanges), loaded("a", false)],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            spec 2: [Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            refused a: [Load(a)]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn a_source_that_goes_leaves_what_serves() {
+    check(
+        [spec(1), missing(), source("a"), loaded("a", false), missing(), missing(), source("a")],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            no source: [Notify(SourceNotFound), Report]
+                serving nothing, candidate nothing, Ready=False SourceNotFound
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            no source: [Notify(SourceNotFound), Report]
+                serving a, candidate nothing, Ready=False SourceNotFound
+            no source: []
+                serving a, candidate nothing, Ready=False SourceNotFound
+            source a: [Report]
+                serving a, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn another_source_with_the_same_bytes_needs_no_load() {
+    let other = Spec { other_source: true, suspended: false, fits: Ok(()) };
+    check(
+        [
+            spec(1),
+            source("a"),
+            loaded("a", false),
+            Event::Spec { generation: 2, spec: Ok(other) },
+            source("a"),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            spec 2: [Settle { parameters: true }, Fetch, Report]
+                serving a, candidate nothing, Ready=False Waiting
+            source a: [Report]
+                serving a, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
+    let misfit = Spec {
+        other_source: false,
+        suspended: false,
+        fits: Err(verdict("InvalidParameters", Again::WhenSpecChanges)),
+    };
+    let bad = Err(verdict("InvalidSpec", Again::WhenSpecChanges));
+    check(
+        [
+            spec(1),
+            source("a"),
+            loaded("a", false),
+            Event::Spec { generation: 2, spec: Ok(misfit.clone()) },
+            Event::Spec { generation: 3, spec: Ok(misfit) },
+            Event::Spec { generation: 4, spec: bad.clone() },
+            Event::Spec { generation: 5, spec: bad },
+            spec(6),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            spec 2: [Notify(InvalidParameters), Settle { parameters: false }, Report]
+                serving a, candidate nothing, Ready=False InvalidParameters
+            spec 3: [Settle { parameters: false }, Report]
+                serving a, candidate nothing, Ready=False InvalidParameters
+            bad spec 4: [Notify(InvalidSpec), Report]
+                serving a, candidate nothing, Ready=False InvalidSpec
+            bad spec 5: [Report]
+                serving a, candidate nothing, Ready=False InvalidSpec
+            spec 6: [Settle { parameters: true }, Report]
+                serving a, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn suspend_takes_effect_whatever_the_candidate_is() {
+    let suspended = Spec { other_source: false, suspended: true, fits: Ok(()) };
+    check(
+        [
+            spec(1),
+            source("a"),
+            loaded("a", false),
+            Event::Spec { generation: 2, spec: Ok(suspended.clone()) },
+            source("b"),
+            refused("b", Again::Never),
+            Event::Spec { generation: 3, spec: Ok(suspended) },
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            spec 2: [Settle { parameters: true }, Report]
+                serving a, candidate nothing, Ready=False Suspended
+            source b: [Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            refused b: [Notify(Broken), Report]
+                serving a, candidate rejected b, Ready=False Broken
+            spec 3: [Settle { parameters: true }, Report]
+                serving a, candidate rejected b, Ready=False Broken
+        "#]],
+    );
+}
+
+#[test]
+fn failing_runs_are_said_once_and_forgotten_with_the_next_version() {
+    let fail = || Event::Runs(Err(verdict("GuestTrapped", Again::Never)));
+    check(
+        [
+            spec(1),
+            source("a"),
+            loaded("a", false),
+            fail(),
+            fail(),
+            Event::Runs(Ok(())),
+            fail(),
+            source("b"),
+            loaded("b", false),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            runs fail: [Notify(GuestTrapped), Report]
+                serving a, candidate nothing, Ready=True Serving
+            runs fail: []
+                serving a, candidate nothing, Ready=True Serving
+            runs succeed: [Report]
+                serving a, candidate nothing, Ready=True Serving
+            runs fail: [Notify(GuestTrapped), Report]
+                serving a, candidate nothing, Ready=True Serving
+            source b: [Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            loaded b: [Swap(b), Notify(Serving), Report]
+                serving b, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn deletion_stops() {
+    check(
+        [spec(1), source("a"), Event::Deleted],
+        &expect![[r#"
+        spec 1: [Fetch, Report]
+            serving nothing, candidate nothing, Ready=False Waiting
+        source a: [Load(a), Report]
+            serving nothing, candidate loading a, Ready=False Loading
+        deleted: [Stop]
+            serving nothing, candidate loading a, Ready=False Loading
+    "#]],
+    );
+}
+
+#[test]
+fn messages_say_what_goes_on() {
+    let mut machine = Machine::default();
+    let mut notices = Vec::new();
+    for event in [spec(1), source("a"), loaded("a", false), source("b"), refused("b", Again::Never)]
+    {
+        for effect in machine.step(event) {
+            if let Effect::Notify(notice) = effect {
+                notices.push(format!("{:?} {}: {}", notice.type_, notice.reason, notice.message));
+            }
+        }
+    }
+    for condition in machine.conditions() {
+        let Condition { type_, status, reason, message } = condition;
+        notices.push(format!("{type_}={} {reason}: {message}", status.as_str()));
+    }
+    expect![[r#"
+        Normal Serving: a (a) serves from now on.
+        Warning Broken: b is not taken: because of Broken. a (a) goes on serving.
+        Healthy=Unknown NoRuns: Nothing has run yet.
+        Loaded=False Broken: b is not taken: because of Broken. a (a) goes on serving.
+        Ready=False Broken: b is not taken: because of Broken. a (a) goes on serving.
+        Serving=True Serving: a (a) serves."#]]
+    .assert_eq(&named(&notices.join("\n")));
+}
+
+#[test]
+fn the_memory_of_rejections_is_bounded() {
+    let mut machine = Machine::default();
+    machine.step(spec(1));
+    for number in 0..100 {
+        let name = format!("v{number}");
+        machine.step(source(&name));
+        machine.step(refused(&name, Again::Never));
+    }
+    assert_eq!(machine.rejected.len(), REJECTED_MAX);
+}

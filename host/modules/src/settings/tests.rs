@@ -1,0 +1,182 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::*;
+
+fn settings(name: &str, spec: &Value, place: Place) -> Result<Settings, String> {
+    let document = json!({
+        "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": name}, "spec": spec,
+    });
+    let module = Module::from_value(&document).map_err(|error| error.to_string())?;
+    Settings::new(&module, place, Limits::default())
+        .map_err(|errors| errors.to_string().replace("; spec", "\nspec"))
+}
+
+fn refused(spec: &Value, place: Place, expected: &Expect) {
+    expected.assert_eq(&settings("m", spec, place).unwrap_err());
+}
+
+#[test]
+fn a_whole_spec_is_understood() {
+    let settings = settings("podroute", &json!({
+        "source": {"configMap": {"name": "podroute-1", "key": "x.wasm"}},
+        "serviceAccountName": "podroute",
+        "crdGroups": ["quay.io"],
+        "parameters": {"size": 3},
+        "resyncPeriod": "1h30m",
+        "manageStatus": false,
+        "limits": {"memory": "16Mi", "timeout": "500ms", "outputBytes": 65536, "logBytes": "4k", "objects": 5, "reads": 7, "tableElements": 9},
+        "selector": {
+            "matchLabels": {"app": "a", "example.com/tier": ""},
+            "matchExpressions": [
+                {"key": "env", "operator": "In", "values": ["dev", "test"]},
+                {"key": "env", "operator": "NotIn", "values": ["prod"]},
+                {"key": "x", "operator": "Exists"},
+                {"key": "y", "operator": "DoesNotExist"},
+            ],
+        },
+        "namespaces": ["b", "a"],
+        "suspend": true,
+    }), Place::Cluster).unwrap();
+    assert_eq!(
+        settings,
+        Settings {
+            source: SourceRef::ConfigMap { name: "podroute-1".into(), key: Some("x.wasm".into()) },
+            service_account: Some("podroute".into()),
+            crd_groups: ["quay.io".to_owned()].into(),
+            parameters: json!({"size": 3}),
+            resync: Some(Duration::from_mins(90)),
+            manage_status: false,
+            limits: Limits {
+                memory_bytes: 16 << 20,
+                time: Duration::from_millis(500),
+                output_bytes: 65536,
+                log_bytes: 4000,
+                objects: 5,
+                reads: 7,
+                table_elements: 9,
+                ..Limits::default()
+            },
+            selector: "app=a,example.com/tier=,env in (dev,test),env notin (prod),x,!y".into(),
+            namespaces: ["a".to_owned(), "b".to_owned()].into(),
+            suspend: true,
+        }
+    );
+}
+
+#[test]
+fn what_is_left_out_is_the_default() {
+    let settings = settings("m", &json!({"source": {"file": "g.wasm"}}), Place::Folder).unwrap();
+    assert_eq!(settings.limits, Limits::default());
+    assert_eq!(settings.parameters, Value::Null);
+    assert_eq!((settings.manage_status, settings.suspend, settings.resync), (true, false, None));
+    assert_eq!(settings.selector, "");
+}
+
+#[test]
+fn all_bad_values_are_named_at_once() {
+    refused(
+        &json!({
+            "source": {"configMap": {"name": "Not A Name"}},
+            "crdGroups": ["apps.k8s.io", "innkeeper.dev", "UPPER"],
+            "resyncPeriod": "10ms",
+            "limits": {"memory": "64Q", "timeout": "1 day", "outputBytes": "1Ti", "objects": 0},
+            "selector": {"matchLabels": {"a b": "c d"}, "matchExpressions": [{"key": "x", "operator": "In"}, {"key": "x", "operator": "Exists", "values": ["y"]}]},
+            "namespaces": ["a.b"],
+        }),
+        Place::Cluster,
+        &expect![[r#"
+            spec.source.configMap.name: "Not A Name" is not a name: lower case letters, digits, '-' and '.', each part beginning and ending with a letter or a digit, at most 253 characters
+            spec.serviceAccountName: is missing: name the ServiceAccount (in the namespace innkeeper-modules) that this module acts as; `innkeeper rbac` prints the rights that it needs
+            spec.crdGroups[0]: apps.k8s.io belongs to Kubernetes or to Innkeeper; a module may install definitions of its own groups only
+            spec.crdGroups[1]: innkeeper.dev belongs to Kubernetes or to Innkeeper; a module may install definitions of its own groups only
+            spec.crdGroups[2]: "UPPER" is not a name: lower case letters, digits, '-' and '.', each part beginning and ending with a letter or a digit, at most 253 characters
+            spec.namespaces[0]: "a.b" is not a name: lower case letters, digits and '-', beginning and ending with a letter or a digit
+            spec.resyncPeriod: 10ms is too short: at least 1s, or 0s for never
+            spec.limits.memory: "64Q" is not a number of bytes: a whole number, or one with k, M, G, Ki, Mi or Gi, as in 64Mi
+            spec.limits.outputBytes: "1Ti" is not a number of bytes: a whole number, or one with k, M, G, Ki, Mi or Gi, as in 64Mi
+            spec.limits.timeout: "1 day" is not a duration: numbers with h, m, s or ms, largest first, as in 30s or 1h30m
+            spec.limits.objects: 0 is out of bounds: from 1 to 100000
+            spec.selector.matchLabels["a b"]: "a b" is not a label: letters, digits, '-', '_' and '.', at most 63 characters, perhaps after a DNS name and '/'
+            spec.selector.matchLabels["a b"]: "c d" is not a label's value: letters, digits, '-', '_' and '.', at most 63 characters
+            spec.selector.matchExpressions[0].values: is empty: In and NotIn need at least one value
+            spec.selector.matchExpressions[1].values: must be left out with Exists and DoesNotExist"#]],
+    );
+}
+
+#[test]
+fn a_source_fits_its_place() {
+    for (spec, place) in [
+        (json!({"source": {}}), Place::Folder),
+        (json!({"source": {"file": ""}}), Place::Folder),
+        (json!({"source": {"configMap": {"name": "m"}}}), Place::Folder),
+        (json!({"source": {}, "serviceAccountName": "m"}), Place::Cluster),
+        (json!({"source": {"file": "g.wasm"}, "serviceAccountName": "m"}), Place::Cluster),
+        (
+            json!({"source": {"file": "g.wasm", "configMap": {"name": "m"}}, "serviceAccountName": "m"}),
+            Place::Cluster,
+        ),
+    ] {
+        let error = settings("m", &spec, place).unwrap_err();
+        assert!(error.starts_with("spec.source"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn names_are_labels() {
+    for name in ["", "UPPER", "a.b", "-a", "a-", &"a".repeat(64)] {
+        let error = settings(name, &json!({"source": {"file": "g"}}), Place::Folder).unwrap_err();
+        assert!(error.starts_with("metadata.name: "), "{error}");
+    }
+    assert!(settings(&"a".repeat(63), &json!({"source": {"file": "g"}}), Place::Folder).is_ok());
+}
+
+#[test]
+fn the_shape_is_checked_with_the_field() {
+    refused(
+        &json!({"source": {"configMap": {"nam": "m"}}}),
+        Place::Cluster,
+        &expect!["spec.source.configMap.nam: unknown field `nam`, expected `name` or `key`"],
+    );
+    refused(
+        &json!({"source": {"file": "g"}, "limits": {"objects": "x"}}),
+        Place::Folder,
+        &expect![[r#"spec.limits.objects: invalid type: string "x", expected u32"#]],
+    );
+    refused(
+        &json!({"source": {"file": "g"}, "rollout": {"strategy": "Manual"}}),
+        Place::Folder,
+        &expect![
+            "spec.rollout: unknown field `rollout`, expected one of `source`, `serviceAccountName`, `crdGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `limits`, `selector`, `namespaces`, `suspend`"
+        ],
+    );
+    refused(&json!({}), Place::Folder, &expect!["spec: missing field `source`"]);
+    let other = json!({"apiVersion": "v1", "kind": "Pod"});
+    expect![
+        "expected apiVersion: innkeeper.dev/v1alpha1, kind: Module, found apiVersion: v1, kind: Pod"
+    ]
+    .assert_eq(&Module::from_value(&other).unwrap_err().to_string());
+}
+
+#[test]
+fn durations_and_quantities() {
+    let duration = |text| parse_duration(text).map(|duration| duration.as_millis());
+    assert_eq!(duration("30s"), Some(30_000));
+    assert_eq!(duration("1h30m"), Some(5_400_000));
+    assert_eq!(duration("250ms"), Some(250));
+    assert_eq!(duration("0s"), Some(0));
+    assert_eq!(duration("0"), Some(0));
+    for bad in
+        ["", "s", "30", "-30s", "1.5h", "30 s", "30sec", "1d", "30s1h", "99999999999999999999s"]
+    {
+        assert_eq!(duration(bad), None, "{bad}");
+    }
+    let bytes = |text: &str| Quantity::Text(text.into()).bytes();
+    assert_eq!(bytes("64Mi"), Some(64 << 20));
+    assert_eq!(bytes("1k"), Some(1000));
+    assert_eq!(bytes("12"), Some(12));
+    for bad in ["", "Mi", "1.5Mi", "-1", "1Ti", "99999999999999999999", "99999999999999999Gi"] {
+        assert_eq!(bytes(bad), None, "{bad}");
+    }
+}
