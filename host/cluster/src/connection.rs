@@ -1,10 +1,12 @@
 //! One connection pool to one API server.
 
+use std::sync::{Arc, OnceLock};
+
 use http::{HeaderValue, Request, Response};
 use kube::client::{Body, ClientBuilder};
 use tower::{BoxError, Service};
 
-use crate::transport::Transport;
+use crate::transport::{Counts, Requests, Transport};
 use crate::{Account, ConnectError, Env, Identity, SecretKey, Session, Settings};
 
 /// One connection pool to one API server. Clones share it.
@@ -14,6 +16,9 @@ pub struct Cluster {
     env: Env,
     settings: Settings,
     secrets: SecretKey,
+    counts: Counts,
+    /// Asked for all the time, and a session has a task: made once.
+    host: Arc<OnceLock<Session>>,
 }
 
 impl Cluster {
@@ -35,7 +40,7 @@ impl Cluster {
         config.write_timeout = None;
         let builder = ClientBuilder::try_from(config)
             .map_err(|error| ConnectError { message: error.to_string() })?;
-        Ok(Self { pool: builder.build(), env, settings, secrets })
+        Ok(Self::new(builder.build(), env, settings, secrets))
     }
 
     /// Talks to a service instead of a server: a scripted one in tests, or a simulator.
@@ -50,19 +55,23 @@ impl Cluster {
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        Self { pool: kube::Client::new(service, "default"), env, settings, secrets }
+        Self::new(kube::Client::new(service, "default"), env, settings, secrets)
+    }
+
+    fn new(pool: kube::Client, env: Env, settings: Settings, secrets: SecretKey) -> Self {
+        Self { pool, env, settings, secrets, counts: Counts::default(), host: Arc::default() }
     }
 
     /// The same connections with another key for the digests of Secrets: for when the key
     /// had to be read from the cluster first.
     #[must_use]
     pub fn with_secret_key(self, secrets: SecretKey) -> Self {
-        Self { secrets, ..self }
+        Self { secrets, host: Arc::default(), ..self }
     }
 
     /// Requests as the host itself.
     pub fn host(&self) -> Session {
-        self.session(Identity::Host, None)
+        self.host.get_or_init(|| self.session(Identity::Host, None)).clone()
     }
 
     /// Requests as a ServiceAccount, by impersonation.
@@ -85,11 +94,17 @@ impl Cluster {
         &self.settings
     }
 
+    /// How many requests were sent so far, over all identities.
+    pub fn requests(&self) -> Requests {
+        self.counts.all()
+    }
+
     fn session(&self, identity: Identity, user: Option<HeaderValue>) -> Session {
         let transport = Transport {
             pool: self.pool.clone(),
             env: self.env.clone(),
             settings: self.settings.clone(),
+            counts: self.counts.clone(),
             user,
         };
         Session::new(

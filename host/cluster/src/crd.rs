@@ -49,8 +49,9 @@ struct Definition {
 
 #[derive(Default, serde::Deserialize)]
 struct Status {
+    /// `null` in a definition that was made just now.
     #[serde(default)]
-    conditions: Vec<Condition>,
+    conditions: Option<Vec<Condition>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -73,7 +74,7 @@ pub async fn established(
     let waited = session.env().timeout(limit, async {
         loop {
             let definition: Definition = session.get_as(&kind, &key).await?;
-            for condition in definition.status.conditions {
+            for condition in definition.status.conditions.into_iter().flatten() {
                 match (condition.r#type.as_str(), condition.status.as_str()) {
                     ("Established", "True") => return Ok(()),
                     ("NamesAccepted", "False") => {
@@ -90,4 +91,52 @@ pub async fn established(
         }
     });
     waited.await.unwrap_or_else(|_| Err(NotEstablished::Late { name: name.into(), limit }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::scripted::{Reply, Server};
+
+    const PATH: &str = "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.try.dev";
+
+    fn definition(conditions: &Value) -> Reply {
+        Reply::Json(200, json!({ "status": { "conditions": conditions } }))
+    }
+
+    async fn wait(server: &Server) -> Result<(), NotEstablished> {
+        established(&server.session("a"), "foos.try.dev", Duration::from_secs(10)).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_definition_is_waited_for_from_the_moment_it_is_made() {
+        let server = Server::new();
+        server.once(PATH, definition(&Value::Null));
+        server.once(PATH, definition(&json!([{ "type": "NamesAccepted", "status": "True" }])));
+        server.always(PATH, definition(&json!([{ "type": "Established", "status": "True" }])));
+        wait(&server).await.unwrap();
+        assert_eq!(server.log().len(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn names_that_are_taken_and_a_server_that_does_not_get_to_it_are_said() {
+        let server = Server::new();
+        server.always(
+            PATH,
+            definition(&json!([
+                { "type": "NamesAccepted", "status": "False", "message": "foos is in use" }
+            ])),
+        );
+        assert_eq!(
+            wait(&server).await.unwrap_err().to_string(),
+            "the names of CustomResourceDefinition foos.try.dev are not accepted: foos is in use"
+        );
+        server.always(PATH, definition(&json!([])));
+        assert_eq!(
+            wait(&server).await.unwrap_err().to_string(),
+            "CustomResourceDefinition foos.try.dev was not established within 10 s"
+        );
+    }
 }

@@ -33,3 +33,4 @@ pub use identity::{Account, Identity};
 pub use secret::SecretKey;
 pub use session::{Applied, Deleted, Force, Propagation, Session};
 pub use settings::Settings;
+pub use transport::Requests;

@@ -301,7 +301,7 @@ impl Session {
         #[derive(serde::Deserialize)]
         struct Resources {
             #[serde(default)]
-            resources: Vec<Resource>,
+            resources: Option<Vec<Resource>>,
         }
         #[derive(serde::Deserialize)]
         struct Resource {
@@ -316,7 +316,8 @@ impl Session {
                     serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))?;
                 Ok(resources
                     .resources
-                    .iter()
+                    .into_iter()
+                    .flatten()
                     .any(|resource| resource.name == kind.plural && resource.kind == kind.kind))
             }
             Err(ApiError::NotServed { .. } | ApiError::NotFound { .. }) => Ok(false),

@@ -9,16 +9,18 @@
 //! - A watch that the server has not ended when its time was over is cut, so that a
 //!   connection that died in silence is noticed.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt as _, Full};
 use kube::client::Body;
@@ -36,12 +38,31 @@ const IMPERSONATE_USER: &str = "Impersonate-User";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeatable;
 
+/// How many requests were sent, repeats and watches included, by method and status; status 0
+/// stands for no answer.
+pub type Requests = BTreeMap<(Box<str>, u16), u64>;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts(Arc<Mutex<Requests>>);
+
+impl Counts {
+    fn count(&self, method: &Method, code: u16) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry((method.as_str().into(), code)).or_default() += 1;
+    }
+
+    pub(crate) fn all(&self) -> Requests {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// Requests of one identity over the shared connection pool.
 #[derive(Clone)]
 pub(crate) struct Transport {
     pub(crate) pool: kube::Client,
     pub(crate) env: Env,
     pub(crate) settings: Settings,
+    pub(crate) counts: Counts,
     /// The user to impersonate.
     pub(crate) user: Option<HeaderValue>,
 }
@@ -80,7 +101,7 @@ impl Call {
                     .any(|pair| pair.split_once('=').is_some_and(|(key, _)| key == name))
             })
         };
-        let read = request.method() == http::Method::GET;
+        let read = request.method() == Method::GET;
         if read && has("watch") {
             Self::Watch
         } else if read && has("limit") {
@@ -155,6 +176,11 @@ impl Transport {
             request.headers_mut().clone_from(&parts.headers);
 
             let attempt = self.attempt(request, limit).await;
+            let code = match &attempt {
+                Attempt::Answered(response) => response.status().as_u16(),
+                Attempt::NotDone(_) | Attempt::InDoubt(_) => 0,
+            };
+            self.counts.count(&parts.method, code);
             let (wait, repeat) = match &attempt {
                 Attempt::Answered(response) => match response.status() {
                     StatusCode::TOO_MANY_REQUESTS => (retry_after(response), true),

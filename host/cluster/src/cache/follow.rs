@@ -13,8 +13,9 @@ use kube::runtime::watcher::Event;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::cell::{CacheId, Content, News};
 use super::raw::{Raw, RawMetadata, Wire};
-use super::shared::{CacheId, Closed, Content, News, Shared};
+use super::shared::{Closed, Shared};
 use crate::error::{Asked, Guard};
 use crate::settings::{
     REFUSALS, UNCONFIRMED, UNSERVED_LEAST, UNSERVED_MOST, WATCH_RETRY_LEAST, WATCH_RETRY_MOST,

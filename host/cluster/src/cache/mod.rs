@@ -15,6 +15,7 @@
 //! - A cache may lag behind the server. Writes carry guards for that reason; what they prove wrong
 //!   is said by [`Caches::mark_unknown`].
 
+mod cell;
 mod change;
 mod follow;
 mod frozen;
@@ -34,7 +35,8 @@ pub use frozen::{Frozen, Labels, Seen, Unreadable};
 pub use view::{Namespaces, View};
 
 use crate::{Env, Session};
-use shared::{Content, Shared};
+use cell::Content;
+use shared::Shared;
 
 /// What learns of writes: not the caches of metadata, the answers being whole objects.
 const WHOLE: &[Content] = &[Content::Whole];

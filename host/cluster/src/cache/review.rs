@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::shared::{CacheId, Shared, Standing};
+use super::cell::{CacheId, Standing};
+use super::shared::Shared;
 use crate::settings::{
     DENIED_LEAST, DENIED_MOST, GRANTED_PERIOD, WATCH_RETRY_LEAST, WATCH_RETRY_MOST,
 };

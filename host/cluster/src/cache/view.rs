@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use innkeeper_contract::Kind;
 
+use super::cell::{CacheId, Content};
 use super::change::KindState;
 use super::frozen::Frozen;
-use super::shared::{CacheId, Content, Shared};
+use super::shared::Shared;
 use crate::{Identity, Session};
 
 /// Where a module reads namespaced kinds. Cluster-scoped kinds are read whole.

@@ -126,6 +126,21 @@ async fn a_server_that_asks_for_a_long_wait_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn requests_are_counted_by_method_and_status() {
+    let server = Server::new();
+    server.once(&format!("GET {MAP}"), Reply::Broken);
+    server.once(&format!("GET {MAP}"), Reply::Busy(503, 1));
+    server.always(&format!("GET {MAP}"), found());
+    let cluster = server.cluster();
+    cluster.host().get(&maps(), &key()).await.unwrap();
+    let counted: Vec<_> = cluster.requests().into_iter().collect();
+    assert_eq!(
+        counted,
+        [(("GET".into(), 0), 1), (("GET".into(), 200), 1), (("GET".into(), 503), 1)]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_delete_did_is_told_apart() {
     let path = format!("DELETE {MAP}");
     let mut terminating = answer(9);
