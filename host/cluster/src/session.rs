@@ -22,7 +22,7 @@ const SEGMENT: &AsciiSet =
 /// Requests as one identity, over the shared connections. Cheap to clone.
 ///
 /// Every request is bounded in time, and repeated where that is safe (see
-/// [`Settings`](crate::Settings)); an error is final for now.
+/// [`Settings`]); an error is final for now.
 #[derive(Clone)]
 pub struct Session {
     client: kube::Client,
