@@ -29,6 +29,9 @@ const HTTP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How to run the host.
 #[derive(Clone, Debug, Default)]
 pub struct HostOptions {
+    /// The program; if not given, `INNKEEPER_BIN`, else the one that cargo built beside the
+    /// test.
+    pub program: Option<PathBuf>,
     /// The kubeconfig that it uses.
     pub kubeconfig: PathBuf,
     /// A folder of Modules, for `--modules`.
@@ -63,7 +66,7 @@ impl Host {
     /// # Errors
     /// Also if the program is not built; says how to build it.
     pub async fn start(options: &HostOptions) -> Result<Self> {
-        let program = program()?;
+        let program = options.program.clone().map_or_else(program, Ok)?;
         let address =
             tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?.local_addr()?;
         let folder = tempfile::Builder::new().prefix("innkeeper-host-").tempdir()?;
@@ -229,7 +232,7 @@ fn metric(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
 }
 
 /// The program: `INNKEEPER_BIN`, else the one beside this test's own folder.
-fn program() -> Result<PathBuf> {
+pub(crate) fn program() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("INNKEEPER_BIN").filter(|value| !value.is_empty()) {
         let path = PathBuf::from(path);
         if !path.is_file() {
@@ -257,6 +260,66 @@ pub(crate) fn root() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A host that says where it runs and ends well on SIGTERM.
+    const OBEDIENT: &str = "#!/bin/sh\necho \"args $*\"\necho \"config $KUBECONFIG\" >&2\ntrap 'echo bye; exit 0' TERM\nwhile :; do sleep 0.02; done\n";
+    const BOUND: Duration = Duration::from_secs(10);
+
+    fn script(text: &str) -> (TempDir, HostOptions) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("innkeeper");
+        std::fs::write(&program, text).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let options = HostOptions {
+            program: Some(program),
+            modules: Some(PathBuf::from("modules")),
+            ..HostOptions::new(Path::new("some/kubeconfig"))
+        };
+        (folder, options)
+    }
+
+    #[tokio::test]
+    async fn a_host_is_given_its_flags_and_ends_on_sigterm() {
+        let (_folder, options) = script(OBEDIENT);
+        let host = Host::start(&options).await.unwrap();
+        let line = host.logged("args ", BOUND).await.unwrap();
+        assert!(line.starts_with("args run --listen 127.0.0.1:"), "{line}");
+        assert!(line.ends_with("--modules modules"), "{line}");
+        host.logged("config some/kubeconfig", BOUND).await.unwrap();
+        let (status, log) = host.stop(BOUND).await.unwrap();
+        assert!(status.success(), "{status}");
+        assert!(log.contains(&"bye".to_owned()), "{log:?}");
+    }
+
+    #[tokio::test]
+    async fn a_host_can_be_killed_from_elsewhere() {
+        let (_folder, options) = script(OBEDIENT);
+        let host = Host::start(&options).await.unwrap();
+        host.logged("args ", BOUND).await.unwrap();
+        let kill = host.killer();
+        std::thread::spawn(kill).join().unwrap();
+        let (status, _) = host.ended(BOUND).await.unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+    }
+
+    #[tokio::test]
+    async fn a_host_that_ends_before_it_is_ready_is_an_error_with_its_log() {
+        let (_folder, options) = script("#!/bin/sh\necho no cluster >&2\nexit 3\n");
+        let mut host = Host::start(&options).await.unwrap();
+        host.logged("no cluster", BOUND).await.unwrap();
+        let error = format!("{:#}", host.ready(BOUND).await.unwrap_err());
+        assert!(error.contains("the host ended (exit status: 3)"), "{error}");
+        assert!(error.contains("no cluster"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_not_there_is_named() {
+        let options =
+            HostOptions { program: Some(PathBuf::from("no/such/host")), ..HostOptions::default() };
+        let error = Host::start(&options).await.err().map(|error| format!("{error:#}"));
+        assert!(error.as_deref().unwrap_or_default().contains("no/such/host"), "{error:?}");
+    }
 
     #[test]
     fn metrics_are_summed_over_the_label_sets_that_fit() {

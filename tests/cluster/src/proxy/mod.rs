@@ -164,7 +164,9 @@ impl Proxy {
     /// nothing more, as behind a firewall that forgot them. Gives their number.
     pub fn stall_watches(&self, resource: &str) -> usize {
         let open = self.open(resource);
-        open.iter().for_each(|watch| watch.stall());
+        for watch in &open {
+            watch.stall();
+        }
         open.len()
     }
 
@@ -172,7 +174,9 @@ impl Proxy {
     /// number.
     pub fn cut_watches(&self, resource: &str) -> usize {
         let open = self.open(resource);
-        open.iter().for_each(|watch| watch.cut());
+        for watch in &open {
+            watch.cut();
+        }
         open.len()
     }
 
@@ -304,11 +308,8 @@ impl Shared {
             None => (),
         }
 
-        let response = match self.forward(request).await {
-            Ok(response) => response,
-            // What the client would see if the server were gone: no answer.
-            Err(_) => return Err(Cut),
-        };
+        // What the client would see if the server were gone: no answer.
+        let Ok(response) = self.forward(request).await else { return Err(Cut) };
         if fault == Some(Fault::LoseResponse) || after.is_some() {
             // The head comes when the write is done; the body must not be waited for.
             if let Some(callback) = after {
