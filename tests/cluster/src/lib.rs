@@ -19,6 +19,7 @@ mod eventually;
 mod host;
 mod kind;
 mod proxy;
+pub mod stage;
 
 use std::sync::OnceLock;
 
@@ -31,6 +32,7 @@ pub use innkeeper_controlplane::{
     AuditEvent, AuditFilter, AuditLog, ControlPlane, Kubeconfig, Options,
 };
 pub use kind::Kind;
+pub use stage::Stage;
 pub use proxy::{Fault, Matching, ProxiedRequest, Proxy, Target, When};
 
 /// The control plane that all tests of one program share, with a controller manager;

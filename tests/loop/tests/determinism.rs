@@ -13,7 +13,7 @@ use tokio::sync::watch;
 const BENCH: &str = "apis/bench.innkeeper.dev/v1";
 
 fn component() -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../guests/target/components/bench.wasm");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../guests/target/components/bench-guest.wasm");
     assert!(path.exists(), "{} is not there: run `cargo xtask guests` first", path.display());
     path.canonicalize().unwrap()
 }

@@ -1,0 +1,173 @@
+//! Everything that a test of the host begins with: a control plane of its own, the host's rights,
+//! modules.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use base64::Engine as _;
+use innkeeper_controlplane::{ControlPlane, Options};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use crate::host::{program, root};
+use crate::{Admin, Host, HostOptions, Kind, condition};
+
+/// Bound on what should happen within moments; generous, since machines are slow and busy.
+pub const SOON: Duration = Duration::from_secs(60);
+
+/// The namespace of the modules' accounts and components.
+pub const MODULES: &str = "innkeeper-modules";
+
+/// A control plane with the host's CRD and rights.
+pub struct Stage {
+    /// A client with all rights.
+    pub admin: Admin,
+    /// The control plane.
+    pub plane: ControlPlane,
+    kubeconfig: PathBuf,
+    _folder: TempDir,
+}
+
+impl Stage {
+    /// A stage of its own: what runs on it is seen by no other test.
+    pub async fn new() -> Result<Self> {
+        let options = Options { controller_manager: true, ..Options::default() };
+        let plane = tokio::task::spawn_blocking(move || ControlPlane::start(&options)).await??;
+        let admin = Admin::of(&plane).await?;
+        admin.install().await?;
+        let folder = tempfile::Builder::new().prefix("innkeeper-stage-").tempdir()?;
+        let kubeconfig = folder.path().join("host.kubeconfig");
+        let server = plane.anonymous_kubeconfig()?;
+        admin.account_kubeconfig(server, ("innkeeper-system", "innkeeper"), &kubeconfig).await?;
+        Ok(Self { admin, plane, kubeconfig, _folder: folder })
+    }
+
+    /// The kubeconfig of the host's ServiceAccount.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Starts the host as its ServiceAccount, and waits until it is ready.
+    pub async fn host(&self) -> Result<Host> {
+        let mut host = Host::start(&HostOptions::new(&self.kubeconfig)).await?;
+        host.ready(SOON).await?;
+        Ok(host)
+    }
+
+    /// Makes a module of a component, with the rights that `innkeeper rbac` prints for it.
+    /// `spec` adds to the Module's spec.
+    pub async fn module(&self, name: &str, component: &str, spec: &Value) -> Result<()> {
+        let path = component_path(component)?;
+        let rights = output(&["rbac", &path.to_string_lossy(), "--module", name]).await?;
+        self.admin.apply(&rights).await?;
+        self.module_without_rights(name, component, spec).await
+    }
+
+    /// Makes a module of a component, whose account has no rights.
+    pub async fn module_without_rights(&self, name: &str, component: &str, spec: &Value) -> Result<()> {
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": MODULES}});
+        self.admin.apply(&account.to_string()).await?;
+        self.push(name, component).await?;
+        let mut whole = json!({"source": {"configMap": {"name": name}}, "serviceAccountName": name});
+        for (member, value) in spec.as_object().into_iter().flatten() {
+            whole[member] = value.clone();
+        }
+        let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
+            "metadata": {"name": name}, "spec": whole});
+        self.admin.apply(&module.to_string()).await?;
+        Ok(())
+    }
+
+    /// Puts a component into the module's ConfigMap, in place.
+    pub async fn push(&self, module: &str, component: &str) -> Result<()> {
+        let path = component_path(component)?;
+        let bytes = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+        self.push_bytes(module, &bytes).await
+    }
+
+    /// Puts bytes into the module's ConfigMap, in place.
+    pub async fn push_bytes(&self, module: &str, bytes: &[u8]) -> Result<()> {
+        let text = base64::engine::general_purpose::STANDARD.encode(bytes);
+        let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": module, "namespace": MODULES}, "binaryData": {"guest.wasm": text}});
+        self.admin.apply(&config_map.to_string()).await?;
+        Ok(())
+    }
+
+    /// Waits until what the module's source holds serves.
+    pub async fn ready(&self, module: &str) -> Result<Value> {
+        let what = format!("module {module} is ready");
+        self.admin
+            .until(&what, SOON, (Kind::MODULE, "", module), |object| {
+                let observed = &object["status"]["observedGeneration"];
+                *observed == object["metadata"]["generation"]
+                    && condition(object, "Ready") == Some("True")
+            })
+            .await
+    }
+
+    /// Waits until a module's condition has this status and reason.
+    pub async fn module_says(&self, module: &str, type_: &str, status: &str, reason: &str) -> Result<String> {
+        let what = format!("module {module} says {type_}={status} {reason}");
+        let object = self
+            .admin
+            .until(&what, SOON, (Kind::MODULE, "", module), |object| says(object, type_, status, reason))
+            .await?;
+        Ok(message(&object, type_).to_owned())
+    }
+
+    /// Waits until an object's condition has this status and reason; gives its message.
+    pub async fn says(
+        &self,
+        at: (Kind, &str, &str),
+        (type_, status, reason): (&str, &str, &str),
+    ) -> Result<String> {
+        let what = format!("{} {} says {type_}={status} {reason}", at.0, at.2);
+        let object =
+            self.admin.until(&what, SOON, at, |object| says(object, type_, status, reason)).await?;
+        Ok(message(&object, type_).to_owned())
+    }
+}
+
+/// Whether a condition of an object has this status and reason.
+pub fn says(object: &Value, type_: &str, status: &str, reason: &str) -> bool {
+    find(object, type_).is_some_and(|one| one["status"] == status && one["reason"] == reason)
+}
+
+/// The message of a condition; empty if there is none.
+pub fn message<'a>(object: &'a Value, type_: &str) -> &'a str {
+    find(object, type_).and_then(|one| one["message"].as_str()).unwrap_or_default()
+}
+
+fn find<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
+    let conditions = object.pointer("/status/conditions")?.as_array()?;
+    conditions.iter().find(|condition| condition["type"] == type_)
+}
+
+/// Where a component lies.
+pub fn component_path(name: &str) -> Result<PathBuf> {
+    let path = root().join("guests/target/components").join(format!("{name}.wasm"));
+    if !path.exists() {
+        bail!("the component {} is not there: run `cargo xtask guests` first", path.display());
+    }
+    Ok(path)
+}
+
+/// What `innkeeper` prints for these arguments.
+pub async fn output(arguments: &[&str]) -> Result<String> {
+    let program = program()?;
+    let output = Command::new(&program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .with_context(|| format!("running {}", program.display()))?;
+    if !output.status.success() {
+        bail!("innkeeper {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

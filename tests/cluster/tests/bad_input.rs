@@ -1,0 +1,141 @@
+//! Bad input and a server that is not there: each is told so that a person knows what to do,
+//! and nothing is lost.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use innkeeper_cluster_tests::stage::{SOON, component_path};
+use innkeeper_cluster_tests::{Host, HostOptions, Kind, Proxy, Stage, eventually};
+use serde_json::json;
+
+const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreadable_kubeconfig_is_named() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let missing = folder.path().join("no-such-file");
+    let garbage = folder.path().join("garbage");
+    std::fs::write(&garbage, "{{{")?;
+    for path in [missing, garbage] {
+        let host = Host::start(&HostOptions::new(&path)).await?;
+        let (status, log) = host.ended(SOON).await?;
+        assert_eq!(status.code(), Some(1), "{log:?}");
+        let log = log.join("\n");
+        assert!(log.contains(&*path.to_string_lossy()), "the file is named: {log}");
+        assert!(!log.contains("panicked"), "{log}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_server_that_is_not_there_is_waited_for_at_the_start_and_later() -> Result<()> {
+    let stage = Stage::new().await?;
+    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    let mut proxy = Proxy::start(stage.plane.kubeconfig()).await?;
+    proxy.refuse().await;
+    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig())).await?;
+    // It lives, says what is wrong, and is not ready.
+    eventually("it lives", SOON, async || {
+        Ok(match host.http("/healthz").await {
+            Ok((200, _)) => Ok(()),
+            Ok((code, body)) => Err(format!("{code} {body}")),
+            Err(error) => Err(format!("{error:#}")),
+        })
+    })
+    .await?;
+    host.logged("tried again", SOON).await?;
+    assert_ne!(host.http("/readyz").await?.0, 200);
+
+    proxy.accept().await?;
+    host.ready(SOON).await?;
+    stage.ready("bench").await?;
+    let namespace = stage.admin.namespace("away").await?;
+    let bench = |name: &str| {
+        json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"image": "example.com/app:1", "replicas": 1}})
+        .to_string()
+    };
+    stage.admin.apply(&bench("a")).await?;
+    stage.admin.until("a is made", SOON, (Kind::DEPLOYMENT, &namespace, "a"), |_| true).await?;
+
+    // It goes away while something is created, and comes back.
+    proxy.refuse().await;
+    stage.admin.apply(&bench("b")).await?;
+    stage.admin.delete(Kind::SERVICE, &namespace, "a").await?;
+    proxy.accept().await?;
+    stage.admin.until("b is made", SOON, (Kind::DEPLOYMENT, &namespace, "b"), |_| true).await?;
+    stage.admin.until("a's Service is back", SOON, (Kind::SERVICE, &namespace, "a"), |_| true).await?;
+
+    // A watch that dies in silence is noticed: no event comes, no end comes.
+    assert!(proxy.stall_watches("benches") > 0, "the host watches benches");
+    stage.admin.apply(&bench("c")).await?;
+    stage.admin.until("c is made", 2 * SOON, (Kind::DEPLOYMENT, &namespace, "c"), |_| true).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stale_caches_never_overwrite_and_do_not_loop() -> Result<()> {
+    let stage = Stage::new().await?;
+    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
+    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig())).await?;
+    host.ready(SOON).await?;
+    stage.ready("bench").await?;
+    let namespace = stage.admin.namespace("stale").await?;
+    // The host does not see Services any more; a stranger makes one of the name to come.
+    proxy.hold("services");
+    let theirs = json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "a", "namespace": namespace}, "spec": {"ports": [{"port": 1}]}});
+    stage.admin.apply(&theirs.to_string()).await?;
+    let before = proxy.writes();
+    let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
+        "metadata": {"name": "a", "namespace": namespace},
+        "spec": {"image": "example.com/app:1", "replicas": 1}});
+    stage.admin.apply(&bench.to_string()).await?;
+    stage.says((BENCH, &namespace, "a"), ("Synced", "False", "Conflict")).await?;
+    let service = stage.admin.must_get(Kind::SERVICE, &namespace, "a").await?;
+    assert_eq!(service["spec"]["ports"][0]["port"], 1);
+    assert_eq!(service["metadata"]["ownerReferences"], json!(null));
+    let writes = proxy.writes() - before;
+    assert!(writes <= 5, "{writes} writes: a Deployment, a refused create, a status and an Event");
+    proxy.release("services");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_of_modules_may_be_empty_and_hold_a_malformed_one() -> Result<()> {
+    let stage = Stage::new().await?;
+    let folder = tempfile::tempdir()?;
+    let options = HostOptions {
+        modules: Some(folder.path().to_owned()),
+        ..HostOptions::new(stage.plane.kubeconfig())
+    };
+    let mut host = Host::start(&options).await?;
+    host.logged("no Module in the folder", SOON).await?;
+    host.ready(SOON).await?;
+
+    std::fs::write(
+        folder.path().join("broken.yaml"),
+        "apiVersion: innkeeper.dev/v1alpha1\nkind: Module\nmetadata:\n  name: broken\nspec:\n  sauce: {}\n",
+    )?;
+    let told = host.logged("sauce", SOON).await?;
+    assert!(told.contains("broken.yaml:6"), "file and line are named: {told}");
+
+    // The others go on.
+    let component = component_path("bench-guest")?;
+    let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
+        "metadata": {"name": "bench"},
+        "spec": {"source": {"file": component}, "crdGroups": ["bench.innkeeper.dev"]}});
+    std::fs::write(folder.path().join("bench.json"), module.to_string())?;
+    host.logged("serves", SOON).await?;
+    let namespace = stage.admin.namespace("folder").await?;
+    let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
+        "metadata": {"name": "a", "namespace": namespace},
+        "spec": {"image": "example.com/app:1", "replicas": 1}});
+    stage.admin.apply(&bench.to_string()).await?;
+    stage.admin.until("a is made", SOON, (Kind::DEPLOYMENT, &namespace, "a"), |_| true).await?;
+    let (status, _) = host.stop(Duration::from_secs(10)).await?;
+    assert!(status.success(), "{status}");
+    Ok(())
+}

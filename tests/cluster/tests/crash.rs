@@ -1,0 +1,86 @@
+//! The host is killed at random points, again and again; after its last start everything
+//! converges, with no duplicate and no orphan.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use innkeeper_cluster_tests::stage::{SOON, says};
+use innkeeper_cluster_tests::{Host, HostOptions, Kind, Proxy, Stage, When, eventually};
+use serde_json::json;
+
+const KILLS: u32 = 50;
+const RESOURCES: usize = 100;
+const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
+
+/// SplitMix64: a few bits of chance from a printed seed.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kill_9_at_fifty_random_writes() -> Result<()> {
+    let mut seed: u64 = match std::env::var("INNKEEPER_TEST_SEED") {
+        Ok(seed) => seed.parse()?,
+        Err(_) => u64::from(std::process::id()),
+    };
+    println!("seed {seed}: INNKEEPER_TEST_SEED={seed} runs it again");
+    let stage = Stage::new().await?;
+    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    {
+        // The CRD is there before the first kill.
+        let host = stage.host().await?;
+        stage.ready("bench").await?;
+        host.stop(Duration::from_secs(10)).await?;
+    }
+    let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
+    let options = HostOptions::new(&proxy.kubeconfig());
+    let namespace = stage.admin.namespace("crash").await?;
+    let mut made = 0;
+    for kill in 0..KILLS {
+        // Two new resources for each life, so that every kill finds work.
+        for _ in 0..2 {
+            let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
+                "metadata": {"name": format!("b{made:03}"), "namespace": namespace},
+                "spec": {"image": "example.com/app:1", "replicas": 1}});
+            stage.admin.apply(&bench.to_string()).await?;
+            made += 1;
+        }
+        let host = Host::start(&options).await?;
+        // At least four writes of the new resources are left: two objects and a status each,
+        // less what an earlier life has done.
+        let nth = 1 + next(&mut seed) % 5;
+        let when = if next(&mut seed).is_multiple_of(2) { When::Before } else { When::After };
+        proxy.at_write(nth, when, host.killer());
+        let ended = host.ended(SOON).await;
+        assert!(ended.is_ok(), "kill {kill} at write {nth}: the host found no work: {:?}", ended.err());
+    }
+    assert_eq!(made, RESOURCES);
+
+    let mut host = Host::start(&options).await?;
+    host.ready(SOON).await?;
+    eventually("all are synced", 3 * SOON, async || {
+        let all = stage.admin.list(BENCH, &namespace).await?;
+        let synced = all.iter().filter(|one| says(one, "Synced", "True", "Applied")).count();
+        Ok(if synced == RESOURCES { Ok(()) } else { Err(format!("{synced} of {RESOURCES}")) })
+    })
+    .await?;
+    let benches = stage.admin.list(BENCH, &namespace).await?;
+    for kind in [Kind::DEPLOYMENT, Kind::SERVICE] {
+        let objects = stage.admin.list(kind, &namespace).await?;
+        assert_eq!(objects.len(), RESOURCES, "{kind}: no duplicate, and none is missing");
+        for object in objects {
+            let owner = &object["metadata"]["ownerReferences"][0];
+            let bench = benches.iter().find(|one| one["metadata"]["uid"] == owner["uid"]);
+            assert!(
+                bench.is_some_and(|one| one["metadata"]["name"] == object["metadata"]["name"]),
+                "{kind} {} has an owner that is there",
+                object["metadata"]["name"]
+            );
+        }
+    }
+    Ok(())
+}

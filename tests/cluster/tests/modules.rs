@@ -1,0 +1,348 @@
+//! Modules on a real API server: a guest is replaced while it runs, broken ones never displace a
+//! good one, and each module sees and writes only what its account may.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::Result;
+use futures::{StreamExt as _, TryStreamExt as _};
+use innkeeper_cluster_tests::stage::{SOON, says};
+use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, eventually};
+use kube::api::{Api, DynamicObject};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::json;
+
+const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
+const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
+const LABEL: &str = "bench.innkeeper.dev/version";
+
+fn bench(namespace: &str, name: &str, replicas: u32) -> String {
+    json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"image": "example.com/app:1", "replicas": replicas}})
+    .to_string()
+}
+
+async fn all_synced(stage: &Stage, namespace: &str, count: usize) -> Result<()> {
+    eventually("all are synced", 3 * SOON, async || {
+        let all = stage.admin.list(BENCH, namespace).await?;
+        let synced = all
+            .iter()
+            .filter(|one| {
+                says(one, "Synced", "True", "Applied")
+                    && one["status"]["observedGeneration"] == one["metadata"]["generation"]
+            })
+            .count();
+        Ok(if synced == count { Ok(()) } else { Err(format!("{synced} of {count}")) })
+    })
+    .await
+}
+
+/// Follows the Deployments of a namespace, and notes for each whether the new version's label
+/// was ever seen to go away again.
+struct Labels {
+    seen: Arc<Mutex<BTreeMap<String, bool>>>,
+    lost: Arc<Mutex<Vec<String>>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Labels {
+    fn follow(stage: &Stage, namespace: &str) -> Self {
+        let resource = kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk(
+            "apps",
+            "v1",
+            "Deployment",
+        ));
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(stage.admin.client().clone(), namespace, &resource);
+        let seen: Arc<Mutex<BTreeMap<String, bool>>> = Arc::default();
+        let lost: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (noted, gone) = (seen.clone(), lost.clone());
+        let task = tokio::spawn(async move {
+            let mut objects =
+                watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed();
+            while let Ok(Some(object)) = objects.try_next().await {
+                let name = object.metadata.name.clone().unwrap_or_default();
+                let labelled = object.metadata.labels.is_some_and(|labels| labels.contains_key(LABEL));
+                let before = noted.lock().unwrap().insert(name.clone(), labelled);
+                if before == Some(true) && !labelled {
+                    gone.lock().unwrap().push(name);
+                }
+            }
+        });
+        Self { seen, lost, task }
+    }
+
+    fn labelled(&self) -> usize {
+        self.seen.lock().unwrap().values().filter(|labelled| **labelled).count()
+    }
+}
+
+impl Drop for Labels {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<()> {
+    const COUNT: usize = 200;
+    let stage = Stage::new().await?;
+    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    let host = stage.host().await?;
+    stage.ready("bench").await?;
+    let namespace = stage.admin.namespace("reload").await?;
+    for index in 0..COUNT {
+        stage.admin.apply(&bench(&namespace, &format!("b{index:03}"), 1)).await?;
+    }
+    all_synced(&stage, &namespace, COUNT).await?;
+    let labels = Labels::follow(&stage, &namespace);
+
+    // One resource is changed every 50 ms, all the while.
+    let stage = Arc::new(stage);
+    let done = Arc::new(AtomicBool::new(false));
+    let changes = Arc::new(AtomicU32::new(0));
+    let changing = tokio::spawn({
+        let (stage, done, changes, namespace) =
+            (stage.clone(), done.clone(), changes.clone(), namespace.clone());
+        async move {
+            let mut ticks = tokio::time::interval(Duration::from_millis(50));
+            while !done.load(Ordering::Acquire) {
+                ticks.tick().await;
+                let change = changes.fetch_add(1, Ordering::AcqRel);
+                let patch = json!({"spec": {"replicas": 2 + change}});
+                let name = format!("b{:03}", change as usize % 7);
+                stage.admin.merge(BENCH, &namespace, &name, "somebody", &patch).await?;
+            }
+            anyhow::Ok(())
+        }
+    });
+    eventually("changes are under way", SOON, async || {
+        let count = changes.load(Ordering::Acquire);
+        Ok(if count > 20 { Ok(()) } else { Err(format!("{count} changes")) })
+    })
+    .await?;
+    stage.push("bench", "bench-labelled").await?;
+    eventually("the new version has served every key", 3 * SOON, async || {
+        let count = labels.labelled();
+        Ok(if count == COUNT { Ok(()) } else { Err(format!("{count} of {COUNT} have its label")) })
+    })
+    .await?;
+    done.store(true, Ordering::Release);
+    changing.await??;
+
+    // No change was lost: each resource's Deployment has the replicas that were asked for last.
+    all_synced(&stage, &namespace, COUNT).await?;
+    for index in 0..7 {
+        let name = format!("b{index:03}");
+        let wanted = stage.admin.must_get(BENCH, &namespace, &name).await?["spec"]["replicas"].clone();
+        let made = stage.admin.must_get(Kind::DEPLOYMENT, &namespace, &name).await?;
+        assert_eq!(made["spec"]["replicas"], wanted, "{name}");
+    }
+    let lost = labels.lost.lock().unwrap().clone();
+    assert!(lost.is_empty(), "the old version wrote {lost:?} after the new one had");
+    assert!(host.log().iter().all(|line| !line.contains("panicked")), "the host panicked");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
+    let stage = Stage::new().await?;
+    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    let _host = stage.host().await?;
+    stage.ready("bench").await?;
+    stage.ready("settings").await?;
+    let namespace = stage.admin.namespace("broken").await?;
+    let ns = namespace.as_str();
+    stage.admin.apply(&bench(ns, "a", 1)).await?;
+    all_synced(&stage, ns, 1).await?;
+
+    // What cannot be loaded: the old one serves on, and the Module says why.
+    let mut replicas = 1;
+    for (what, reason) in [
+        ("garbage", "SourceMalformed"),
+        ("imports-wasi", "UnknownImport"),
+        ("traps-in-describe", "DescribeFailed"),
+    ] {
+        if what == "garbage" {
+            stage.push_bytes("bench", b"this is no component").await?;
+        } else {
+            stage.push("bench", what).await?;
+        }
+        let told = eventually("the Module says why", SOON, async || {
+            let module = stage.admin.must_get(Kind::MODULE, "", "bench").await?;
+            let loaded = module["status"]["conditions"]
+                .as_array()
+                .and_then(|all| all.iter().find(|one| one["type"] == "Loaded"))
+                .cloned()
+                .unwrap_or_default();
+            Ok(if loaded["status"] == "False" && loaded["message"] != "" {
+                Ok(loaded)
+            } else {
+                Err(format!("Loaded is {loaded}"))
+            })
+        })
+        .await?;
+        println!("{what}: {} {}", told["reason"], told["message"]);
+        if what != "traps-in-describe" {
+            assert_eq!(told["reason"], reason, "{what}: {told}");
+        }
+        let module = stage.admin.must_get(Kind::MODULE, "", "bench").await?;
+        assert!(says(&module, "Serving", "True", "Serving"), "{what}: {module:#}");
+        // And it does serve.
+        replicas += 1;
+        stage.admin.apply(&bench(ns, "a", replicas)).await?;
+        stage
+            .admin
+            .until("the old version goes on", SOON, (Kind::DEPLOYMENT, ns, "a"), |one| {
+                one["spec"]["replicas"] == replicas
+            })
+            .await?;
+        // The next is another source again.
+        stage.push("bench", "bench-guest").await?;
+        stage.ready("bench").await?;
+    }
+
+    // What fails in reconcile is a condition of each primary, and others go on.
+    for (what, reason) in [
+        ("loops-in-reconcile", "Timeout"),
+        ("allocates-in-reconcile", "OutOfMemory"),
+        ("makes-undeclared-kind", "UndeclaredKind"),
+    ] {
+        stage.push("bench", what).await?;
+        let told = stage.says((BENCH, ns, "a"), ("Synced", "False", reason)).await?;
+        println!("{what}: {told}");
+        let module = stage.module_says("bench", "Healthy", "False", reason).await?;
+        assert!(!module.is_empty(), "the Module says it too");
+        // Nothing that was made is touched.
+        let deployment = stage.admin.must_get(Kind::DEPLOYMENT, ns, "a").await?;
+        assert_eq!(deployment["spec"]["replicas"], replicas);
+        // Another module works all the while.
+        let name = format!("during-{}", what.split('-').next().unwrap_or(what));
+        let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+            "metadata": {"name": name, "namespace": ns}, "spec": {"names": ["x"]}});
+        stage.admin.apply(&settings.to_string()).await?;
+        stage
+            .admin
+            .until("the other module works", SOON, (Kind::CONFIG_MAP, ns, &format!("{name}-x")), |_| true)
+            .await?;
+    }
+    // A good one again: all is well again.
+    stage.push("bench", "bench-guest").await?;
+    stage.says((BENCH, ns, "a"), ("Synced", "True", "Applied")).await?;
+    stage.module_says("bench", "Healthy", "True", "RunsSucceed").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_longer_wanted_goes() -> Result<()> {
+    let stage = Stage::new().await?;
+    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    let _host = stage.host().await?;
+    stage.ready("settings").await?;
+    let namespace = stage.admin.namespace("prune").await?;
+    let ns = namespace.as_str();
+    let settings = |names: &[&str]| {
+        json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+            "metadata": {"name": "s", "namespace": ns}, "spec": {"names": names}})
+        .to_string()
+    };
+    stage.admin.apply(&settings(&["x", "y", "z"])).await?;
+    for name in ["s-x", "s-y", "s-z"] {
+        stage.admin.until("it is made", SOON, (Kind::CONFIG_MAP, ns, name), |_| true).await?;
+    }
+    stage.admin.apply(&settings(&["y"])).await?;
+    for name in ["s-x", "s-z"] {
+        stage.admin.until_gone(SOON, (Kind::CONFIG_MAP, ns, name)).await?;
+    }
+    assert!(stage.admin.get(Kind::CONFIG_MAP, ns, "s-y").await?.is_some());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
+    let stage = Stage::new().await?;
+    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    // The account of the second may do everything but Services.
+    stage
+        .module_without_rights("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]}))
+        .await?;
+    let rights = |services: &[&str]| {
+        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "bench-partly"},
+            "rules": [
+                {"apiGroups": ["bench.innkeeper.dev"], "resources": ["benches", "benches/status", "benches/finalizers"],
+                    "verbs": ["get", "list", "watch", "patch", "update"]},
+                {"apiGroups": ["apps"], "resources": ["deployments"],
+                    "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
+                {"apiGroups": [""], "resources": ["services"], "verbs": services},
+                {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
+                {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+                    "verbs": ["get", "create", "patch"]},
+            ]});
+        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": "bench-partly"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "bench-partly"},
+            "subjects": [{"kind": "ServiceAccount", "name": "bench", "namespace": "innkeeper-modules"}]});
+        format!("{role}\n---\n{binding}")
+    };
+    stage.admin.apply(&rights(&["get"])).await?;
+    let _host = stage.host().await?;
+    stage.ready("settings").await?;
+    let mark = stage.plane.audit()?.mark()?;
+    stage.module_says("bench", "Serving", "True", "Serving").await?;
+
+    // A missing right is a condition that names verb, resource and namespace; the others go on.
+    let told = stage.module_says("bench", "Permitted", "False", "Forbidden").await?;
+    assert!(told.contains("list services") && told.contains("whole cluster"), "{told}");
+    let namespace = stage.admin.namespace("rights").await?;
+    let ns = namespace.as_str();
+    stage.admin.apply(&bench(ns, "a", 1)).await?;
+    let told = stage.says((BENCH, ns, "a"), ("Synced", "False", "Unreadable")).await?;
+    assert!(told.contains("services"), "{told}");
+    stage.admin.until("the Deployment is made", SOON, (Kind::DEPLOYMENT, ns, "a"), |_| true).await?;
+    let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+        "metadata": {"name": "s", "namespace": ns}, "spec": {"names": ["x"]}});
+    stage.admin.apply(&settings.to_string()).await?;
+    stage.admin.until("the other module works", SOON, (Kind::CONFIG_MAP, ns, "s-x"), |_| true).await?;
+
+    // Reading is granted, writing is not.
+    stage.admin.apply(&rights(&["get", "list", "watch"])).await?;
+    let told = stage.says((BENCH, ns, "a"), ("Synced", "False", "Forbidden")).await?;
+    assert!(told.contains("services") && told.contains(ns), "{told}");
+    // Everything is granted: it works without a restart.
+    stage.admin.apply(&rights(&["get", "list", "watch", "create", "patch", "delete"])).await?;
+    stage.admin.until("the Service is made", 3 * SOON, (Kind::SERVICE, ns, "a"), |_| true).await?;
+    stage.says((BENCH, ns, "a"), ("Synced", "True", "Applied")).await?;
+
+    // From the audit log: each account touched its own kinds only, and the host nothing of theirs.
+    let events = stage.plane.audit()?.since(mark, &AuditFilter::new())?;
+    let host = "system:serviceaccount:innkeeper-system:innkeeper";
+    for event in events.iter().filter(|event| event.user == host) {
+        let own: &[&str] = match event.impersonated.as_deref() {
+            Some("system:serviceaccount:innkeeper-modules:bench") => &["benches", "deployments", "services"],
+            Some("system:serviceaccount:innkeeper-modules:settings") => &["settings", "configmaps"],
+            Some(other) => anyhow::bail!("the host acted as {other}"),
+            None => &["modules", "configmaps"],
+        };
+        let common =
+            ["events", "customresourcedefinitions", "selfsubjectaccessreviews", "selfsubjectreviews", "", "secrets"];
+        let resource = event.resource.as_str();
+        assert!(
+            own.contains(&resource) || common.contains(&resource),
+            "{:?} {} {}",
+            event.impersonated,
+            event.verb,
+            event.uri
+        );
+        if event.impersonated.is_none() && resource == "configmaps" {
+            assert_eq!(event.namespace, "innkeeper-modules", "{}", event.uri);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,363 @@
+//! The guest podroute on a real API server: from a custom resource to its objects, and that
+//! they stay so.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use innkeeper_cluster_tests::stage::{SOON, message, says};
+use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, condition, eventually};
+use serde_json::{Value, json};
+
+const DEPLOYMENT: &str = "pod-route";
+const SERVICE: &str = "podroute-service";
+const ROUTE: &str = "podroute-route";
+
+const ROUTE_CRD: &str = r"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: routes.route.openshift.io}
+spec:
+  group: route.openshift.io
+  names: {kind: Route, listKind: RouteList, plural: routes, singular: route}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+";
+
+fn podroute(namespace: &str, name: &str, replicas: u32) -> String {
+    json!({"apiVersion": "quay.io/v1alpha1", "kind": "Podroute",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"image": "quay.io/austincunningham/always200:latest", "replicas": replicas}})
+    .to_string()
+}
+
+fn labels(name: &str) -> Value {
+    json!({"app": "PodRoute", "podroute_cr": name, "tier": "backend-podroute"})
+}
+
+fn owner(object: &Value) -> &str {
+    object["metadata"]["ownerReferences"][0]["name"].as_str().unwrap_or_default()
+}
+
+/// A stage with the module podroute serving.
+async fn stage() -> Result<(Stage, innkeeper_cluster_tests::Host, String)> {
+    let stage = Stage::new().await?;
+    stage.module("podroute", "podroute", &json!({"crdGroups": ["quay.io"]})).await?;
+    let host = stage.host().await?;
+    stage.ready("podroute").await?;
+    let namespace = stage.admin.namespace("web").await?;
+    Ok((stage, host, namespace))
+}
+
+/// Waits until the host has nothing to do: all that changed has been worked on.
+async fn synced(stage: &Stage, namespace: &str, name: &str) -> Result<Value> {
+    stage
+        .admin
+        .until("the podroute is synced", SOON, (Kind::PODROUTE, namespace, name), |object| {
+            says(object, "Synced", "True", "Applied")
+                && object["status"]["observedGeneration"] == object["metadata"]["generation"]
+        })
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
+    let (stage, host, namespace) = stage().await?;
+    let (admin, ns) = (&stage.admin, namespace.as_str());
+    admin.apply(&podroute(ns, "test-podroute", 3)).await?;
+    synced(&stage, ns, "test-podroute").await?;
+
+    // Exact names, labels, owners.
+    let deployment = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
+    let service = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
+    for object in [&deployment, &service] {
+        assert_eq!(object["metadata"]["labels"], labels("test-podroute"));
+        assert_eq!(owner(object), "test-podroute");
+        assert_eq!(object["metadata"]["ownerReferences"][0]["controller"], true);
+    }
+    let spec = &deployment["spec"];
+    assert_eq!(spec["replicas"], 3);
+    assert_eq!(spec["selector"]["matchLabels"], labels("test-podroute"));
+    assert_eq!(spec["template"]["metadata"]["labels"], labels("test-podroute"));
+    let container = &spec["template"]["spec"]["containers"][0];
+    assert_eq!(container["name"], "podroute-pod");
+    assert_eq!(container["image"], "quay.io/austincunningham/always200:latest");
+    assert_eq!(container["imagePullPolicy"], "Always");
+    assert_eq!(container["ports"][0]["containerPort"], 8080);
+    assert_eq!(container["ports"][0]["name"], "podroute");
+    assert_eq!(service["spec"]["selector"], labels("test-podroute"));
+    assert_eq!(service["spec"]["ports"][0]["port"], 8080);
+    assert_eq!(service["spec"]["ports"][0]["targetPort"], 8080);
+
+    // Without the Route's kind, that is said and nothing else suffers.
+    let object = admin.must_get(Kind::PODROUTE, ns, "test-podroute").await?;
+    assert!(says(&object, "Served", "False", "NotServed"), "{object:#}");
+    assert!(message(&object, "Served").contains("route.openshift.io/v1 Route"));
+
+    // Replicas follow.
+    admin.apply(&podroute(ns, "test-podroute", 5)).await?;
+    admin
+        .until("5 replicas", SOON, (Kind::DEPLOYMENT, ns, DEPLOYMENT), |one| one["spec"]["replicas"] == 5)
+        .await?;
+
+    // Drift is repaired from the watch: by an update, and by a forced apply of another manager.
+    let image = json!({"spec": {"template": {"spec": {"containers": [
+        {"name": "podroute-pod", "image": "example.com/other:1"}]}}}});
+    admin.merge(Kind::DEPLOYMENT, ns, DEPLOYMENT, "kubectl-edit", &image).await?;
+    admin
+        .until("the image is back", SOON, (Kind::DEPLOYMENT, ns, DEPLOYMENT), |one| {
+            one["spec"]["template"]["spec"]["containers"][0]["image"]
+                == "quay.io/austincunningham/always200:latest"
+        })
+        .await?;
+    admin
+        .merge(Kind::SERVICE, ns, SERVICE, "kubectl-edit", &json!({"spec": {"selector": {"app": "other"}}}))
+        .await?;
+    admin
+        .until("the selector is back", SOON, (Kind::SERVICE, ns, SERVICE), |one| {
+            one["spec"]["selector"] == labels("test-podroute")
+        })
+        .await?;
+    let forced = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": DEPLOYMENT, "namespace": ns}, "spec": {"replicas": 9}});
+    admin.apply_as("another-team", true, &forced.to_string()).await?;
+    admin
+        .until("the replicas are back", SOON, (Kind::DEPLOYMENT, ns, DEPLOYMENT), |one| {
+            one["spec"]["replicas"] == 5
+        })
+        .await?;
+
+    // A child that is deleted comes back, a new object.
+    let before = admin.must_get(Kind::SERVICE, ns, SERVICE).await?["metadata"]["uid"].clone();
+    admin.delete(Kind::SERVICE, ns, SERVICE).await?;
+    admin
+        .until("the Service is back", SOON, (Kind::SERVICE, ns, SERVICE), |one| {
+            one["metadata"]["uid"] != before
+        })
+        .await?;
+
+    // A child that terminates slowly is waited for, without an error.
+    admin
+        .merge(Kind::SERVICE, ns, SERVICE, "slow", &json!({"metadata": {"finalizers": ["example.com/slow"]}}))
+        .await?;
+    admin.delete(Kind::SERVICE, ns, SERVICE).await?;
+    let terminating = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
+    assert!(terminating["metadata"]["deletionTimestamp"].is_string());
+    synced(&stage, ns, "test-podroute").await?;
+    admin
+        .merge(Kind::SERVICE, ns, SERVICE, "slow", &json!({"metadata": {"finalizers": null}}))
+        .await?;
+    admin
+        .until("the Service is made anew", SOON, (Kind::SERVICE, ns, SERVICE), |one| {
+            one["metadata"]["uid"] != terminating["metadata"]["uid"]
+        })
+        .await?;
+
+    // Deletion collects everything.
+    admin.delete(Kind::PODROUTE, ns, "test-podroute").await?;
+    for (kind, name) in [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE)] {
+        admin.until_gone(SOON, (kind, ns, name)).await?;
+    }
+    let (status, _) = host.stop(Duration::from_secs(10)).await?;
+    assert!(status.success(), "the host ends well within ten seconds: {status}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() -> Result<()> {
+    let (stage, _host, namespace) = stage().await?;
+    let (admin, ns) = (&stage.admin, namespace.as_str());
+    admin.apply(&podroute(ns, "test-podroute", 1)).await?;
+    synced(&stage, ns, "test-podroute").await?;
+    let at = (Kind::PODROUTE, ns, "test-podroute");
+    stage.says(at, ("Served", "False", "NotServed")).await?;
+
+    for crd in admin.apply(ROUTE_CRD).await? {
+        admin.until_established(&crd).await?;
+    }
+    let route = admin.until("the Route is made", SOON, (Kind::ROUTE, ns, ROUTE), |_| true).await?;
+    assert_eq!(route["spec"]["to"]["name"], SERVICE);
+    assert_eq!(route["spec"]["port"]["targetPort"], 8080);
+    assert_eq!(route["metadata"]["labels"], labels("test-podroute"));
+    assert_eq!(owner(&route), "test-podroute");
+    stage.says(at, ("Served", "True", "Served")).await?;
+
+    // A new one gets its Route at once.
+    let second = admin.namespace("web").await?;
+    admin.apply(&podroute(&second, "test-podroute", 1)).await?;
+    admin.until("its Route", SOON, (Kind::ROUTE, &second, ROUTE), |_| true).await?;
+
+    // The kind goes away and comes again, without a restart.
+    admin.delete(Kind::CRD, "", "routes.route.openshift.io").await?;
+    stage.says(at, ("Served", "False", "NotServed")).await?;
+    admin.until_gone(SOON, (Kind::CRD, "", "routes.route.openshift.io")).await?;
+    for crd in admin.apply(ROUTE_CRD).await? {
+        admin.until_established(&crd).await?;
+    }
+    admin.until("the Route is made again", SOON, (Kind::ROUTE, ns, ROUTE), |_| true).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
+    let (stage, _host, namespace) = stage().await?;
+    let (admin, ns) = (&stage.admin, namespace.as_str());
+    admin.apply(&podroute(ns, "first", 1)).await?;
+    synced(&stage, ns, "first").await?;
+    let mark = stage.plane.audit()?.mark()?;
+    admin.apply(&podroute(ns, "second", 2)).await?;
+    let told = stage.says((Kind::PODROUTE, ns, "second"), ("Synced", "False", "Conflict")).await?;
+    assert!(told.contains("Podroute first"), "the holder is named: {told}");
+
+    // One child of the first is deleted: it comes back to the first.
+    for (kind, name) in [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE)] {
+        let before = admin.must_get(kind, ns, name).await?["metadata"]["uid"].clone();
+        admin.delete(kind, ns, name).await?;
+        let again =
+            admin.until("it is back", SOON, (kind, ns, name), |one| one["metadata"]["uid"] != before).await?;
+        assert_eq!(owner(&again), "first");
+    }
+    // The Route's kind arrives late: the first's too.
+    for crd in admin.apply(ROUTE_CRD).await? {
+        admin.until_established(&crd).await?;
+    }
+    let route = admin.until("the Route", SOON, (Kind::ROUTE, ns, ROUTE), |_| true).await?;
+    assert_eq!(owner(&route), "first");
+    synced(&stage, ns, "first").await?;
+
+    // Of the second, nothing has been written but its status and Events.
+    let second = admin.must_get(Kind::PODROUTE, ns, "second").await?;
+    let uid = second["metadata"]["uid"].as_str().context("uid")?.to_owned();
+    let events = stage.plane.audit()?.since(mark, &AuditFilter::new().writes())?;
+    let written: Vec<_> = events
+        .iter()
+        .filter(|event| event.uri.contains(&uid) && event.succeeded())
+        .collect();
+    assert!(written.is_empty(), "the second wrote {written:?}");
+
+    // When the first goes, the second takes the names over, all of them.
+    admin.delete(Kind::PODROUTE, ns, "first").await?;
+    synced(&stage, ns, "second").await?;
+    for (kind, name) in [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE), (Kind::ROUTE, ROUTE)] {
+        assert_eq!(owner(&admin.must_get(kind, ns, name).await?), "second");
+    }
+
+    // Both at once, several times: the names are one's or the other's.
+    for round in 0..5 {
+        let namespace = admin.namespace("both").await?;
+        let ns = namespace.as_str();
+        let (left, right) = (podroute(ns, "left", 1), podroute(ns, "right", 1));
+        let (left, right) = tokio::join!(admin.apply(&left), admin.apply(&right));
+        left?;
+        right?;
+        let owners = eventually("one has all names", SOON, async || {
+            let mut owners = Vec::new();
+            for (kind, name) in
+                [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE), (Kind::ROUTE, ROUTE)]
+            {
+                match admin.get(kind, ns, name).await? {
+                    Some(object) => owners.push(owner(&object).to_owned()),
+                    None => return Ok(Err(format!("{kind} is not there"))),
+                }
+            }
+            Ok(Ok(owners))
+        })
+        .await?;
+        assert!(owners.iter().all(|one| *one == owners[0]), "round {round}: {owners:?}");
+        let loser = if owners[0] == "left" { "right" } else { "left" };
+        stage.says((Kind::PODROUTE, ns, loser), ("Synced", "False", "Conflict")).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_else_made_is_left_alone_until_it_may_be_adopted() -> Result<()> {
+    let (stage, _host, namespace) = stage().await?;
+    let (admin, ns) = (&stage.admin, namespace.as_str());
+    let foreign = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": DEPLOYMENT, "namespace": ns, "labels": labels("test-podroute")},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels("test-podroute")},
+            "template": {"metadata": {"labels": labels("test-podroute")},
+                "spec": {"containers": [{"name": "podroute-pod", "image": "example.com/theirs:1"}]}}}});
+    admin.apply(&foreign.to_string()).await?;
+    let before = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
+    admin.apply(&podroute(ns, "test-podroute", 2)).await?;
+    let at = (Kind::PODROUTE, ns, "test-podroute");
+    stage.says(at, ("Synced", "False", "Conflict")).await?;
+    let after = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
+    assert_eq!(before["spec"], after["spec"]);
+    assert_eq!(after["metadata"]["ownerReferences"], Value::Null);
+    assert!(admin.get(Kind::SERVICE, ns, SERVICE).await?.is_none(), "nothing is created beside it");
+
+    let adopt = json!({"metadata": {"annotations": {"innkeeper.dev/adopt": "true"}}});
+    admin.merge(Kind::PODROUTE, ns, "test-podroute", "somebody", &adopt).await?;
+    synced(&stage, ns, "test-podroute").await?;
+    let adopted = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
+    assert_eq!(adopted["metadata"]["uid"], before["metadata"]["uid"], "it is the same object");
+    assert_eq!(owner(&adopted), "test-podroute");
+    assert_eq!(adopted["spec"]["replicas"], 2);
+    eventually("an Event tells of it", SOON, async || {
+        let events = admin.list(Kind::EVENT, ns).await?;
+        let found = events.iter().any(|event| event["reason"] == "Adopted");
+        Ok(if found { Ok(()) } else { Err(format!("{} Events, none of it", events.len())) })
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_that_a_stranger_made_anew_is_the_strangers() -> Result<()> {
+    let (stage, host, namespace) = stage().await?;
+    let (admin, ns) = (&stage.admin, namespace.as_str());
+    admin.apply(&podroute(ns, "test-podroute", 1)).await?;
+    synced(&stage, ns, "test-podroute").await?;
+    // While the host is away, so that the stranger is first.
+    host.kill().await?;
+    admin.delete(Kind::SERVICE, ns, SERVICE).await?;
+    admin.until_gone(SOON, (Kind::SERVICE, ns, SERVICE)).await?;
+    let theirs = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": SERVICE, "namespace": ns},
+        "spec": {"ports": [{"port": 1}]}});
+    admin.apply(&theirs.to_string()).await?;
+    let _host = stage.host().await?;
+    stage.says((Kind::PODROUTE, ns, "test-podroute"), ("Synced", "False", "Conflict")).await?;
+    let service = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
+    assert_eq!(service["spec"]["ports"][0]["port"], 1);
+    assert_eq!(service["metadata"]["ownerReferences"], Value::Null);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fight_over_replicas_is_told_and_left_alone() -> Result<()> {
+    let (stage, _host, namespace) = stage().await?;
+    let (admin, ns) = (&stage.admin, namespace.as_str());
+    admin.apply(&podroute(ns, "test-podroute", 3)).await?;
+    synced(&stage, ns, "test-podroute").await?;
+    let mark = stage.plane.audit()?.mark()?;
+    // Like an autoscaler: whenever it finds another number, it sets its own.
+    let told = eventually("the fight is told", SOON, async || {
+        let deployment = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
+        if deployment["spec"]["replicas"] != 7 {
+            let scale = json!({"spec": {"replicas": 7}});
+            admin.merge(Kind::DEPLOYMENT, ns, DEPLOYMENT, "autoscaler", &scale).await?;
+        }
+        let object = admin.must_get(Kind::PODROUTE, ns, "test-podroute").await?;
+        Ok(if says(&object, "Synced", "False", "Contested") {
+            Ok(message(&object, "Synced").to_owned())
+        } else {
+            Err(format!("Synced is {:?}", condition(&object, "Synced")))
+        })
+    })
+    .await?;
+    assert!(told.contains(".spec.replicas") && told.contains("autoscaler"), "{told}");
+    let filter = AuditFilter::new()
+        .writes()
+        .impersonated("system:serviceaccount:innkeeper-modules:podroute")
+        .resource("deployments");
+    let writes = stage.plane.audit()?.since(mark, &filter)?.len();
+    assert!((6..=7).contains(&writes), "it was set back {writes} times, then left alone");
+    Ok(())
+}
