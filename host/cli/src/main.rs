@@ -1,1 +1,70 @@
-fn main() {}
+//! The command `innkeeper`.
+//!
+//! Exit statuses: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.
+//! What was asked for goes to standard output, everything else to standard error.
+
+mod component;
+mod inspect;
+mod logs;
+mod objects;
+mod out;
+mod push;
+mod rbac;
+mod render;
+mod run;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Runs Kubernetes reconcile logic that is WebAssembly.
+#[derive(Parser)]
+#[command(name = "innkeeper", version, about, after_help = EXIT_STATUSES, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_STATUSES: &str =
+    "Exit statuses: 0 done, 1 failed (standard error says why), 2 wrong usage.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the operator: the modules of a cluster, or of a folder.
+    Run(run::Arguments),
+    /// Say what a guest describes, imports and weighs.
+    Inspect(inspect::Arguments),
+    /// Print the least rights that a guest needs, as YAML.
+    Rbac(rbac::Arguments),
+    /// Put a guest into the cluster and point a Module at it.
+    Push(push::Arguments),
+    /// Show what a guest desires for objects from files, without a cluster.
+    Render(render::Arguments),
+    /// Print the CustomResourceDefinition of Module, as YAML.
+    Crd,
+    /// Compile a component for the host that starts this process.
+    #[command(hide = true)]
+    Compile,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Compile => return innkeeper_sandbox::compile_child(),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Rbac(arguments) => rbac::run(&arguments),
+        Command::Push(arguments) => push::run(&arguments),
+        Command::Render(arguments) => render::run(&arguments),
+        Command::Crd => innkeeper_modules::crd_yaml().map_err(Into::into).and_then(out::write),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has had enough: `innkeeper inspect ... | head`.
+        Err(error) if out::is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            out::complain(&format!("innkeeper: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

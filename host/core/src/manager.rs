@@ -14,6 +14,9 @@ pub const MODULE_NAME_BYTES_MAX: usize = 63;
 /// The manager of statuses and CustomResourceDefinitions.
 pub const HOST: &str = "innkeeper";
 
+/// The manager of what `innkeeper push` writes: ConfigMaps, and the source of a Module.
+pub const PUSH: &str = "innkeeper/push";
+
 /// A field manager of ours.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Manager {
@@ -31,6 +34,8 @@ pub enum Manager {
         /// The module's name.
         module: String,
     },
+    /// What a person pushes with the command: `innkeeper/push`.
+    Push,
 }
 
 impl Manager {
@@ -43,6 +48,9 @@ impl Manager {
     pub fn parse(name: &str) -> Option<Self> {
         if name == HOST {
             return Some(Self::Host);
+        }
+        if name == PUSH {
+            return Some(Self::Push);
         }
         let (module, rest) = name.strip_prefix(HOST)?.strip_prefix('/')?.split_once('/')?;
         Some(match rest {
@@ -61,6 +69,7 @@ impl fmt::Display for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host => f.write_str(HOST),
+            Self::Push => f.write_str(PUSH),
             Self::Primary { module, uid } => write!(f, "{HOST}/{module}/{uid}"),
             Self::Finalizer { module } => write!(f, "{HOST}/{module}/finalizer"),
         }
@@ -75,6 +84,7 @@ mod tests {
     fn a_name_is_read_back_as_it_was_written() {
         for manager in [
             Manager::Host,
+            Manager::Push,
             Manager::primary("podroute", "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d"),
             Manager::Finalizer { module: "podroute".into() },
         ] {

@@ -356,7 +356,7 @@ impl<G: Loaded> Life<G> {
                         api_version: owned.kind.api_version.clone(),
                         kind: owned.kind.kind.clone(),
                     }));
-                    self.serve(name, guest, settings, modules, actions);
+                    self.serve(name, &guest, settings, modules, actions);
                 }
             }
             Effect::Settle { parameters } => {
@@ -366,7 +366,7 @@ impl<G: Loaded> Life<G> {
                         settings.parameters = serving.settings.parameters.clone();
                     }
                     if settings != serving.settings {
-                        self.serve(name, serving.guest.clone(), settings, modules, actions);
+                        self.serve(name, &serving.guest, settings, modules, actions);
                     }
                 }
             }
@@ -387,7 +387,7 @@ impl<G: Loaded> Life<G> {
     fn serve(
         &mut self,
         name: &str,
-        guest: G,
+        guest: &G,
         settings: Settings,
         modules: &Modules<G>,
         actions: &mut Vec<Action<G>>,

@@ -60,29 +60,37 @@ impl From<&Metadata> for Stamp {
     }
 }
 
-/// A file as it was seen: `None` if it was not there.
+/// A file as it was seen; a stamp of `None` means that it was not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
+    /// Whether it was ever read.
+    was_read: bool,
     /// As it was when it was last read.
-    read: Option<Option<Stamp>>,
+    read: Option<Stamp>,
     /// As it was at the last scan.
     seen: Option<Stamp>,
 }
 
 impl Look {
-    /// Whether the file is to be read now; notes what is seen.
-    fn is_due(looks: &mut BTreeMap<PathBuf, Self>, path: &Path, now: Option<Stamp>) -> bool {
+    /// Whether the file is to be read now; notes what is seen. `at_once` takes a file that
+    /// was not seen before as it is.
+    fn is_due(
+        looks: &mut BTreeMap<PathBuf, Self>,
+        path: &Path,
+        now: Option<Stamp>,
+        at_once: bool,
+    ) -> bool {
         let Some(look) = looks.get_mut(path) else {
-            looks.insert(path.to_owned(), Self { read: Some(now), seen: now });
-            return true;
+            looks.insert(path.to_owned(), Self { was_read: at_once, read: now, seen: now });
+            return at_once;
         };
         let settled = look.seen == now;
         look.seen = now;
-        if settled && look.read != Some(now) {
-            look.read = Some(now);
-            return true;
+        let due = settled && !(look.was_read && look.read == now);
+        if due {
+            (look.was_read, look.read) = (true, now);
         }
-        false
+        due
     }
 }
 
@@ -111,6 +119,8 @@ pub struct Folder {
     /// Problems that are not of one state of one file.
     told: BTreeSet<String>,
     empty_told: bool,
+    /// Nothing was scanned yet.
+    is_new: bool,
 }
 
 impl Folder {
@@ -127,6 +137,7 @@ impl Folder {
             known: BTreeMap::new(),
             told: BTreeSet::new(),
             empty_told: false,
+            is_new: true,
         }
     }
 
@@ -151,10 +162,11 @@ impl Folder {
             changes.push(Change::Empty);
         }
         self.empty_told = self.known.is_empty();
+        self.is_new = false;
         changes
     }
 
-    /// Has the next scan tell the source of a Module again, changed or not.
+    /// Has the scans tell the source of a Module again, changed or not.
     pub fn read_again(&mut self, module: &str) {
         if let Some(source) = self.known.get(module).and_then(|known| known.source.as_ref()) {
             self.sources.remove(source);
@@ -185,7 +197,7 @@ impl Folder {
 
     fn read_manifests(&mut self, paths: &[(PathBuf, Stamp)], changes: &mut Vec<Change>) {
         for (path, stamp) in paths {
-            if !Look::is_due(&mut self.looks, path, Some(*stamp)) {
+            if !Look::is_due(&mut self.looks, path, Some(*stamp), self.is_new) {
                 continue;
             }
             let mut parsed = match read_text(path) {
@@ -213,7 +225,7 @@ impl Folder {
             .collect();
         for path in gone {
             // A file that is renamed into place may be missed by one listing.
-            if Look::is_due(&mut self.looks, &path, None) {
+            if Look::is_due(&mut self.looks, &path, None, false) {
                 self.looks.remove(&path);
                 self.files.remove(&path);
             }
@@ -254,7 +266,7 @@ impl Folder {
             }
             module.metadata.generation = generation + 1;
             let source = module.spec.source.file.as_ref().map(|source| beside(&file, source));
-            // Another module, or another path, begins anew: its source is told at once.
+            // Another module, or another path, begins anew: its source is told again.
             if let Some(source) = &source
                 && before.is_none_or(|known| known.source.as_ref() != Some(source))
             {
@@ -275,7 +287,7 @@ impl Folder {
         self.sources.retain(|path, _| by_source.contains_key(path));
         for (path, modules) in by_source {
             let stamp = fs::metadata(path).ok().map(|metadata| Stamp::from(&metadata));
-            if !Look::is_due(&mut self.sources, path, stamp) {
+            if !Look::is_due(&mut self.sources, path, stamp, self.is_new) {
                 continue;
             }
             let result = read_component(path, self.component_bytes_max);
@@ -307,7 +319,7 @@ fn read_text(path: &Path) -> Result<String, String> {
         .ok_or_else(|| format!("{}: is larger than {MANIFEST_BYTES_MAX} bytes", path.display()))?;
     String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = String::from_utf8_lossy(valid).lines().count().max(1);
         format!("{}:{line}: is not UTF-8", path.display())
     })
 }
@@ -425,10 +437,7 @@ fn starts(text: &str) -> Vec<usize> {
     for (index, line) in text.lines().enumerate() {
         let is_separator = line == "---" || line.starts_with("--- ");
         let says_nothing = line.trim().is_empty() || line.starts_with('#') || line.starts_with('%');
-        if is_separator {
-            starts.push(index + 1);
-            open = true;
-        } else if !open && !says_nothing {
+        if is_separator || (!open && !says_nothing) {
             starts.push(index + 1);
             open = true;
         }

@@ -241,7 +241,7 @@ pub struct LabelRequirement {
     /// How its value and `values` are related.
     pub operator: LabelOperator,
 
-    /// For In and NotIn, at least one; for Exists and DoesNotExist, none.
+    /// For `In` and `NotIn`, at least one; for `Exists` and `DoesNotExist`, none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 63)))]
     pub values: Vec<String>,

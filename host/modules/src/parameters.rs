@@ -130,8 +130,8 @@ mod tests {
         expected.assert_eq(&fit(schema, parameters).unwrap_err().to_string());
     }
 
-    fn schema() -> Option<Value> {
-        Some(json!({
+    fn schema() -> Value {
+        json!({
             "type": "object",
             "required": ["size"],
             "additionalProperties": false,
@@ -140,12 +140,12 @@ mod tests {
                 "operations": {"type": "array", "items": {"$ref": "#/$defs/operation"}},
             },
             "$defs": {"operation": {"enum": ["deploy", "cleanup"]}},
-        }))
+        })
     }
 
     #[test]
     fn parameters_that_fit_pass() {
-        assert_eq!(fit(schema(), &json!({"size": 3, "operations": ["deploy"]})), Ok(()));
+        assert_eq!(fit(Some(schema()), &json!({"size": 3, "operations": ["deploy"]})), Ok(()));
         assert_eq!(fit(Some(json!({"type": "object"})), &Value::Null), Ok(()));
         assert_eq!(fit(None, &Value::Null), Ok(()));
         assert_eq!(fit(None, &json!({})), Ok(()));
@@ -154,23 +154,49 @@ mod tests {
     #[test]
     fn each_problem_is_named_with_its_field() {
         refused(
-            schema(),
+            Some(schema()),
             &json!({"size": "3", "operations": ["deploy", "wash"], "oops": 1}),
-            &expect!["spec.parameters.operations[1]: value must be one of 'deploy', 'cleanup'; spec.parameters.size: want integer, but got string; spec.parameters: additionalProperties 'oops' not allowed"],
+            &expect![
+                "spec.parameters.operations[1]: value must be one of 'deploy', 'cleanup'; spec.parameters.size: want integer, but got string; spec.parameters: additionalProperties 'oops' not allowed"
+            ],
         );
-        refused(schema(), &Value::Null, &expect!["spec.parameters: missing properties 'size'"]);
-        refused(None, &json!({"size": 3}), &expect!["the guest takes no parameters: remove spec.parameters (size)"]);
+        refused(Some(schema()), &Value::Null, &expect!["spec.parameters: missing properties 'size'"]);
+        refused(
+            None,
+            &json!({"size": 3}),
+            &expect!["the guest takes no parameters: remove spec.parameters (size)"],
+        );
     }
 
     #[test]
     fn a_hostile_schema_is_refused_and_fetches_nothing() {
-        refused(Some(json!({"type": 3})), &json!({}), &expect!["the guest's parametersSchema is not a usable JSON Schema: parametersSchema# is not valid against metaschema: jsonschema validation failed with https://json-schema.org/draft/2020-12/schema# - at '/type': anyOf failed   - at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'   - at '/type': want array, but got number"]);
-        refused(Some(json!({"$ref": "file:///etc/hostname"})), &json!({}), &expect!["the guest's parametersSchema is not a usable JSON Schema: error loading file:///etc/hostname: file:///etc/hostname lies outside the schema, and nothing is fetched"]);
-        refused(Some(json!({"allOf": [{"$ref": "#"}]})), &json!({}), &expect!["the guest's parametersSchema is not a usable JSON Schema: both '/allOf/0/$ref' and '' resolve to parametersSchema# causing reference cycle"]);
+        refused(
+            Some(json!({"type": 3})),
+            &json!({}),
+            &expect![
+                "the guest's parametersSchema is not a usable JSON Schema: parametersSchema# is not valid against metaschema: jsonschema validation failed with https://json-schema.org/draft/2020-12/schema# - at '/type': anyOf failed   - at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'   - at '/type': want array, but got number"
+            ],
+        );
+        refused(
+            Some(json!({"$ref": "file:///etc/hostname"})),
+            &json!({}),
+            &expect![
+                "the guest's parametersSchema is not a usable JSON Schema: error loading file:///etc/hostname: file:///etc/hostname lies outside the schema, and nothing is fetched"
+            ],
+        );
+        refused(
+            Some(json!({"allOf": [{"$ref": "#"}]})),
+            &json!({}),
+            &expect![
+                "the guest's parametersSchema is not a usable JSON Schema: both '/allOf/0/$ref' and '' resolve to parametersSchema# causing reference cycle"
+            ],
+        );
         refused(
             Some(json!({"properties": {"a": {"pattern": "^(a+)+$"}}})),
             &json!({"a": format!("{}b", "a".repeat(60))}),
-            &expect!["spec.parameters.a: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab' does not match pattern '^(a+)+$'"],
+            &expect![
+                "spec.parameters.a: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab' does not match pattern '^(a+)+$'"
+            ],
         );
     }
 }

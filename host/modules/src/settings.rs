@@ -140,14 +140,13 @@ impl Settings {
             check.name(&format!("spec.namespaces[{index}]"), namespace, 63);
         }
         let resync = spec.resync_period.as_deref().and_then(|text| {
-            check.duration("spec.resyncPeriod", text).map(|period| {
+            check.duration("spec.resyncPeriod", text).inspect(|&period| {
                 if !period.is_zero() && period < RESYNC_MIN {
                     check.error(
                         "spec.resyncPeriod",
                         format!("{text} is too short: at least 1s, or 0s for never"),
                     );
                 }
-                period
             })
         });
         let limits = check.limits(&spec.limits, defaults);

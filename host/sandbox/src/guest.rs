@@ -110,6 +110,13 @@ impl Guest {
         &self.loaded.digest
     }
 
+    /// The interfaces that the component imports, in its own order.
+    pub fn imports(&self) -> Vec<String> {
+        let component = self.loaded.pre.instance_pre().component();
+        let wasm = &self.loaded.engine.shared.wasm;
+        component.component_type().imports(wasm).map(|(name, _)| name.to_owned()).collect()
+    }
+
     /// Size of the component, in bytes.
     pub fn size_bytes(&self) -> usize {
         self.loaded.size_bytes

@@ -156,7 +156,7 @@ fn a_source_is_told_again_when_asked_for() {
     lab.write("a.wasm", WASM_A);
     lab.scan();
     lab.folder.read_again("a");
-    assert_eq!(lab.scan(), ["source of a:  a"]);
+    assert_eq!(lab.settle(), ["source of a:  a"]);
 }
 
 #[test]

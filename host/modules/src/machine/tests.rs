@@ -1,5 +1,7 @@
 //! The machine's life as tables: an event, what it asks for, and where it is then.
 
+use std::fmt::Write as _;
+
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -92,7 +94,7 @@ fn check(events: impl IntoIterator<Item = Event>, expected: &Expect) {
             Event::Deleted => "deleted".to_owned(),
         };
         let effects: Vec<_> = machine.step(event).iter().map(effect).collect();
-        out += &format!("{what}: [{}]\n    {}\n", effects.join(", "), state(&machine));
+        writeln!(out, "{what}: [{}]\n    {}", effects.join(", "), state(&machine)).unwrap();
     }
     expected.assert_eq(&named(&out));
 }

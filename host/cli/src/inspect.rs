@@ -1,0 +1,130 @@
+//! `innkeeper inspect`: what a guest describes, imports and weighs.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use innkeeper_contract::{Kind, Manifest, Scope};
+use innkeeper_modules::source::gzip;
+use serde_json::{Value, json};
+
+use crate::component::{self, Opened};
+use crate::out::{self, Format};
+
+/// Arguments of `innkeeper inspect`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The guest's component, plain or gzip.
+    file: PathBuf,
+    /// How to print it.
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let opened = component::open(&arguments.file)?;
+    let gzip_bytes = gzip(&opened.component.bytes).len();
+    match arguments.output {
+        Format::Text => out::write(text(&opened, gzip_bytes)?),
+        Format::Json => {
+            let mut text = serde_json::to_string_pretty(&json(&opened, gzip_bytes)?)?;
+            text.push('\n');
+            out::write(text)
+        }
+    }
+}
+
+fn json(opened: &Opened, gzip_bytes: usize) -> anyhow::Result<Value> {
+    Ok(json!({
+        "digest": format!("sha256:{}", opened.component.digest),
+        "bytes": opened.component.bytes.len(),
+        "gzipBytes": gzip_bytes,
+        "contract": format!("innkeeper:guest@{}", innkeeper_contract::VERSION),
+        "imports": opened.guest.imports(),
+        "manifest": serde_json::to_value(opened.guest.manifest())?,
+    }))
+}
+
+fn text(opened: &Opened, gzip_bytes: usize) -> Result<String, std::fmt::Error> {
+    let manifest = opened.guest.manifest();
+    let mut out = String::new();
+    writeln!(out, "{}", format!("{} {}", manifest.name, manifest.version).trim_end())?;
+    row(&mut out, "digest", [format!("sha256:{}", opened.component.digest)])?;
+    let sizes = format!("{}, gzip {}", size(opened.component.bytes.len()), size(gzip_bytes));
+    row(&mut out, "size", [sizes])?;
+    row(&mut out, "contract", [format!("innkeeper:guest@{}", innkeeper_contract::VERSION)])?;
+    row(&mut out, "imports", opened.guest.imports())?;
+    row(&mut out, "primary", [kind(&manifest.primary)])?;
+    let owned = manifest.owned.iter();
+    row(&mut out, "owns", owned.map(|owned| {
+        let optional = if owned.optional { ", where it is served" } else { "" };
+        format!("{}{optional}", kind(&owned.kind))
+    }))?;
+    row(&mut out, "reads", manifest.reads.iter().map(kind))?;
+    row(&mut out, "CRDs", manifest.crds.iter().map(crd_name))?;
+    row(&mut out, "resync", [resync(manifest)])?;
+    let finalizer = manifest.finalizer.iter();
+    row(&mut out, "finalizer", finalizer.map(|name| match name.as_str() {
+        "" => "innkeeper.dev/<module>".to_owned(),
+        name => name.to_owned(),
+    }))?;
+    row(&mut out, "parameters", [parameters(manifest)])?;
+    Ok(out)
+}
+
+/// One line for each value, the first with the row's name; nothing for no values.
+fn row(
+    out: &mut String,
+    name: &str,
+    values: impl IntoIterator<Item = String>,
+) -> std::fmt::Result {
+    for (index, value) in values.into_iter().enumerate() {
+        writeln!(out, "  {:<12}{value}", if index == 0 { name } else { "" })?;
+    }
+    Ok(())
+}
+
+fn kind(kind: &Kind) -> String {
+    let scope = match kind.scope {
+        Scope::Namespaced => "",
+        Scope::Cluster => ", in the whole cluster",
+    };
+    format!("{} {} ({}{scope})", kind.api_version, kind.kind, kind.resource())
+}
+
+pub(crate) fn crd_name(definition: &Value) -> String {
+    definition.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("(no name)").to_owned()
+}
+
+fn resync(manifest: &Manifest) -> String {
+    match manifest.resync_seconds {
+        None | Some(0) => "only when something changes".to_owned(),
+        Some(seconds) => format!("every {seconds} s"),
+    }
+}
+
+fn parameters(manifest: &Manifest) -> String {
+    let Some(schema) = &manifest.parameters_schema else { return "none".to_owned() };
+    let names = schema.get("properties").and_then(Value::as_object);
+    let required: Vec<_> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let names: Vec<_> = names
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| {
+            if required.contains(&name.as_str()) { format!("{name} (required)") } else { name.clone() }
+        })
+        .collect();
+    if names.is_empty() { "any that fit its schema".to_owned() } else { names.join(", ") }
+}
+
+/// A size for people.
+#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub(crate) fn size(bytes: usize) -> String {
+    if bytes < 1 << 10 {
+        format!("{bytes} bytes")
+    } else if bytes < 1 << 20 {
+        format!("{:.1} KiB", bytes as f64 / 1024.0)
+    } else {
+        format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0))
+    }
+}

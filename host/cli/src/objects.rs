@@ -1,0 +1,97 @@
+//! Objects from YAML and JSON files.
+
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use innkeeper_contract::Kind;
+use innkeeper_core::{Object, readiness};
+use innkeeper_contract::Readiness;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// An object from a file.
+pub(crate) struct Given {
+    /// As it stands there.
+    pub(crate) value: Value,
+    /// Where it stands, for errors.
+    pub(crate) place: Place,
+}
+
+/// A document of a file.
+#[derive(Clone)]
+pub(crate) struct Place {
+    file: String,
+    document: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, document {}", self.file, self.document)
+    }
+}
+
+impl Given {
+    /// A member of text; empty if it is not there.
+    pub(crate) fn text(&self, pointer: &str) -> &str {
+        self.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Whether it is of a kind.
+    pub(crate) fn is(&self, kind: &Kind) -> bool {
+        self.text("/apiVersion") == kind.api_version && self.text("/kind") == kind.kind
+    }
+
+    /// As the host keeps it, and how ready it is.
+    pub(crate) fn decode(&self, kind: &Kind) -> anyhow::Result<(Object, Readiness)> {
+        // Guests never see a Secret's values.
+        let redact = |_: &innkeeper_core::Key, _: &str, value: &str| {
+            innkeeper_modules::Digest::of(value.as_bytes()).to_string()[..16].to_owned()
+        };
+        let is_secret = kind.kind == "Secret" && kind.group().is_empty();
+        let object = Object::decode(
+            kind,
+            &self.value.to_string(),
+            if is_secret { Some(&redact) } else { None },
+        )
+        .with_context(|| self.place.to_string())?;
+        let readiness = readiness::of(kind, &object);
+        Ok((object, readiness))
+    }
+}
+
+/// Reads the objects of a file; `-` is standard input. A `List` gives its items.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Given>> {
+    let file = path.display().to_string();
+    let mut text = String::new();
+    if file == "-" {
+        std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
+    } else {
+        text = std::fs::read_to_string(path).with_context(|| format!("{file} cannot be read"))?;
+    }
+    let mut objects = Vec::new();
+    for (index, document) in serde_yaml_ng::Deserializer::from_str(&text).enumerate() {
+        let place = Place { file: file.clone(), document: index + 1 };
+        let value = Value::deserialize(document)
+            .with_context(|| format!("{place}: is not YAML of a Kubernetes object"))?;
+        if value.is_null() {
+            continue;
+        }
+        let items = match value.get("items") {
+            Some(Value::Array(items)) if value["kind"].as_str().is_some_and(|kind| kind.ends_with("List")) => items.clone(),
+            _ => vec![value],
+        };
+        for value in items {
+            let given = Given { value, place: place.clone() };
+            for pointer in ["/apiVersion", "/kind", "/metadata/name"] {
+                if given.text(pointer).is_empty() {
+                    let member = pointer[1..].replace('/', ".");
+                    bail!("{}: {member} is missing", given.place);
+                }
+            }
+            objects.push(given);
+        }
+    }
+    Ok(objects)
+}

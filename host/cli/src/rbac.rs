@@ -1,0 +1,220 @@
+//! `innkeeper rbac`: the least rights that a guest needs, as YAML with reasons.
+//!
+//! Written line by line, since the reasons are comments, which a YAML library drops; a test reads
+//! it back.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::path::PathBuf;
+
+use anyhow::bail;
+use innkeeper_contract::{Kind, Manifest};
+use innkeeper_modules::module;
+
+use crate::component;
+use crate::inspect::crd_name;
+use crate::out;
+
+/// Arguments of `innkeeper rbac`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The guest's component, plain or gzip.
+    file: PathBuf,
+    /// Name of the Module; the guest's name if left out.
+    #[arg(long)]
+    module: Option<String>,
+    /// ServiceAccount of the Module, in the namespace innkeeper-modules; named as the Module if
+    /// left out.
+    #[arg(long)]
+    service_account: Option<String>,
+    /// Grant namespaced kinds in this namespace only (repeat for more); in all if left out.
+    /// The Module's spec.namespaces must say the same.
+    #[arg(long = "namespace", short = 'n')]
+    namespaces: Vec<String>,
+    /// Leave out the right to install the guest's CustomResourceDefinitions: somebody else does.
+    #[arg(long)]
+    without_crds: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let opened = component::open(&arguments.file)?;
+    let manifest = opened.guest.manifest();
+    let module = arguments.module.clone().unwrap_or_else(|| manifest.name.clone());
+    let account = arguments.service_account.clone().unwrap_or_else(|| module.clone());
+    for (name, option) in [(&module, "--module"), (&account, "--service-account")] {
+        if !is_name(name) {
+            bail!("{name:?} is not a name of Kubernetes (lower case letters, digits and '-'): give another with {option}");
+        }
+    }
+    if let Some(namespace) = arguments.namespaces.iter().find(|namespace| !is_name(namespace)) {
+        bail!("--namespace {namespace:?} is not a name of Kubernetes");
+    }
+    let crds = !arguments.without_crds;
+    out::write(print(manifest, &Grant { module, account, namespaces: &arguments.namespaces, crds })?)
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 63
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// To whom, and where.
+struct Grant<'a> {
+    module: String,
+    account: String,
+    namespaces: &'a [String],
+    crds: bool,
+}
+
+/// One rule of a role.
+struct Rule {
+    why: String,
+    group: String,
+    resource: String,
+    names: Vec<String>,
+    verbs: &'static [&'static str],
+    place: Place,
+}
+
+/// Where a rule is granted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the whole cluster.
+    Cluster,
+    /// In the namespaces of the primaries.
+    Namespaces,
+    /// In `default`, where Events about cluster-scoped objects lie.
+    Default,
+}
+
+const READ: &[&str] = &["get", "list", "watch"];
+const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
+
+fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
+    let primary = &manifest.primary;
+    let rule = |why: String, kind: &Kind, subresource: &str, verbs| Rule {
+        why,
+        group: kind.group().to_owned(),
+        resource: format!("{}{subresource}", kind.plural),
+        names: Vec::new(),
+        verbs,
+        place: if kind.is_namespaced() { Place::Namespaces } else { Place::Cluster },
+    };
+    let mut rules = vec![
+        rule(format!("The primaries: to watch {}.", primary.plural), primary, "", READ),
+        rule("To write their status (server-side apply).".into(), primary, "/status", &["patch"]),
+    ];
+    if manifest.finalizer.is_some() {
+        let why = "To write the guest's finalizer on them.".into();
+        rules.push(rule(why, primary, "", &["patch"]));
+    }
+    if !manifest.owned.is_empty() {
+        let why = "To own what is made for them: an owner reference that blocks deletion needs\nthis where OwnerReferencesPermissionEnforcement is on.";
+        rules.push(rule(why.into(), primary, "/finalizers", &["update"]));
+    }
+    for owned in &manifest.owned {
+        let optional = if owned.optional { " where it is served" } else { "" };
+        let why = format!("To make {}{optional} (apply needs create and patch), and to prune.", owned.kind.kind);
+        rules.push(rule(why, &owned.kind, "", OWN));
+    }
+    let known = |kind: &Kind| {
+        kind == primary || manifest.owned.iter().any(|owned| owned.kind == *kind)
+    };
+    for read in manifest.reads.iter().filter(|read| !known(read)) {
+        rules.push(rule(format!("The guest reads {}.", read.kind), read, "", READ));
+    }
+    let events = Kind::namespaced("events.k8s.io/v1", "Event", "events");
+    let mut events = rule("To write Events about the primaries.".into(), &events, "", &["create", "patch"]);
+    if !primary.is_namespaced() {
+        events.place = Place::Default;
+        events.why = "To write Events about the primaries: those about cluster-scoped objects lie here.".into();
+    }
+    rules.push(events);
+    if crds && !manifest.crds.is_empty() {
+        rules.push(Rule {
+            why: "To install the definitions that the guest describes, and no others.".into(),
+            group: "apiextensions.k8s.io".into(),
+            resource: "customresourcedefinitions".into(),
+            names: manifest.crds.iter().map(crd_name).collect(),
+            // Creating by apply names the object in its path, so that `create` heeds the names.
+            verbs: &["get", "create", "patch"],
+            place: Place::Cluster,
+        });
+    }
+    rules
+}
+
+fn print(manifest: &Manifest, grant: &Grant<'_>) -> Result<String, fmt::Error> {
+    let mut out = String::new();
+    let title = format!("{} {}", manifest.name, manifest.version);
+    writeln!(out, "# What the module {} needs to run the guest {}.", grant.module, title.trim_end())?;
+    writeln!(out, "# Made by `innkeeper rbac`; make it anew when the guest changes what it describes.")?;
+    let rules = rules(manifest, grant.crds);
+    let mut roles: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
+    for rule in &rules {
+        let places: Vec<Option<&str>> = match rule.place {
+            Place::Namespaces if !grant.namespaces.is_empty() => {
+                grant.namespaces.iter().map(|namespace| Some(namespace.as_str())).collect()
+            }
+            Place::Cluster | Place::Namespaces => vec![None],
+            Place::Default => vec![Some("default")],
+        };
+        for place in places {
+            roles.entry(place).or_default().push(rule);
+        }
+    }
+    for (index, (namespace, rules)) in roles.iter().enumerate() {
+        if index > 0 {
+            writeln!(out, "---")?;
+        }
+        role(&mut out, grant, *namespace, rules)?;
+    }
+    Ok(out)
+}
+
+fn role(
+    out: &mut String,
+    grant: &Grant<'_>,
+    namespace: Option<&str>,
+    rules: &[&Rule],
+) -> fmt::Result {
+    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+    let name = format!("innkeeper-module-{}", grant.module);
+    head(out, kind, &name, namespace)?;
+    writeln!(out, "rules:")?;
+    for rule in rules {
+        for line in rule.why.lines() {
+            writeln!(out, "  # {line}")?;
+        }
+        let group = if rule.group.is_empty() { "\"\"" } else { &rule.group };
+        writeln!(out, "  - apiGroups: [{group}]")?;
+        writeln!(out, "    resources: [{}]", rule.resource)?;
+        if !rule.names.is_empty() {
+            writeln!(out, "    resourceNames: [{}]", rule.names.join(", "))?;
+        }
+        writeln!(out, "    verbs: [{}]", rule.verbs.join(", "))?;
+    }
+    writeln!(out, "---")?;
+    head(out, &format!("{kind}Binding"), &name, namespace)?;
+    writeln!(out, "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: {name}")?;
+    writeln!(
+        out,
+        "subjects:\n  - kind: ServiceAccount\n    name: {}\n    namespace: {}",
+        grant.account,
+        module::NAMESPACE
+    )
+}
+
+fn head(out: &mut String, kind: &str, name: &str, namespace: Option<&str>) -> fmt::Result {
+    writeln!(out, "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}")?;
+    match namespace {
+        Some(namespace) => writeln!(out, "  namespace: {namespace}"),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

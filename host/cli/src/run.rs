@@ -1,0 +1,226 @@
+//! `innkeeper run`: the operator.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use innkeeper_cluster::{Backoff, Cluster, Env, HostKeyError, Kube, SecretKey, Settings, host_key};
+use innkeeper_operator::operator::WORKERS_DEFAULT;
+use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
+use innkeeper_sandbox::{Engine, GUESTS_DEFAULT};
+use tokio::sync::watch;
+
+use crate::component::compile;
+use crate::logs::{self, LogFormat};
+use crate::serve;
+
+/// After a signal, work in flight has this long to finish.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The first wait before the API server is asked again; doubles up to [`RETRY_MOST`].
+const RETRY_LEAST: Duration = Duration::from_millis(500);
+
+/// The longest wait before the API server is asked again.
+const RETRY_MOST: Duration = Duration::from_secs(15);
+
+/// Arguments of `innkeeper run`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) kube: KubeArguments,
+    /// Take Modules from this folder instead of the cluster, and watch it: for development.
+    #[arg(long, value_name = "DIR")]
+    modules: Option<PathBuf>,
+    /// Address of /healthz, /readyz and /metrics.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", env = "INNKEEPER_BIND")]
+    bind: SocketAddr,
+    /// Namespace of the host itself.
+    #[arg(long, value_name = "NAMESPACE", default_value = "innkeeper-system", env = "POD_NAMESPACE")]
+    namespace: String,
+    /// Primaries that are reconciled at once.
+    #[arg(long, default_value_t = WORKERS_DEFAULT, value_parser = at_least_one)]
+    workers: usize,
+    /// Guests that run at once; as many as cores if left out, at least 2.
+    #[arg(long, value_parser = at_least_one)]
+    calls: Option<usize>,
+    /// Guests that stay warm in memory.
+    #[arg(long, default_value_t = GUESTS_DEFAULT)]
+    guests: u32,
+    /// How log lines look.
+    #[arg(long, value_enum, default_value = "auto")]
+    log_format: LogFormat,
+    /// Which log lines: error, warn, info, debug or trace, also by part, as in
+    /// info,innkeeper_operator=debug.
+    #[arg(long, default_value = "info", env = "RUST_LOG", value_name = "FILTER")]
+    log: String,
+}
+
+/// Which API server.
+#[derive(clap::Args)]
+pub(crate) struct KubeArguments {
+    /// The kubeconfig. If left out: the files in KUBECONFIG, then ~/.kube/config, then the
+    /// ServiceAccount of the pod.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; its current one if left out.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+impl KubeArguments {
+    pub(crate) fn kube(&self) -> Kube {
+        Kube { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
+    }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    logs::start(arguments.log_format, &arguments.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the runtime does not start")?;
+    let result = runtime.block_on(operate(arguments));
+    // Compiling children and blocked threads are not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
+    let (stopping, stop) = watch::channel(false);
+    tokio::spawn(async move {
+        let signal = signalled().await;
+        tracing::info!(signal, "stopping: what is in flight finishes, nothing new starts");
+        let _ = stopping.send(true);
+    });
+
+    let env = Env::real();
+    let secrets = SecretKey::new(&random()?);
+    let cluster =
+        Cluster::open(&arguments.kube.kube(), env.clone(), Settings::default(), secrets).await?;
+    let listener = serve::bind(arguments.bind).await?;
+    let engine = engine(arguments)?;
+    let Some(cluster) = with_host_key(cluster, arguments, stop.clone()).await? else {
+        return Ok(());
+    };
+    let from = match &arguments.modules {
+        Some(folder) => ModulesFrom::Folder(folder.clone()),
+        None => ModulesFrom::Cluster,
+    };
+    let bounds = Bounds { workers: arguments.workers };
+    let operator =
+        Operator::new(cluster, engine, from, bounds, Execution::Threads, &instance())?;
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        bind = %arguments.bind,
+        workers = arguments.workers,
+        "running"
+    );
+    let serving = tokio::spawn(serve::serve(listener, operator.clone(), stop.clone()));
+    let running = tokio::spawn({
+        let (operator, stop) = (operator.clone(), stop.clone());
+        async move { operator.run(stop).await }
+    });
+    let mut stop = stop;
+    let ended_by_itself = tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => false,
+        () = ended(&running) => true,
+    };
+    if tokio::time::timeout(GRACE, running).await.is_err() {
+        tracing::warn!("work in flight did not finish within {} s and is dropped", GRACE.as_secs());
+    }
+    if ended_by_itself {
+        anyhow::bail!("the operator ended although nobody asked it to; the log says why");
+    }
+    let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Waits until a task has ended, without taking its result.
+async fn ended(task: &tokio::task::JoinHandle<()>) {
+    while !task.is_finished() {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+fn engine(arguments: &Arguments) -> anyhow::Result<Engine> {
+    let mut builder = Engine::builder().compile(compile()).guests(arguments.guests);
+    if let Some(calls) = arguments.calls {
+        builder = builder.permits(calls);
+    }
+    Ok(builder.build()?)
+}
+
+/// The connection with the host's key for the digests of Secrets. Waits for an API server that
+/// is away; `None` if it is told to stop meanwhile.
+async fn with_host_key(
+    cluster: Cluster,
+    arguments: &Arguments,
+    mut stop: watch::Receiver<bool>,
+) -> anyhow::Result<Option<Cluster>> {
+    if arguments.modules.is_some() {
+        // A developer's host is not one of several, and may not have a namespace of its own.
+        return Ok(Some(cluster));
+    }
+    let fresh = random()?;
+    let session = cluster.host();
+    let mut backoff = Backoff::new(cluster.env(), RETRY_LEAST, RETRY_MOST);
+    let mut told = None;
+    loop {
+        match host_key(&session, &arguments.namespace, &fresh).await {
+            Ok(key) => return Ok(Some(cluster.with_secret_key(key))),
+            Err(error @ HostKeyError::Malformed { .. }) => return Err(error.into()),
+            Err(error) => {
+                // What is missing (the namespace, a right) may be on its way: wait as well.
+                let text = error.to_string();
+                if told.as_ref() != Some(&text) {
+                    tracing::warn!("{text}; trying again until it works");
+                    told = Some(text);
+                }
+            }
+        }
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return Ok(None),
+            () = cluster.env().sleep(backoff.advance()) => {}
+        }
+    }
+}
+
+fn random() -> anyhow::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| anyhow::anyhow!("the system gives no random bytes: {error}"))?;
+    Ok(bytes)
+}
+
+/// The name of the pod, or of the machine.
+fn instance() -> String {
+    ["POD_NAME", "HOSTNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        .unwrap_or_else(|| "innkeeper".to_owned())
+}
+
+/// Waits for Ctrl-C or for the SIGTERM of a kubelet; says which.
+async fn signalled() -> &'static str {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        let _ = tokio::signal::ctrl_c().await;
+        return "interrupt";
+    };
+    tokio::select! {
+        _ = terminate.recv() => "terminate",
+        _ = tokio::signal::ctrl_c() => "interrupt",
+    }
+}

@@ -1,0 +1,131 @@
+//! Health and figures over HTTP: `/healthz`, `/readyz`, `/metrics`.
+
+use std::net::SocketAddr;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// What is told over HTTP.
+pub(crate) trait Told: Clone + Send + Sync + 'static {
+    /// Whether work is being done; until then a Service sends nobody here.
+    fn is_ready(&self) -> bool;
+    /// Figures in Prometheus' text format.
+    fn metrics(&self) -> String;
+}
+
+impl Told for innkeeper_operator::Operator {
+    fn is_ready(&self) -> bool {
+        Self::is_ready(self)
+    }
+
+    fn metrics(&self) -> String {
+        Self::metrics(self)
+    }
+}
+
+/// Takes the address, so that one in use is an error of the start.
+pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address} for health and metrics; choose another address with --bind")
+    })
+}
+
+/// Answers until `stop` says so; requests under way are finished.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    told: impl Told,
+    mut stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let stopped = async move {
+        // A sender that is gone stops us as well.
+        let _ = stop.wait_for(|stop| *stop).await;
+    };
+    axum::serve(listener, router(told))
+        .with_graceful_shutdown(stopped)
+        .await
+        .context("the server of health and metrics failed")
+}
+
+fn router<T: Told>(told: T) -> Router {
+    Router::new()
+        // Alive: the runtime answers. A module that fails is no reason to restart the host.
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready::<T>))
+        .route("/metrics", get(metrics::<T>))
+        .with_state(told)
+}
+
+async fn ready<T: Told>(State(told): State<T>) -> impl IntoResponse {
+    if told.is_ready() {
+        (StatusCode::OK, "ok\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "the modules and what they read are not known yet\n")
+    }
+}
+
+async fn metrics<T: Told>(State(told): State<T>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], told.metrics())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[derive(Clone)]
+    struct Fake {
+        ready: bool,
+    }
+
+    impl Told for Fake {
+        fn is_ready(&self) -> bool {
+            self.ready
+        }
+
+        fn metrics(&self) -> String {
+            "innkeeper_x 1\n".to_owned()
+        }
+    }
+
+    async fn ask(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        format!("{} {body}", head.split(' ').nth(1).unwrap())
+    }
+
+    #[tokio::test]
+    async fn health_readiness_and_figures_are_told_until_it_stops() {
+        for (is_ready, expected) in [(true, "200 ok\n"), (false, "503 the modules")] {
+            let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let (stop, stopped) = watch::channel(false);
+            let serving = tokio::spawn(serve(listener, Fake { ready: is_ready }, stopped));
+            assert_eq!(ask(address, "/healthz").await, "200 ok\n");
+            assert!(ask(address, "/readyz").await.starts_with(expected));
+            assert_eq!(ask(address, "/metrics").await, "200 innkeeper_x 1\n");
+            assert!(ask(address, "/other").await.starts_with("404"));
+            stop.send(true).unwrap();
+            serving.await.unwrap().unwrap();
+            assert!(TcpStream::connect(address).await.is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_in_use_is_said() {
+        let taken = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let error = bind(taken.local_addr().unwrap()).await.unwrap_err();
+        assert!(format!("{error:#}").contains("choose another address with --bind"), "{error:#}");
+    }
+}

@@ -1,0 +1,90 @@
+//! The key of the digests of Secrets, kept in a Secret of the host's own, so that digests
+//! stay the same over restarts and between replicas.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use innkeeper_contract::Kind;
+use innkeeper_core::Key;
+use serde_json::json;
+
+use crate::{ApiError, SecretKey, Session};
+
+/// The name of the Secret that holds the key.
+pub const HOST_KEY_SECRET: &str = "innkeeper-digest-key";
+
+/// The Secret's member.
+const MEMBER: &str = "key";
+
+/// The least bytes of a key.
+const KEY_BYTES_MIN: usize = 16;
+
+/// Why there is no key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostKeyError {
+    /// The Secret can be neither read nor made.
+    #[error("the Secret {namespace}/{HOST_KEY_SECRET} (the key of the digests of Secrets): {error}")]
+    Api {
+        /// The namespace.
+        namespace: String,
+        /// Why.
+        error: ApiError,
+    },
+    /// The Secret holds something else.
+    #[error(
+        "the Secret {namespace}/{HOST_KEY_SECRET} holds no key of at least {KEY_BYTES_MIN} bytes as `{MEMBER}`; delete it, and a new one is made"
+    )]
+    Malformed {
+        /// The namespace.
+        namespace: String,
+    },
+}
+
+impl HostKeyError {
+    /// Whether it may go by itself: the server is away or busy.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Api { error, .. } if error.is_transient())
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Secret {
+    #[serde(default)]
+    data: std::collections::BTreeMap<String, String>,
+}
+
+/// Reads the host's key, or makes it of `fresh` (random bytes) if there is none yet. Of
+/// several hosts that make it at once, all get the first one's.
+pub async fn host_key(
+    session: &Session,
+    namespace: &str,
+    fresh: &[u8; 32],
+) -> Result<SecretKey, HostKeyError> {
+    let kind = Kind::namespaced("v1", "Secret", "secrets");
+    let key = Key::new(namespace, HOST_KEY_SECRET);
+    let api = |error| HostKeyError::Api { namespace: namespace.to_owned(), error };
+    let found: Secret = match session.get_as(&kind, &key).await {
+        Ok(found) => found,
+        Err(ApiError::NotFound { .. }) => {
+            let body = json!({
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": { "name": HOST_KEY_SECRET, "namespace": namespace },
+                "immutable": true,
+                "type": "Opaque",
+                "data": { MEMBER: STANDARD.encode(fresh) },
+            });
+            // Made once and never changed: no apply, which would need more rights.
+            match session.create(&kind, namespace, &body).await {
+                Ok(()) | Err(ApiError::AlreadyThere { .. } | ApiError::Lost { .. }) => {}
+                Err(error) => return Err(api(error)),
+            }
+            session.get_as(&kind, &key).await.map_err(api)?
+        }
+        Err(error) => return Err(api(error)),
+    };
+    let bytes = found.data.get(MEMBER).and_then(|text| STANDARD.decode(text).ok());
+    match bytes {
+        Some(bytes) if bytes.len() >= KEY_BYTES_MIN => Ok(SecretKey::new(&bytes)),
+        _ => Err(HostKeyError::Malformed { namespace: namespace.to_owned() }),
+    }
+}

@@ -1,0 +1,152 @@
+//! Which API server, and as whom: a kubeconfig, or what a pod finds.
+
+use std::path::PathBuf;
+
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+
+use crate::{Cluster, ConnectError, Env, SecretKey, Settings};
+
+/// Which configuration to connect with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kube {
+    /// The kubeconfig. If not said: the files of the environment variable `KUBECONFIG`, then
+    /// `~/.kube/config`, then the ServiceAccount of the pod.
+    pub kubeconfig: Option<PathBuf>,
+    /// The context; the kubeconfig's current one if not said.
+    pub context: Option<String>,
+}
+
+impl Cluster {
+    /// Connects as a kubeconfig says, or as a pod. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`ConnectError`], for people: what was read, what is wrong with it, what would do.
+    pub async fn open(
+        kube: &Kube,
+        env: Env,
+        settings: Settings,
+        secrets: SecretKey,
+    ) -> Result<Self, ConnectError> {
+        Self::connect(config(kube).await?, env, settings, secrets)
+    }
+}
+
+async fn config(kube: &Kube) -> Result<kube::Config, ConnectError> {
+    let (what, read) = match &kube.kubeconfig {
+        Some(path) => (path.display().to_string(), Kubeconfig::read_from(path).map(Some)),
+        None => match Kubeconfig::from_env() {
+            Ok(None) => ("~/.kube/config".to_owned(), usual_file()),
+            other => ("the files of KUBECONFIG".to_owned(), other),
+        },
+    };
+    let failed = |message: String| ConnectError { message };
+    let Some(file) = read.map_err(|error| failed(format!("{what}: {}", told(&error))))? else {
+        if let Some(context) = &kube.context {
+            return Err(failed(format!("there is no kubeconfig, so no context {context}")));
+        }
+        return kube::Config::incluster().map_err(|error| {
+            failed(format!(
+                "there is no kubeconfig ({what} does not exist, KUBECONFIG is not set), and this is not a pod ({error}): give --kubeconfig"
+            ))
+        });
+    };
+    let contexts: Vec<String> = file.contexts.iter().map(|context| context.name.clone()).collect();
+    let has = if contexts.is_empty() {
+        "it has none".to_owned()
+    } else {
+        format!("it has {}", contexts.join(", "))
+    };
+    match kube.context.as_ref().or(file.current_context.as_ref()) {
+        None => {
+            return Err(failed(format!(
+                "{what}: no context is said to be the current one; name one with --context ({has})"
+            )));
+        }
+        Some(context) if !contexts.contains(context) => {
+            return Err(failed(format!("{what}: there is no context {context} ({has})")));
+        }
+        Some(_) => {}
+    }
+    let options = KubeConfigOptions { context: kube.context.clone(), ..KubeConfigOptions::default() };
+    kube::Config::from_custom_kubeconfig(file, &options)
+        .await
+        .map_err(|error| failed(format!("{what}: {}", told(&error))))
+}
+
+/// `~/.kube/config`; `None` if there is none.
+fn usual_file() -> Result<Option<Kubeconfig>, KubeconfigError> {
+    match Kubeconfig::read() {
+        Ok(file) => Ok(Some(file)),
+        Err(KubeconfigError::FindPath) => Ok(None),
+        Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// In one line, without the path, which the caller says.
+fn told(error: &KubeconfigError) -> String {
+    let text = match error {
+        KubeconfigError::ReadConfig(error, _) => format!("cannot be read: {error}"),
+        KubeconfigError::Parse(error) => format!("is not a kubeconfig: {error}"),
+        other => other.to_string(),
+    };
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    const GOOD: &str = r"
+apiVersion: v1
+kind: Config
+current-context: here
+contexts:
+- {name: here, context: {cluster: c, user: u}}
+- {name: there, context: {cluster: gone, user: u}}
+clusters:
+- {name: c, cluster: {server: 'https://127.0.0.1:1'}}
+users:
+- {name: u, user: {token: t}}
+";
+
+    async fn open(name: &str, text: Option<&str>, context: Option<&str>) -> Result<(), String> {
+        let path = std::env::temp_dir().join(format!("innkeeper-{}-{name}", std::process::id()));
+        if let Some(text) = text {
+            std::fs::write(&path, text).unwrap();
+        }
+        let kube =
+            Kube { kubeconfig: Some(path.clone()), context: context.map(str::to_owned) };
+        let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
+        let secrets = SecretKey::new(b"k");
+        let result = Cluster::open(&kube, env, Settings::default(), secrets).await;
+        let _ = std::fs::remove_file(&path);
+        result.map(|_| ()).map_err(|error| error.message.replace(path.to_str().unwrap(), "FILE"))
+    }
+
+    async fn refused(name: &str, text: Option<&str>, context: Option<&str>, expected: &Expect) {
+        expected.assert_eq(&open(name, text, context).await.unwrap_err());
+    }
+
+    #[tokio::test]
+    async fn a_good_one_is_taken_without_asking_the_server() {
+        assert_eq!(open("good", Some(GOOD), None).await, Ok(()));
+        assert_eq!(open("good-context", Some(GOOD), Some("here")).await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_bad_one_is_said_with_file_and_reason() {
+        refused("none", None, None, &expect![[r#""#]]).await;
+        refused("yaml", Some("a: [b"), None, &expect![[r#""#]]).await;
+        refused("context", Some(GOOD), Some("nowhere"), &expect![[r#""#]]).await;
+        refused("cluster", Some(GOOD), Some("there"), &expect![[r#""#]]).await;
+        refused("empty", Some(""), None, &expect![[r#""#]]).await;
+        let current = GOOD.replace("current-context: here\n", "");
+        refused("current", Some(&current), None, &expect![[r#""#]]).await;
+    }
+}
