@@ -178,12 +178,13 @@ impl Settings {
     }
 }
 
-/// Groups that no module may define kinds in: `k8s.io`, `kubernetes.io` (which the API server
-/// guards too, but only by an annotation), and ours.
+/// Groups that no module may define kinds in: ours, and all of `k8s.io` and `kubernetes.io` (which
+/// the API server guards too, but only by an annotation).
 pub(crate) fn is_reserved_group(group: &str) -> bool {
-    ["k8s.io", "kubernetes.io", module::GROUP].iter().any(|reserved| {
-        group == *reserved || group.strip_suffix(reserved).is_some_and(|rest| rest.ends_with('.'))
-    })
+    let within = |parent: &str| {
+        group == parent || group.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.'))
+    };
+    group == module::GROUP || within("k8s.io") || within("kubernetes.io")
 }
 
 #[derive(Default)]
