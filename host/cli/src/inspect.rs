@@ -55,28 +55,32 @@ fn text(opened: &Opened, gzip_bytes: usize) -> Result<String, std::fmt::Error> {
     row(&mut out, "imports", opened.guest.imports())?;
     row(&mut out, "primary", [kind(&manifest.primary)])?;
     let owned = manifest.owned.iter();
-    row(&mut out, "owns", owned.map(|owned| {
-        let optional = if owned.optional { ", where it is served" } else { "" };
-        format!("{}{optional}", kind(&owned.kind))
-    }))?;
+    row(
+        &mut out,
+        "owns",
+        owned.map(|owned| {
+            let optional = if owned.optional { ", where it is served" } else { "" };
+            format!("{}{optional}", kind(&owned.kind))
+        }),
+    )?;
     row(&mut out, "reads", manifest.reads.iter().map(kind))?;
     row(&mut out, "CRDs", manifest.crds.iter().map(crd_name))?;
     row(&mut out, "resync", [resync(manifest)])?;
     let finalizer = manifest.finalizer.iter();
-    row(&mut out, "finalizer", finalizer.map(|name| match name.as_str() {
-        "" => "innkeeper.dev/<module>".to_owned(),
-        name => name.to_owned(),
-    }))?;
+    row(
+        &mut out,
+        "finalizer",
+        finalizer.map(|name| match name.as_str() {
+            "" => "innkeeper.dev/<module>".to_owned(),
+            name => name.to_owned(),
+        }),
+    )?;
     row(&mut out, "parameters", [parameters(manifest)])?;
     Ok(out)
 }
 
 /// One line for each value, the first with the row's name; nothing for no values.
-fn row(
-    out: &mut String,
-    name: &str,
-    values: impl IntoIterator<Item = String>,
-) -> std::fmt::Result {
+fn row(out: &mut String, name: &str, values: impl IntoIterator<Item = String>) -> std::fmt::Result {
     for (index, value) in values.into_iter().enumerate() {
         writeln!(out, "  {:<12}{value}", if index == 0 { name } else { "" })?;
     }
@@ -111,7 +115,11 @@ fn parameters(manifest: &Manifest) -> String {
         .into_iter()
         .flatten()
         .map(|(name, _)| {
-            if required.contains(&name.as_str()) { format!("{name} (required)") } else { name.clone() }
+            if required.contains(&name.as_str()) {
+                format!("{name} (required)")
+            } else {
+                name.clone()
+            }
         })
         .collect();
     if names.is_empty() { "any that fit its schema".to_owned() } else { names.join(", ") }

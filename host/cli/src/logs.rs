@@ -21,8 +21,9 @@ pub(crate) enum LogFormat {
 /// Sends the logs to standard error. `filter` is as in `RUST_LOG`: `info`, or
 /// `info,innkeeper_operator=debug`.
 pub(crate) fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(filter)
-        .with_context(|| format!("{filter:?} is not a log filter; try info, or info,innkeeper_operator=debug"))?;
+    let filter = EnvFilter::try_new(filter).with_context(|| {
+        format!("{filter:?} is not a log filter; try info, or info,innkeeper_operator=debug")
+    })?;
     let terminal = io::stderr().is_terminal();
     let registry = tracing_subscriber::registry().with(filter);
     let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);

@@ -5,11 +5,13 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use innkeeper_contract::Kind;
+use innkeeper_contract::{Kind, Readiness};
 use innkeeper_core::{Object, readiness};
-use innkeeper_contract::Readiness;
 use serde::Deserialize;
 use serde_json::Value;
+
+/// Where namespaced objects lie that do not say it.
+const DEFAULT_NAMESPACE: &str = "default";
 
 /// An object from a file.
 pub(crate) struct Given {
@@ -50,12 +52,15 @@ impl Given {
             innkeeper_modules::Digest::of(value.as_bytes()).to_string()[..16].to_owned()
         };
         let is_secret = kind.kind == "Secret" && kind.group().is_empty();
-        let object = Object::decode(
-            kind,
-            &self.value.to_string(),
-            if is_secret { Some(&redact) } else { None },
-        )
-        .with_context(|| self.place.to_string())?;
+        let mut value = self.value.clone();
+        if kind.is_namespaced() && self.text("/metadata/namespace").is_empty() {
+            // As kubectl would.
+            value["metadata"]["namespace"] = DEFAULT_NAMESPACE.into();
+        }
+        let redact =
+            if is_secret { Some(&redact as &innkeeper_core::object::Digest<'_>) } else { None };
+        let object = Object::decode(kind, &value.to_string(), redact)
+            .with_context(|| self.place.to_string())?;
         let readiness = readiness::of(kind, &object);
         Ok((object, readiness))
     }
@@ -79,7 +84,11 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Given>> {
             continue;
         }
         let items = match value.get("items") {
-            Some(Value::Array(items)) if value["kind"].as_str().is_some_and(|kind| kind.ends_with("List")) => items.clone(),
+            Some(Value::Array(items))
+                if value["kind"].as_str().is_some_and(|kind| kind.ends_with("List")) =>
+            {
+                items.clone()
+            }
             _ => vec![value],
         };
         for value in items {

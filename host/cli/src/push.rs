@@ -87,7 +87,8 @@ async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
         Some(seconds) => {
             let limit = Duration::from_secs(seconds);
             let digest = opened.component.digest.to_string();
-            wait(&session, &module_kind, &module_key, applied.object.generation, &digest, limit).await
+            wait(&session, &module_kind, &module_key, applied.object.generation, &digest, limit)
+                .await
         }
         None => Ok(()),
     }
@@ -152,13 +153,23 @@ async fn wait(
     let waited = session.env().timeout(limit, async {
         loop {
             let module: Value = session.get_as(kind, key).await?;
-            if module.pointer("/status/observedGeneration").and_then(Value::as_i64) >= Some(generation) {
+            if module.pointer("/status/observedGeneration").and_then(Value::as_i64)
+                >= Some(generation)
+            {
                 let condition = |type_: &str| {
                     let conditions = module.pointer("/status/conditions").and_then(Value::as_array);
-                    conditions.into_iter().flatten().find(|condition| condition["type"] == type_).cloned()
+                    conditions
+                        .into_iter()
+                        .flatten()
+                        .find(|condition| condition["type"] == type_)
+                        .cloned()
                 };
                 let text = |condition: &Value| {
-                    format!("{}: {}", condition["reason"].as_str().unwrap_or_default(), condition["message"].as_str().unwrap_or_default())
+                    format!(
+                        "{}: {}",
+                        condition["reason"].as_str().unwrap_or_default(),
+                        condition["message"].as_str().unwrap_or_default()
+                    )
                 };
                 if let Some(loaded) = condition("Loaded") {
                     last = text(&loaded);

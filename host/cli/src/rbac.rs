@@ -43,14 +43,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let account = arguments.service_account.clone().unwrap_or_else(|| module.clone());
     for (name, option) in [(&module, "--module"), (&account, "--service-account")] {
         if !is_name(name) {
-            bail!("{name:?} is not a name of Kubernetes (lower case letters, digits and '-'): give another with {option}");
+            bail!(
+                "{name:?} is not a name of Kubernetes (lower case letters, digits and '-'): give another with {option}"
+            );
         }
     }
     if let Some(namespace) = arguments.namespaces.iter().find(|namespace| !is_name(namespace)) {
         bail!("--namespace {namespace:?} is not a name of Kubernetes");
     }
     let crds = !arguments.without_crds;
-    out::write(print(manifest, &Grant { module, account, namespaces: &arguments.namespaces, crds })?)
+    out::write(print(
+        manifest,
+        &Grant { module, account, namespaces: &arguments.namespaces, crds },
+    )?)
 }
 
 fn is_name(name: &str) -> bool {
@@ -117,20 +122,25 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
     }
     for owned in &manifest.owned {
         let optional = if owned.optional { " where it is served" } else { "" };
-        let why = format!("To make {}{optional} (apply needs create and patch), and to prune.", owned.kind.kind);
+        let why = format!(
+            "To make {}{optional} (apply needs create and patch), and to prune.",
+            owned.kind.kind
+        );
         rules.push(rule(why, &owned.kind, "", OWN));
     }
-    let known = |kind: &Kind| {
-        kind == primary || manifest.owned.iter().any(|owned| owned.kind == *kind)
-    };
+    let known =
+        |kind: &Kind| kind == primary || manifest.owned.iter().any(|owned| owned.kind == *kind);
     for read in manifest.reads.iter().filter(|read| !known(read)) {
         rules.push(rule(format!("The guest reads {}.", read.kind), read, "", READ));
     }
     let events = Kind::namespaced("events.k8s.io/v1", "Event", "events");
-    let mut events = rule("To write Events about the primaries.".into(), &events, "", &["create", "patch"]);
+    let mut events =
+        rule("To write Events about the primaries.".into(), &events, "", &["create", "patch"]);
     if !primary.is_namespaced() {
         events.place = Place::Default;
-        events.why = "To write Events about the primaries: those about cluster-scoped objects lie here.".into();
+        events.why =
+            "To write Events about the primaries: those about cluster-scoped objects lie here."
+                .into();
     }
     rules.push(events);
     if crds && !manifest.crds.is_empty() {
@@ -150,8 +160,16 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
 fn print(manifest: &Manifest, grant: &Grant<'_>) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let title = format!("{} {}", manifest.name, manifest.version);
-    writeln!(out, "# What the module {} needs to run the guest {}.", grant.module, title.trim_end())?;
-    writeln!(out, "# Made by `innkeeper rbac`; make it anew when the guest changes what it describes.")?;
+    writeln!(
+        out,
+        "# What the module {} needs to run the guest {}.",
+        grant.module,
+        title.trim_end()
+    )?;
+    writeln!(
+        out,
+        "# Made by `innkeeper rbac`; make it anew when the guest changes what it describes."
+    )?;
     let rules = rules(manifest, grant.crds);
     let mut roles: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
     for rule in &rules {
@@ -199,7 +217,10 @@ fn role(
     }
     writeln!(out, "---")?;
     head(out, &format!("{kind}Binding"), &name, namespace)?;
-    writeln!(out, "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: {name}")?;
+    writeln!(
+        out,
+        "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: {name}"
+    )?;
     writeln!(
         out,
         "subjects:\n  - kind: ServiceAccount\n    name: {}\n    namespace: {}",
@@ -209,7 +230,10 @@ fn role(
 }
 
 fn head(out: &mut String, kind: &str, name: &str, namespace: Option<&str>) -> fmt::Result {
-    writeln!(out, "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}")?;
+    writeln!(
+        out,
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}"
+    )?;
     match namespace {
         Some(namespace) => writeln!(out, "  namespace: {namespace}"),
         None => Ok(()),

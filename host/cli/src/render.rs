@@ -82,7 +82,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     .document();
     let Run { outcome, .. } = opened.guest.reconcile(&document, &mut world)?;
     let target = Target::new(Arc::new(manifest.primary.clone()), primary.key.clone());
-    let answer = Answer::read(&outcome, manifest, &Primary::new(&manifest.name, target, &primary.uid))?;
+    let answer =
+        Answer::read(&outcome, manifest, &Primary::new(&manifest.name, target, &primary.uid))?;
     out::write(match arguments.output {
         Format::Yaml => answer.yaml()?,
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&answer.json())?),
@@ -101,7 +102,8 @@ fn read_parameters(given: Option<&str>) -> anyhow::Result<Value> {
             .with_context(|| format!("--parameters: {file} cannot be read"))?,
         None => given.to_owned(),
     };
-    let value: Value = serde_yaml_ng::from_str(&text).context("--parameters is neither JSON nor YAML")?;
+    let value: Value =
+        serde_yaml_ng::from_str(&text).context("--parameters is neither JSON nor YAML")?;
     if !value.is_object() && !value.is_null() {
         bail!("--parameters must be an object, as in '{{\"size\": 3}}'");
     }
@@ -124,9 +126,9 @@ fn choose<'a>(given: &'a [Given], kind: &Kind, name: Option<&str>) -> anyhow::Re
     let names = || all.iter().map(|given| key(given)).collect::<Vec<_>>().join(", ");
     match (chosen.as_slice(), name) {
         ([only], _) => Ok(only),
-        (_, _) if all.is_empty() => bail!(
-            "there is no {kind} in the files: add the object that the guest is to reconcile"
-        ),
+        (_, _) if all.is_empty() => {
+            bail!("there is no {kind} in the files: add the object that the guest is to reconcile")
+        }
         ([], Some(name)) => bail!("there is no {kind} {name} in the files; there is {}", names()),
         _ => bail!("the files have several of {kind} ({}): choose one with --primary", names()),
     }
@@ -203,7 +205,12 @@ impl World {
 }
 
 impl Host for World {
-    fn get(&mut self, kind: &ResourceKind, namespace: &str, name: &str) -> Result<String, ReadError> {
+    fn get(
+        &mut self,
+        kind: &ResourceKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<String, ReadError> {
         let kind = self.kind(kind)?.clone();
         let (object, readiness) =
             self.objects.get(&(kind, Key::new(namespace, name))).ok_or(ReadError::NotFound)?;
@@ -278,7 +285,12 @@ impl Answer {
                 put("events", json!(failure.events));
                 put("requeueAfterSeconds", json!(failure.requeue_after_seconds));
                 let message = format!("{}: {}", failure.reason, failure.message);
-                return Ok(Self { outcome: "failed", objects: Vec::new(), rest, failure: Some(message) });
+                return Ok(Self {
+                    outcome: "failed",
+                    objects: Vec::new(),
+                    rest,
+                    failure: Some(message),
+                });
             }
         };
         let wish = Wish::read(desired, manifest, primary, false)
@@ -343,10 +355,10 @@ fn tidy(body: &mut Value) {
     let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     metadata.remove("ownerReferences");
     if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
-        annotations.retain(|name, _| !name.starts_with(innkeeper_core::settled::APPLIED_ANNOTATION));
+        annotations
+            .retain(|name, _| !name.starts_with(innkeeper_core::settled::APPLIED_ANNOTATION));
         if annotations.is_empty() {
             metadata.remove("annotations");
         }
     }
 }
-

@@ -36,7 +36,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", env = "INNKEEPER_BIND")]
     bind: SocketAddr,
     /// Namespace of the host itself.
-    #[arg(long, value_name = "NAMESPACE", default_value = "innkeeper-system", env = "POD_NAMESPACE")]
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        default_value = "innkeeper-system",
+        env = "POD_NAMESPACE"
+    )]
     namespace: String,
     /// Primaries that are reconciled at once.
     #[arg(long, default_value_t = WORKERS_DEFAULT, value_parser = at_least_one)]
@@ -116,8 +121,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         None => ModulesFrom::Cluster,
     };
     let bounds = Bounds { workers: arguments.workers };
-    let operator =
-        Operator::new(cluster, engine, from, bounds, Execution::Threads, &instance())?;
+    let operator = Operator::new(cluster, engine, from, bounds, Execution::Threads, &instance())?;
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         bind = %arguments.bind,

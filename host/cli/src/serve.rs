@@ -32,7 +32,9 @@ impl Told for innkeeper_operator::Operator {
 /// Takes the address, so that one in use is an error of the start.
 pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address} for health and metrics; choose another address with --bind")
+        format!(
+            "cannot listen on {address} for health and metrics; choose another address with --bind"
+        )
     })
 }
 

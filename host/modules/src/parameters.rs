@@ -160,7 +160,11 @@ mod tests {
                 "spec.parameters.operations[1]: value must be one of 'deploy', 'cleanup'; spec.parameters.size: want integer, but got string; spec.parameters: additionalProperties 'oops' not allowed"
             ],
         );
-        refused(Some(schema()), &Value::Null, &expect!["spec.parameters: missing properties 'size'"]);
+        refused(
+            Some(schema()),
+            &Value::Null,
+            &expect!["spec.parameters: missing properties 'size'"],
+        );
         refused(
             None,
             &json!({"size": 3}),

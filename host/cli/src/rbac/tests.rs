@@ -106,7 +106,8 @@ fn the_whole_cluster() {
           - kind: ServiceAccount
             name: pr-account
             namespace: innkeeper-modules
-    "##]].assert_eq(&text);
+    "##]]
+    .assert_eq(&text);
 }
 
 #[test]

@@ -1,0 +1,526 @@
+//! The command as people call it. Needs the guests: `cargo xtask guests` builds them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use expect_test::{Expect, expect};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn innkeeper(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_innkeeper"))
+        .args(arguments)
+        .env_remove("KUBECONFIG")
+        .env_remove("RUST_LOG")
+        .env("HOME", "/nonexistent")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn component(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../guests/target/components")
+        .join(format!("{name}.wasm"));
+    assert!(path.exists(), "{} is not there: build it with `cargo xtask guests`", path.display());
+    path.to_str().unwrap().to_owned()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What a successful call prints.
+fn done(arguments: &[&str]) -> String {
+    let output = innkeeper(arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// What a call that fails says, with paths of this machine taken out.
+fn failed(arguments: &[&str], status: i32, hidden: &[(&str, &str)], expected: &Expect) {
+    let output = innkeeper(arguments);
+    let mut said = text(&output.stderr);
+    for (path, name) in hidden {
+        said = said.replace(path, name);
+    }
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {said}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    expected.assert_eq(&said);
+}
+
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path: PathBuf = self.0.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+const PODROUTE: &str = "\
+apiVersion: quay.io/v1alpha1
+kind: Podroute
+metadata: {name: test-podroute, namespace: web, generation: 1}
+spec: {image: quay.io/austincunningham/always200:latest, replicas: 3}
+";
+
+#[test]
+fn inspect_says_what_a_guest_is() {
+    let guest = component("podroute");
+    let mut lines: Vec<String> = done(&["inspect", &guest]).lines().map(str::to_owned).collect();
+    // Digest and size are those of the compiler that built it.
+    assert!(lines[1].starts_with("  digest      sha256:"), "{}", lines[1]);
+    assert!(lines[2].starts_with("  size        "), "{}", lines[2]);
+    lines.drain(1..3);
+    expect![[r#"
+        podroute 0.1.0
+          contract    innkeeper:guest@0.1.0
+          imports     innkeeper:guest/log@0.1.0
+          primary     quay.io/v1alpha1 Podroute (podroutes.quay.io)
+          owns        apps/v1 Deployment (deployments.apps)
+                      v1 Service (services)
+                      route.openshift.io/v1 Route (routes.route.openshift.io), where it is served
+          CRDs        podroutes.quay.io
+          resync      only when something changes
+          parameters  none"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn inspect_tells_programs_too() {
+    let guest = component("podroute");
+    let told: Value = serde_json::from_str(&done(&["inspect", &guest, "-o", "json"])).unwrap();
+    let bytes = std::fs::metadata(&guest).unwrap().len();
+    assert_eq!(told["bytes"], bytes);
+    assert!(told["gzipBytes"].as_u64().unwrap() < bytes);
+    assert_eq!(told["manifest"]["primary"]["plural"], "podroutes");
+    assert_eq!(told["contract"], "innkeeper:guest@0.1.0");
+    assert_eq!(told["digest"].as_str().unwrap().len(), "sha256:".len() + 64);
+}
+
+#[test]
+fn inspect_says_why_a_component_is_no_guest() {
+    let files = Files::new();
+    let cut = files.write("cut.wasm", b"\0asm\x0d\0\x01\0cut off");
+    let script = files.write("script.wasm", "#!/bin/sh");
+    let wasi = component("imports-wasi");
+    let traps = component("traps-in-describe");
+    let folder = files.0.path().to_str().unwrap().to_owned();
+    let hidden = [(wasi.as_str(), "WASI"), (traps.as_str(), "TRAPS"), (folder.as_str(), "DIR")];
+    failed(
+        &["inspect", &script],
+        1,
+        &hidden,
+        &expect![[r#"
+        innkeeper: DIR/script.wasm is neither WebAssembly nor gzip of it: it begins with 23212f62696e2f73
+    "#]],
+    );
+    failed(
+        &["inspect", &format!("{folder}/none.wasm")],
+        1,
+        &hidden,
+        &expect![[r#"
+        innkeeper: DIR/none.wasm does not exist
+    "#]],
+    );
+    failed(
+        &["inspect", &wasi],
+        1,
+        &hidden,
+        &expect![[r#"
+        innkeeper: WASI is not a guest that can be run: the component imports wasi:cli/environment@0.2.0, which is not part of innkeeper:guest@0.1.0 (guests have no WASI: build for wasm32-unknown-unknown, or stub WASI away)
+    "#]],
+    );
+    let output = innkeeper(&["inspect", &traps]);
+    assert!(text(&output.stderr).contains("describe failed: the guest trapped"), "{output:?}");
+    let output = innkeeper(&["inspect", &cut]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("cut.wasm is not a guest"), "{output:?}");
+}
+
+#[test]
+fn rbac_prints_the_least_rights() {
+    let guest = component("podroute");
+    expect![[r##"
+        # What the module pr needs to run the guest podroute 0.1.0.
+        # Made by `innkeeper rbac`; make it anew when the guest changes what it describes.
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRole
+        metadata:
+          name: innkeeper-module-pr
+        rules:
+          # To install the definitions that the guest describes, and no others.
+          - apiGroups: [apiextensions.k8s.io]
+            resources: [customresourcedefinitions]
+            resourceNames: [podroutes.quay.io]
+            verbs: [get, create, patch]
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRoleBinding
+        metadata:
+          name: innkeeper-module-pr
+        roleRef:
+          apiGroup: rbac.authorization.k8s.io
+          kind: ClusterRole
+          name: innkeeper-module-pr
+        subjects:
+          - kind: ServiceAccount
+            name: pr
+            namespace: innkeeper-modules
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: Role
+        metadata:
+          name: innkeeper-module-pr
+          namespace: web
+        rules:
+          # The primaries: to watch podroutes.
+          - apiGroups: [quay.io]
+            resources: [podroutes]
+            verbs: [get, list, watch]
+          # To write their status (server-side apply).
+          - apiGroups: [quay.io]
+            resources: [podroutes/status]
+            verbs: [patch]
+          # To own what is made for them: an owner reference that blocks deletion needs
+          # this where OwnerReferencesPermissionEnforcement is on.
+          - apiGroups: [quay.io]
+            resources: [podroutes/finalizers]
+            verbs: [update]
+          # To make Deployment (apply needs create and patch), and to prune.
+          - apiGroups: [apps]
+            resources: [deployments]
+            verbs: [get, list, watch, create, patch, delete]
+          # To make Service (apply needs create and patch), and to prune.
+          - apiGroups: [""]
+            resources: [services]
+            verbs: [get, list, watch, create, patch, delete]
+          # To make Route where it is served (apply needs create and patch), and to prune.
+          - apiGroups: [route.openshift.io]
+            resources: [routes]
+            verbs: [get, list, watch, create, patch, delete]
+          # To write Events about the primaries.
+          - apiGroups: [events.k8s.io]
+            resources: [events]
+            verbs: [create, patch]
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: RoleBinding
+        metadata:
+          name: innkeeper-module-pr
+          namespace: web
+        roleRef:
+          apiGroup: rbac.authorization.k8s.io
+          kind: Role
+          name: innkeeper-module-pr
+        subjects:
+          - kind: ServiceAccount
+            name: pr
+            namespace: innkeeper-modules
+    "##]]
+    .assert_eq(&done(&["rbac", &guest, "--module", "pr", "-n", "web"]));
+    failed(
+        &["rbac", &guest, "--module", "Not A Name"],
+        1,
+        &[],
+        &expect![[r#"
+        innkeeper: "Not A Name" is not a name of Kubernetes (lower case letters, digits and '-'): give another with --module
+    "#]],
+    );
+}
+
+#[test]
+fn render_shows_the_desired_objects() {
+    let files = Files::new();
+    let objects = files.write("objects.yaml", PODROUTE);
+    expect![[r#"
+        # outcome: complete
+        # conditions:
+        # - message: Deployment pod-route does not exist yet
+        #   reason: InProgress
+        #   status: 'False'
+        #   type: Ready
+        # status:
+        #   readyReplicas: 0
+        #   replicas: 0
+        ---
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata:
+          labels:
+            app: PodRoute
+            podroute_cr: test-podroute
+            tier: backend-podroute
+          name: pod-route
+          namespace: web
+        spec:
+          replicas: 3
+          selector:
+            matchLabels:
+              app: PodRoute
+              podroute_cr: test-podroute
+              tier: backend-podroute
+          template:
+            metadata:
+              labels:
+                app: PodRoute
+                podroute_cr: test-podroute
+                tier: backend-podroute
+            spec:
+              containers:
+              - image: quay.io/austincunningham/always200:latest
+                imagePullPolicy: Always
+                name: podroute-pod
+                ports:
+                - containerPort: 8080
+                  name: podroute
+                  protocol: TCP
+        ---
+        apiVersion: route.openshift.io/v1
+        kind: Route
+        metadata:
+          labels:
+            app: PodRoute
+            podroute_cr: test-podroute
+            tier: backend-podroute
+          name: podroute-route
+          namespace: web
+        spec:
+          port:
+            targetPort: 8080
+          to:
+            kind: Service
+            name: podroute-service
+        ---
+        apiVersion: v1
+        kind: Service
+        metadata:
+          labels:
+            app: PodRoute
+            podroute_cr: test-podroute
+            tier: backend-podroute
+          name: podroute-service
+          namespace: web
+        spec:
+          ports:
+          - port: 8080
+            protocol: TCP
+            targetPort: 8080
+          selector:
+            app: PodRoute
+            podroute_cr: test-podroute
+            tier: backend-podroute
+    "#]]
+    .assert_eq(&done(&["render", &component("podroute"), "-f", &objects]));
+}
+
+#[test]
+fn render_sees_what_the_files_hold() {
+    let files = Files::new();
+    let objects = files.write("objects.yaml", PODROUTE);
+    let made = files.write(
+        "made.yaml",
+        "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: pod-route
+  namespace: web
+  generation: 1
+  ownerReferences:
+    - {apiVersion: quay.io/v1alpha1, kind: Podroute, name: test-podroute, uid: '', controller: true}
+spec: {replicas: 3}
+status:
+  observedGeneration: 1
+  replicas: 3
+  updatedReplicas: 3
+  readyReplicas: 3
+  availableReplicas: 3
+  conditions:
+    - {type: Available, status: 'True'}
+    - {type: Progressing, status: 'True', reason: NewReplicaSetAvailable}
+",
+    );
+    let guest = component("podroute");
+    let told = |extra: &[&str]| -> Value {
+        let mut arguments = vec!["render", &guest, "-f", &objects, "-f", &made, "-o", "json"];
+        arguments.extend(extra);
+        serde_json::from_str(&done(&arguments)).unwrap()
+    };
+    let all = told(&[]);
+    assert_eq!(all["outcome"], "complete");
+    assert_eq!(all["status"]["readyReplicas"], 3, "{all:#}");
+    let unserved = told(&["--unserved", "route.openshift.io/v1/Route"]);
+    assert_eq!(unserved["status"]["readyReplicas"], 3);
+    // The same input gives the same output.
+    assert_eq!(all, told(&[]));
+}
+
+#[test]
+fn render_says_what_is_wrong_with_its_input() {
+    let files = Files::new();
+    let guest = component("podroute");
+    let objects = files.write("objects.yaml", PODROUTE);
+    let two =
+        files.write("two.yaml", format!("{PODROUTE}---\n{}", PODROUTE.replace("test-", "other-")));
+    let none = files.write("none.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+    let nameless = files.write("nameless.yaml", "apiVersion: v1\nkind: ConfigMap\n");
+    let broken = files.write("broken.yaml", "a: [b\n");
+    let folder = files.0.path().to_str().unwrap().to_owned();
+    let hidden = [(folder.as_str(), "DIR")];
+    let render = |arguments: &[&str], status: i32, expected: &Expect| {
+        let mut all = vec!["render", guest.as_str()];
+        all.extend(arguments);
+        failed(&all, status, &hidden, expected);
+    };
+    render(
+        &["-f", &two],
+        1,
+        &expect![[r#"
+        innkeeper: the files have several of quay.io/v1alpha1 Podroute (web/test-podroute, web/other-podroute): choose one with --primary
+    "#]],
+    );
+    render(
+        &["-f", &two, "--primary", "third"],
+        1,
+        &expect![[r#"
+        innkeeper: there is no quay.io/v1alpha1 Podroute third in the files; there is web/test-podroute, web/other-podroute
+    "#]],
+    );
+    render(
+        &["-f", &none],
+        1,
+        &expect![[r#"
+        innkeeper: there is no quay.io/v1alpha1 Podroute in the files: add the object that the guest is to reconcile
+    "#]],
+    );
+    render(
+        &["-f", &nameless],
+        1,
+        &expect![[r#"
+        innkeeper: DIR/nameless.yaml, document 1: metadata.name is missing
+    "#]],
+    );
+    render(
+        &["-f", &broken],
+        1,
+        &expect![[r#"
+        innkeeper: DIR/broken.yaml, document 1: is not YAML of a Kubernetes object: did not find expected ',' or ']' at line 2 column 1, while parsing a flow sequence at line 1 column 4
+    "#]],
+    );
+    render(
+        &["-f", &format!("{folder}/gone.yaml")],
+        1,
+        &expect![[r#"
+        innkeeper: DIR/gone.yaml cannot be read: No such file or directory (os error 2)
+    "#]],
+    );
+    render(
+        &["-f", &objects, "--parameters", "{size: 3}"],
+        1,
+        &expect![[r#"
+        innkeeper: --parameters: the guest takes no parameters: remove spec.parameters (size)
+    "#]],
+    );
+    render(
+        &["-f", &objects, "--parameters", "3"],
+        1,
+        &expect![[r#"
+        innkeeper: --parameters must be an object, as in '{"size": 3}'
+    "#]],
+    );
+    render(
+        &["-f", &objects, "--unserved", "v1/Pod"],
+        1,
+        &expect![[r#"
+        innkeeper: --unserved v1/Pod: the guest declares no such kind
+    "#]],
+    );
+}
+
+#[test]
+fn wrong_usage_has_a_status_of_its_own() {
+    for arguments in [&["nonsense"][..], &["render", "x.wasm"], &["run", "--workers", "0"], &[]] {
+        let output = innkeeper(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        assert!(!output.stderr.is_empty());
+    }
+    assert!(done(&["--help"]).contains("Exit statuses: 0 done, 1 failed"));
+}
+
+#[test]
+fn a_kubeconfig_that_cannot_be_used_is_said() {
+    let files = Files::new();
+    let kubeconfig = files.write(
+        "kubeconfig",
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nclusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: a, user: {}}]\n",
+    );
+    let folder = files.0.path().to_str().unwrap().to_owned();
+    let hidden = [(folder.as_str(), "DIR")];
+    let gone = format!("{folder}/gone");
+    let run = ["run", "--bind", "127.0.0.1:0", "--log-format", "text"];
+    let with = |extra: &[&'static str], file: &str| -> Vec<String> {
+        let mut all: Vec<String> = run.iter().map(|part| (*part).to_owned()).collect();
+        all.extend(["--kubeconfig".to_owned(), file.to_owned()]);
+        all.extend(extra.iter().map(|part| (*part).to_owned()));
+        all
+    };
+    for (arguments, expected) in [
+        (
+            with(&[], &gone),
+            expect![[r#"
+            innkeeper: the configuration of the connection to the API server cannot be used: DIR/gone: cannot be read: No such file or directory (os error 2)
+        "#]],
+        ),
+        (
+            with(&["--context", "b"], &kubeconfig),
+            expect![[r#"
+            innkeeper: the configuration of the connection to the API server cannot be used: DIR/kubeconfig: there is no context b (it has a)
+        "#]],
+        ),
+        (
+            run.iter().map(|part| (*part).to_owned()).collect(),
+            expect![[r#"
+            innkeeper: the configuration of the connection to the API server cannot be used: there is no kubeconfig (~/.kube/config does not exist, KUBECONFIG is not set), and this is not a pod (failed to read an incluster environment variable: environment variable not found): give --kubeconfig
+        "#]],
+        ),
+    ] {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        failed(&arguments, 1, &hidden, &expected);
+    }
+    let guest = component("podroute");
+    failed(
+        &["push", &guest, "--module", "podroute", "--kubeconfig", &gone],
+        1,
+        &hidden,
+        &expect![[r#"
+            innkeeper: the configuration of the connection to the API server cannot be used: DIR/gone: cannot be read: No such file or directory (os error 2)
+        "#]],
+    );
+}
+
+#[test]
+fn crd_prints_the_committed_definition() {
+    let committed =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds/modules.innkeeper.dev.yaml");
+    let committed = std::fs::read_to_string(committed).unwrap();
+    assert!(done(&["crd"]) == committed, "run `cargo xtask crds`");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_innkeeper"))
+        .arg("crd")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+}
