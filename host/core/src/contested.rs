@@ -58,7 +58,8 @@ impl Reverts {
             .filter_map(|((_, name), field)| {
                 let recent: Vec<Timestamp> =
                     field.times.iter().copied().filter(|time| within_window(*time, now)).collect();
-                let oldest = recent.len().checked_sub(REVERTS_MAX + 1).map(|index| recent[index])?;
+                let oldest =
+                    recent.len().checked_sub(REVERTS_MAX + 1).map(|index| recent[index])?;
                 Some(Contest {
                     field: name.clone(),
                     other: field.other.clone(),
@@ -88,7 +89,10 @@ mod tests {
     use crate::Key;
 
     fn target(name: &str) -> Target {
-        Target::new(Arc::new(Kind::namespaced("apps/v1", "Deployment", "deployments")), Key::new("n", name))
+        Target::new(
+            Arc::new(Kind::namespaced("apps/v1", "Deployment", "deployments")),
+            Key::new("n", name),
+        )
     }
 
     fn at(second: i64) -> Timestamp {
@@ -107,7 +111,10 @@ mod tests {
     fn five_reverts_are_drift_and_six_are_a_fight() {
         assert_eq!(reverted(0..5).contest(&target("a"), at(5)), None);
         let contest = reverted(0..6).contest(&target("a"), at(6)).unwrap();
-        assert_eq!((contest.field.as_str(), contest.other.as_str()), (".spec.replicas", "autoscaler"));
+        assert_eq!(
+            (contest.field.as_str(), contest.other.as_str()),
+            (".spec.replicas", "autoscaler")
+        );
         assert_eq!(contest.until, at(600));
     }
 

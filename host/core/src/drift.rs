@@ -55,9 +55,9 @@ fn walk(desired: &Value, node: Option<&Node>, path: &mut String, paths: &mut Vec
 /// The item of an entry that an item of a desired list is: all keys that it gives are equal.
 fn find<'a>(item: &Value, entry: &'a FieldSet) -> Option<(&'a Element, &'a Node)> {
     entry.iter().find(|(element, _)| match element {
-        Element::Key(keys) => keys
-            .iter()
-            .all(|(name, value)| item.get(&**name).is_none_or(|given| fieldset::json(given) == *value)),
+        Element::Key(keys) => keys.iter().all(|(name, value)| {
+            item.get(&**name).is_none_or(|given| fieldset::json(given) == *value)
+        }),
         Element::Value(value) => fieldset::json(item) == *value,
         Element::Field(_) | Element::Index(_) => false,
     })

@@ -103,9 +103,17 @@ mod tests {
         let (primary, owned) = (object("p"), object("o"));
         let text = Observed {
             object: &primary,
-            owned: &[(&owned, Readiness { state: ReadinessState::InProgress, message: "\"so\"".into() })],
+            owned: &[(
+                &owned,
+                Readiness { state: ReadinessState::InProgress, message: "\"so\"".into() },
+            )],
             unapplied: &[Unapplied {
-                reference: Reference { api_version: "v1".into(), kind: "Service".into(), namespace: "n".into(), name: "x".into() },
+                reference: Reference {
+                    api_version: "v1".into(),
+                    kind: "Service".into(),
+                    namespace: "n".into(),
+                    name: "x".into(),
+                },
                 reason: "Conflict".into(),
                 message: "m".into(),
             }],
@@ -127,7 +135,15 @@ mod tests {
     #[test]
     fn nothing_but_the_primary() {
         let primary = object("p");
-        let text = Observed { object: &primary, owned: &[], unapplied: &[], unserved: &[], parameters: "", deleting: false }.document();
+        let text = Observed {
+            object: &primary,
+            owned: &[],
+            unapplied: &[],
+            unserved: &[],
+            parameters: "",
+            deleting: false,
+        }
+        .document();
         let read: innkeeper_contract::Observed = serde_json::from_str(&text).unwrap();
         assert!(read.owned.is_empty() && read.parameters.is_null() && !read.deleting);
     }
@@ -137,8 +153,12 @@ mod tests {
         let (a, b) = (object("a"), object("b"));
         let text = list_document(&[(&a, Readiness::default()), (&b, Readiness::default())]);
         let read: ObservedList = serde_json::from_str(&text).unwrap();
-        let names: Vec<&str> = read.items.iter().filter_map(|item| item.object["metadata"]["name"].as_str()).collect();
+        let names: Vec<&str> =
+            read.items.iter().filter_map(|item| item.object["metadata"]["name"].as_str()).collect();
         assert_eq!(names, ["a", "b"]);
-        assert_eq!(serde_json::from_str::<ObservedList>(&list_document(&[])).unwrap().items.len(), 0);
+        assert_eq!(
+            serde_json::from_str::<ObservedList>(&list_document(&[])).unwrap().items.len(),
+            0
+        );
     }
 }

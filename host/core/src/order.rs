@@ -26,10 +26,16 @@ pub enum Rank {
 /// The rank of a kind.
 pub fn rank(kind: &Kind) -> Rank {
     match (kind.group(), kind.kind.as_str()) {
-        ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition") => Rank::Foundation,
+        ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            Rank::Foundation
+        }
         (
             "",
-            "ConfigMap" | "Secret" | "PersistentVolume" | "PersistentVolumeClaim" | "ResourceQuota"
+            "ConfigMap"
+            | "Secret"
+            | "PersistentVolume"
+            | "PersistentVolumeClaim"
+            | "ResourceQuota"
             | "LimitRange",
         )
         | ("storage.k8s.io" | "scheduling.k8s.io", _) => Rank::Configuration,

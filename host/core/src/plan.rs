@@ -12,10 +12,10 @@ use innkeeper_contract::Policy;
 use jiff::Timestamp;
 
 use crate::contested::{Contest, Reverts};
+use crate::fieldset::FieldSet;
 use crate::ownership::{Holder, Primary, Standing};
 use crate::settled::{self, Remembered};
 use crate::wanted::{Wanted, Wish};
-use crate::fieldset::FieldSet;
 use crate::{Object, Target, drift, order};
 
 /// The annotation on an object whose kind holds data and which may be deleted all the same.
@@ -233,7 +233,9 @@ pub fn plan(input: &Input<'_>) -> Plan {
     if input.complete {
         let mut prunes = prunes(input);
         let clean = input.memory.clean
-            && !steps.iter().any(|step| matches!(&step.action, Action::Leave(leave) if leave.is_problem()));
+            && !steps
+                .iter()
+                .any(|step| matches!(&step.action, Action::Leave(leave) if leave.is_problem()));
         if !clean || !input.readable {
             for step in &mut prunes {
                 if matches!(step.action, Action::Delete { .. }) {
@@ -336,7 +338,10 @@ fn rejected<'a>(input: &Input<'a>, wanted: &Wanted) -> Option<&'a Rejected> {
 
 /// The labels of an object say that it is the one that is wanted.
 fn has_labels(object: &Object, wanted: &Wanted) -> bool {
-    wanted.labels.iter().all(|(name, value)| object.labels.get(name.as_str()).map(|has| &**has) == Some(value))
+    wanted
+        .labels
+        .iter()
+        .all(|(name, value)| object.labels.get(name.as_str()).map(|has| &**has) == Some(value))
 }
 
 /// Two primaries that want one name never split the names between them: if one object is not
@@ -385,7 +390,8 @@ fn prunes(input: &Input<'_>) -> Vec<Step> {
 
 fn may_be_deleted(target: &Target, object: &Object) -> bool {
     let kind = (target.kind.group(), target.kind.kind.as_str());
-    !PROTECTED.contains(&kind) || annotation(object, DELETABLE_ANNOTATION).as_deref() == Some("true")
+    !PROTECTED.contains(&kind)
+        || annotation(object, DELETABLE_ANNOTATION).as_deref() == Some("true")
 }
 
 /// The value of an annotation; `None` if it is not there.
@@ -418,7 +424,11 @@ impl fmt::Display for Leave {
             Self::Blocked(by) => write!(f, "not created, since {by} is not this primary's"),
             Self::Terminating => f.write_str("being deleted"),
             Self::Contested(contest) => {
-                write!(f, "{} sets {} again and again; left alone for a while", contest.other, contest.field)
+                write!(
+                    f,
+                    "{} sets {} again and again; left alone for a while",
+                    contest.other, contest.field
+                )
             }
             Self::Rejected(rejected) => f.write_str(&rejected.message),
             Self::Protected => f.write_str("no longer wanted, kept since its kind holds data"),

@@ -111,7 +111,8 @@ fn conditions(input: &Input<'_>, live: Option<&Value>, ours: &BTreeSet<String>) 
 /// A condition that was given before: it keeps its value while the guest says nothing (it
 /// failed), and is unknown once the guest has spoken without it.
 fn no_longer_reported(type_: &str, live: Option<&Value>, guest_is_silent: bool) -> Condition {
-    let text = |name: &str| live.and_then(|live| live[name].as_str()).unwrap_or_default().to_owned();
+    let text =
+        |name: &str| live.and_then(|live| live[name].as_str()).unwrap_or_default().to_owned();
     if guest_is_silent && live.is_some() {
         return Condition {
             type_: type_.to_owned(),
@@ -160,7 +161,8 @@ fn ours(object: &Object) -> Ours {
             && entry.operation == Operation::Apply
             && &*entry.subresource == "status"
     });
-    let Some(fields) = entry.and_then(|entry| serde_json::from_str::<Value>(&entry.fields).ok()) else {
+    let Some(fields) = entry.and_then(|entry| serde_json::from_str::<Value>(&entry.fields).ok())
+    else {
         return Ours::default();
     };
     let keys = |value: &Value, prefix: &str| -> BTreeSet<String> {
@@ -205,7 +207,14 @@ mod tests {
 
     fn make(object: &Object, guest: Option<Value>, conditions: &[Condition]) -> Option<Value> {
         let guest = guest.map(|guest| guest.as_object().unwrap().clone());
-        status(&Input { object, guest: guest.as_ref(), conditions, manage: true, schema: None, now: now() })
+        status(&Input {
+            object,
+            guest: guest.as_ref(),
+            conditions,
+            manage: true,
+            schema: None,
+            now: now(),
+        })
     }
 
     fn ready(status: &str, since: &str) -> Value {
@@ -218,7 +227,11 @@ mod tests {
 
     #[test]
     fn a_first_status_has_times_in_whole_seconds() {
-        let made = make(&object(&json!({}), &json!({})), Some(json!({"replicas": 3})), &[condition("Ready", ConditionStatus::True)]);
+        let made = make(
+            &object(&json!({}), &json!({})),
+            Some(json!({"replicas": 3})),
+            &[condition("Ready", ConditionStatus::True)],
+        );
         assert_eq!(
             made.unwrap(),
             json!({"replicas": 3, "observedGeneration": 2, "conditions": [ready("True", "2026-11-21T10:00:00Z")]})
@@ -227,17 +240,28 @@ mod tests {
 
     #[test]
     fn a_status_that_is_live_is_not_written() {
-        let live = json!({"observedGeneration": 2, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
-        assert_eq!(make(&object(&live, &ours_ready()), Some(json!({})), &[condition("Ready", ConditionStatus::True)]), None);
+        let live =
+            json!({"observedGeneration": 2, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
+        assert_eq!(
+            make(
+                &object(&live, &ours_ready()),
+                Some(json!({})),
+                &[condition("Ready", ConditionStatus::True)]
+            ),
+            None
+        );
     }
 
     #[test]
     fn the_time_of_a_transition_changes_with_the_status_only() {
-        let live = json!({"observedGeneration": 1, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
+        let live =
+            json!({"observedGeneration": 1, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
         let object = object(&live, &ours_ready());
-        let same = make(&object, Some(json!({})), &[condition("Ready", ConditionStatus::True)]).unwrap();
+        let same =
+            make(&object, Some(json!({})), &[condition("Ready", ConditionStatus::True)]).unwrap();
         assert_eq!(same["conditions"][0]["lastTransitionTime"], "2020-01-01T00:00:00Z");
-        let other = make(&object, Some(json!({})), &[condition("Ready", ConditionStatus::False)]).unwrap();
+        let other =
+            make(&object, Some(json!({})), &[condition("Ready", ConditionStatus::False)]).unwrap();
         assert_eq!(other["conditions"][0]["lastTransitionTime"], "2026-11-21T10:00:00Z");
     }
 
@@ -253,7 +277,9 @@ mod tests {
     fn a_silent_guest_keeps_its_status_and_its_conditions() {
         let live = json!({"observedGeneration": 2, "phase": "setup", "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
         let ours = json!({"f:observedGeneration": {}, "f:phase": {}, "f:conditions": {"k:{\"type\":\"Ready\"}": {}}});
-        let made = make(&object(&live, &ours), None, &[condition("Synced", ConditionStatus::False)]).unwrap();
+        let made =
+            make(&object(&live, &ours), None, &[condition("Synced", ConditionStatus::False)])
+                .unwrap();
         assert_eq!(made["phase"], "setup");
         assert_eq!(made["conditions"][0], ready("True", "2020-01-01T00:00:00Z"));
         assert_eq!(made["conditions"][1]["type"], "Synced");
@@ -261,7 +287,8 @@ mod tests {
 
     #[test]
     fn a_condition_once_given_stays_as_unknown() {
-        let live = json!({"observedGeneration": 2, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
+        let live =
+            json!({"observedGeneration": 2, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
         let made = make(&object(&live, &ours_ready()), Some(json!({})), &[]).unwrap();
         assert_eq!(made["conditions"][0]["status"], "Unknown");
         assert_eq!(made["conditions"][0]["reason"], NOT_REPORTED);
@@ -271,7 +298,14 @@ mod tests {
     fn what_others_write_into_the_status_is_theirs() {
         let live = json!({"observedGeneration": 2, "theirs": 1, "conditions": [
             ready("True", "2020-01-01T00:00:00Z"), {"type": "Theirs", "status": "True"}]});
-        assert_eq!(make(&object(&live, &ours_ready()), Some(json!({})), &[condition("Ready", ConditionStatus::True)]), None);
+        assert_eq!(
+            make(
+                &object(&live, &ours_ready()),
+                Some(json!({})),
+                &[condition("Ready", ConditionStatus::True)]
+            ),
+            None
+        );
     }
 
     #[test]

@@ -47,7 +47,9 @@ pub enum Refusal {
         problem: String,
     },
     /// A policy that this version does not carry out.
-    #[error("the guest gave {what} with the policy {policy}, which this version of the host does not support")]
+    #[error(
+        "the guest gave {what} with the policy {policy}, which this version of the host does not support"
+    )]
     UnsupportedPolicy {
         /// The object.
         what: String,
@@ -105,7 +107,9 @@ impl Wanted {
 
     /// The digest of the body, as in its annotation.
     pub fn digest(&self) -> &str {
-        self.body["metadata"]["annotations"][settled::APPLIED_ANNOTATION].as_str().unwrap_or_default()
+        self.body["metadata"]["annotations"][settled::APPLIED_ANNOTATION]
+            .as_str()
+            .unwrap_or_default()
     }
 
     /// Whether the guest gave a policy.
@@ -162,7 +166,8 @@ impl Wish {
             wanted.push(one);
         }
         wanted.sort_by(|a, b| order::sort_key(&a.target).cmp(&order::sort_key(&b.target)));
-        let keep = desired.keep.iter().map(|reference| complete(reference, manifest, primary)).collect();
+        let keep =
+            desired.keep.iter().map(|reference| complete(reference, manifest, primary)).collect();
         Ok(Self { wanted, keep })
     }
 }
@@ -209,7 +214,8 @@ fn read_one(
     }
     // A name becomes a segment of a URL (Kubernetes: IsValidPathSegmentName).
     for (member, value) in [("metadata.name", name), ("metadata.namespace", given_namespace)] {
-        if matches!(value, "." | "..") || value.contains(['/', '%', '?', '#']) || value.len() > 253 {
+        if matches!(value, "." | "..") || value.contains(['/', '%', '?', '#']) || value.len() > 253
+        {
             return Err(malformed(format!("{member} is not a name that Kubernetes allows")));
         }
     }
@@ -361,41 +367,60 @@ mod tests {
     fn what_breaks_the_contract_is_refused_with_what_and_why() {
         refused(
             json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}),
-            expect!["the guest gave Secret a, but its manifest does not own v1 Secret; add the kind to `owned`"],
+            expect![
+                "the guest gave Secret a, but its manifest does not own v1 Secret; add the kind to `owned`"
+            ],
         );
         refused(
             json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "other"}}),
-            expect!["the guest gave Service other/a, outside the primary's namespace; the Module does not allow that (allowCrossNamespace)"],
+            expect![
+                "the guest gave Service other/a, outside the primary's namespace; the Module does not allow that (allowCrossNamespace)"
+            ],
         );
         refused(
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
-            expect!["the guest gave Namespace a, outside the primary's namespace; the Module does not allow that (allowCrossNamespace)"],
+            expect![
+                "the guest gave Namespace a, outside the primary's namespace; the Module does not allow that (allowCrossNamespace)"
+            ],
         );
         refused(
             json!({"apiVersion": "v1", "kind": "Service", "metadata": {"generateName": "a-"}}),
-            expect!["the guest gave an unusable object (Service): metadata.name is missing or is not a text"],
+            expect![
+                "the guest gave an unusable object (Service): metadata.name is missing or is not a text"
+            ],
         );
         refused(
             json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "../secrets/a"}}),
-            expect!["the guest gave an unusable object (Service ../secrets/a): metadata.name is not a name that Kubernetes allows"],
+            expect![
+                "the guest gave an unusable object (Service ../secrets/a): metadata.name is not a name that Kubernetes allows"
+            ],
         );
         refused(
             json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "annotations": []}}),
-            expect!["the guest gave an unusable object (Service a): metadata.annotations is not an object"],
+            expect![
+                "the guest gave an unusable object (Service a): metadata.annotations is not an object"
+            ],
         );
         refused(
             json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "uid": "u"}}),
-            expect!["the guest gave an unusable object (Service a): metadata.uid is not the guest's to give"],
+            expect![
+                "the guest gave an unusable object (Service a): metadata.uid is not the guest's to give"
+            ],
         );
         refused(
             json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "status": {}}),
-            expect!["the guest gave an unusable object (Service a): status belongs to the controller of the object"],
+            expect![
+                "the guest gave an unusable object (Service a): status belongs to the controller of the object"
+            ],
         );
         refused(
             json!("x"),
-            expect!["the guest gave an unusable object (an object): apiVersion is missing or is not a text"],
+            expect![
+                "the guest gave an unusable object (an object): apiVersion is missing or is not a text"
+            ],
         );
-        let twice = json!({"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}});
+        let twice =
+            json!({"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}});
         assert_eq!(
             read(json!([twice, twice]), false).unwrap_err().to_string(),
             "the guest gave Service web/a twice"

@@ -102,7 +102,9 @@ fn entry(body: &Value) -> Value {
 
 impl World {
     fn kind(&self, kind: &str) -> Arc<Kind> {
-        Arc::new(self.manifest.owned.iter().find(|owned| owned.kind.kind == kind).unwrap().kind.clone())
+        Arc::new(
+            self.manifest.owned.iter().find(|owned| owned.kind.kind == kind).unwrap().kind.clone(),
+        )
     }
 
     fn put(&mut self, kind: &str, value: &Value) {
@@ -218,7 +220,9 @@ fn an_owner_reference_that_was_taken_off_is_drift() {
         let fields = &mut live["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"];
         fields.as_object_mut().unwrap().remove("f:ownerReferences");
     });
-    world.check(&expect!["apply Deployment web/a: another manager changed .metadata.ownerReferences"]);
+    world.check(&expect![
+        "apply Deployment web/a: another manager changed .metadata.ownerReferences"
+    ]);
 }
 
 #[test]
@@ -272,7 +276,10 @@ fn adoption_takes_over_what_nobody_owns_and_has_the_labels() {
 #[test]
 fn adoption_needs_the_labels() {
     let mut world = world(&json!([deployment(3)]));
-    world.put("Deployment", &json!({"metadata": {"name": "a", "namespace": "web", "uid": "x", "labels": {"app": "y"}}}));
+    world.put(
+        "Deployment",
+        &json!({"metadata": {"name": "a", "namespace": "web", "uid": "x", "labels": {"app": "y"}}}),
+    );
     world.adopt = true;
     world.check(&expect!["leave Deployment web/a: it exists and has no controller"]);
 }
@@ -280,7 +287,8 @@ fn adoption_needs_the_labels() {
 #[test]
 fn adoption_never_takes_what_somebody_owns() {
     let mut world = world(&json!([deployment(3)]));
-    let owner = json!([{"apiVersion": "v1", "kind": "X", "name": "y", "uid": "z", "controller": true}]);
+    let owner =
+        json!([{"apiVersion": "v1", "kind": "X", "name": "y", "uid": "z", "controller": true}]);
     world.foreign("Deployment", "a", &owner);
     world.adopt = true;
     world.check(&expect!["leave Deployment web/a: it is controlled by X y"]);
@@ -293,9 +301,13 @@ fn an_optional_kind_that_is_not_served_is_left() {
     world.check(&expect![[r"
         leave Route web/r: the cluster does not serve its kind
         create Service web/b"]]);
-    assert!(!world.plan().steps.iter().any(
-        |step| matches!(&step.action, plan::Action::Leave(leave) if leave.is_problem())
-    ));
+    assert!(
+        !world
+            .plan()
+            .steps
+            .iter()
+            .any(|step| matches!(&step.action, plan::Action::Leave(leave) if leave.is_problem()))
+    );
 }
 
 #[test]
@@ -305,16 +317,22 @@ fn a_needed_kind_that_is_not_served_is_a_problem_and_the_others_go_on() {
     world.check(&expect![[r"
         leave Deployment web/a: the cluster does not serve its kind
         create Service web/b"]]);
-    assert!(world.plan().steps.iter().any(
-        |step| matches!(&step.action, plan::Action::Leave(leave) if leave.is_problem())
-    ));
+    assert!(
+        world
+            .plan()
+            .steps
+            .iter()
+            .any(|step| matches!(&step.action, plan::Action::Leave(leave) if leave.is_problem()))
+    );
 }
 
 #[test]
 fn a_terminating_object_is_waited_for() {
     let objects = json!([deployment(3)]);
     let mut world = world(&objects);
-    world.applied(&objects, |live| live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into());
+    world.applied(&objects, |live| {
+        live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into()
+    });
     world.check(&expect!["leave Deployment web/a: being deleted"]);
 }
 
@@ -387,7 +405,9 @@ fn kinds_that_hold_data_are_not_pruned_unless_the_object_says_so() {
     };
     let mut kept = world(&json!([]));
     kept.applied(&json!([claim(&json!([]))]), |_| {});
-    kept.check(&expect!["leave PersistentVolumeClaim web/data: no longer wanted, kept since its kind holds data"]);
+    kept.check(&expect![
+        "leave PersistentVolumeClaim web/data: no longer wanted, kept since its kind holds data"
+    ]);
     let mut deletable = world(&json!([]));
     deletable.applied(&json!([claim(&json!(["deletable"]))]), |_| {});
     deletable.check(&expect!["delete PersistentVolumeClaim web/data"]);

@@ -72,7 +72,7 @@ impl Host {
         let folder = tempfile::Builder::new().prefix("innkeeper-host-").tempdir()?;
         let mut watchdog = Watchdog::start(folder.path())?;
         let mut command = Command::new(&program);
-        command.arg("run").arg("--listen").arg(address.to_string());
+        command.arg("run").arg("--bind").arg(address.to_string());
         if let Some(modules) = &options.modules {
             command.arg("--modules").arg(modules);
         }
@@ -284,7 +284,7 @@ mod tests {
         let (_folder, options) = script(OBEDIENT);
         let host = Host::start(&options).await.unwrap();
         let line = host.logged("args ", BOUND).await.unwrap();
-        assert!(line.starts_with("args run --listen 127.0.0.1:"), "{line}");
+        assert!(line.starts_with("args run --bind 127.0.0.1:"), "{line}");
         assert!(line.ends_with("--modules modules"), "{line}");
         host.logged("config some/kubeconfig", BOUND).await.unwrap();
         let (status, log) = host.stop(BOUND).await.unwrap();

@@ -54,7 +54,7 @@ async fn kill_9_at_fifty_random_writes() -> Result<()> {
         // less what an earlier life has done.
         let nth = 1 + next(&mut seed) % 5;
         let when = if next(&mut seed).is_multiple_of(2) { When::Before } else { When::After };
-        proxy.at_write(nth, when, host.killer());
+        proxy.at_write(proxy.writes() + nth, when, host.killer());
         let ended = host.ended(SOON).await;
         assert!(ended.is_ok(), "kill {kill} at write {nth}: the host found no work: {:?}", ended.err());
     }

@@ -61,7 +61,7 @@ impl Host {
         let mut command = Command::new(program);
         command.env("KUBECONFIG", kubeconfig);
         let listen = address.to_string();
-        let arguments = ["run", "--listen", &listen];
+        let arguments = ["run", "--bind", &listen];
         let process = Process::spawn("innkeeper", &mut command, arguments, folder.path())?;
         watchdog.guard(process.id())?;
         Ok(Self { process, ended: false, address, _watchdog: watchdog, folder })
