@@ -171,7 +171,7 @@ fn print(manifest: &Manifest, grant: &Grant<'_>) -> Result<String, fmt::Error> {
         "# Made by `innkeeper rbac`; make it anew when the guest changes what it describes."
     )?;
     let rules = rules(manifest, grant.crds);
-    let mut roles: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
+    let mut granted: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
     for rule in &rules {
         let places: Vec<Option<&str>> = match rule.place {
             Place::Namespaces if !grant.namespaces.is_empty() => {
@@ -181,10 +181,10 @@ fn print(manifest: &Manifest, grant: &Grant<'_>) -> Result<String, fmt::Error> {
             Place::Default => vec![Some("default")],
         };
         for place in places {
-            roles.entry(place).or_default().push(rule);
+            granted.entry(place).or_default().push(rule);
         }
     }
-    for (index, (namespace, rules)) in roles.iter().enumerate() {
+    for (index, (namespace, rules)) in granted.iter().enumerate() {
         if index > 0 {
             writeln!(out, "---")?;
         }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -9,14 +10,14 @@ use innkeeper_cluster::{Backoff, Cluster, Env, HostKeyError, Kube, SecretKey, Se
 use innkeeper_operator::operator::WORKERS_DEFAULT;
 use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
 use innkeeper_sandbox::{Engine, GUESTS_DEFAULT};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::component::compile;
 use crate::logs::{self, LogFormat};
 use crate::serve;
 
 /// After a signal, work in flight has this long to finish.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(9);
 
 /// The first wait before the API server is asked again; doubles up to [`RETRY_MOST`].
 const RETRY_LEAST: Duration = Duration::from_millis(500);
@@ -56,7 +57,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value = "auto")]
     log_format: LogFormat,
     /// Which log lines: error, warn, info, debug or trace, also by part, as in
-    /// info,innkeeper_operator=debug.
+    /// `info,innkeeper_operator=debug`.
     #[arg(long, default_value = "info", env = "RUST_LOG", value_name = "FILTER")]
     log: String,
 }
@@ -100,11 +101,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
-    let (stopping, stop) = watch::channel(false);
-    tokio::spawn(async move {
-        let signal = signalled().await;
-        tracing::info!(signal, "stopping: what is in flight finishes, nothing new starts");
-        let _ = stopping.send(true);
+    let (stopping, mut stop) = watch::channel(false);
+    let hurry = Arc::new(Notify::new());
+    tokio::spawn({
+        let hurry = hurry.clone();
+        async move {
+            let signal = signalled().await;
+            tracing::info!(signal, "stopping: what is in flight finishes, nothing new starts");
+            let _ = stopping.send(true);
+            signalled().await;
+            hurry.notify_one();
+        }
     });
 
     let env = Env::real();
@@ -112,6 +119,9 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let cluster =
         Cluster::open(&arguments.kube.kube(), env.clone(), Settings::default(), secrets).await?;
     let listener = serve::bind(arguments.bind).await?;
+    // Health is told from the start on, also while the API server is waited for.
+    let started: serve::Started<Operator> = Arc::default();
+    let serving = tokio::spawn(serve::serve(listener, started.clone(), stop.clone()));
     let engine = engine(arguments)?;
     let Some(cluster) = with_host_key(cluster, arguments, stop.clone()).await? else {
         return Ok(());
@@ -128,33 +138,30 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         workers = arguments.workers,
         "running"
     );
-    let serving = tokio::spawn(serve::serve(listener, operator.clone(), stop.clone()));
-    let running = tokio::spawn({
-        let (operator, stop) = (operator.clone(), stop.clone());
+    let _ = started.set(operator.clone());
+    let mut running = tokio::spawn({
+        let stop = stop.clone();
         async move { operator.run(stop).await }
     });
-    let mut stop = stop;
-    let ended_by_itself = tokio::select! {
+    tokio::select! {
         biased;
-        _ = stop.wait_for(|stop| *stop) => false,
-        () = ended(&running) => true,
-    };
-    if tokio::time::timeout(GRACE, running).await.is_err() {
-        tracing::warn!("work in flight did not finish within {} s and is dropped", GRACE.as_secs());
+        _ = stop.wait_for(|stop| *stop) => {}
+        result = &mut running => {
+            result.context("the operator broke; this is a bug of Innkeeper")?;
+            anyhow::bail!("the operator ended although nobody asked it to; the log says why");
+        }
     }
-    if ended_by_itself {
-        anyhow::bail!("the operator ended although nobody asked it to; the log says why");
+    tokio::select! {
+        biased;
+        result = &mut running => result.context("the operator broke while it stopped")?,
+        () = hurry.notified() => tracing::warn!("asked again: what is in flight is dropped"),
+        () = tokio::time::sleep(GRACE) => {
+            tracing::warn!("what is in flight did not finish within {} s and is dropped", GRACE.as_secs());
+        }
     }
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     tracing::info!("stopped");
     Ok(())
-}
-
-/// Waits until a task has ended, without taking its result.
-async fn ended(task: &tokio::task::JoinHandle<()>) {
-    while !task.is_finished() {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
 }
 
 fn engine(arguments: &Arguments) -> anyhow::Result<Engine> {

@@ -1,6 +1,7 @@
 //! Health and figures over HTTP: `/healthz`, `/readyz`, `/metrics`.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use axum::Router;
@@ -26,6 +27,19 @@ impl Told for innkeeper_operator::Operator {
 
     fn metrics(&self) -> String {
         Self::metrics(self)
+    }
+}
+
+/// What is told once it has started: until then nothing is ready, and there are no figures.
+pub(crate) type Started<T> = Arc<OnceLock<T>>;
+
+impl<T: Told> Told for Started<T> {
+    fn is_ready(&self) -> bool {
+        self.get().is_some_and(Told::is_ready)
+    }
+
+    fn metrics(&self) -> String {
+        self.get().map(Told::metrics).unwrap_or_default()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The command as people call it. Needs the guests: `cargo xtask guests` builds them.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 

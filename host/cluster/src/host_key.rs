@@ -22,7 +22,9 @@ const KEY_BYTES_MIN: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostKeyError {
     /// The Secret can be neither read nor made.
-    #[error("the Secret {namespace}/{HOST_KEY_SECRET} (the key of the digests of Secrets): {error}")]
+    #[error(
+        "the Secret {namespace}/{HOST_KEY_SECRET} (the key of the digests of Secrets): {error}"
+    )]
     Api {
         /// The namespace.
         namespace: String,
@@ -86,5 +88,66 @@ pub async fn host_key(
     match bytes {
         Some(bytes) if bytes.len() >= KEY_BYTES_MIN => Ok(SecretKey::new(&bytes)),
         _ => Err(HostKeyError::Malformed { namespace: namespace.to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::scripted::{Reply, Server, status};
+
+    const GET: &str = "GET /api/v1/namespaces/sys/secrets/innkeeper-digest-key";
+    const POST: &str = "POST /api/v1/namespaces/sys/secrets";
+
+    fn absent() -> Reply {
+        let details = json!({ "name": HOST_KEY_SECRET, "kind": "secrets" });
+        Reply::Json(404, status(404, "NotFound", "not found", &details))
+    }
+
+    fn secret(key: &[u8]) -> Reply {
+        Reply::Json(200, json!({ "data": { "key": STANDARD.encode(key) } }))
+    }
+
+    /// A digest tells which key it was made with.
+    fn digest(key: &SecretKey) -> String {
+        key.digest(&Key::new("n", "s"), "a", "b")
+    }
+
+    async fn key(server: &Server) -> Result<String, HostKeyError> {
+        let key = host_key(&server.cluster().host(), "sys", &[7; 32]).await?;
+        Ok(digest(&key))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_is_there_is_used() {
+        let server = Server::new();
+        server.always(GET, secret(&[1; 32]));
+        assert_eq!(key(&server).await.unwrap(), digest(&SecretKey::new(&[1; 32])));
+        assert_eq!(server.count("POST"), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_is_made_once_and_the_first_of_several_hosts_makes_it() {
+        let server = Server::new();
+        server.once(GET, absent());
+        server.always(POST, Reply::Json(409, status(409, "AlreadyExists", "there", &Value::Null)));
+        server.always(GET, secret(&[2; 32]));
+        assert_eq!(key(&server).await.unwrap(), digest(&SecretKey::new(&[2; 32])));
+        assert_eq!(server.count("POST"), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_no_key_and_what_may_not_be_read_is_said() {
+        let server = Server::new();
+        server.always(GET, secret(b"short"));
+        let error = key(&server).await.unwrap_err();
+        assert_eq!(error, HostKeyError::Malformed { namespace: "sys".into() });
+        assert!(!error.is_transient());
+        server.always(GET, Reply::Refused);
+        let error = key(&server).await.unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        assert!(error.to_string().starts_with("the Secret sys/innkeeper-digest-key"), "{error}");
     }
 }

@@ -36,7 +36,7 @@ async fn config(kube: &Kube) -> Result<kube::Config, ConnectError> {
         Some(path) => (path.display().to_string(), Kubeconfig::read_from(path).map(Some)),
         None => match Kubeconfig::from_env() {
             Ok(None) => ("~/.kube/config".to_owned(), usual_file()),
-            other => ("the files of KUBECONFIG".to_owned(), other),
+            other => (env_files(), other),
         },
     };
     let failed = |message: String| ConnectError { message };
@@ -67,18 +67,27 @@ async fn config(kube: &Kube) -> Result<kube::Config, ConnectError> {
         }
         Some(_) => {}
     }
-    let options = KubeConfigOptions { context: kube.context.clone(), ..KubeConfigOptions::default() };
+    let options =
+        KubeConfigOptions { context: kube.context.clone(), ..KubeConfigOptions::default() };
     kube::Config::from_custom_kubeconfig(file, &options)
         .await
         .map_err(|error| failed(format!("{what}: {}", told(&error))))
 }
 
 /// `~/.kube/config`; `None` if there is none.
+/// The files of the environment variable, for messages.
+fn env_files() -> String {
+    let files = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    format!("KUBECONFIG={}", files.to_string_lossy())
+}
+
 fn usual_file() -> Result<Option<Kubeconfig>, KubeconfigError> {
     match Kubeconfig::read() {
         Ok(file) => Ok(Some(file)),
         Err(KubeconfigError::FindPath) => Ok(None),
-        Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(KubeconfigError::ReadConfig(error, _))
+            if error.kind() == std::io::ErrorKind::NotFound =>
+        {
             Ok(None)
         }
         Err(error) => Err(error),
@@ -87,12 +96,16 @@ fn usual_file() -> Result<Option<Kubeconfig>, KubeconfigError> {
 
 /// In one line, without the path, which the caller says.
 fn told(error: &KubeconfigError) -> String {
-    let text = match error {
+    match error {
         KubeconfigError::ReadConfig(error, _) => format!("cannot be read: {error}"),
-        KubeconfigError::Parse(error) => format!("is not a kubeconfig: {error}"),
+        // What follows the first line is a picture of the place.
+        KubeconfigError::Parse(error) => {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            format!("is not a kubeconfig: {}", line.trim_start_matches("error: "))
+        }
         other => other.to_string(),
-    };
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    }
 }
 
 #[cfg(test)]
@@ -120,8 +133,7 @@ users:
         if let Some(text) = text {
             std::fs::write(&path, text).unwrap();
         }
-        let kube =
-            Kube { kubeconfig: Some(path.clone()), context: context.map(str::to_owned) };
+        let kube = Kube { kubeconfig: Some(path.clone()), context: context.map(str::to_owned) };
         let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
         let secrets = SecretKey::new(b"k");
         let result = Cluster::open(&kube, env, Settings::default(), secrets).await;
@@ -141,12 +153,30 @@ users:
 
     #[tokio::test]
     async fn a_bad_one_is_said_with_file_and_reason() {
-        refused("none", None, None, &expect![[r#""#]]).await;
-        refused("yaml", Some("a: [b"), None, &expect![[r#""#]]).await;
-        refused("context", Some(GOOD), Some("nowhere"), &expect![[r#""#]]).await;
-        refused("cluster", Some(GOOD), Some("there"), &expect![[r#""#]]).await;
-        refused("empty", Some(""), None, &expect![[r#""#]]).await;
+        refused(
+            "none",
+            None,
+            None,
+            &expect!["FILE: cannot be read: No such file or directory (os error 2)"],
+        )
+        .await;
+        refused("yaml", Some("a: [b"), None, &expect!["FILE: is not a kubeconfig: line 1 column 4: unclosed bracket '['"]).await;
+        refused(
+            "context",
+            Some(GOOD),
+            Some("nowhere"),
+            &expect!["FILE: there is no context nowhere (it has here, there)"],
+        )
+        .await;
+        refused(
+            "cluster",
+            Some(GOOD),
+            Some("there"),
+            &expect!["FILE: failed to load the cluster of context: gone"],
+        )
+        .await;
+        refused("empty", Some(""), None, &expect!["FILE: no context is said to be the current one; name one with --context (it has none)"]).await;
         let current = GOOD.replace("current-context: here\n", "");
-        refused("current", Some(&current), None, &expect![[r#""#]]).await;
+        refused("current", Some(&current), None, &expect!["FILE: no context is said to be the current one; name one with --context (it has here, there)"]).await;
     }
 }

@@ -94,6 +94,8 @@ impl Apply<'_> {
         };
         tracing::info!(module = %self.running.name(), primary = %self.work.key, "{step}");
         let session = &self.running.session;
+        // Its event may overtake the answer: it is told once, as our write.
+        let _writing = self.caches.writing(&target.kind, &target.key);
         let result =
             session.apply(&target.kind, &target.key, self.manager, &body, Force::Yes).await;
         match (result, wanted) {
@@ -159,6 +161,7 @@ impl Apply<'_> {
     ) -> Next {
         tracing::info!(module = %self.running.name(), primary = %self.work.key, "delete {target}");
         let session = &self.running.session;
+        let _writing = self.caches.writing(&target.kind, &target.key);
         let result = session.delete(&target.kind, &target.key, uid, Propagation::Background).await;
         match result {
             Ok(deleted) => {

@@ -165,6 +165,7 @@ pub async fn report(
         "status": wanted,
     });
     let session = &running.session;
+    let _writing = caches.writing(&target.kind, &target.key);
     match session.apply_status(&target.kind, &target.key, &Manager::Host, &body, Force::Yes).await {
         Ok(applied) => {
             shared.metrics.wrote(running.name(), "status");

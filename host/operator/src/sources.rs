@@ -197,6 +197,7 @@ impl Place {
             "status": wanted,
         });
         let host = shared.cluster.host();
+        let _writing = caches.writing(&MODULE, &object.key);
         match host.apply_status(&MODULE, &object.key, &Manager::Host, &body, Force::Yes).await {
             Ok(applied) => caches.wrote(&MODULE, &Arc::new(applied.object)),
             // Its change comes, and the status is written then.

@@ -282,3 +282,149 @@ fn what_comes_for_a_module_that_is_gone_is_dropped() {
     driver.handle("m", Input::Gone);
     assert!(driver.handle("m", loaded("a", |_| {})).is_empty());
 }
+
+/// Every mixture of what may happen, with answers that come late, twice, or not at all: what
+/// must hold, holds, and when the dust settles the present source serves or is refused.
+#[test]
+fn whatever_happens_only_the_present_source_comes_to_serve() {
+    for seed in 1..=300 {
+        let mut dice = Dice(seed);
+        let mut driver = driver();
+        let mut world = World::default();
+        for _ in 0..60 {
+            let input = world.happen(&mut dice);
+            world.feed(&mut driver, input, seed);
+        }
+        // The dust settles: a spec and a source that last, and all answers come.
+        world.generation += 1;
+        world.feed(&mut driver, module(world.generation, &spec()), seed);
+        world.source = Some("good");
+        world.feed(&mut driver, source("good"), seed);
+        for _ in 0..20 {
+            let Some(input) = world.answer() else { break };
+            world.feed(&mut driver, input, seed);
+        }
+        let served = driver.modules().get("m").unwrap();
+        assert_eq!(served.guest.manifest.name, "good", "seed {seed}");
+        let ready = driver.report("m").unwrap().conditions;
+        let ready = ready.iter().find(|condition| condition.type_ == "Ready").unwrap();
+        assert_eq!(ready.reason, "Serving", "seed {seed}");
+    }
+}
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// What the owner of the driver knows.
+#[derive(Default)]
+struct World {
+    generation: i64,
+    source: Option<&'static str>,
+    loading: Vec<Component>,
+    installing: Vec<Digest>,
+    retry: bool,
+    version: u64,
+}
+
+impl World {
+    fn happen(&mut self, dice: &mut Dice) -> Input<Fake> {
+        match dice.roll(10) {
+            0 | 1 => {
+                self.generation += 1;
+                let memory = ["1Mi", "2Mi", "nonsense"][usize::try_from(dice.roll(3)).unwrap()];
+                module(self.generation, &with(json!({"limits": {"memory": memory}})))
+            }
+            2 => {
+                self.source = None;
+                Input::Source(Err(SourceError::Missing("it".into())))
+            }
+            3..=5 => {
+                let names = ["good", "crds", "bad", "trouble"];
+                let name = names[usize::try_from(dice.roll(4)).unwrap()];
+                self.source = Some(name);
+                source(name)
+            }
+            6 => Input::Retry,
+            _ => self.answer().unwrap_or(Input::Runs(Ok(()))),
+        }
+    }
+
+    /// The answer to what is under way, the oldest first.
+    fn answer(&mut self) -> Option<Input<Fake>> {
+        if !self.loading.is_empty() {
+            let digest = self.loading.remove(0).digest;
+            let refuse = |again| Err(Verdict::new("Refused", "refused", again));
+            let result = match ["crds", "bad", "trouble"]
+                .iter()
+                .find(|name| component(name).digest == digest)
+            {
+                Some(&"crds") => {
+                    let mut manifest = manifest("crds");
+                    manifest.crds = vec![json!({
+                        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                        "metadata": {"name": "xs.quay.io"},
+                        "spec": {"group": "quay.io", "names": {"plural": "xs"}},
+                    })];
+                    Ok(Fake::new(manifest))
+                }
+                Some(&"bad") => refuse(Again::Never),
+                Some(_) => refuse(Again::Later),
+                None => Ok(Fake::new(manifest("good"))),
+            };
+            return Some(Input::Loaded { digest, result });
+        }
+        if !self.installing.is_empty() {
+            let digest = self.installing.remove(0);
+            let result = if self.generation % 2 == 0 {
+                Ok(())
+            } else {
+                Err(Verdict::new("Refused", "refused", Again::Later))
+            };
+            return Some(Input::Crds { digest, result });
+        }
+        std::mem::take(&mut self.retry).then_some(Input::Retry)
+    }
+
+    /// Gives it to the driver, notes what is asked for, and checks what must always hold.
+    fn feed(&mut self, driver: &mut Driver<Fake>, input: Input<Fake>, seed: u64) {
+        for action in driver.handle("m", input) {
+            match action {
+                Action::Load(job) => {
+                    assert!(self.loading.is_empty(), "seed {seed}: two loads at once");
+                    let present = self.source.map(|name| component(name).digest);
+                    assert_eq!(Some(job.component.digest), present, "seed {seed}");
+                    self.loading.push(job.component);
+                }
+                Action::InstallCrds { digest, .. } => self.installing.push(digest),
+                Action::Serve(served) => {
+                    assert_eq!(served.version, self.version + 1, "seed {seed}");
+                    assert_eq!(served.guest.limits, served.settings.limits, "seed {seed}");
+                    if let Some(before) = driver.modules().get("m") {
+                        assert_eq!(before.version, served.version, "seed {seed}: not in force");
+                    }
+                    self.version = served.version;
+                }
+                Action::RetryLater => self.retry = true,
+                Action::Stop => panic!("seed {seed}: nobody deleted it"),
+                Action::Fetch(_) | Action::Report(_) | Action::Notify(_) => {}
+            }
+        }
+        let life = &driver.lives.get("m");
+        assert!(
+            life.is_none_or(|life| life.serving.is_some() || self.version == 0),
+            "seed {seed}: something served, and nothing does now"
+        );
+        let lost = driver.report("m").is_some_and(|report| {
+            report.conditions.iter().any(|condition| condition.reason == "SourceGone")
+        });
+        assert!(!lost, "seed {seed}: bytes were dropped that had to be loaded");
+    }
+}
