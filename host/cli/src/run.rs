@@ -124,6 +124,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let serving = tokio::spawn(serve::serve(listener, started.clone(), stop.clone()));
     let engine = engine(arguments)?;
     let Some(cluster) = with_host_key(cluster, arguments, stop.clone()).await? else {
+        tracing::info!("stopped");
         return Ok(());
     };
     let from = match &arguments.modules {
@@ -188,7 +189,13 @@ async fn with_host_key(
     let mut backoff = Backoff::new(cluster.env(), RETRY_LEAST, RETRY_MOST);
     let mut told = None;
     loop {
-        match host_key(&session, &arguments.namespace, &fresh).await {
+        // A server that hangs must not hold up a stop.
+        let read = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return Ok(None),
+            read = host_key(&session, &arguments.namespace, &fresh) => read,
+        };
+        match read {
             Ok(key) => return Ok(Some(cluster.with_secret_key(key))),
             Err(error @ HostKeyError::Malformed { .. }) => return Err(error.into()),
             Err(error) => {
