@@ -23,7 +23,8 @@ const MANIFEST_BYTES_MAX: u64 = 4 << 20;
 /// What a scan found to be different.
 #[derive(Debug, PartialEq)]
 pub enum Change {
-    /// A Module is new or changed. `metadata.generation` counts its changes.
+    /// A Module is new or changed; its source is told (again) after it.
+    /// `metadata.generation` counts its changes.
     Module(Box<Module>),
     /// A Module is gone.
     Gone(String),
@@ -166,13 +167,6 @@ impl Folder {
         changes
     }
 
-    /// Has the scans tell the source of a Module again, changed or not.
-    pub fn read_again(&mut self, module: &str) {
-        if let Some(source) = self.known.get(module).and_then(|known| known.source.as_ref()) {
-            self.sources.remove(source);
-        }
-    }
-
     /// The files that may hold Modules, in order.
     fn list(&self) -> io::Result<Vec<(PathBuf, Stamp)>> {
         let mut paths = Vec::new();
@@ -266,10 +260,8 @@ impl Folder {
             }
             module.metadata.generation = generation + 1;
             let source = module.spec.source.file.as_ref().map(|source| beside(&file, source));
-            // Another module, or another path, begins anew: its source is told again.
-            if let Some(source) = &source
-                && before.is_none_or(|known| known.source.as_ref() != Some(source))
-            {
+            // Whoever could not use the Module as it was has dropped its source: it is told again.
+            if let Some(source) = &source {
                 self.sources.remove(source);
             }
             changes.push(Change::Module(Box::new(module.clone())));

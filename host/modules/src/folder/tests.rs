@@ -1,8 +1,11 @@
 use std::fs;
 
+use innkeeper_sandbox::Limits;
 use tempfile::TempDir;
 
 use super::*;
+use crate::testing::Fake;
+use crate::{Action, Driver, Input, Place};
 
 const WASM_A: &[u8] = b"\0asm a";
 const WASM_B: &[u8] = b"\0asm b";
@@ -130,7 +133,7 @@ fn files_replaced_by_renaming_are_changed_files() {
     lab.replace("a.wasm", WASM_B);
     assert_eq!(lab.settle(), ["source of a:  b"]);
     lab.replace("a.yaml", module("a", "a.wasm") + "  suspend: true\n");
-    assert_eq!(lab.settle(), ["module a generation 2"]);
+    assert_eq!(lab.settle(), ["module a generation 2", "source of a:  b"]);
     lab.replace("a.yaml", module("a", "a.wasm") + "  suspend: true\n# another comment\n");
     assert_eq!(lab.settle(), [""; 0]);
 }
@@ -150,16 +153,6 @@ fn a_source_that_is_missing_is_told_and_found_later() {
 }
 
 #[test]
-fn a_source_is_told_again_when_asked_for() {
-    let mut lab = Lab::new();
-    lab.write("a.yaml", module("a", "a.wasm"));
-    lab.write("a.wasm", WASM_A);
-    lab.scan();
-    lab.folder.read_again("a");
-    assert_eq!(lab.settle(), ["source of a:  a"]);
-}
-
-#[test]
 fn a_broken_file_keeps_what_it_said_and_others_go_on() {
     let mut lab = Lab::new();
     lab.write("a.yaml", module("a", "a.wasm"));
@@ -171,7 +164,7 @@ fn a_broken_file_keeps_what_it_said_and_others_go_on() {
     assert_eq!(lines.len(), 1);
     assert!(lines[0].starts_with("problem DIR/a.yaml:"), "{lines:?}");
     lab.write("a.yaml", module("a", "a.wasm") + "  suspend: true\n");
-    assert_eq!(lab.settle(), ["module a generation 2"]);
+    assert_eq!(lab.settle(), ["module a generation 2", "source of a:  a", "source of b:  a"]);
 }
 
 #[test]
@@ -186,7 +179,7 @@ fn a_malformed_module_keeps_its_old_spec_and_its_neighbours_take_theirs() {
     let lines = lab.settle();
     assert!(lines[0].starts_with("problem DIR/a.yaml:6: Module a: spec"), "{lines:?}");
     assert!(lines[0].contains("unknown field `oops`"), "{lines:?}");
-    assert_eq!(lines[1..], ["module b generation 2"]);
+    assert_eq!(lines[1..], ["module b generation 2", "source of a:  a", "source of b:  a"]);
 }
 
 #[test]
@@ -249,4 +242,37 @@ fn json_is_read_too() {
     );
     lab.write("a.wasm", WASM_A);
     assert_eq!(lab.scan(), ["module a generation 1", "source of a:  a"]);
+}
+
+/// What a driver makes of the folder.
+fn drive(lab: &mut Lab, driver: &mut Driver<Fake>) -> Vec<String> {
+    let mut loads = Vec::new();
+    for _ in 0..3 {
+        for change in lab.folder.scan() {
+            let (name, input) = match change {
+                Change::Module(module) => (module.metadata.name.clone(), Input::Module(module)),
+                Change::Source { module, result } => (module, Input::Source(result)),
+                other => panic!("{other:?}"),
+            };
+            let actions = driver.handle(&name, input);
+            loads.extend(actions.iter().filter_map(|action| match action {
+                Action::Load(job) => Some(format!("{name} {:?}", job.limits.time)),
+                _ => None,
+            }));
+        }
+    }
+    loads
+}
+
+#[test]
+fn a_value_that_cannot_be_used_is_mended_and_the_component_loaded() {
+    let mut lab = Lab::new();
+    let mut driver = Driver::new(Place::Folder, Limits::default());
+    lab.write("a.yaml", module("a", "a.wasm") + "  limits: {timeout: 1 day}\n");
+    lab.write("a.wasm", WASM_A);
+    assert_eq!(drive(&mut lab, &mut driver), [""; 0]);
+    let ready = driver.report("a").unwrap().conditions;
+    assert!(ready.iter().any(|condition| condition.message.contains("spec.limits.timeout")));
+    lab.write("a.yaml", module("a", "a.wasm") + "  limits: {timeout: 2s}\n");
+    assert_eq!(drive(&mut lab, &mut driver), ["a 2s"]);
 }
