@@ -1,5 +1,6 @@
 //! Innkeeper's own commands. `cargo xtask help` lists them.
 
+mod bench;
 mod cluster;
 mod command;
 mod crds;
@@ -46,6 +47,12 @@ enum Task {
     /// Run everything that must hold: format, lints, tests of host and guests, on a real control
     /// plane too
     Test,
+    /// Measure what docs/benchmarks.md says: the host on a control plane, then the sandbox
+    Bench {
+        /// For the host's part: --resources, --samples, --swaps
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Check the rules that no compiler holds: dependencies, files, links
     Tidy,
     /// Write wit/schema/*.json from the contract's types
@@ -68,6 +75,7 @@ fn main() -> ExitCode {
         Task::Crds => crds::run(),
         Task::Demo { once } => demo::run(once),
         Task::Test => suite::run(),
+        Task::Bench { arguments } => bench::run(&arguments),
         Task::Tidy => tidy::run(),
         Task::Schema { check } => schema::run(check),
     };

@@ -160,7 +160,13 @@ users:
             &expect!["FILE: cannot be read: No such file or directory (os error 2)"],
         )
         .await;
-        refused("yaml", Some("a: [b"), None, &expect!["FILE: is not a kubeconfig: line 1 column 4: unclosed bracket '['"]).await;
+        refused(
+            "yaml",
+            Some("a: [b"),
+            None,
+            &expect!["FILE: is not a kubeconfig: line 1 column 4: unclosed bracket '['"],
+        )
+        .await;
         refused(
             "context",
             Some(GOOD),

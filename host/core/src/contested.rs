@@ -15,7 +15,7 @@ pub const REVERTS_MAX: usize = 5;
 
 /// The time in which reverts are counted. An object in a fight is tried again when its oldest
 /// counted revert is this old.
-pub const WINDOW: Duration = Duration::from_secs(600);
+pub const WINDOW: Duration = Duration::from_mins(10);
 
 /// A fight over a field of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]

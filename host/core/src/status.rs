@@ -111,19 +111,8 @@ fn conditions(input: &Input<'_>, live: Option<&Value>, ours: &BTreeSet<String>) 
 /// A condition that was given before: it keeps its value while the guest says nothing (it
 /// failed), and is unknown once the guest has spoken without it.
 fn no_longer_reported(type_: &str, live: Option<&Value>, guest_is_silent: bool) -> Condition {
-    let text =
-        |name: &str| live.and_then(|live| live[name].as_str()).unwrap_or_default().to_owned();
-    if guest_is_silent && live.is_some() {
-        return Condition {
-            type_: type_.to_owned(),
-            status: match text("status").as_str() {
-                "True" => ConditionStatus::True,
-                "False" => ConditionStatus::False,
-                _ => ConditionStatus::Unknown,
-            },
-            reason: text("reason"),
-            message: text("message"),
-        };
+    if guest_is_silent && let Some(condition) = live.and_then(live_condition) {
+        return condition;
     }
     Condition {
         type_: type_.to_owned(),
@@ -146,6 +135,28 @@ pub fn live_status(object: &Object) -> Map<String, Value> {
         status: Option<Map<String, Value>>,
     }
     serde_json::from_str::<Head>(&object.text).ok().and_then(|head| head.status).unwrap_or_default()
+}
+
+/// The conditions in the live status of an object, without their times; what is no condition is
+/// left out.
+pub fn live_conditions(object: &Object) -> Vec<Condition> {
+    let status = live_status(object);
+    let conditions = status.get("conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().filter_map(live_condition).collect()
+}
+
+fn live_condition(value: &Value) -> Option<Condition> {
+    let text = |name: &str| value[name].as_str().map(str::to_owned);
+    Some(Condition {
+        type_: text("type")?,
+        status: match value["status"].as_str()? {
+            "True" => ConditionStatus::True,
+            "False" => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        },
+        reason: text("reason").unwrap_or_default(),
+        message: text("message").unwrap_or_default(),
+    })
 }
 
 /// What our entry on the status subresource holds.

@@ -207,9 +207,12 @@ async fn events(
         })
         .collect();
     let reason = findings.problems.reason().unwrap_or_default();
+    if memory.reported.is_none() {
+        // A host that just started repeats no Event: what was said stands in the condition.
+        memory.reported = said_before(primary);
+    }
     match memory.reported.as_deref() {
         Some(before) if before == reason => {}
-        // The first report of a host that just started repeats no Event.
         None if reason.is_empty() => {}
         Some(_) if reason.is_empty() => events.push(Event {
             type_: EventType::Normal,
@@ -235,6 +238,13 @@ async fn events(
             ),
         }
     }
+}
+
+/// The reason that the live condition gives for not being synced; empty if it is.
+fn said_before(primary: &Object) -> Option<String> {
+    let conditions = status::live_conditions(primary);
+    let synced = conditions.into_iter().find(|one| one.type_ == condition::SYNCED)?;
+    Some(if synced.status == ConditionStatus::True { String::new() } else { synced.reason })
 }
 
 #[cfg(test)]

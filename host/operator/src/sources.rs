@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use base64::Engine as _;
 use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Caches, Change, Cluster, Namespaces, View, crd};
-use innkeeper_contract::Kind;
+use innkeeper_contract::{Condition, Kind};
 use innkeeper_core::{Key, Manager, Object, status};
 use innkeeper_modules::module::{self, NAMESPACE};
 use innkeeper_modules::{Component, Input, Module, Report, SourceError, SourceRef, source};
@@ -170,6 +170,12 @@ impl Place {
             innkeeper_cluster::Seen::Present(object) => Some(object),
             _ => None,
         }
+    }
+
+    /// The conditions that a live Module has; none in a folder.
+    pub fn live_conditions(&self, name: &str) -> Vec<Condition> {
+        let Some(object) = self.module_object(name) else { return Vec::new() };
+        status::live_conditions(&object)
     }
 
     /// Writes a Module's status, if there is one and it is not that already.

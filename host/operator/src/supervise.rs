@@ -3,7 +3,7 @@
 //! One task, one inbox: everything that happens to modules happens in one order. Whatever
 //! waits (a compile, a fetch, an installation) is a task of its own that answers by the inbox.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use futures::stream::FuturesUnordered;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
-use innkeeper_core::Selector;
+use innkeeper_core::{Selector, status};
 use innkeeper_modules::{
-    Action, Again, Driver, Input, LoadJob, Report, Served, Settings, Verdict, module,
+    Action, Again, Driver, Input, LoadJob, Report, Served, Settings, Verdict, machine, module,
 };
 use innkeeper_sandbox::Engine;
 use tokio::sync::{mpsc, watch};
@@ -44,6 +44,8 @@ pub struct Supervisor {
     retries: BTreeMap<String, Backoff>,
     /// What was said last of each module, where there is no status to write to.
     said: BTreeMap<String, Vec<Condition>>,
+    /// The conditions of each module that have been known since the host started.
+    known: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Supervisor {
@@ -68,6 +70,7 @@ impl Supervisor {
             tasks: FuturesUnordered::new(),
             retries: BTreeMap::new(),
             said: BTreeMap::new(),
+            known: BTreeMap::new(),
         }
     }
 
@@ -195,6 +198,7 @@ impl Supervisor {
                 self.place.forget(name);
                 self.retries.remove(name);
                 self.said.remove(name);
+                self.known.remove(name);
                 self.shared.stop(name);
                 self.count_serving();
             }
@@ -312,7 +316,13 @@ impl Supervisor {
     }
 
     async fn write_status(&mut self, name: &str) {
-        let Some(report) = self.report(name) else { return };
+        let Some(mut report) = self.report(name) else { return };
+        let live = self.place.live_conditions(name);
+        if self.is_starting(name, &report) && !live.is_empty() {
+            return;
+        }
+        let known = self.known.entry(name.to_owned()).or_default();
+        carry_over(&mut report.conditions, &live, known);
         for condition in &report.conditions {
             let before = self
                 .said
@@ -326,17 +336,49 @@ impl Supervisor {
         self.place.write_status(name, &report, &self.shared, &self.caches).await;
     }
 
+    /// Nothing serves yet and the source is on its way: after a restart that passes in a moment,
+    /// and what the Module says of the time before is truer than "loading".
+    fn is_starting(&self, name: &str, report: &Report) -> bool {
+        let loading = report.conditions.iter().any(|condition| {
+            condition.type_ == machine::condition::LOADED
+                && condition.status == ConditionStatus::Unknown
+        });
+        loading && self.shared.module(name).is_none()
+    }
+
     async fn notify(&mut self, name: &str, event: &Event) {
         if event.type_ == innkeeper_contract::EventType::Warning {
             tracing::warn!(module = name, reason = event.reason, "{}", event.message);
             self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();
         }
         let Some(object) = self.place.module_object(name) else { return };
+        // What served before the host was restarted is no news.
+        let serves =
+            self.driver.report(name).and_then(|report| report.members.get("digest").cloned());
+        if event.reason == machine::reason::SERVING
+            && serves.is_some()
+            && serves == status::live_status(&object).get("digest").cloned()
+        {
+            return;
+        }
         let regarding = Regarding::object(self.place.module_kind(), &object);
         let session = self.shared.cluster.host();
         let written = self.shared.events.publish(&session, &regarding, "Load", event).await;
         if let Err(error) = written {
             tracing::warn!(module = name, "an Event cannot be written: {error}");
+        }
+    }
+}
+
+/// What is not known yet since the host started stays as it was said before.
+fn carry_over(conditions: &mut [Condition], live: &[Condition], known: &mut BTreeSet<String>) {
+    for condition in conditions {
+        if condition.status != ConditionStatus::Unknown {
+            known.insert(condition.type_.clone());
+        } else if !known.contains(&condition.type_)
+            && let Some(before) = live.iter().find(|before| before.type_ == condition.type_)
+        {
+            condition.clone_from(before);
         }
     }
 }
@@ -349,17 +391,20 @@ fn say(name: &str, condition: &Condition) {
 /// What a module may not or cannot read: a condition each, which names verb, resource and namespace.
 fn readable(running: &Running) -> Vec<Condition> {
     let (mut denied, mut unserved, mut failing) = (Vec::new(), Vec::new(), Vec::new());
+    let mut syncing = false;
     for (kind, state) in running.view.states() {
         match state {
             KindState::Forbidden(denial) => denied.push(denial.to_string()),
             KindState::NotServed => unserved.push(kind.to_string()),
             KindState::Failing(why) => failing.push(format!("{kind}: {why}")),
-            KindState::Syncing | KindState::Synced => {}
+            KindState::Syncing => syncing = true,
+            KindState::Synced => {}
         }
     }
+    let good = if syncing { ConditionStatus::Unknown } else { ConditionStatus::True };
     let make = |type_: &str, bad: &[String], ok: (&str, &str), not: (&str, &str)| Condition {
         type_: type_.to_owned(),
-        status: if bad.is_empty() { ConditionStatus::True } else { ConditionStatus::False },
+        status: if bad.is_empty() { good } else { ConditionStatus::False },
         reason: (if bad.is_empty() { ok.0 } else { not.0 }).to_owned(),
         message: if bad.is_empty() {
             ok.1.to_owned()
@@ -385,4 +430,27 @@ fn readable(running: &Running) -> Vec<Condition> {
         conditions.push(make("Reading", &failing, ("", ""), ("Failing", "")));
     }
     conditions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn condition(type_: &str, status: ConditionStatus) -> Condition {
+        Condition { type_: type_.into(), status, reason: "Because".into(), message: String::new() }
+    }
+
+    #[test]
+    fn what_is_not_known_yet_stays_as_it_was_until_it_has_been_known() {
+        let live = [condition("Healthy", ConditionStatus::False)];
+        let unknown = condition("Healthy", ConditionStatus::Unknown);
+        let mut known = BTreeSet::new();
+        let mut conditions = [unknown.clone(), condition("Serving", ConditionStatus::True)];
+        carry_over(&mut conditions, &live, &mut known);
+        assert_eq!(conditions[0], live[0]);
+        carry_over(&mut [condition("Healthy", ConditionStatus::True)], &live, &mut known);
+        let mut conditions = [unknown.clone()];
+        carry_over(&mut conditions, &live, &mut known);
+        assert_eq!(conditions[0], unknown);
+    }
 }

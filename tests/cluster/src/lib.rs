@@ -32,8 +32,8 @@ pub use innkeeper_controlplane::{
     AuditEvent, AuditFilter, AuditLog, ControlPlane, Kubeconfig, Options,
 };
 pub use kind::Kind;
-pub use stage::Stage;
 pub use proxy::{Fault, Matching, ProxiedRequest, Proxy, Target, When};
+pub use stage::Stage;
 
 /// The control plane that all tests of one program share, with a controller manager;
 /// started on first use. It ends with the program (its watchdog sees to that, since

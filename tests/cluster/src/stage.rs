@@ -34,7 +34,11 @@ pub struct Stage {
 impl Stage {
     /// A stage of its own: what runs on it is seen by no other test.
     pub async fn new() -> Result<Self> {
-        let options = Options { controller_manager: true, ..Options::default() };
+        Self::with(Options { controller_manager: true, ..Options::default() }).await
+    }
+
+    /// The same on a control plane with these options.
+    pub async fn with(options: Options) -> Result<Self> {
         let plane = tokio::task::spawn_blocking(move || ControlPlane::start(&options)).await??;
         let admin = Admin::of(&plane).await?;
         admin.install().await?;
@@ -67,12 +71,18 @@ impl Stage {
     }
 
     /// Makes a module of a component, whose account has no rights.
-    pub async fn module_without_rights(&self, name: &str, component: &str, spec: &Value) -> Result<()> {
+    pub async fn module_without_rights(
+        &self,
+        name: &str,
+        component: &str,
+        spec: &Value,
+    ) -> Result<()> {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": {"name": name, "namespace": MODULES}});
         self.admin.apply(&account.to_string()).await?;
         self.push(name, component).await?;
-        let mut whole = json!({"source": {"configMap": {"name": name}}, "serviceAccountName": name});
+        let mut whole =
+            json!({"source": {"configMap": {"name": name}}, "serviceAccountName": name});
         for (member, value) in spec.as_object().into_iter().flatten() {
             whole[member] = value.clone();
         }
@@ -111,11 +121,19 @@ impl Stage {
     }
 
     /// Waits until a module's condition has this status and reason.
-    pub async fn module_says(&self, module: &str, type_: &str, status: &str, reason: &str) -> Result<String> {
+    pub async fn module_says(
+        &self,
+        module: &str,
+        type_: &str,
+        status: &str,
+        reason: &str,
+    ) -> Result<String> {
         let what = format!("module {module} says {type_}={status} {reason}");
         let object = self
             .admin
-            .until(&what, SOON, (Kind::MODULE, "", module), |object| says(object, type_, status, reason))
+            .until(&what, SOON, (Kind::MODULE, "", module), |object| {
+                says(object, type_, status, reason)
+            })
             .await?;
         Ok(message(&object, type_).to_owned())
     }

@@ -56,7 +56,11 @@ async fn kill_9_at_fifty_random_writes() -> Result<()> {
         let when = if next(&mut seed).is_multiple_of(2) { When::Before } else { When::After };
         proxy.at_write(proxy.writes() + nth, when, host.killer());
         let ended = host.ended(SOON).await;
-        assert!(ended.is_ok(), "kill {kill} at write {nth}: the host found no work: {:?}", ended.err());
+        assert!(
+            ended.is_ok(),
+            "kill {kill} at write {nth}: the host found no work: {:?}",
+            ended.err()
+        );
     }
     assert_eq!(made, RESOURCES);
 

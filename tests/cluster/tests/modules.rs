@@ -63,11 +63,14 @@ impl Labels {
         let lost: Arc<Mutex<Vec<String>>> = Arc::default();
         let (noted, gone) = (seen.clone(), lost.clone());
         let task = tokio::spawn(async move {
-            let mut objects =
-                watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed();
+            let mut objects = watcher(api, watcher::Config::default())
+                .default_backoff()
+                .applied_objects()
+                .boxed();
             while let Ok(Some(object)) = objects.try_next().await {
                 let name = object.metadata.name.clone().unwrap_or_default();
-                let labelled = object.metadata.labels.is_some_and(|labels| labels.contains_key(LABEL));
+                let labelled =
+                    object.metadata.labels.is_some_and(|labels| labels.contains_key(LABEL));
                 let before = noted.lock().unwrap().insert(name.clone(), labelled);
                 if before == Some(true) && !labelled {
                     gone.lock().unwrap().push(name);
@@ -139,7 +142,8 @@ async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<
     all_synced(&stage, &namespace, COUNT).await?;
     for index in 0..7 {
         let name = format!("b{index:03}");
-        let wanted = stage.admin.must_get(BENCH, &namespace, &name).await?["spec"]["replicas"].clone();
+        let wanted =
+            stage.admin.must_get(BENCH, &namespace, &name).await?["spec"]["replicas"].clone();
         let made = stage.admin.must_get(Kind::DEPLOYMENT, &namespace, &name).await?;
         assert_eq!(made["spec"]["replicas"], wanted, "{name}");
     }
@@ -227,7 +231,12 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
         stage.admin.apply(&settings.to_string()).await?;
         stage
             .admin
-            .until("the other module works", SOON, (Kind::CONFIG_MAP, ns, &format!("{name}-x")), |_| true)
+            .until(
+                "the other module works",
+                SOON,
+                (Kind::CONFIG_MAP, ns, &format!("{name}-x")),
+                |_| true,
+            )
             .await?;
     }
     // A good one again: all is well again.
@@ -268,21 +277,25 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
     stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
     // The account of the second may do everything but Services.
     stage
-        .module_without_rights("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]}))
+        .module_without_rights(
+            "bench",
+            "bench-guest",
+            &json!({"crdGroups": ["bench.innkeeper.dev"]}),
+        )
         .await?;
     let rights = |services: &[&str]| {
         let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-            "metadata": {"name": "bench-partly"},
-            "rules": [
-                {"apiGroups": ["bench.innkeeper.dev"], "resources": ["benches", "benches/status", "benches/finalizers"],
-                    "verbs": ["get", "list", "watch", "patch", "update"]},
-                {"apiGroups": ["apps"], "resources": ["deployments"],
-                    "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
-                {"apiGroups": [""], "resources": ["services"], "verbs": services},
-                {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
-                {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
-                    "verbs": ["get", "create", "patch"]},
-            ]});
+        "metadata": {"name": "bench-partly"},
+        "rules": [
+            {"apiGroups": ["bench.innkeeper.dev"], "resources": ["benches", "benches/status", "benches/finalizers"],
+                "verbs": ["get", "list", "watch", "patch", "update"]},
+            {"apiGroups": ["apps"], "resources": ["deployments"],
+                "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
+            {"apiGroups": [""], "resources": ["services"], "verbs": services},
+            {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
+            {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+                "verbs": ["get", "create", "patch"]},
+        ]});
         let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
             "metadata": {"name": "bench-partly"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "bench-partly"},
@@ -303,11 +316,17 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
     stage.admin.apply(&bench(ns, "a", 1)).await?;
     let told = stage.says((BENCH, ns, "a"), ("Synced", "False", "Unreadable")).await?;
     assert!(told.contains("services"), "{told}");
-    stage.admin.until("the Deployment is made", SOON, (Kind::DEPLOYMENT, ns, "a"), |_| true).await?;
+    stage
+        .admin
+        .until("the Deployment is made", SOON, (Kind::DEPLOYMENT, ns, "a"), |_| true)
+        .await?;
     let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
         "metadata": {"name": "s", "namespace": ns}, "spec": {"names": ["x"]}});
     stage.admin.apply(&settings.to_string()).await?;
-    stage.admin.until("the other module works", SOON, (Kind::CONFIG_MAP, ns, "s-x"), |_| true).await?;
+    stage
+        .admin
+        .until("the other module works", SOON, (Kind::CONFIG_MAP, ns, "s-x"), |_| true)
+        .await?;
 
     // Reading is granted, writing is not.
     stage.admin.apply(&rights(&["get", "list", "watch"])).await?;
@@ -323,13 +342,21 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
     let host = "system:serviceaccount:innkeeper-system:innkeeper";
     for event in events.iter().filter(|event| event.user == host) {
         let own: &[&str] = match event.impersonated.as_deref() {
-            Some("system:serviceaccount:innkeeper-modules:bench") => &["benches", "deployments", "services"],
+            Some("system:serviceaccount:innkeeper-modules:bench") => {
+                &["benches", "deployments", "services"]
+            }
             Some("system:serviceaccount:innkeeper-modules:settings") => &["settings", "configmaps"],
             Some(other) => anyhow::bail!("the host acted as {other}"),
             None => &["modules", "configmaps"],
         };
-        let common =
-            ["events", "customresourcedefinitions", "selfsubjectaccessreviews", "selfsubjectreviews", "", "secrets"];
+        let common = [
+            "events",
+            "customresourcedefinitions",
+            "selfsubjectaccessreviews",
+            "selfsubjectreviews",
+            "",
+            "secrets",
+        ];
         let resource = event.resource.as_str();
         assert!(
             own.contains(&resource) || common.contains(&resource),

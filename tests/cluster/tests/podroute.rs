@@ -102,7 +102,9 @@ async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
     // Replicas follow.
     admin.apply(&podroute(ns, "test-podroute", 5)).await?;
     admin
-        .until("5 replicas", SOON, (Kind::DEPLOYMENT, ns, DEPLOYMENT), |one| one["spec"]["replicas"] == 5)
+        .until("5 replicas", SOON, (Kind::DEPLOYMENT, ns, DEPLOYMENT), |one| {
+            one["spec"]["replicas"] == 5
+        })
         .await?;
 
     // Drift is repaired from the watch: by an update, and by a forced apply of another manager.
@@ -116,7 +118,13 @@ async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
         })
         .await?;
     admin
-        .merge(Kind::SERVICE, ns, SERVICE, "kubectl-edit", &json!({"spec": {"selector": {"app": "other"}}}))
+        .merge(
+            Kind::SERVICE,
+            ns,
+            SERVICE,
+            "kubectl-edit",
+            &json!({"spec": {"selector": {"app": "other"}}}),
+        )
         .await?;
     admin
         .until("the selector is back", SOON, (Kind::SERVICE, ns, SERVICE), |one| {
@@ -143,7 +151,13 @@ async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
 
     // A child that terminates slowly is waited for, without an error.
     admin
-        .merge(Kind::SERVICE, ns, SERVICE, "slow", &json!({"metadata": {"finalizers": ["example.com/slow"]}}))
+        .merge(
+            Kind::SERVICE,
+            ns,
+            SERVICE,
+            "slow",
+            &json!({"metadata": {"finalizers": ["example.com/slow"]}}),
+        )
         .await?;
     admin.delete(Kind::SERVICE, ns, SERVICE).await?;
     let terminating = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
@@ -218,8 +232,9 @@ async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
     for (kind, name) in [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE)] {
         let before = admin.must_get(kind, ns, name).await?["metadata"]["uid"].clone();
         admin.delete(kind, ns, name).await?;
-        let again =
-            admin.until("it is back", SOON, (kind, ns, name), |one| one["metadata"]["uid"] != before).await?;
+        let again = admin
+            .until("it is back", SOON, (kind, ns, name), |one| one["metadata"]["uid"] != before)
+            .await?;
         assert_eq!(owner(&again), "first");
     }
     // The Route's kind arrives late: the first's too.
@@ -234,16 +249,16 @@ async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
     let second = admin.must_get(Kind::PODROUTE, ns, "second").await?;
     let uid = second["metadata"]["uid"].as_str().context("uid")?.to_owned();
     let events = stage.plane.audit()?.since(mark, &AuditFilter::new().writes())?;
-    let written: Vec<_> = events
-        .iter()
-        .filter(|event| event.uri.contains(&uid) && event.succeeded())
-        .collect();
+    let written: Vec<_> =
+        events.iter().filter(|event| event.uri.contains(&uid) && event.succeeded()).collect();
     assert!(written.is_empty(), "the second wrote {written:?}");
 
     // When the first goes, the second takes the names over, all of them.
     admin.delete(Kind::PODROUTE, ns, "first").await?;
     synced(&stage, ns, "second").await?;
-    for (kind, name) in [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE), (Kind::ROUTE, ROUTE)] {
+    for (kind, name) in
+        [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE), (Kind::ROUTE, ROUTE)]
+    {
         assert_eq!(owner(&admin.must_get(kind, ns, name).await?), "second");
     }
 

@@ -48,7 +48,9 @@ impl Scripted {
     pub fn new(served: &[(&str, &str, &str)], faults: Faults) -> Self {
         let mut map: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
         for (group, plural, kind) in served {
-            map.entry((*group).to_owned()).or_default().push(((*plural).to_owned(), (*kind).to_owned()));
+            map.entry((*group).to_owned())
+                .or_default()
+                .push(((*plural).to_owned(), (*kind).to_owned()));
         }
         let inner = Inner { store: Store::default(), log: Vec::new(), writes: 0, faults };
         Self { inner: Arc::new(Mutex::new(inner)), served: Arc::new(map) }
@@ -145,7 +147,11 @@ impl Scripted {
             ("GET", Target::Collection(place)) => self.collection(&place),
             ("GET", Target::Object(place, _)) => match self.lock().store.objects.get(&place) {
                 Some(object) => json(200, object),
-                None => status(404, "NotFound", &format!("{} \"{}\" not found", place.plural, place.name)),
+                None => status(
+                    404,
+                    "NotFound",
+                    &format!("{} \"{}\" not found", place.plural, place.name),
+                ),
             },
             ("PATCH", Target::Object(place, subresource)) => {
                 let manager = parameter(&query, "fieldManager").replace("%2F", "/");
@@ -213,7 +219,10 @@ impl Scripted {
         let inner = self.lock();
         let items = inner.store.list(&place.group, &place.plural, &place.namespace);
         let version = inner.store.version.max(1).to_string();
-        json(200, &json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": version}, "items": items}))
+        json(
+            200,
+            &json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": version}, "items": items}),
+        )
     }
 
     /// A watch from now on: the scripted server lists and watches without a gap in between,

@@ -71,21 +71,26 @@ impl Store {
                 return Err((422, "Invalid", "metadata.uid: field is immutable".to_owned()));
             }
             (None, Some(version)) if version != "1" => {
-                return Err((404, "NotFound", format!("{} \"{}\" not found", place.plural, place.name)));
+                return Err((
+                    404,
+                    "NotFound",
+                    format!("{} \"{}\" not found", place.plural, place.name),
+                ));
             }
             _ => {}
         }
         let created = found.is_none();
-        let before = found.unwrap_or_else(|| {
-            json!({"metadata": {"uid": format!("uid-{}", self.version + 1), "generation": 1}})
-        });
+        let before = found.unwrap_or_else(
+            || json!({"metadata": {"uid": format!("uid-{}", self.version + 1), "generation": 1}}),
+        );
         let mut after = before.clone();
         if subresource == "status" {
             after["status"] = body["status"].clone();
         } else {
             merge(&mut after, &body);
             if !created && after["spec"] != before["spec"] {
-                after["metadata"]["generation"] = (before["metadata"]["generation"].as_i64().unwrap_or(0) + 1).into();
+                after["metadata"]["generation"] =
+                    (before["metadata"]["generation"].as_i64().unwrap_or(0) + 1).into();
             }
         }
         set_entry(&mut after, manager, subresource, &body);

@@ -13,7 +13,8 @@ use tokio::sync::watch;
 const BENCH: &str = "apis/bench.innkeeper.dev/v1";
 
 fn component() -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../guests/target/components/bench-guest.wasm");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../guests/target/components/bench-guest.wasm");
     assert!(path.exists(), "{} is not there: run `cargo xtask guests` first", path.display());
     path.canonicalize().unwrap()
 }
@@ -138,7 +139,12 @@ fn three_requests_a_resource_and_two_a_change() {
     let writes = log.iter().filter(|line| is_write(line)).count();
     // 20 creations of three writes, 7 changes of two, and 5 Services made again, of which two
     // belong to resources that changed.
-    assert_eq!(writes, 20 * 3 + 7 * 2 + 5, "{:#?}", log.iter().filter(|line| is_write(line)).collect::<Vec<_>>());
+    assert_eq!(
+        writes,
+        20 * 3 + 7 * 2 + 5,
+        "{:#?}",
+        log.iter().filter(|line| is_write(line)).collect::<Vec<_>>()
+    );
 }
 
 #[test]
