@@ -288,6 +288,7 @@ fn namespace_of<'a>(kind: &Kind, given: &'a str, primary: &'a Primary) -> Result
 }
 
 #[cfg(test)]
+#[allow(clippy::needless_pass_by_value, reason = "cases read better without references")]
 mod tests {
     use expect_test::{Expect, expect};
 

@@ -1,5 +1,7 @@
 //! The planner, a case at a time: what is wanted, what is, and the steps that follow.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
@@ -331,7 +333,7 @@ fn a_terminating_object_is_waited_for() {
     let objects = json!([deployment(3)]);
     let mut world = world(&objects);
     world.applied(&objects, |live| {
-        live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into()
+        live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     });
     world.check(&expect!["leave Deployment web/a: being deleted"]);
 }

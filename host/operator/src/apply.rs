@@ -107,7 +107,7 @@ impl Apply<'_> {
             (Ok(_), None) => Next::GoOn,
             (Err(error), wanted) => {
                 let digest = wanted.map(|wanted| wanted.digest().to_owned()).unwrap_or_default();
-                self.refused(target, &digest, error, memory, outcome)
+                self.refused(target, &digest, &error, memory, outcome)
             }
         }
     }
@@ -177,7 +177,7 @@ impl Apply<'_> {
                 outcome.wrote = true;
                 Next::GoOn
             }
-            Err(error) => self.refused(target, "", error, memory, outcome),
+            Err(error) => self.refused(target, "", &error, memory, outcome),
         }
     }
 
@@ -186,7 +186,7 @@ impl Apply<'_> {
         &self,
         target: &Target,
         digest: &str,
-        error: ApiError,
+        error: &ApiError,
         memory: &mut Memory,
         outcome: &mut Outcome,
     ) -> Next {
@@ -202,7 +202,7 @@ impl Apply<'_> {
                 retry,
             });
         };
-        match &error {
+        match error {
             // The cache was behind: look, and plan again. Nothing more is created in this round.
             ApiError::AlreadyThere { .. }
             | ApiError::Gone { .. }
@@ -230,11 +230,6 @@ impl Apply<'_> {
                 outcome.again = true;
                 Next::GoOn
             }
-            // The caches tell when that changes.
-            ApiError::NotServed { .. } => {
-                problem(Retry::Backoff);
-                Next::GoOn
-            }
             ApiError::TooManyRequests { .. }
             | ApiError::Unavailable { .. }
             | ApiError::Timeout { .. }
@@ -245,7 +240,8 @@ impl Apply<'_> {
                 problem(Retry::Backoff);
                 Next::EndRound
             }
-            ApiError::Forbidden { .. }
+            ApiError::NotServed { .. }
+            | ApiError::Forbidden { .. }
             | ApiError::Invalid { .. }
             | ApiError::NamespaceMissing { .. }
             | ApiError::NamespaceTerminating { .. }
@@ -281,9 +277,9 @@ pub fn problem_of(target: &Target, leave: &Leave, now: Timestamp) -> Option<Prob
             let wait = Duration::try_from(contest.until.duration_since(now)).unwrap_or_default();
             ("Contested", Retry::After(wait))
         }
-        // Told by the conflict that blocks it.
-        Leave::Blocked(_) => return None,
-        Leave::Settled
+        // What is blocked is told by the conflict that blocks it.
+        Leave::Blocked(_)
+        | Leave::Settled
         | Leave::CreateOnly
         | Leave::Unserved
         | Leave::Terminating

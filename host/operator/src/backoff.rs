@@ -16,7 +16,7 @@ pub struct Backoff {
 impl Default for Backoff {
     /// 1 s doubling to 5 min, varied by a tenth.
     fn default() -> Self {
-        Self { first: Duration::from_secs(1), max: Duration::from_secs(300), jitter: 0.1 }
+        Self { first: Duration::from_secs(1), max: Duration::from_mins(5), jitter: 0.1 }
     }
 }
 

@@ -90,8 +90,8 @@ mod tests {
         Work { module: "m".into(), key: Key::new("n", name) }
     }
 
-    fn failing(reason: &str, message: &str) -> Option<Failing> {
-        Some((reason.into(), message.into()))
+    fn failing(reason: &str, message: &str) -> Failing {
+        (reason.into(), message.into())
     }
 
     #[test]
@@ -99,12 +99,9 @@ mod tests {
         let health = Health::default();
         health.note(&work("a"), None);
         assert_eq!(health.take_changes(), [("m".into(), Runs::Succeed)]);
-        health.note(&work("a"), failing("Trap", "a"));
-        assert_eq!(
-            health.take_changes(),
-            [("m".into(), Runs::Fail(failing("Trap", "a").unwrap()))]
-        );
-        health.note(&work("b"), failing("Trap", "b"));
+        health.note(&work("a"), Some(failing("Trap", "a")));
+        assert_eq!(health.take_changes(), [("m".into(), Runs::Fail(failing("Trap", "a")))]);
+        health.note(&work("b"), Some(failing("Trap", "b")));
         health.note(&work("a"), None);
         assert_eq!(health.take_changes(), []);
         health.note(&work("b"), None);

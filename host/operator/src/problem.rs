@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_most_impatient_problem_decides() {
-        let minute = Duration::from_secs(60);
+        let minute = Duration::from_mins(1);
         let of = |retries: &[Retry], after| {
             Problems(retries.iter().map(|retry| problem("m", *retry)).collect()).done(after)
         };

@@ -207,8 +207,7 @@ impl Index {
     }
 
     /// Ends a run, and drops the changes that no run under way needs.
-    fn end(&mut self, begun: Begun) {
-        let Begun { from } = begun;
+    fn end(&mut self, Begun { from }: Begun) {
         if let Some(count) = self.begun.get_mut(&from) {
             *count -= 1;
             if *count == 0 {

@@ -138,27 +138,13 @@ async fn round(
 
     let begun = shared.index().begin();
     let frozen = running.view.freeze();
-    let primary = match frozen.get(&running.primary, &work.key) {
-        Seen::Present(primary) => primary,
-        other => {
+    let primary = match find_primary(running, &frozen, work, memory) {
+        Ok(primary) => primary,
+        Err(done) => {
             shared.index().abandon(begun);
-            return match other {
-                Seen::Absent => Round::Nothing(Done::Forget),
-                Seen::Unknown => {
-                    memory.unsettled.insert(Target::new(running.primary.clone(), work.key.clone()));
-                    Round::Nothing(Done::Failed)
-                }
-                // Its state's change runs the key again.
-                _ => Round::Nothing(Done::Stuck(None)),
-            };
+            return Round::Nothing(done);
         }
     };
-    // A guest never sees a cache that has not been read; what changes that runs the key again.
-    // A primary that is going makes nothing any more, and its objects go with it.
-    if !is_synced(&frozen) || primary.is_terminating() || !running.selects(&primary) {
-        shared.index().abandon(begun);
-        return Round::Nothing(Done::Ok(None));
-    }
     if memory.uid != primary.uid {
         *memory = Memory { uid: primary.uid.clone(), ..Memory::default() };
     }
@@ -246,6 +232,31 @@ async fn round(
     }
 }
 
+/// The primary, if there is something to do for it; else how the work on its key ends.
+fn find_primary(
+    running: &Running,
+    frozen: &Frozen,
+    work: &Work,
+    memory: &mut Memory,
+) -> Result<Arc<Object>, Done> {
+    let primary = match frozen.get(&running.primary, &work.key) {
+        Seen::Present(primary) => primary,
+        Seen::Absent => return Err(Done::Forget),
+        Seen::Unknown => {
+            memory.unsettled.insert(Target::new(running.primary.clone(), work.key.clone()));
+            return Err(Done::Failed);
+        }
+        // Its state's change runs the key again.
+        Seen::Unreadable(_) => return Err(Done::Stuck(None)),
+    };
+    // A guest never sees a cache that has not been read; what changes that runs the key again.
+    // A primary that is going makes nothing any more, and its objects go with it.
+    if !is_synced(frozen) || primary.is_terminating() || !running.selects(&primary) {
+        return Err(Done::Ok(None));
+    }
+    Ok(primary)
+}
+
 /// Runs the guest, when it is its turn.
 async fn run(
     shared: &Shared,
@@ -255,7 +266,10 @@ async fn run(
 ) -> Result<Run, CallError> {
     let asked = shared.elapsed();
     let _permit = shared.permits.acquire(running.name()).await;
-    shared.metrics.permit_wait_seconds.observe((shared.elapsed() - asked).as_secs_f64());
+    shared
+        .metrics
+        .permit_wait_seconds
+        .observe(shared.elapsed().saturating_sub(asked).as_secs_f64());
     let result = match shared.execution {
         Execution::Threads => {
             tokio::task::block_in_place(|| running.guest().reconcile(document, observation))

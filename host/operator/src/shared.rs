@@ -124,10 +124,10 @@ impl Shared {
     }
 
     /// From now on a module serves like this: all its primaries are run.
-    pub fn serve(&self, running: Arc<Running>) {
+    pub fn serve(&self, running: &Arc<Running>) {
         let name = running.name().clone();
         self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, running.clone());
-        self.wake_primaries(&running);
+        self.wake_primaries(running);
     }
 
     /// From now on a module does not serve.
@@ -216,7 +216,9 @@ impl Listener for Waker {
         }
         if !woken.is_empty() {
             let mut queue = shared.queue();
-            woken.iter().for_each(|work| queue.wake(work));
+            for work in &woken {
+                queue.wake(work);
+            }
             drop(queue);
             shared.bell.notify_one();
         }

@@ -94,11 +94,19 @@ impl Place {
         match self {
             Self::Cluster(from) => {
                 let host = from.cluster.host();
-                from.modules =
-                    Some(caches.open(&host, HOST_MODULE, &[MODULE.clone()], &Namespaces::All));
+                from.modules = Some(caches.open(
+                    &host,
+                    HOST_MODULE,
+                    std::slice::from_ref(&*MODULE),
+                    &Namespaces::All,
+                ));
                 let sources = Namespaces::Only([NAMESPACE.to_owned()].into());
-                from.config_maps =
-                    Some(caches.open_metadata(&host, HOST_MODULE, &[CONFIG_MAP.clone()], &sources));
+                from.config_maps = Some(caches.open_metadata(
+                    &host,
+                    HOST_MODULE,
+                    std::slice::from_ref(&*CONFIG_MAP),
+                    &sources,
+                ));
             }
             Self::Folder(from) => from.begin(outbox),
         }
@@ -213,7 +221,7 @@ impl Place {
                 | ApiError::Gone { .. },
             ) => {}
             Err(error) => {
-                tracing::warn!(module = name, "the Module's status cannot be written: {error}")
+                tracing::warn!(module = name, "the Module's status cannot be written: {error}");
             }
         }
     }

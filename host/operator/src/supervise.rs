@@ -268,7 +268,7 @@ impl Supervisor {
         );
         self.retries.remove(&**name);
         self.shared.metrics.reloads.with_label_values(&[&**name, "served"]).inc();
-        self.shared.serve(Arc::new(Running::new(served.clone(), selector, session, view)));
+        self.shared.serve(&Arc::new(Running::new(served.clone(), selector, session, view)));
         self.count_serving();
         let primary = &served.guest.manifest().primary;
         self.read_definition(&primary.resource());

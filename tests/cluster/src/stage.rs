@@ -16,7 +16,7 @@ use crate::host::{program, root};
 use crate::{Admin, Host, HostOptions, Kind, condition};
 
 /// Bound on what should happen within moments; generous, since machines are slow and busy.
-pub const SOON: Duration = Duration::from_secs(60);
+pub const SOON: Duration = Duration::from_mins(1);
 
 /// The namespace of the modules' accounts and components.
 pub const MODULES: &str = "innkeeper-modules";

@@ -10,7 +10,7 @@ use serde_json::json;
 /// Resources that are converged while nothing may be written.
 const RESOURCES: usize = 200;
 /// How long the audit log is watched: the one wait for time that tests have.
-const WATCHED: Duration = Duration::from_secs(60);
+const WATCHED: Duration = Duration::from_mins(1);
 
 const HOST: &str = "system:serviceaccount:innkeeper-system:innkeeper";
 

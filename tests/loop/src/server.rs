@@ -11,13 +11,17 @@ use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt as _};
 use http::{Method, Request, Response};
 use http_body::Frame;
-use http_body_util::{BodyExt as _, StreamBody};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tower::{BoxError, Service};
 
 use crate::store::{Place, Refused, Store, Watcher};
+
+/// What the server answers.
+type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 /// What goes wrong, by counting writes: no randomness but the host's own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,18 +72,15 @@ impl Scripted {
         let mut inner = self.lock();
         let known = inner.store.objects.get(&place).cloned();
         let mut object = object;
-        let event = match &known {
-            Some(known) => {
-                object["metadata"]["uid"] = known["metadata"]["uid"].clone();
-                object["metadata"]["generation"] =
-                    (known["metadata"]["generation"].as_i64().unwrap_or(0) + 1).into();
-                "MODIFIED"
-            }
-            None => {
-                object["metadata"]["uid"] = format!("uid-{}-{}", place.plural, place.name).into();
-                object["metadata"]["generation"] = 1.into();
-                "ADDED"
-            }
+        let event = if let Some(known) = &known {
+            object["metadata"]["uid"] = known["metadata"]["uid"].clone();
+            object["metadata"]["generation"] =
+                (known["metadata"]["generation"].as_i64().unwrap_or(0) + 1).into();
+            "MODIFIED"
+        } else {
+            object["metadata"]["uid"] = format!("uid-{}-{}", place.plural, place.name).into();
+            object["metadata"]["generation"] = 1.into();
+            "ADDED"
         };
         inner.store.put(&place, object, event);
     }
@@ -109,7 +110,7 @@ impl Scripted {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn answer(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    async fn answer(self, request: Request<Body>) -> Result<Answer, BoxError> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let path = parts.uri.path().trim_start_matches('/').to_owned();
@@ -208,14 +209,14 @@ impl Scripted {
         })
     }
 
-    fn discover(&self, group: &str) -> Response<Body> {
+    fn discover(&self, group: &str) -> Answer {
         let kinds = self.served.get(group).map_or(&[][..], Vec::as_slice);
         let resources: Vec<Value> =
             kinds.iter().map(|(plural, kind)| json!({"name": plural, "kind": kind})).collect();
         json(200, &json!({"kind": "APIResourceList", "resources": resources}))
     }
 
-    fn collection(&self, place: &Place) -> Response<Body> {
+    fn collection(&self, place: &Place) -> Answer {
         let inner = self.lock();
         let items = inner.store.list(&place.group, &place.plural, &place.namespace);
         let version = inner.store.version.max(1).to_string();
@@ -227,7 +228,7 @@ impl Scripted {
 
     /// A watch from now on: the scripted server lists and watches without a gap in between,
     /// since nothing else runs while it answers.
-    fn watch(&self, place: &Place, query: &str) -> Response<Body> {
+    fn watch(&self, place: &Place, query: &str) -> Answer {
         let (events, received) = mpsc::unbounded_channel();
         let mut inner = self.lock();
         // What happened since the version that is asked for.
@@ -252,14 +253,14 @@ impl Scripted {
         })
         .take_until(end)
         .map(|line| Ok::<_, Infallible>(Frame::data(Bytes::from(line))));
-        Response::new(Body::wrap_body(StreamBody::new(lines)))
+        Response::new(StreamBody::new(lines).boxed_unsync())
     }
 }
 
 impl Service<Request<Body>> for Scripted {
-    type Response = Response<Body>;
+    type Response = Answer;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -285,20 +286,20 @@ fn parameter(query: &str, name: &str) -> String {
         .unwrap_or_default()
 }
 
-fn applied(result: Result<(Value, bool), Refused>) -> Response<Body> {
+fn applied(result: Result<(Value, bool), Refused>) -> Answer {
     match result {
         Ok((object, created)) => json(if created { 201 } else { 200 }, &object),
         Err((code, reason, message)) => status(code, reason, &message),
     }
 }
 
-fn json(code: u16, value: &Value) -> Response<Body> {
-    let mut response = Response::new(Body::from(value.to_string().into_bytes()));
+fn json(code: u16, value: &Value) -> Answer {
+    let mut response = Response::new(Full::from(value.to_string()).boxed_unsync());
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
     response
 }
 
-fn status(code: u16, reason: &str, message: &str) -> Response<Body> {
+fn status(code: u16, reason: &str, message: &str) -> Answer {
     json(
         code,
         &json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,

@@ -1,5 +1,7 @@
 //! The whole loop against a scripted API server: the same seed gives the same requests, twice.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -82,7 +84,7 @@ fn run(seed: u64, faults: Faults) -> (Vec<String>, Vec<Value>) {
         for index in 0..20 {
             server.put(BENCH, "benches", bench(&format!("b{index:02}"), 1));
         }
-        env.sleep(Duration::from_secs(60)).await;
+        env.sleep(Duration::from_mins(1)).await;
         for index in (0..20).step_by(3) {
             server.put(BENCH, "benches", bench(&format!("b{index:02}"), 5));
         }
@@ -90,10 +92,10 @@ fn run(seed: u64, faults: Faults) -> (Vec<String>, Vec<Value>) {
         for index in (0..20).step_by(4) {
             server.delete("api/v1", "services", "n", &format!("b{index:02}"));
         }
-        env.sleep(Duration::from_secs(600)).await;
+        env.sleep(Duration::from_mins(10)).await;
         assert!(operator.is_quiet(), "after ten minutes there is nothing left to do");
         let before = server.log().iter().filter(|line| is_write(line)).count();
-        env.sleep(Duration::from_secs(600)).await;
+        env.sleep(Duration::from_mins(10)).await;
         let after = server.log().iter().filter(|line| is_write(line)).count();
         assert_eq!(before, after, "a converged loop writes nothing");
 

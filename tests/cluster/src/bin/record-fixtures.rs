@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// How long the server may take for what it does behind our back (a CRD, a policy, a deletion).
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(50);
 
 /// More applies than the server's controllers write to a new object; a churner changes at each.
@@ -524,8 +524,8 @@ impl Server {
                 live["spec"]["finalizers"] = json!([]);
                 self.request(Method::PUT, &format!("{path}/finalize"), JSON, Some(&live)).await?;
             } else if kind.kind != "CustomResourceDefinition" {
-                let patch = json!({"metadata": {"finalizers": null}});
-                match self.request(Method::PATCH, &path, MERGE_PATCH, Some(&patch)).await {
+                let released = json!({"metadata": {"finalizers": null}});
+                match self.request(Method::PATCH, &path, MERGE_PATCH, Some(&released)).await {
                     Err(error) if is_not_found(&error) => return Ok(true),
                     answer => answer?,
                 };
