@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tower::{BoxError, Service};
 
-use crate::store::{Place, Refused, Store, Watcher};
+use crate::store::{Place, Refused, Store, Watcher, event_line};
 
 /// What the server answers.
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
@@ -236,7 +236,7 @@ impl Scripted {
         for object in inner.store.list(&place.group, &place.plural, &place.namespace) {
             let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
             if version.parse::<u64>().unwrap_or(0) > since {
-                let _ = events.send(format!("{}\n", json!({"type": "MODIFIED", "object": object})));
+                let _ = events.send(event_line("MODIFIED", object));
             }
         }
         inner.store.watchers.push(Watcher {

@@ -119,7 +119,7 @@ impl Store {
     }
 
     fn tell(&mut self, place: &Place, event: &str, object: &Value) {
-        let line = format!("{}\n", json!({"type": event, "object": object}));
+        let line = event_line(event, object);
         self.watchers.retain(|watcher| {
             let concerns = watcher.group == place.group
                 && watcher.plural == place.plural
@@ -127,6 +127,11 @@ impl Store {
             !concerns || watcher.events.send(line.clone()).is_ok()
         });
     }
+}
+
+/// A line of a watch, its type first, as servers write it.
+pub(crate) fn event_line(event: &str, object: &Value) -> String {
+    format!("{{\"type\":\"{event}\",\"object\":{object}}}\n")
 }
 
 /// Merges members of objects; anything else is replaced.
