@@ -33,11 +33,11 @@ const BOUND: Duration = Duration::from_mins(1);
 /// How often the cluster is looked at.
 const POLL: Duration = Duration::from_millis(300);
 
-/// Shows everything; then goes on until Ctrl-C, or ends with `once`.
+/// Shows everything; then goes on until Ctrl-C, or ends with `once`. `built`: the host is built already.
 ///
 /// # Errors
 /// The first thing that did not happen in time, with the end of the host's log.
-pub(crate) fn run(once: bool) -> Result<()> {
+pub(crate) fn run(once: bool, built: bool) -> Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst)).context("catching Ctrl-C")?;
@@ -53,7 +53,9 @@ pub(crate) fn run(once: bool) -> Result<()> {
     steps.end("built");
 
     steps.next("host (about 8 min the first time)");
-    run_command(&mut cargo(&["build", "--package", "innkeeper-cli"]))?;
+    if !built {
+        run_command(&mut cargo(&["build", "--package", "innkeeper-cli"]))?;
+    }
     let program = stage::program()?;
     steps.end("built");
 
@@ -64,8 +66,7 @@ pub(crate) fn run(once: bool) -> Result<()> {
     steps.end("ready");
 
     steps.next("CRD and rights of the host (deploy/)");
-    kubectl.apply_folder(&root().join("deploy/crds"))?;
-    kubectl.apply_folder(&root().join("deploy/base"))?;
+    kubectl.run(&["apply", "-k", &root().join("deploy").to_string_lossy()])?;
     steps.end("installed");
 
     steps.next("innkeeper run, as the ServiceAccount innkeeper-system/innkeeper");

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
             guests::build(&command::root(), names).map(|_| ())
         }
         Task::Crds => crds::run(),
-        Task::Demo { once } => demo::run(once),
+        Task::Demo { once } => demo::run(once, false),
         Task::Test => suite::run(),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Tidy => tidy::run(),

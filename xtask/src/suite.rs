@@ -8,7 +8,7 @@ use innkeeper_controlplane::Programs;
 
 use crate::command::{cargo, line, root};
 use crate::progress::{Steps, complain, say};
-use crate::{guests, schema, tidy};
+use crate::{demo, guests, schema, tidy};
 
 /// What the tests of all programs that ran said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ struct Suite {
 
 /// Runs all steps, also after a failure; an error names the steps that failed.
 pub(crate) fn run() -> Result<()> {
-    let mut suite = Suite { steps: Steps::new(10), tests: Tests::default(), failures: Vec::new() };
+    let mut suite = Suite { steps: Steps::new(11), tests: Tests::default(), failures: Vec::new() };
 
     suite.step("format", |_| command(&mut cargo(&["fmt", "--all", "--check"]))?.result);
     suite.step("tidy", |_| tidy::run());
@@ -54,6 +54,12 @@ pub(crate) fn run() -> Result<()> {
     });
     suite.step("host: tests on a real control plane", |tests| {
         tests.add(command(&mut test(&["--test", "*"]))?)
+    });
+    // What the README promises; the host is there since the build above.
+    suite.step("demo, once", |tests| {
+        demo::run(true, true)?;
+        tests.passed += 1;
+        Ok(())
     });
     suite.end()
 }

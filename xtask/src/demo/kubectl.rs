@@ -67,21 +67,6 @@ impl Kubectl {
         self.apply(path, &["-n", namespace])
     }
 
-    /// Server-side apply of the manifests in a folder, without its kustomization.
-    pub(super) fn apply_folder(&self, folder: &Path) -> Result<()> {
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-            let path = entry?.path();
-            let yaml = path.extension().is_some_and(|extension| extension == "yaml");
-            if yaml && path.file_name().is_some_and(|name| name != "kustomization.yaml") {
-                paths.push(path);
-            }
-        }
-        // Namespaces have to come before what is in them.
-        paths.sort_by_key(|path| (!path.ends_with("namespaces.yaml"), path.clone()));
-        paths.iter().try_for_each(|path| self.apply_file(path))
-    }
-
     /// A merge patch.
     pub(super) fn merge(
         &self,
