@@ -261,10 +261,15 @@ fn for_wanted(input: &Input<'_>, wanted: &Wanted, seen: &Seen) -> Action {
     match input.primary.standing(object) {
         Standing::Others(holder) => Action::Leave(Leave::Conflict(holder)),
         _ if object.is_terminating() => Action::Leave(Leave::Terminating),
-        Standing::Nobodys if input.adopt && has_labels(object, wanted) => Action::Adopt {
-            uid: object.uid.clone(),
-            resource_version: object.resource_version.clone(),
-        },
+        Standing::Nobodys if input.adopt && has_labels(object, wanted) => {
+            match rejected(input, wanted) {
+                Some(rejected) => Action::Leave(Leave::Rejected(rejected.clone())),
+                None => Action::Adopt {
+                    uid: object.uid.clone(),
+                    resource_version: object.resource_version.clone(),
+                },
+            }
+        }
         Standing::Nobodys => {
             Action::Leave(Leave::Conflict(Holder { controller: String::new(), uid: String::new() }))
         }
@@ -362,11 +367,21 @@ fn block_creates(steps: &mut [Step]) {
 /// What this primary made and no longer wants, last kinds first.
 fn prunes(input: &Input<'_>) -> Vec<Step> {
     let wanted: BTreeSet<&Target> = input.wish.wanted.iter().map(|wanted| &wanted.target).collect();
+    // One object may be seen as two kinds: two versions of one.
+    let wanted_uids: BTreeSet<&str> = input
+        .seen
+        .iter()
+        .filter_map(|seen| match seen {
+            Seen::Present(object) => Some(&*object.uid),
+            _ => None,
+        })
+        .collect();
     let mut unwanted: Vec<&(Target, Arc<Object>)> = input
         .made
         .iter()
         .filter(|(target, object)| {
             !wanted.contains(target)
+                && !wanted_uids.contains(&*object.uid)
                 && !input.wish.keep.contains(&target.reference())
                 && input.primary.made(object)
                 && input.primary.standing(object) == Standing::Ours

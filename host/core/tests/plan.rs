@@ -488,3 +488,32 @@ fn a_fight_is_left_alone_and_the_other_objects_go_on() {
         leave Deployment web/a: autoscaler sets .spec.replicas again and again; left alone for a while
         apply Service web/b: another manager changed .spec.selector.app"]]);
 }
+
+#[test]
+fn an_object_that_is_seen_in_two_versions_of_its_kind_is_one_object() {
+    let objects = json!([deployment(3)]);
+    let mut world = world(&objects);
+    world.applied(&objects, |_| {});
+    // The same object, as a cache of another version shows it.
+    let (target, object) = world.live[0].clone();
+    let other = Kind::namespaced("apps/v1beta1", "Deployment", "deployments");
+    world.live.push((Target::new(Arc::new(other), target.key), object));
+    world.check(&expect!["leave Deployment web/a: settled"]);
+}
+
+#[test]
+fn an_adoption_that_the_server_refuses_for_good_is_told_and_not_tried_again() {
+    let mut world = world(&json!([deployment(3)]));
+    world.foreign("Deployment", "a", &json!([]));
+    world.adopt = true;
+    world.memory.rejected.insert(
+        world.wish.wanted[0].target.clone(),
+        Rejected {
+            digest: world.wish.wanted[0].digest().to_owned(),
+            reason: "Immutable".into(),
+            message: "spec.selector: field is immutable".into(),
+            immutable: true,
+        },
+    );
+    world.check(&expect!["leave Deployment web/a: spec.selector: field is immutable"]);
+}

@@ -60,6 +60,12 @@ impl Apply<'_> {
     pub async fn carry_out(&self, plan: &Plan, wish: &Wish, memory: &mut Memory) -> Outcome {
         let mut outcome = Outcome::default();
         for step in &plan.steps {
+            // What was not applied in this round may be what replaces it.
+            if matches!(step.action, Action::Delete { .. })
+                && (outcome.again || !outcome.problems.is_empty())
+            {
+                continue;
+            }
             if let Next::EndRound = self.step(step, wish, memory, &mut outcome).await {
                 break;
             }
@@ -169,7 +175,10 @@ impl Apply<'_> {
                 memory.plan.applied.remove(target);
                 memory.plan.rejected.remove(target);
                 match deleted {
-                    Deleted::Gone => self.caches.deleted(&target.kind, &target.key, uid),
+                    Deleted::Gone => {
+                        self.shared.writes().note_deleted(uid, self.work);
+                        self.caches.deleted(&target.kind, &target.key, uid);
+                    }
                     Deleted::Terminating(object) => {
                         shared::wrote(self.shared, self.caches, target, *object, self.work);
                     }
@@ -300,6 +309,10 @@ pub async fn settle(
     caches: &Caches,
     memory: &mut Memory,
 ) -> Result<(), Problem> {
+    // What a version before declared may be out of this one's reach.
+    memory
+        .unsettled
+        .retain(|target| running.kind(&target.kind.api_version, &target.kind.kind).is_some());
     while let Some(target) = memory.unsettled.first().cloned() {
         let found = match running.session.get(&target.kind, &target.key).await {
             Ok(object) => Some(Arc::new(object)),

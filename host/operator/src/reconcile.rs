@@ -8,7 +8,7 @@ use innkeeper_cluster::cache::Unreadable;
 use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
 use innkeeper_contract::{Desired, Failure};
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
-use innkeeper_core::plan::{self, Action, Plan, annotation};
+use innkeeper_core::plan::{self, Action, Leave, Plan, annotation};
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Object, Target};
 use innkeeper_sandbox::{CallError, Outcome, Run};
@@ -47,6 +47,8 @@ struct Sight {
     findings: Findings,
     failing: Option<Failing>,
     requeue: Option<Duration>,
+    /// Whether the guest was asked; else nothing is known of how it runs.
+    guest_ran: bool,
 }
 
 /// Works on one key until it is quiet.
@@ -110,7 +112,7 @@ async fn finish(
     mut seen: Sight,
     memory: &mut Memory,
 ) -> Done {
-    let Sight { running, primary, findings, failing, requeue } = &mut seen;
+    let Sight { running, primary, findings, failing, requeue, guest_ran } = &mut seen;
     memory.unapplied = findings.problems.unapplied();
     // A suspended module writes nothing at all.
     if !running.settings().suspend {
@@ -122,7 +124,9 @@ async fn finish(
             findings.problems.push(problem);
         }
     }
-    shared.health.note(work, failing.take());
+    if *guest_ran {
+        shared.health.note(work, failing.take());
+    }
     let after = requeue.iter().copied().chain(running.resync()).min();
     findings.problems.done(after)
 }
@@ -136,12 +140,14 @@ async fn round(
 ) -> Round {
     let unsettled = apply::settle(running, caches, memory).await.err();
 
-    let begun = shared.index().begin();
+    let begun = shared.begin();
     let frozen = running.view.freeze();
     let primary = match find_primary(running, &frozen, work, memory) {
         Ok(primary) => primary,
         Err(done) => {
-            shared.index().abandon(begun);
+            if done == Done::Ok(None) {
+                shared.health.note(work, None);
+            }
             return Round::Nothing(done);
         }
     };
@@ -155,10 +161,11 @@ async fn round(
         findings: Findings::default(),
         failing: None,
         requeue: None,
+        guest_ran: true,
     });
     if let Some(problem) = unsettled {
-        shared.index().abandon(begun);
         seen.findings.problems.push(problem);
+        seen.guest_ran = false;
         return Round::Quiet(seen);
     }
 
@@ -171,7 +178,6 @@ async fn round(
     let unknown = observation.take_unknown();
     if !unknown.is_empty() {
         memory.unsettled.extend(unknown);
-        shared.index().abandon(begun);
         return Round::Again(seen);
     }
 
@@ -200,7 +206,7 @@ async fn round(
     };
     seen.findings.owned = owned;
     let reads = observation.into_reads();
-    if shared.index().record(work, begun, reads) {
+    if begun.record(work, reads) {
         shared.wake(work);
     }
     let Some((complete, wish, plan)) = planned else {
@@ -213,6 +219,8 @@ async fn round(
         seen.findings.problems = left_alone(&plan, now);
         return Round::Quiet(seen);
     }
+    let unknown = plan.steps.iter().filter(|step| step.action == Action::Leave(Leave::Unknown));
+    memory.unsettled.extend(unknown.map(|step| step.target.clone()));
     let apply = Apply { shared, caches, running, work, manager: &me.manager, now };
     let outcome = apply.carry_out(&plan, &wish, memory).await;
     let clean = complete && outcome.problems.is_empty() && !outcome.again;
@@ -327,8 +335,13 @@ fn take_outcome(
     seen.findings.status = Some(status.unwrap_or_default());
     seen.findings.conditions = conditions;
     seen.findings.events = events;
-    seen.requeue = requeue_after_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+    seen.requeue = after(requeue_after_seconds);
     Ok((complete, wish))
+}
+
+/// A time to come again; zero is none, or the guest would run without end.
+fn after(seconds: Option<u32>) -> Option<Duration> {
+    seconds.filter(|seconds| *seconds > 0).map(|seconds| Duration::from_secs(seconds.into()))
 }
 
 fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
@@ -337,7 +350,7 @@ fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
     seen.findings.status = status;
     seen.findings.conditions = conditions;
     seen.findings.events = events;
-    let after = requeue_after_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+    let after = after(requeue_after_seconds);
     Problem {
         target: None,
         reason: if reason.is_empty() { "GuestFailed".to_owned() } else { reason },

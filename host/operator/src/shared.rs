@@ -1,6 +1,6 @@
 //! What the rooms of one operator share, and how changes wake keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::health::Health;
 use crate::memory::Memories;
 use crate::metrics::Metrics;
 use crate::queue::{Queue, Work};
-use crate::reads::{Change, Index};
+use crate::reads::{Begun, Change, Index, Read};
 use crate::running::Running;
 use crate::sources::{self, CONFIG_MAP, HOST_MODULE, Happened};
 use crate::writes::Writes;
@@ -108,6 +108,11 @@ impl Shared {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A run begins: changes from here on count for it, until it is recorded or dropped.
+    pub fn begin(&self) -> Beginning<'_> {
+        Beginning { begun: Some(self.index().begin()), shared: self }
+    }
+
     /// Whose writes changes are.
     pub fn writes(&self) -> MutexGuard<'_, Writes> {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner)
@@ -126,6 +131,8 @@ impl Shared {
     /// From now on a module serves like this: all its primaries are run.
     pub fn serve(&self, running: &Arc<Running>) {
         let name = running.name().clone();
+        // How the runs of a version go is its own.
+        self.health.forget_module(&name);
         self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, running.clone());
         self.wake_primaries(running);
     }
@@ -172,13 +179,43 @@ impl Shared {
     /// Runs all primaries of a module.
     pub fn wake_primaries(&self, running: &Running) {
         let frozen = running.view.freeze();
-        let Ok(primaries) = frozen.list(&running.primary, None, &|_| true) else { return };
+        let namespaces = &running.settings().namespaces;
+        // A namespace that cannot be read is no reason to leave out the others.
+        let lists = if namespaces.is_empty() || !running.primary.is_namespaced() {
+            vec![frozen.list(&running.primary, None, &|_| true)]
+        } else {
+            let list =
+                |namespace: &String| frozen.list(&running.primary, Some(namespace), &|_| true);
+            namespaces.iter().map(list).collect()
+        };
+        let primaries = lists.into_iter().flatten().flatten();
         let mut queue = self.queue();
         for primary in primaries {
             queue.wake(&Work { module: running.name().clone(), key: primary.key.clone() });
         }
         drop(queue);
         self.bell.notify_one();
+    }
+}
+
+/// A run under way; abandoned when it is dropped without having been recorded, also by a panic.
+pub struct Beginning<'a> {
+    shared: &'a Shared,
+    begun: Option<Begun>,
+}
+
+impl Beginning<'_> {
+    /// The run ended and read this: see [`Index::record`].
+    pub fn record(mut self, work: &Work, reads: BTreeSet<Read>) -> bool {
+        self.begun.take().is_some_and(|begun| self.shared.index().record(work, begun, reads))
+    }
+}
+
+impl Drop for Beginning<'_> {
+    fn drop(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            self.shared.index().abandon(begun);
+        }
     }
 }
 
@@ -196,8 +233,11 @@ impl Listener for Waker {
         if let Some(happened) = sources::meaning(change) {
             let _ = self.supervisor.send(happened);
         }
-        let writer =
-            change.after.as_ref().and_then(|object| shared.writes().writer(object).cloned());
+        let writer = match (&change.after, &change.before) {
+            (Some(object), _) => shared.writes().writer(object).cloned(),
+            (None, Some(object)) => shared.writes().deleter(&object.uid).cloned(),
+            (None, None) => None,
+        };
         let key: Key = change.key.clone();
         let change = Arc::new(Change {
             kind: change.kind.clone(),

@@ -45,6 +45,8 @@ pub enum Happened {
     SourceChanged(SourceRef),
     /// Any source may give something else now: they were not watched for a while.
     SourcesChanged,
+    /// A module's source could not be read and is to be read again.
+    ReadAgain(String),
     /// Any CustomResourceDefinition may have changed.
     DefinitionsChanged,
     /// A CustomResourceDefinition came, changed or went; its name.
@@ -186,15 +188,16 @@ impl Place {
         status::live_conditions(&object)
     }
 
-    /// Writes a Module's status, if there is one and it is not that already.
+    /// Writes a Module's status, if there is one and it is not that already. Gives whether that
+    /// went well; if not, nothing but another try mends it.
     pub async fn write_status(
         &self,
         name: &str,
         report: &Report,
         shared: &Shared,
         caches: &Caches,
-    ) {
-        let Some(object) = self.module_object(name) else { return };
+    ) -> bool {
+        let Some(object) = self.module_object(name) else { return true };
         let wanted = status::status(&status::Input {
             object: &object,
             guest: Some(&report.members),
@@ -203,7 +206,7 @@ impl Place {
             schema: None,
             now: shared.env.now(),
         });
-        let Some(wanted) = wanted else { return };
+        let Some(wanted) = wanted else { return true };
         let body = json!({
             "apiVersion": module::API_VERSION,
             "kind": module::KIND,
@@ -213,15 +216,19 @@ impl Place {
         let host = shared.cluster.host();
         let _writing = caches.writing(&MODULE, &object.key);
         match host.apply_status(&MODULE, &object.key, &Manager::Host, &body, Force::Yes).await {
-            Ok(applied) => caches.wrote(&MODULE, &Arc::new(applied.object)),
+            Ok(applied) => {
+                caches.wrote(&MODULE, &Arc::new(applied.object));
+                true
+            }
             // Its change comes, and the status is written then.
             Err(
                 ApiError::VersionConflict { .. }
                 | ApiError::NotFound { .. }
                 | ApiError::Gone { .. },
-            ) => {}
+            ) => true,
             Err(error) => {
                 tracing::warn!(module = name, "the Module's status cannot be written: {error}");
+                false
             }
         }
     }

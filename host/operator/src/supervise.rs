@@ -14,7 +14,8 @@ use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session
 use innkeeper_contract::{Condition, ConditionStatus, Event};
 use innkeeper_core::{Selector, status};
 use innkeeper_modules::{
-    Action, Again, Driver, Input, LoadJob, Report, Served, Settings, Verdict, machine, module,
+    Action, Again, Driver, Input, LoadJob, Report, Served, Settings, SourceError, Verdict, machine,
+    module,
 };
 use innkeeper_sandbox::Engine;
 use tokio::sync::{mpsc, watch};
@@ -27,6 +28,9 @@ use crate::sources::{HOST_MODULE, Happened, Place};
 
 /// The first wait before something that failed for a reason elsewhere is tried again.
 const RETRY_LEAST: Duration = Duration::from_secs(2);
+
+/// After which time a Module's status that could not be written is tried again.
+const STATUS_RETRY: Duration = Duration::from_secs(10);
 
 /// The longest.
 const RETRY_MOST: Duration = Duration::from_mins(5);
@@ -41,6 +45,8 @@ pub struct Supervisor {
     inbox: mpsc::UnboundedReceiver<Happened>,
     outbox: mpsc::UnboundedSender<Happened>,
     tasks: FuturesUnordered<Task<()>>,
+    /// The last read of each module's source.
+    fetches: BTreeMap<String, Task<()>>,
     retries: BTreeMap<String, Backoff>,
     /// What was said last of each module, where there is no status to write to.
     said: BTreeMap<String, Vec<Condition>>,
@@ -68,6 +74,7 @@ impl Supervisor {
             inbox,
             outbox,
             tasks: FuturesUnordered::new(),
+            fetches: BTreeMap::new(),
             retries: BTreeMap::new(),
             said: BTreeMap::new(),
             known: BTreeMap::new(),
@@ -133,6 +140,7 @@ impl Supervisor {
                 }
                 self.read_definition(&name);
             }
+            Happened::ReadAgain(module) => self.fetch(&module),
             Happened::DefinitionsChanged => {
                 for running in self.shared.modules() {
                     self.read_definition(&running.primary.resource());
@@ -196,6 +204,7 @@ impl Supervisor {
             Action::Stop => {
                 tracing::info!(module = name, "stops");
                 self.place.forget(name);
+                self.fetches.remove(name);
                 self.retries.remove(name);
                 self.said.remove(name);
                 self.known.remove(name);
@@ -217,13 +226,22 @@ impl Supervisor {
         }
     }
 
+    /// Reads a module's source. What an earlier read of it still brings is dropped.
     fn fetch(&mut self, name: &str) {
         let Some(fetch) = self.place.fetch(name, &self.shared.cluster) else { return };
-        let (outbox, module) = (self.outbox.clone(), name.to_owned());
-        self.spawn("fetch", async move {
-            let input = Box::new(Input::Source(fetch.await));
-            let _ = outbox.send(Happened::Input { module, input });
+        let (env, outbox, module) = (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
+        let reading = self.shared.env.spawn("fetch", async move {
+            let mut backoff = Backoff::new(&env, RETRY_LEAST, RETRY_MOST);
+            let result = fetch.await;
+            let unreadable = matches!(result, Err(SourceError::Unreadable { .. }));
+            let input = Box::new(Input::Source(result));
+            let _ = outbox.send(Happened::Input { module: module.clone(), input });
+            if unreadable {
+                env.sleep(backoff.advance()).await;
+                let _ = outbox.send(Happened::ReadAgain(module));
+            }
         });
+        self.fetches.insert(name.to_owned(), reading);
     }
 
     fn load(&mut self, name: &str, job: LoadJob) {
@@ -333,7 +351,14 @@ impl Supervisor {
             }
         }
         self.said.insert(name.to_owned(), report.conditions.clone());
-        self.place.write_status(name, &report, &self.shared, &self.caches).await;
+        if !self.place.write_status(name, &report, &self.shared, &self.caches).await {
+            let (env, outbox, module) =
+                (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
+            self.spawn("status", async move {
+                env.sleep(STATUS_RETRY).await;
+                let _ = outbox.send(Happened::State(module));
+            });
+        }
     }
 
     /// Nothing serves yet and the source is on its way: after a restart that passes in a moment,

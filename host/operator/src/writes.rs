@@ -10,6 +10,9 @@ use crate::queue::Work;
 /// forgotten too early costs its writer a run that finds nothing to do.
 const WRITES_MAX: usize = 4096;
 
+/// Stands for the version of an object that is gone; no server gives such a version.
+const GONE: &str = "gone";
+
 type Version = (Box<str>, Box<str>);
 
 /// The last writes, by the uid and version that each made.
@@ -22,7 +25,20 @@ pub struct Writes {
 impl Writes {
     /// Notes that a key made this version of an object; before the caches are told.
     pub fn note(&mut self, object: &Object, writer: &Work) {
-        let version = version(object);
+        self.insert(version(object), writer);
+    }
+
+    /// Notes that a key deleted the object with this uid; before the caches are told.
+    pub fn note_deleted(&mut self, uid: &str, writer: &Work) {
+        self.insert((uid.into(), GONE.into()), writer);
+    }
+
+    /// Who deleted the object with this uid, if it was one of ours.
+    pub fn deleter(&self, uid: &str) -> Option<&Work> {
+        self.writers.get(&(uid.into(), GONE.into()))
+    }
+
+    fn insert(&mut self, version: Version, writer: &Work) {
         if self.writers.insert(version.clone(), writer.clone()).is_none() {
             self.order.push_back(version);
         }
@@ -68,5 +84,7 @@ mod tests {
         assert_eq!(writes.writer(&object(1)), Some(&work));
         assert_eq!(writes.writer(&object(WRITES_MAX)), Some(&work));
         assert_eq!(writes.order.len(), writes.writers.len());
+        writes.note_deleted("u", &work);
+        assert_eq!((writes.deleter("u"), writes.deleter("v")), (Some(&work), None));
     }
 }

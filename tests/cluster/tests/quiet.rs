@@ -74,6 +74,19 @@ async fn a_converged_host_writes_nothing_also_after_a_restart() -> Result<()> {
         Ok(if synced == RESOURCES { Ok(()) } else { Err(format!("{synced} of {RESOURCES}")) })
     })
     .await?;
+    // The controllers of Kubernetes have done their part: their Deployments have their pods.
+    eventually("Kubernetes is done with the Deployments", 3 * SOON, async || {
+        let all = stage.admin.list(Kind::DEPLOYMENT, &namespace).await?;
+        let done = all
+            .iter()
+            .filter(|one| {
+                one["status"]["observedGeneration"] == one["metadata"]["generation"]
+                    && one["status"]["updatedReplicas"] == 1
+            })
+            .count();
+        Ok(if done == RESOURCES { Ok(()) } else { Err(format!("{done} of {RESOURCES}")) })
+    })
+    .await?;
     // Also what the controllers of Kubernetes do about it has been reported.
     is_quiet(&stage).await?;
     host.stop(Duration::from_secs(10)).await?;
