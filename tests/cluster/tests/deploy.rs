@@ -1,7 +1,8 @@
 //! The manifests of `deploy/`: they are accepted, and give the rights that they say and no more.
 
 use anyhow::{Context as _, Result};
-use innkeeper_cluster_tests::{Admin, shared};
+use innkeeper_cluster_tests::stage::SOON;
+use innkeeper_cluster_tests::{Admin, eventually, shared};
 use serde_json::{Value, json};
 
 const HOST: &str = "system:serviceaccount:innkeeper-system:innkeeper";
@@ -33,8 +34,12 @@ async fn may(admin: &Admin, user: &str, right: Right) -> Result<bool> {
 }
 
 async fn check(admin: &Admin, user: &str, allowed: &[Right], denied: &[Right]) -> Result<()> {
+    // The API server learns of new roles by a watch of its own, a moment later.
     for right in allowed {
-        assert!(may(admin, user, *right).await?, "{user} should have {right:?}");
+        eventually(&format!("{user} has {right:?}"), SOON, async || {
+            Ok(if may(admin, user, *right).await? { Ok(()) } else { Err("not yet".to_owned()) })
+        })
+        .await?;
     }
     for right in denied {
         assert!(!may(admin, user, *right).await?, "{user} should not have {right:?}");
