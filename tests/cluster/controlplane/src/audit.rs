@@ -209,6 +209,14 @@ impl AuditLog {
             Err(error) => return Err(Error::file(&self.path)(error)),
         };
         let start = usize::try_from(mark).unwrap_or(usize::MAX).min(bytes.len());
+        // A mark may lie within a line that was being written: that line was before it.
+        let start = match start.checked_sub(1).map(|before| bytes[before]) {
+            None | Some(b'\n') => start,
+            Some(_) => bytes[start..]
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .map_or(bytes.len(), |newline| start + newline + 1),
+        };
         // What follows the last newline is still being written.
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(start, |last| last + 1);
         let text = String::from_utf8_lossy(&bytes[start..end.max(start)]);
@@ -233,6 +241,16 @@ mod tests {
 
     const APPLY: &str = r#"{"kind":"Event","level":"Metadata","auditID":"1","stage":"ResponseComplete","requestURI":"/apis/apps/v1/namespaces/a/deployments/b/status?fieldManager=x","verb":"patch","user":{"username":"host"},"impersonatedUser":{"username":"system:serviceaccount:innkeeper-modules:podroute"},"userAgent":"innkeeper","objectRef":{"resource":"deployments","namespace":"a","name":"b","apiGroup":"apps","apiVersion":"v1","subresource":"status"},"responseStatus":{"metadata":{},"code":200},"stageTimestamp":"2026-11-21T03:00:00.000001Z"}"#;
     const WATCH: &str = r#"{"stage":"ResponseStarted","requestURI":"/api/v1/pods?watch=true","verb":"watch","user":{"username":"host"},"objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"code":200},"stageTimestamp":"2026-11-21T03:00:01.000001Z"}"#;
+
+    #[test]
+    fn a_mark_within_a_line_leaves_that_line_out() {
+        let (_folder, log) = log(&[APPLY, WATCH], "");
+        let within = u64::try_from(APPLY.len() - 7).unwrap();
+        let events = log.since(within, &AuditFilter::new()).unwrap();
+        assert_eq!(events.iter().map(|event| &*event.verb).collect::<Vec<_>>(), ["watch"]);
+        let at_line = u64::try_from(APPLY.len() + 1).unwrap();
+        assert_eq!(log.since(at_line, &AuditFilter::new()).unwrap().len(), 1);
+    }
 
     fn log(lines: &[&str], unfinished: &str) -> (tempfile::TempDir, AuditLog) {
         let folder = tempfile::tempdir().unwrap();
