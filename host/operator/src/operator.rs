@@ -51,7 +51,6 @@ pub struct Operator {
     caches: Caches,
     engine: Engine,
     from: ModulesFrom,
-    bounds: Bounds,
     outbox: mpsc::UnboundedSender<Happened>,
     inbox: Arc<std::sync::Mutex<Option<mpsc::UnboundedReceiver<Happened>>>>,
 }
@@ -91,7 +90,7 @@ impl Operator {
         let waker = Waker { shared: shared.clone(), supervisor: outbox.clone() };
         let caches = Caches::new(env, Arc::new(waker));
         let inbox = Arc::new(std::sync::Mutex::new(Some(inbox)));
-        Ok(Self { shared, caches, engine, from, bounds, outbox, inbox })
+        Ok(Self { shared, caches, engine, from, outbox, inbox })
     }
 
     /// Runs until `stop` says so: then what is in flight finishes, and nothing new starts.
@@ -137,11 +136,6 @@ impl Operator {
     /// Whether nothing waits to be done now.
     pub fn is_quiet(&self) -> bool {
         self.shared.queue().is_quiet(self.shared.elapsed())
-    }
-
-    /// How much is done at once.
-    pub fn bounds(&self) -> Bounds {
-        self.bounds
     }
 
     /// Figures in Prometheus' text format.

@@ -231,13 +231,12 @@ impl Supervisor {
         let Some(fetch) = self.place.fetch(name, &self.shared.cluster) else { return };
         let (env, outbox, module) = (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
         let reading = self.shared.env.spawn("fetch", async move {
-            let mut backoff = Backoff::new(&env, RETRY_LEAST, RETRY_MOST);
             let result = fetch.await;
             let unreadable = matches!(result, Err(SourceError::Unreadable { .. }));
             let input = Box::new(Input::Source(result));
             let _ = outbox.send(Happened::Input { module: module.clone(), input });
             if unreadable {
-                env.sleep(backoff.advance()).await;
+                env.sleep(env.jitter(RETRY_LEAST)).await;
                 let _ = outbox.send(Happened::ReadAgain(module));
             }
         });
