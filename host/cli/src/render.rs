@@ -184,9 +184,9 @@ impl World {
             object.controller().is_some_and(|owner| {
                 let by_uid = !primary.uid.is_empty() && owner.uid == primary.uid;
                 let by_name = (primary.uid.is_empty() || owner.uid.is_empty())
-                    && owner.name == primary.key.name
-                    && (primary.key.namespace.is_empty()
-                        || object.key.namespace == primary.key.namespace);
+                    && &*owner.name == primary.key.name()
+                    && (primary.key.namespace().is_empty()
+                        || object.key.namespace() == primary.key.namespace());
                 by_uid || by_name
             })
         };
@@ -231,7 +231,7 @@ impl Host for World {
             .iter()
             .filter(|((of, key), (object, _))| {
                 of == kind
-                    && (namespace.is_empty() || &*key.namespace == namespace)
+                    && (namespace.is_empty() || key.namespace() == namespace)
                     && selector.matches(&object.labels)
             })
             .map(|(_, (object, readiness))| (object, readiness.clone()))

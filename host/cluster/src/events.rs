@@ -99,12 +99,12 @@ impl Events {
             return Ok(Published::Counted(count));
         }
         let kind = Kind::namespaced("events.k8s.io/v1", "Event", "events");
-        let namespace = match &*regarding.key.namespace {
+        let namespace = match regarding.key.namespace() {
             "" => "default",
             namespace => namespace,
         };
         // At most 253 bytes: a name is a DNS subdomain.
-        let name = cut(&regarding.key.name, 230).trim_end_matches(['.', '-']);
+        let name = cut(regarding.key.name(), 230).trim_end_matches(['.', '-']);
         let body = json!({
             "apiVersion": kind.api_version,
             "kind": kind.kind,
@@ -125,8 +125,8 @@ impl Events {
             "regarding": {
                 "apiVersion": regarding.kind.api_version,
                 "kind": regarding.kind.kind,
-                "namespace": &*regarding.key.namespace,
-                "name": &*regarding.key.name,
+                "namespace": regarding.key.namespace(),
+                "name": regarding.key.name(),
                 "uid": regarding.uid,
             },
         });

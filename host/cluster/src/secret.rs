@@ -43,7 +43,7 @@ impl SecretKey {
     /// The digest of one value, given as it stands in the object (base64 in `data`).
     pub fn digest(&self, secret: &Key, name: &str, value: &str) -> String {
         let mut mac = Hmac::clone(&self.mac);
-        mac.update(format!("{}/{}/{name}/{value}", secret.namespace, secret.name).as_bytes());
+        mac.update(format!("{}/{}/{name}/{value}", secret.namespace(), secret.name()).as_bytes());
         let mut digest = hex::encode(mac.finalize().into_bytes());
         digest.truncate(DIGITS);
         digest

@@ -143,8 +143,8 @@ impl Session {
         kind: &'a Kind,
         key: &'a Key,
     ) -> Result<(Asked<'a>, String), ApiError> {
-        let asked = self.asked("get", kind, "", &key.namespace, Guard::None);
-        let path = path(kind, Some(&key.namespace), Some(&key.name), "")?;
+        let asked = self.asked("get", kind, "", key.namespace(), Guard::None);
+        let path = path(kind, Some(key.namespace()), Some(key.name()), "")?;
         let request = request(Method::GET, &path, "", "", Vec::new())?;
         let (_, text) = self.ask(Ask { asked: asked.clone(), request, repeatable: true }).await?;
         Ok((asked, text))
@@ -195,8 +195,8 @@ impl Session {
             None if metadata["uid"].is_string() => Guard::Uid,
             None => Guard::None,
         };
-        let asked = self.asked("patch", kind, subresource, &key.namespace, guard);
-        let path = path(kind, Some(&key.namespace), Some(&key.name), subresource)?;
+        let asked = self.asked("patch", kind, subresource, key.namespace(), guard);
+        let path = path(kind, Some(key.namespace()), Some(key.name()), subresource)?;
         let query = format!(
             "fieldManager={}&force={}&fieldValidation=Strict",
             encoded(&manager.to_string()),
@@ -221,8 +221,8 @@ impl Session {
         uid: &str,
         propagation: Propagation,
     ) -> Result<Deleted, ApiError> {
-        let asked = self.asked("delete", kind, "", &key.namespace, Guard::Uid);
-        let path = path(kind, Some(&key.namespace), Some(&key.name), "")?;
+        let asked = self.asked("delete", kind, "", key.namespace(), Guard::Uid);
+        let path = path(kind, Some(key.namespace()), Some(key.name()), "")?;
         let body = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",

@@ -10,6 +10,7 @@ pub mod churn;
 pub mod contested;
 pub mod drift;
 pub mod fieldset;
+pub mod labels;
 pub mod manager;
 pub mod object;
 pub mod observed;
@@ -24,6 +25,7 @@ pub mod status;
 pub mod target;
 pub mod wanted;
 
+pub use labels::Labels;
 pub use manager::Manager;
 pub use object::{Key, Object};
 pub use selector::Selector;

@@ -7,39 +7,67 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::Manager;
+use crate::{Labels, Manager};
 use innkeeper_contract::Kind;
 
 /// The annotation that is dropped from every object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Namespace and name. Orders by namespace, then name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    /// Empty for cluster-scoped objects.
-    pub namespace: Box<str>,
-    /// The name.
-    pub name: Box<str>,
-}
+/// Namespace and name. Orders by namespace, then name. A clone costs nothing, since an index
+/// of many objects is made of many keys.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(
+    /// The namespace, a NUL, and the name: a NUL is smaller than whatever a namespace may hold,
+    /// so that the text orders as the pair does.
+    Arc<str>,
+);
 
 impl Key {
     /// The key of an object; `namespace` empty for cluster-scoped ones.
+    ///
+    /// Kubernetes allows no NUL in a namespace; one that comes all the same ends it.
     pub fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
+        Self([namespace, "\0", name].concat().into())
+    }
+
+    /// The namespace; empty for cluster-scoped objects.
+    pub fn namespace(&self) -> &str {
+        self.parts().0
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.0.split_once('\0').unwrap_or_default()
+    }
+}
+
+impl Default for Key {
+    fn default() -> Self {
+        Self::new("", "")
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Key({self})")
     }
 }
 
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.namespace.is_empty() {
-            f.write_str(&self.name)
-        } else {
-            write!(f, "{}/{}", self.namespace, self.name)
+        match self.parts() {
+            ("", name) => f.write_str(name),
+            (namespace, name) => write!(f, "{namespace}/{name}"),
         }
     }
 }
@@ -106,17 +134,17 @@ pub struct Object {
     /// The generation; 0 where the kind has none.
     pub generation: i64,
     /// The labels.
-    pub labels: BTreeMap<Box<str>, Box<str>>,
+    pub labels: Labels,
     /// The owners (controllers and others).
-    pub owners: Vec<Owner>,
+    pub owners: Box<[Owner]>,
     /// When deletion was asked for, if it was.
     pub deletion: Option<Timestamp>,
     /// The finalizers.
-    pub finalizers: Vec<Box<str>>,
+    pub finalizers: Box<[Box<str>]>,
     /// Our entries of `managedFields`.
-    pub entries: Vec<Entry>,
+    pub entries: Box<[Entry]>,
     /// The other managers.
-    pub others: Vec<OtherManager>,
+    pub others: Box<[OtherManager]>,
     /// The whole object as JSON, without `managedFields` and the last-applied annotation.
     pub text: Box<str>,
 }
@@ -131,11 +159,11 @@ pub enum DecodeError {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
-    #[serde(default)]
-    namespace: Box<str>,
-    #[serde(default)]
-    name: Box<str>,
+struct Metadata<'a> {
+    #[serde(default, borrow)]
+    namespace: Cow<'a, str>,
+    #[serde(default, borrow)]
+    name: Cow<'a, str>,
     #[serde(default)]
     uid: Box<str>,
     #[serde(default)]
@@ -143,13 +171,13 @@ struct Metadata {
     #[serde(default)]
     generation: i64,
     #[serde(default)]
-    labels: Option<BTreeMap<Box<str>, Box<str>>>,
+    labels: Option<Labels>,
     #[serde(default)]
-    owner_references: Option<Vec<Owner>>,
+    owner_references: Option<Box<[Owner]>>,
     #[serde(default)]
     deletion_timestamp: Option<Timestamp>,
     #[serde(default)]
-    finalizers: Option<Vec<Box<str>>>,
+    finalizers: Option<Box<[Box<str>]>>,
 }
 
 #[derive(Deserialize)]
@@ -183,8 +211,8 @@ impl Object {
     ) -> Result<Self, DecodeError> {
         let members: Members<'_> = serde_json::from_str(text)?;
         let metadata_text = members.get("metadata").map_or("{}", |metadata| metadata.get());
-        let metadata: Metadata = serde_json::from_str(metadata_text)?;
-        let key = Key { namespace: metadata.namespace, name: metadata.name };
+        let metadata: Metadata<'_> = serde_json::from_str(metadata_text)?;
+        let key = Key::new(&metadata.namespace, &metadata.name);
 
         let mut metadata_members: Members<'_> = serde_json::from_str(metadata_text)?;
         let (entries, others) = match metadata_members.remove("managedFields") {
@@ -278,7 +306,9 @@ impl Object {
 /// The members of a JSON object, as text, ordered by name.
 type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-fn split_managers(fields: &RawValue) -> Result<(Vec<Entry>, Vec<OtherManager>), DecodeError> {
+type Managers = (Box<[Entry]>, Box<[OtherManager]>);
+
+fn split_managers(fields: &RawValue) -> Result<Managers, DecodeError> {
     let mut entries = Vec::new();
     let mut others = Vec::new();
     for entry in
@@ -300,7 +330,7 @@ fn split_managers(fields: &RawValue) -> Result<(Vec<Entry>, Vec<OtherManager>), 
         }
     }
     others.sort();
-    Ok((entries, others))
+    Ok((entries.into(), others.into()))
 }
 
 /// Puts members together again, some of them with another text; adds those that were not there.

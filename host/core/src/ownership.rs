@@ -57,7 +57,7 @@ impl Primary {
     /// Whether Kubernetes lets an object be owned by this primary: a namespaced owner owns
     /// only in its own namespace.
     pub fn may_own(&self, target: &Target) -> bool {
-        !self.target.kind.is_namespaced() || self.target.key.namespace == target.key.namespace
+        !self.target.kind.is_namespaced() || self.target.key.namespace() == target.key.namespace()
     }
 
     /// The owner reference that makes this primary the controller of an object.
@@ -65,7 +65,7 @@ impl Primary {
         json!({
             "apiVersion": self.target.kind.api_version,
             "kind": self.target.kind.kind,
-            "name": self.target.key.name,
+            "name": self.target.key.name(),
             "uid": self.uid,
             "controller": true,
             "blockOwnerDeletion": true,

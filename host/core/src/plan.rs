@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use innkeeper_contract::Policy;
 use jiff::Timestamp;
+use litemap::LiteMap;
 
 use crate::contested::{Contest, Reverts};
 use crate::fieldset::FieldSet;
@@ -49,7 +50,7 @@ pub enum Seen {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// What was applied last, as its answer showed it.
-    pub applied: BTreeMap<Target, Remembered>,
+    pub applied: LiteMap<Target, Remembered>,
     /// What the server refuses for good, until something else is wanted.
     pub rejected: BTreeMap<Target, Rejected>,
     /// What was set back, and when.
@@ -346,7 +347,7 @@ fn has_labels(object: &Object, wanted: &Wanted) -> bool {
     wanted
         .labels
         .iter()
-        .all(|(name, value)| object.labels.get(name.as_str()).map(|has| &**has) == Some(value))
+        .all(|(name, value)| object.labels.get(name) == Some(value))
 }
 
 /// Two primaries that want one name never split the names between them: if one object is not

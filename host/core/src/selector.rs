@@ -1,11 +1,12 @@
 //! Label selectors: which objects are meant, by their labels.
 
-use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Deserialize;
+
+use crate::Labels;
 
 /// A label selector: all of its requirements hold. Without any it selects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,9 +111,9 @@ impl Selector {
     }
 
     /// Whether an object with these labels is selected.
-    pub fn matches<K: Borrow<str> + Ord, V: AsRef<str>>(&self, labels: &BTreeMap<K, V>) -> bool {
+    pub fn matches(&self, labels: &Labels) -> bool {
         self.requirements.iter().all(|requirement| {
-            requirement.operator.holds(labels.get(&*requirement.key).map(AsRef::as_ref))
+            requirement.operator.holds(labels.get(&requirement.key))
         })
     }
 
@@ -421,7 +422,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn labels(text: &str) -> BTreeMap<&str, &str> {
+    fn labels(text: &str) -> Labels {
         text.split(',').filter_map(|pair| pair.split_once('=')).collect()
     }
 

@@ -27,8 +27,8 @@ impl Target {
         Reference {
             api_version: self.kind.api_version.clone(),
             kind: self.kind.kind.clone(),
-            namespace: self.key.namespace.to_string(),
-            name: self.key.name.to_string(),
+            namespace: self.key.namespace().to_string(),
+            name: self.key.name().to_string(),
         }
     }
 }

@@ -181,7 +181,7 @@ fn complete(reference: &Reference, manifest: &Manifest, primary: &Primary) -> Re
             && owned.kind.is_namespaced()
     });
     if namespaced && reference.namespace.is_empty() {
-        reference.namespace = primary.target.key.namespace.to_string();
+        reference.namespace = primary.target.key.namespace().to_string();
     }
     reference
 }
@@ -275,7 +275,7 @@ fn read_one(
 }
 
 fn namespace_of<'a>(kind: &Kind, given: &'a str, primary: &'a Primary) -> Result<&'a str, String> {
-    let home = &*primary.target.key.namespace;
+    let home = primary.target.key.namespace();
     match (kind.is_namespaced(), given.is_empty()) {
         (false, true) => Ok(""),
         (false, false) => Err(format!("{kind} is cluster-scoped, so it has no metadata.namespace")),

@@ -120,7 +120,7 @@ impl World {
         let wish = world(objects).wish;
         for one in wish.wanted {
             let mut value = one.body.clone();
-            value["metadata"]["uid"] = format!("uid-{}", one.target.key.name).into();
+            value["metadata"]["uid"] = format!("uid-{}", one.target.key.name()).into();
             value["metadata"]["resourceVersion"] = "5".into();
             value["metadata"]["managedFields"] = json!([{
                 "manager": "innkeeper/podroute/u1", "operation": "Apply", "fieldsV1": entry(&one.body)}]);

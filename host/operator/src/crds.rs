@@ -140,17 +140,36 @@ fn refused(wish: &CrdWish, error: &ApiError) -> Verdict {
     )
 }
 
-/// The schema of the status of a kind, from the text of its definition; `None` if the kind has no
-/// such version or schema.
-pub fn status_schema(definition: &Value, kind: &Kind) -> Option<Value> {
-    let versions = definition.pointer("/spec/versions")?.as_array()?;
-    let version = versions.iter().find(|version| version["name"] == kind.version())?;
-    let schema = version.pointer("/schema/openAPIV3Schema")?;
-    match schema.pointer("/properties/status") {
-        Some(status) => Some(status.clone()),
-        // Without a schema of its own the status is pruned, unless unknown fields are kept.
-        None if schema["x-kubernetes-preserve-unknown-fields"] == true => None,
-        None => Some(serde_json::json!({"type": "object"})),
+/// What a CustomResourceDefinition says of the statuses of a kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Statuses {
+    /// Nothing would be pruned, or nothing is known.
+    #[default]
+    Whole,
+    /// What this schema does not name is pruned.
+    Pruned(Value),
+    /// There is no status subresource.
+    Absent,
+}
+
+impl Statuses {
+    /// Reads a definition; `Whole` if it has no such version or schema.
+    pub fn of(definition: &Value, kind: &Kind) -> Self {
+        let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+        let is_version = |version: &&Value| version["name"] == kind.version();
+        let Some(version) = versions.and_then(|versions| versions.iter().find(is_version)) else {
+            return Self::Whole;
+        };
+        if version.pointer("/subresources/status").is_none() {
+            return Self::Absent;
+        }
+        let Some(schema) = version.pointer("/schema/openAPIV3Schema") else { return Self::Whole };
+        match schema.pointer("/properties/status") {
+            Some(status) => Self::Pruned(status.clone()),
+            // Without a schema of its own the status is pruned, unless unknown fields are kept.
+            None if schema["x-kubernetes-preserve-unknown-fields"] == true => Self::Whole,
+            None => Self::Pruned(serde_json::json!({"type": "object"})),
+        }
     }
 }
 
@@ -192,22 +211,25 @@ mod tests {
     #[test]
     fn the_schema_of_the_status_is_found_by_version() {
         let kind = Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes");
-        let with = |schema: Value| json!({"spec": {"versions": [{"name": "v1alpha1", "schema": {"openAPIV3Schema": schema}}]}});
+        let with = |schema: Value| json!({"spec": {"versions": [
+            {"name": "v1", "schema": {}},
+            {"name": "v1alpha1", "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+        ]}});
+        let of = |definition: &Value| Statuses::of(definition, &kind);
         assert_eq!(
-            status_schema(
-                &with(json!({"properties": {"status": {"type": "object", "properties": {}}}})),
-                &kind
-            ),
-            Some(json!({"type": "object", "properties": {}}))
+            of(&with(json!({"properties": {"status": {"type": "object", "properties": {}}}}))),
+            Statuses::Pruned(json!({"type": "object", "properties": {}}))
         );
         assert_eq!(
-            status_schema(&with(json!({"type": "object"})), &kind),
-            Some(json!({"type": "object"}))
+            of(&with(json!({"type": "object"}))),
+            Statuses::Pruned(json!({"type": "object"}))
         );
         assert_eq!(
-            status_schema(&with(json!({"x-kubernetes-preserve-unknown-fields": true})), &kind),
-            None
+            of(&with(json!({"x-kubernetes-preserve-unknown-fields": true}))),
+            Statuses::Whole
         );
-        assert_eq!(status_schema(&json!({}), &kind), None);
+        assert_eq!(of(&json!({})), Statuses::Whole);
+        let v1 = Kind::namespaced("quay.io/v1", "Podroute", "podroutes");
+        assert_eq!(Statuses::of(&with(json!({})), &v1), Statuses::Absent);
     }
 }

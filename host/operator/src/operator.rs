@@ -122,6 +122,11 @@ impl Operator {
         let supervising = env.spawn("supervise", supervisor.supervise(stop.clone()));
         workers::work(self.shared.clone(), self.caches.clone(), stop).await;
         supervising.await;
+        // The caches know who listens, who listens knows the modules, and those have views of the
+        // caches: without this nothing of it would ever be freed.
+        for running in self.shared.modules() {
+            self.shared.stop(running.name());
+        }
     }
 
     /// Whether the modules are known and all that serve can read what they declare (or it is

@@ -262,7 +262,7 @@ mod tests {
         std::iter::from_fn(|| {
             let work = queue.next(now)?;
             queue.done(&work, Done::Ok(None), now, 0.5);
-            Some(format!("{}/{}", work.module, work.key.name))
+            Some(format!("{}/{}", work.module, work.key.name()))
         })
         .collect()
     }

@@ -68,7 +68,7 @@ impl Change {
             Read::List { kind, namespace, selector } => {
                 *kind == self.kind
                     && self.versions().any(|object| {
-                        (namespace.is_empty() || *namespace == object.key.namespace)
+                        (namespace.is_empty() || **namespace == *object.key.namespace())
                             && selector.matches(&object.labels)
                     })
             }
@@ -89,13 +89,34 @@ pub struct Begun {
 /// Where a list is looked up: by kind, namespace and one label that it asks for.
 type ListPlace = (Arc<Kind>, Box<str>, Option<(Box<str>, Box<str>)>);
 
+/// Who reads one thing, ordered. Mostly it is one key, and there are as many of these as objects.
+#[derive(Debug, Default)]
+struct Works(Vec<Work>);
+
+impl Works {
+    fn insert(&mut self, work: &Work) {
+        if let Err(at) = self.0.binary_search(work) {
+            self.0.reserve_exact(1);
+            self.0.insert(at, work.clone());
+        }
+    }
+
+    /// Takes a key out; gives whether none is left.
+    fn remove(&mut self, work: &Work) -> bool {
+        if let Ok(at) = self.0.binary_search(work) {
+            self.0.remove(at);
+        }
+        self.0.is_empty()
+    }
+}
+
 /// Who read what. See the [module's documentation](self).
 #[derive(Debug, Default)]
 pub struct Index {
-    by_key: BTreeMap<Work, Arc<BTreeSet<Read>>>,
-    gets: BTreeMap<(Arc<Kind>, Key), BTreeSet<Work>>,
-    lists: BTreeMap<ListPlace, BTreeSet<Work>>,
-    owned: BTreeMap<Box<str>, BTreeSet<Work>>,
+    by_key: BTreeMap<Work, Box<[Read]>>,
+    gets: BTreeMap<(Arc<Kind>, Key), Works>,
+    lists: BTreeMap<ListPlace, Works>,
+    owned: BTreeMap<Box<str>, Works>,
     /// The changes since the oldest run under way; the first has the number `first`.
     log: VecDeque<Arc<Change>>,
     first: u64,
@@ -119,12 +140,12 @@ impl Index {
             change.writer.as_ref() != Some(work) && reads.iter().any(|read| change.concerns(read))
         });
         self.end(begun);
-        if self.by_key.get(work).is_none_or(|before| **before != reads) {
+        if self.by_key.get(work).is_none_or(|before| !before.iter().eq(&reads)) {
             self.forget(work);
             for read in &reads {
                 self.insert(work, read);
             }
-            self.by_key.insert(work.clone(), Arc::new(reads));
+            self.by_key.insert(work.clone(), reads.into_iter().collect());
         }
         missed
     }
@@ -137,8 +158,8 @@ impl Index {
     /// A key reads nothing any more.
     pub fn forget(&mut self, work: &Work) {
         let Some(reads) = self.by_key.remove(work) else { return };
-        for read in &*reads {
-            match read {
+        for read in reads {
+            match &read {
                 Read::Get { kind, key } => {
                     remove(&mut self.gets, &(kind.clone(), key.clone()), work);
                 }
@@ -170,18 +191,18 @@ impl Index {
                 self.gets
                     .get(&(change.kind.clone(), object.key.clone()))
                     .into_iter()
-                    .flatten()
-                    .cloned(),
+                    .flat_map(|works| works.0.iter().cloned()),
             );
-            for owner in &object.owners {
-                found.extend(self.owned.get(&owner.uid).into_iter().flatten().cloned());
+            for owner in &*object.owners {
+                let works = self.owned.get(&owner.uid);
+                found.extend(works.into_iter().flat_map(|works| works.0.iter().cloned()));
             }
             let labels =
-                object.labels.iter().map(|(name, value)| Some((name.clone(), value.clone())));
+                object.labels.iter().map(|(name, value)| Some((name.into(), value.into())));
             for label in labels.chain([None]) {
-                for namespace in [object.key.namespace.clone(), Box::default()] {
+                for namespace in [object.key.namespace().into(), Box::default()] {
                     let place = (change.kind.clone(), namespace, label.clone());
-                    for work in self.lists.get(&place).into_iter().flatten() {
+                    for work in self.lists.get(&place).into_iter().flat_map(|works| &works.0) {
                         if self.by_key[work].iter().any(|read| change.concerns(read)) {
                             found.insert(work.clone());
                         }
@@ -203,7 +224,7 @@ impl Index {
             }
             Read::Owned { uid } => self.owned.entry(uid.clone()).or_default(),
         };
-        works.insert(work.clone());
+        works.insert(work);
     }
 
     /// Ends a run, and drops the changes that no run under way needs.
@@ -227,12 +248,9 @@ fn list_place(kind: &Arc<Kind>, namespace: &str, selector: &Selector) -> ListPla
     (kind.clone(), namespace.into(), label)
 }
 
-fn remove<K: Ord>(map: &mut BTreeMap<K, BTreeSet<Work>>, place: &K, work: &Work) {
-    if let Some(works) = map.get_mut(place) {
-        works.remove(work);
-        if works.is_empty() {
-            map.remove(place);
-        }
+fn remove<K: Ord>(map: &mut BTreeMap<K, Works>, place: &K, work: &Work) {
+    if map.get_mut(place).is_some_and(|works| works.remove(work)) {
+        map.remove(place);
     }
 }
 
@@ -282,7 +300,7 @@ mod tests {
     }
 
     fn woken(index: &mut Index, change: &Arc<Change>) -> Vec<String> {
-        index.changed(change).into_iter().map(|work| work.key.name.into()).collect()
+        index.changed(change).into_iter().map(|work| work.key.name().into()).collect()
     }
 
     #[test]

@@ -10,6 +10,7 @@ use innkeeper_contract::{Condition, ConditionStatus, Event, EventType, Readiness
 use innkeeper_core::{Manager, Object, Target, readiness, status};
 use serde_json::{Map, Value, json};
 
+use crate::crds::Statuses;
 use crate::memory::Memory;
 use crate::problem::{Problem, Problems, Retry};
 use crate::queue::Work;
@@ -145,21 +146,29 @@ pub async fn report(
     let target = Target::new(running.primary.clone(), primary.key.clone());
     events(shared, running, primary, findings, memory).await;
 
-    let schema = shared.status_schema(&target.kind);
+    let statuses = shared.statuses(&target.kind);
+    let schema = match &*statuses {
+        Statuses::Absent if manage || findings.status.is_some() || !conditions.is_empty() => {
+            return Some(no_subresource(target));
+        }
+        Statuses::Absent => return None,
+        Statuses::Whole => None,
+        Statuses::Pruned(schema) => Some(schema),
+    };
     let wanted = status::status(&status::Input {
         object: primary,
         guest: findings.status.as_ref(),
         conditions: &conditions,
         manage,
-        schema: schema.as_deref(),
+        schema,
         now: shared.env.now(),
     })?;
     let body = json!({
         "apiVersion": target.kind.api_version,
         "kind": target.kind.kind,
         "metadata": {
-            "name": target.key.name,
-            "namespace": (!target.key.namespace.is_empty()).then_some(&*target.key.namespace),
+            "name": target.key.name(),
+            "namespace": (!target.key.namespace().is_empty()).then_some(target.key.namespace()),
             "resourceVersion": primary.resource_version,
         },
         "status": wanted,
@@ -185,6 +194,20 @@ pub async fn report(
                 retry: Retry::Backoff,
             })
         }
+    }
+}
+
+/// A status cannot be written where there is none, and conditions cannot say so either: the
+/// Module does.
+fn no_subresource(target: Target) -> Problem {
+    let (resource, version) = (target.kind.resource(), target.kind.version().to_owned());
+    Problem {
+        target: Some(target),
+        reason: "NoStatusSubresource".to_owned(),
+        message: format!(
+            "statuses cannot be written: version {version} of the CustomResourceDefinition {resource} has no status subresource; add `subresources: {{status: {{}}}}` to it, or set spec.manageStatus to false and give no status"
+        ),
+        retry: Retry::OnChange,
     }
 }
 

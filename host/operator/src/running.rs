@@ -76,7 +76,7 @@ impl Running {
     /// Whether the module reconciles a primary: its namespace and its labels are selected.
     pub fn selects(&self, object: &Object) -> bool {
         let namespaces = &self.settings().namespaces;
-        (namespaces.is_empty() || namespaces.contains(&*object.key.namespace))
+        (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
             && self.selector.matches(&object.labels)
     }
 

@@ -11,10 +11,10 @@ use innkeeper_cluster::{Caches, Change as CacheChange, Cluster, Env, KindState, 
 use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Object, Target};
 use innkeeper_sandbox::Permits;
-use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
+use crate::crds::Statuses;
 use crate::health::Health;
 use crate::memory::Memories;
 use crate::metrics::Metrics;
@@ -59,7 +59,7 @@ pub struct Shared {
     writes: Mutex<Writes>,
     modules: RwLock<BTreeMap<Arc<str>, Arc<Running>>>,
     modules_known: AtomicBool,
-    status_schemas: RwLock<BTreeMap<Kind, Arc<Value>>>,
+    statuses: RwLock<BTreeMap<Kind, Arc<Statuses>>>,
 }
 
 impl Shared {
@@ -89,7 +89,7 @@ impl Shared {
             writes: Mutex::default(),
             modules: RwLock::default(),
             modules_known: AtomicBool::new(false),
-            status_schemas: RwLock::default(),
+            statuses: RwLock::default(),
         }
     }
 
@@ -156,18 +156,24 @@ impl Shared {
         self.modules_known.load(Ordering::Acquire)
     }
 
-    /// The schema of a kind's status, where a CustomResourceDefinition tells it.
-    pub fn status_schema(&self, kind: &Kind) -> Option<Arc<Value>> {
-        self.status_schemas.read().unwrap_or_else(PoisonError::into_inner).get(kind).cloned()
+    /// What the CustomResourceDefinition of a kind says of its statuses.
+    pub fn statuses(&self, kind: &Kind) -> Arc<Statuses> {
+        let statuses = self.statuses.read().unwrap_or_else(PoisonError::into_inner);
+        statuses.get(kind).cloned().unwrap_or_default()
     }
 
-    /// Notes the schema of a kind's status.
-    pub fn set_status_schema(&self, kind: Kind, schema: Option<Value>) {
-        let mut schemas = self.status_schemas.write().unwrap_or_else(PoisonError::into_inner);
-        match schema {
-            Some(schema) => schemas.insert(kind, Arc::new(schema)),
-            None => schemas.remove(&kind),
-        };
+    /// Notes what the CustomResourceDefinition of a kind says of its statuses. If they can
+    /// be written from now on, they are.
+    pub fn set_statuses(&self, kind: Kind, statuses: Statuses) {
+        let appears = *self.statuses(&kind) == Statuses::Absent && statuses != Statuses::Absent;
+        let readers = self.modules().into_iter().filter(|one| appears && *one.primary == kind);
+        let readers: Vec<_> = readers.collect();
+        let mut known = self.statuses.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(kind, Arc::new(statuses));
+        drop(known);
+        for running in readers {
+            self.wake_primaries(&running);
+        }
     }
 
     /// Runs one key.

@@ -14,6 +14,7 @@ use innkeeper_modules::{Component, Input, Module, Report, SourceError, SourceRef
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::crds::Statuses;
 use crate::shared::Shared;
 
 /// The name under which the host reads for itself. No Module can have it: it is no DNS label.
@@ -51,12 +52,12 @@ pub enum Happened {
     DefinitionsChanged,
     /// A CustomResourceDefinition came, changed or went; its name.
     Definition(String),
-    /// The schema of a kind's status was read.
-    Schema {
+    /// A CustomResourceDefinition was read: what it says of a kind's statuses.
+    Statuses {
         /// The kind.
         kind: Kind,
-        /// The schema; `None` if nothing would be pruned.
-        schema: Option<Value>,
+        /// What it says.
+        statuses: Statuses,
     },
     /// A module can read something else than before.
     State(String),
@@ -245,7 +246,7 @@ impl FromCluster {
     fn look_around(&self, outbox: &mpsc::UnboundedSender<Happened>) -> bool {
         let Some(view) = &self.modules else { return false };
         let Ok(objects) = view.freeze().list(&MODULE, None, &|_| true) else { return false };
-        let names = objects.iter().map(|object| object.key.name.to_string()).collect();
+        let names = objects.iter().map(|object| object.key.name().to_string()).collect();
         let _ = outbox.send(Happened::Present(names));
         for object in objects {
             let _ = outbox.send(input_of(&object));
@@ -261,14 +262,14 @@ pub fn meaning(change: &Change) -> Option<Happened> {
     if *kind == *MODULE {
         return Some(match &change.after {
             Some(object) => input_of(object),
-            None => Happened::Input { module: key.name.to_string(), input: Box::new(Input::Gone) },
+            None => Happened::Input { module: key.name().to_string(), input: Box::new(Input::Gone) },
         });
     }
     if *kind == crd::kind() {
-        return Some(Happened::Definition(key.name.to_string()));
+        return Some(Happened::Definition(key.name().to_string()));
     }
-    if *kind == *CONFIG_MAP && &*key.namespace == NAMESPACE {
-        let name = key.name.to_string();
+    if *kind == *CONFIG_MAP && key.namespace() == NAMESPACE {
+        let name = key.name().to_string();
         return Some(Happened::SourceChanged(SourceRef::ConfigMap { name, key: None }));
     }
     None
@@ -283,7 +284,7 @@ pub fn input_of(object: &Object) -> Happened {
         Ok(module) => Input::Module(Box::new(module)),
         Err(message) => Input::Malformed { generation: object.generation, message },
     };
-    Happened::Input { module: object.key.name.to_string(), input: Box::new(input) }
+    Happened::Input { module: object.key.name().to_string(), input: Box::new(input) }
 }
 
 async fn read_config_map(

@@ -20,7 +20,7 @@ use innkeeper_modules::{
 use innkeeper_sandbox::Engine;
 use tokio::sync::{mpsc, watch};
 
-use crate::crds;
+use crate::crds::{self, Statuses};
 use crate::health::Runs;
 use crate::running::{self, Running};
 use crate::shared::{Execution, Shared};
@@ -146,7 +146,7 @@ impl Supervisor {
                     self.read_definition(&running.primary.resource());
                 }
             }
-            Happened::Schema { kind, schema } => self.shared.set_status_schema(kind, schema),
+            Happened::Statuses { kind, statuses } => self.shared.set_statuses(kind, statuses),
             Happened::State(module) => self.write_status(&module).await,
             Happened::PlaceChanged => {
                 if self.place.look_around(&self.outbox) {
@@ -310,16 +310,15 @@ impl Supervisor {
         self.spawn("definition", async move {
             let key = innkeeper_core::Key::new("", &name);
             let definition = session.get(&crd::kind(), &key).await;
-            let schema = match definition {
+            let statuses = match definition {
                 Ok(object) => serde_json::from_str(&object.text)
-                    .ok()
-                    .and_then(|value| crds::status_schema(&value, &kind)),
+                    .map_or(Statuses::Whole, |value| Statuses::of(&value, &kind)),
                 Err(error) => {
                     tracing::info!(definition = %name, "cannot be read, so statuses are sent whole: {error}");
-                    None
+                    Statuses::Whole
                 }
             };
-            let _ = outbox.send(Happened::Schema { kind: (*kind).clone(), schema });
+            let _ = outbox.send(Happened::Statuses { kind: (*kind).clone(), statuses });
         });
     }
 

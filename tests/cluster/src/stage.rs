@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
@@ -13,10 +13,16 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::host::{program, root};
-use crate::{Admin, Host, HostOptions, Kind, condition};
+use crate::{Admin, AuditFilter, Host, HostOptions, Kind, condition, eventually};
 
 /// Bound on what should happen within moments; generous, since machines are slow and busy.
 pub const SOON: Duration = Duration::from_mins(1);
+
+/// Bound on what a host does to hundreds or thousands of objects.
+pub const MANY: Duration = Duration::from_mins(10);
+
+/// The host's user, as the audit log names it.
+pub const HOST: &str = "system:serviceaccount:innkeeper-system:innkeeper";
 
 /// The namespace of the modules' accounts and components.
 pub const MODULES: &str = "innkeeper-modules";
@@ -136,6 +142,37 @@ impl Stage {
             })
             .await?;
         Ok(message(&object, type_).to_owned())
+    }
+
+    /// Waits until so many objects of a kind are in a namespace, and the host has applied for
+    /// all of them what their specs want now.
+    pub async fn all_synced(&self, kind: Kind, namespace: &str, count: usize) -> Result<()> {
+        eventually("all are synced", MANY, async || {
+            let all = self.admin.list(kind, namespace).await?;
+            let synced = all
+                .iter()
+                .filter(|one| {
+                    says(one, "Synced", "True", "Applied")
+                        && one["status"]["observedGeneration"] == one["metadata"]["generation"]
+                })
+                .count();
+            Ok(if synced == count { Ok(()) } else { Err(format!("{synced} of {count}")) })
+        })
+        .await
+    }
+
+    /// Waits until the host has not written for a time, as the audit log tells.
+    pub async fn quiet(&self, time: Duration) -> Result<()> {
+        let audit = self.plane.audit()?;
+        let filter = AuditFilter::new().writes().user(HOST);
+        let mut since = (Instant::now(), audit.mark()?);
+        eventually("the host is quiet", MANY, async || {
+            if !audit.since(since.1, &filter)?.is_empty() {
+                since = (Instant::now(), audit.mark()?);
+            }
+            Ok(if since.0.elapsed() > time { Ok(()) } else { Err("it writes".to_owned()) })
+        })
+        .await
     }
 
     /// Waits until an object's condition has this status and reason; gives its message.

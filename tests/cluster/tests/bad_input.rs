@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{SOON, component_path};
 use innkeeper_cluster_tests::{Host, HostOptions, Kind, Matching, Proxy, Stage, eventually};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 
@@ -102,6 +102,43 @@ async fn stale_caches_never_overwrite_and_do_not_loop() -> Result<()> {
     let writes = proxy.requests(&Matching::writes().namespace(&namespace)).len();
     assert!(writes <= 5, "{writes} writes: a Deployment, a refused create, a status and an Event");
     proxy.release("services");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_without_a_status_subresource_is_told_on_the_module() -> Result<()> {
+    let stage = Stage::new().await?;
+    let crd = |subresources: Value| {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": Kind::CRD.kind,
+            "metadata": {"name": "benches.bench.innkeeper.dev"},
+            "spec": {"group": "bench.innkeeper.dev", "scope": "Namespaced",
+                "names": {"kind": "Bench", "plural": "benches", "singular": "bench"},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                    "subresources": subresources,
+                    "schema": {"openAPIV3Schema": {"type": "object",
+                        "x-kubernetes-preserve-unknown-fields": true}}}]}})
+        .to_string()
+    };
+    for crd in stage.admin.apply(&crd(json!({}))).await? {
+        stage.admin.until_established(&crd).await?;
+    }
+    stage.module("bench", "bench-guest", &json!({})).await?;
+    let _host = stage.host().await?;
+    let namespace = stage.admin.namespace("statusless").await?;
+    let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
+        "metadata": {"name": "a", "namespace": namespace},
+        "spec": {"image": "example.com/app:1", "replicas": 1}});
+    stage.admin.apply(&bench.to_string()).await?;
+    let told =
+        stage.module_says("bench", "Healthy", "False", "NoStatusSubresource").await?;
+    assert!(told.contains("benches.bench.innkeeper.dev"), "{told}");
+    // What the guest wants is made all the same.
+    stage.admin.until("a is made", SOON, (Kind::DEPLOYMENT, &namespace, "a"), |_| true).await?;
+
+    // As soon as there is one, statuses are written.
+    stage.admin.apply(&crd(json!({"status": {}}))).await?;
+    stage.says((BENCH, &namespace, "a"), ("Synced", "True", "Applied")).await?;
+    stage.module_says("bench", "Healthy", "True", "RunsSucceed").await?;
     Ok(())
 }
 

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use innkeeper_cluster_tests::stage::{SOON, says};
-use innkeeper_cluster_tests::{Host, HostOptions, Kind, Proxy, Stage, When, eventually};
+use innkeeper_cluster_tests::stage::SOON;
+use innkeeper_cluster_tests::{Host, HostOptions, Kind, Proxy, Stage, When};
 use serde_json::json;
 
 const KILLS: u32 = 50;
@@ -66,12 +66,7 @@ async fn kill_9_at_fifty_random_writes() -> Result<()> {
 
     let mut host = Host::start(&options).await?;
     host.ready(SOON).await?;
-    eventually("all are synced", 3 * SOON, async || {
-        let all = stage.admin.list(BENCH, &namespace).await?;
-        let synced = all.iter().filter(|one| says(one, "Synced", "True", "Applied")).count();
-        Ok(if synced == RESOURCES { Ok(()) } else { Err(format!("{synced} of {RESOURCES}")) })
-    })
-    .await?;
+    stage.all_synced(BENCH, &namespace, RESOURCES).await?;
     let benches = stage.admin.list(BENCH, &namespace).await?;
     for kind in [Kind::DEPLOYMENT, Kind::SERVICE] {
         let objects = stage.admin.list(kind, &namespace).await?;

@@ -27,21 +27,6 @@ fn bench(namespace: &str, name: &str, replicas: u32) -> String {
     .to_string()
 }
 
-async fn all_synced(stage: &Stage, namespace: &str, count: usize) -> Result<()> {
-    eventually("all are synced", 3 * SOON, async || {
-        let all = stage.admin.list(BENCH, namespace).await?;
-        let synced = all
-            .iter()
-            .filter(|one| {
-                says(one, "Synced", "True", "Applied")
-                    && one["status"]["observedGeneration"] == one["metadata"]["generation"]
-            })
-            .count();
-        Ok(if synced == count { Ok(()) } else { Err(format!("{synced} of {count}")) })
-    })
-    .await
-}
-
 /// Follows the Deployments of a namespace, and notes for each whether the new version's label
 /// was ever seen to go away again.
 struct Labels {
@@ -102,7 +87,7 @@ async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<
     for index in 0..COUNT {
         stage.admin.apply(&bench(&namespace, &format!("b{index:03}"), 1)).await?;
     }
-    all_synced(&stage, &namespace, COUNT).await?;
+    stage.all_synced(BENCH, &namespace, COUNT).await?;
     let labels = Labels::follow(&stage, &namespace);
 
     // One resource is changed every 50 ms, all the while.
@@ -139,7 +124,7 @@ async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<
     changing.await??;
 
     // No change was lost: each resource's Deployment has the replicas that were asked for last.
-    all_synced(&stage, &namespace, COUNT).await?;
+    stage.all_synced(BENCH, &namespace, COUNT).await?;
     for index in 0..7 {
         let name = format!("b{index:03}");
         let wanted =
@@ -164,7 +149,7 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
     let namespace = stage.admin.namespace("broken").await?;
     let ns = namespace.as_str();
     stage.admin.apply(&bench(ns, "a", 1)).await?;
-    all_synced(&stage, ns, 1).await?;
+    stage.all_synced(BENCH, ns, 1).await?;
 
     // What cannot be loaded: the old one serves on, and the Module says why.
     let mut replicas = 1;

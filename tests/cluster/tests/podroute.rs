@@ -5,9 +5,11 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result, ensure};
 use innkeeper_cluster_tests::stage::{SOON, message, says};
-use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, condition, eventually};
+use innkeeper_cluster_tests::{
+    Admin, AuditFilter, Host, HostOptions, Kind, Proxy, Stage, condition, eventually,
+};
 use serde_json::{Value, json};
 
 const DEPLOYMENT: &str = "pod-route";
@@ -263,31 +265,76 @@ async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
     }
 
     // Both at once, several times: the names are one's or the other's.
-    for round in 0..5 {
-        let namespace = admin.namespace("both").await?;
-        let ns = namespace.as_str();
-        let (left, right) = (podroute(ns, "left", 1), podroute(ns, "right", 1));
-        let (left, right) = tokio::join!(admin.apply(&left), admin.apply(&right));
-        left?;
-        right?;
-        let owners = eventually("one has all names", SOON, async || {
-            let mut owners = Vec::new();
-            for (kind, name) in
-                [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE), (Kind::ROUTE, ROUTE)]
-            {
-                match admin.get(kind, ns, name).await? {
-                    Some(object) => owners.push(owner(&object).to_owned()),
-                    None => return Ok(Err(format!("{kind} is not there"))),
-                }
-            }
-            Ok(Ok(owners))
-        })
-        .await?;
-        assert!(owners.iter().all(|one| *one == owners[0]), "round {round}: {owners:?}");
-        let loser = if owners[0] == "left" { "right" } else { "left" };
-        stage.says((Kind::PODROUTE, ns, loser), ("Synced", "False", "Conflict")).await?;
+    for _ in 0..5 {
+        both_at_once(&stage).await?;
     }
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_podroutes_at_once_on_stale_caches_never_split_the_names() -> Result<()> {
+    let stage = Stage::new().await?;
+    for crd in stage.admin.apply(ROUTE_CRD).await? {
+        stage.admin.until_established(&crd).await?;
+    }
+    stage.module("podroute", "podroute", &json!({"crdGroups": ["quay.io"]})).await?;
+    let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
+    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig())).await?;
+    host.ready(SOON).await?;
+    stage.ready("podroute").await?;
+    // The host learns of nothing that it did not write itself.
+    for resource in ["deployments", "services", "routes"] {
+        proxy.hold(resource);
+    }
+    let mut namespaces = Vec::new();
+    for _ in 0..5 {
+        namespaces.push(both_at_once(&stage).await?);
+    }
+    for resource in ["deployments", "services", "routes"] {
+        proxy.release(resource);
+    }
+    // What it learns afterwards changes nothing about it.
+    stage.quiet(Duration::from_secs(2)).await?;
+    for (namespace, winner) in &namespaces {
+        assert_eq!(&owner_of_all(&stage.admin, namespace).await?.map_err(Error::msg)?, winner);
+        synced(&stage, namespace, winner).await?;
+    }
+    Ok(())
+}
+
+/// Makes two podroutes at once in a new namespace, and waits until one has all the names and the
+/// other says so; gives the namespace and the one.
+async fn both_at_once(stage: &Stage) -> Result<(String, String)> {
+    let admin = &stage.admin;
+    let namespace = admin.namespace("both").await?;
+    let ns = namespace.as_str();
+    let (left, right) = (podroute(ns, "left", 1), podroute(ns, "right", 1));
+    let (left, right) = tokio::join!(admin.apply(&left), admin.apply(&right));
+    left?;
+    right?;
+    let winner =
+        eventually("one has all names", SOON, async || owner_of_all(admin, ns).await).await?;
+    let loser = if winner == "left" { "right" } else { "left" };
+    stage.says((Kind::PODROUTE, ns, loser), ("Synced", "False", "Conflict")).await?;
+    Ok((namespace, winner))
+}
+
+/// Who owns the Deployment, the Service and the Route of a namespace.
+///
+/// # Errors
+/// If they are two's: that is never right, not even for a moment.
+async fn owner_of_all(admin: &Admin, ns: &str) -> Result<Result<String, String>> {
+    let mut owners = Vec::new();
+    for (kind, name) in
+        [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE), (Kind::ROUTE, ROUTE)]
+    {
+        match admin.get(kind, ns, name).await? {
+            Some(object) => owners.push(owner(&object).to_owned()),
+            None => return Ok(Err(format!("{kind} is not there"))),
+        }
+    }
+    ensure!(owners.iter().all(|one| *one == owners[0]), "the names are split: {owners:?}");
+    Ok(Ok(owners.swap_remove(0)))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Object};
+use innkeeper_core::{Key, Labels, Object};
 
 use super::change::KindState;
 use super::objects::Live;
 use crate::Denial;
-
-/// The labels of an object, as a selector of [`Frozen::list`] gets them.
-pub type Labels = BTreeMap<Box<str>, Box<str>>;
 
 /// What a view saw at one moment: it does not change any more, and costs next to nothing to keep.
 #[derive(Clone, Debug)]
@@ -79,7 +76,7 @@ pub enum Seen {
 impl Frozen {
     /// Looks up an object.
     pub fn get(&self, kind: &Kind, key: &Key) -> Seen {
-        let part = match self.part(kind, &key.namespace) {
+        let part = match self.part(kind, key.namespace()) {
             Ok(part) => part,
             Err(error) => return Seen::Unreadable(error),
         };

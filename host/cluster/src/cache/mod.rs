@@ -31,7 +31,7 @@ use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Object};
 
 pub use change::{Change, KindState, Listener, Source, StateChange};
-pub use frozen::{Frozen, Labels, Seen, Unreadable};
+pub use frozen::{Frozen, Seen, Unreadable};
 pub use view::{Namespaces, View};
 
 use crate::{Env, Session};
@@ -112,7 +112,7 @@ impl Caches {
     /// A write was answered by this object: it is taken like an event of the watch, unless the
     /// cache has something newer; the event that follows is not told again.
     pub fn wrote(&self, kind: &Kind, object: &Arc<Object>) {
-        self.shared.each(kind, &object.key.namespace, Source::Write, WHOLE, |objects, _| {
+        self.shared.each(kind, object.key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.wrote(object.clone())
         });
     }
@@ -120,7 +120,7 @@ impl Caches {
     /// A delete was answered by "gone": the object with this uid goes, and what a late
     /// event or answer says of it is dropped.
     pub fn deleted(&self, kind: &Kind, key: &Key, uid: &str) {
-        self.shared.each(kind, &key.namespace, Source::Write, ALL, |objects, now| {
+        self.shared.each(kind, key.namespace(), Source::Write, ALL, |objects, now| {
             objects.deleted(key, uid, now)
         });
     }
@@ -129,7 +129,7 @@ impl Caches {
     /// or proved it wrong. Lookups answer [`Seen::Unknown`] until an event, a relist or
     /// [`Caches::settle`].
     pub fn mark_unknown(&self, kind: &Kind, key: &Key) {
-        self.shared.each(kind, &key.namespace, Source::Write, WHOLE, |objects, _| {
+        self.shared.each(kind, key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.mark_unknown(key);
             None
         });
@@ -137,7 +137,7 @@ impl Caches {
 
     /// A live GET has been answered, by an object or by "not found".
     pub fn settle(&self, kind: &Kind, key: &Key, found: Option<&Arc<Object>>) {
-        self.shared.each(kind, &key.namespace, Source::Lookup, WHOLE, |objects, _| {
+        self.shared.each(kind, key.namespace(), Source::Lookup, WHOLE, |objects, _| {
             objects.settle(key, found.cloned())
         });
     }

@@ -72,7 +72,7 @@ impl Live {
         self.objects
             .range::<Key, _>(Key::new(namespace, "")..)
             .map(|found| &found.0)
-            .take_while(move |object| &*object.key.namespace == namespace)
+            .take_while(move |object| object.key.namespace() == namespace)
     }
 
     pub(super) fn owned_by(&self, uid: &str) -> impl Iterator<Item = &Arc<Object>> {

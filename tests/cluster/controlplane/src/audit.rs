@@ -1,6 +1,7 @@
 //! The audit log of the API server: who did what, counted at the server.
 
 use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -195,6 +196,14 @@ impl AuditLog {
         }
     }
 
+    fn read_from(&self, offset: u64) -> std::io::Result<Vec<u8>> {
+        let mut file = fs::File::open(&self.path)?;
+        file.seek(SeekFrom::Start(offset))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
     /// All answered requests that `filter` means, in the order of the log.
     pub fn events(&self, filter: &AuditFilter) -> Result<Vec<AuditEvent>, Error> {
         self.since(0, filter)
@@ -203,19 +212,19 @@ impl AuditLog {
     /// The same, of what was logged after `mark`. A request counts once: when it began to
     /// be answered if it is a watch, else when it was answered.
     pub fn since(&self, mark: u64, filter: &AuditFilter) -> Result<Vec<AuditEvent>, Error> {
-        let bytes = match fs::read(&self.path) {
+        // From the byte before the mark on: a mark may lie within a line that was being written,
+        // and that line was before it.
+        let bytes = match self.read_from(mark.saturating_sub(1)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(Error::file(&self.path)(error)),
         };
-        let start = usize::try_from(mark).unwrap_or(usize::MAX).min(bytes.len());
-        // A mark may lie within a line that was being written: that line was before it.
-        let start = match start.checked_sub(1).map(|before| bytes[before]) {
-            None | Some(b'\n') => start,
-            Some(_) => bytes[start..]
+        let start = match mark {
+            0 => 0,
+            _ => bytes
                 .iter()
                 .position(|byte| *byte == b'\n')
-                .map_or(bytes.len(), |newline| start + newline + 1),
+                .map_or(bytes.len(), |newline| newline + 1),
         };
         // What follows the last newline is still being written.
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(start, |last| last + 1);

@@ -9,14 +9,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use innkeeper_cluster_tests::stage::{SOON, says};
+use innkeeper_cluster_tests::stage::{HOST, SOON};
 use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Options, Stage, eventually};
 use kube::api::{Api, DynamicObject};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
-const USER: &str = "system:serviceaccount:innkeeper-system:innkeeper";
 const LABEL: &str = "bench.innkeeper.dev/version";
 
 /// Measures the host on a control plane of its own.
@@ -106,7 +105,7 @@ impl Bench {
         let host = stage.host().await?;
         stage.ready("bench").await?;
         let namespace = stage.admin.namespace("bench").await?;
-        quiet(&stage).await?;
+        stage.quiet(Duration::from_secs(2)).await?;
         let usage = usage(host.pid())?;
         say(&format!("start: {:.2} CPU s; idle {:.1} MiB", usage.cpu_s, usage.rss_mib));
         Ok(Self { arguments, stage, host: Some(host), namespace })
@@ -140,7 +139,7 @@ impl Bench {
         let before = usage(pid)?;
         let started = Instant::now();
         work.await?;
-        quiet(&self.stage).await?;
+        self.quiet().await?;
         let after = usage(pid)?;
         let (count, conflicts, by) = requests(&self.stage, mark)?;
         #[expect(clippy::cast_precision_loss, reason = "small counts")]
@@ -174,19 +173,11 @@ impl Bench {
     }
 
     async fn synced(&self) -> Result<()> {
-        eventually("all are synced", 10 * SOON, async || {
-            let all = self.stage.admin.list(BENCH, &self.namespace).await?;
-            let synced = all
-                .iter()
-                .filter(|one| {
-                    says(one, "Synced", "True", "Applied")
-                        && one["status"]["observedGeneration"] == one["metadata"]["generation"]
-                })
-                .count();
-            let wanted = self.arguments.resources;
-            Ok(if synced == wanted { Ok(()) } else { Err(format!("{synced} of {wanted}")) })
-        })
-        .await
+        self.stage.all_synced(BENCH, &self.namespace, self.arguments.resources).await
+    }
+
+    async fn quiet(&self) -> Result<()> {
+        self.stage.quiet(Duration::from_secs(2)).await
     }
 
     /// Every Deployment as it changes: name, replicas, and whether it has the new version's label.
@@ -231,7 +222,7 @@ impl Bench {
             quantile(&mut times, 0.99),
             times.len()
         ));
-        quiet(&self.stage).await
+        self.quiet().await
     }
 
     async fn drift(&self) -> Result<()> {
@@ -250,7 +241,7 @@ impl Bench {
             wait(&mut seen, &name, |value, _| *value == 7).await?;
             times.push(wait(&mut seen, &name, |value, _| *value == wanted).await? - started);
         }
-        quiet(&self.stage).await?;
+        self.quiet().await?;
         let (count, _, _) = requests(&self.stage, mark)?;
         #[expect(clippy::cast_precision_loss, reason = "small counts")]
         let each = count as f64 / times.len() as f64;
@@ -277,13 +268,13 @@ impl Bench {
         })
         .await?;
         let took = started.elapsed().as_secs_f64();
-        quiet(&self.stage).await?;
+        self.quiet().await?;
         let usage = usage(host.pid())?;
         let writes: Vec<String> = self
             .stage
             .plane
             .audit()?
-            .since(mark, &AuditFilter::new().writes().user(USER))?
+            .since(mark, &AuditFilter::new().writes().user(HOST))?
             .into_iter()
             .filter(|event| !event.resource.starts_with("selfsubject"))
             .map(|event| format!("{} {}", event.verb, event.uri))
@@ -320,7 +311,7 @@ impl Bench {
                 None
             });
             times.push(first.await?.context("the watch ended")? - started);
-            quiet(&self.stage).await?;
+            self.quiet().await?;
         }
         say(&format!(
             "swap, from the ConfigMap to the first write by the new version: p50 {:.0} ms, p99 {:.0} ms ({} swaps, {} resources)",
@@ -352,25 +343,10 @@ async fn wait(
         .context("the watch ended")
 }
 
-/// Waits until the host has not written for two seconds.
-async fn quiet(stage: &Stage) -> Result<()> {
-    let audit = stage.plane.audit()?;
-    let filter = AuditFilter::new().writes().user(USER);
-    let mut mark = (Instant::now(), audit.mark()?);
-    eventually("the host is quiet", 10 * SOON, async || {
-        if !audit.since(mark.1, &filter)?.is_empty() {
-            mark = (Instant::now(), audit.mark()?);
-        }
-        let quiet = mark.0.elapsed() > Duration::from_secs(2);
-        Ok(if quiet { Ok(()) } else { Err("it writes".to_owned()) })
-    })
-    .await
-}
-
 /// The host's requests since a mark: how many, how many were answered 409, and by verb and resource.
 /// Without Events, access reviews, and watches, which are opened again every minute.
 fn requests(stage: &Stage, mark: u64) -> Result<(usize, usize, BTreeMap<String, usize>)> {
-    let events = stage.plane.audit()?.since(mark, &AuditFilter::new().user(USER))?;
+    let events = stage.plane.audit()?.since(mark, &AuditFilter::new().user(HOST))?;
     let mut by = BTreeMap::new();
     let (mut count, mut conflicts) = (0, 0);
     for event in events {

@@ -1,0 +1,135 @@
+//! Each `Verbatim` becomes a Deployment and a Service of its name, whose specs are those of the
+//! resource, word for word: quantities in any spelling, lists that the API server defaults,
+//! whatever a manifest may hold.
+
+use innkeeper_sdk::{
+    Apply, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome,
+    Primary, Reconciler, Resource,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A Verbatim, as the guest reads it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Verbatim {
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// What is wanted.
+    pub spec: VerbatimSpec,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct VerbatimSpec {
+    /// The spec of the Deployment; none is made without.
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(extend("x-kubernetes-preserve-unknown-fields" = true))
+    )]
+    pub deployment: Option<Map<String, Value>>,
+    /// The spec of the Service; none is made without.
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(extend("x-kubernetes-preserve-unknown-fields" = true))
+    )]
+    pub service: Option<Map<String, Value>>,
+}
+
+/// What is: nothing beside the conditions.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct VerbatimStatus {}
+
+impl Resource for Verbatim {
+    const API_VERSION: &'static str = "example.innkeeper.dev/v1";
+    const KIND: &'static str = "Verbatim";
+    const PLURAL: &'static str = "verbatims";
+}
+
+impl Primary for Verbatim {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+impl CustomResource for Verbatim {
+    type Spec = VerbatimSpec;
+    type Status = VerbatimStatus;
+}
+
+/// A Deployment whose spec is somebody else's text.
+#[derive(Debug, Serialize)]
+pub struct Deployment {
+    metadata: Metadata,
+    spec: Map<String, Value>,
+}
+
+impl Resource for Deployment {
+    const API_VERSION: &'static str = "apps/v1";
+    const KIND: &'static str = "Deployment";
+    const PLURAL: &'static str = "deployments";
+}
+
+impl Apply for Deployment {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Metadata {
+        &mut self.metadata
+    }
+}
+
+/// A Service whose spec is somebody else's text.
+#[derive(Debug, Serialize)]
+pub struct Service {
+    metadata: Metadata,
+    spec: Map<String, Value>,
+}
+
+impl Resource for Service {
+    const API_VERSION: &'static str = "v1";
+    const KIND: &'static str = "Service";
+    const PLURAL: &'static str = "services";
+}
+
+impl Apply for Service {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Metadata {
+        &mut self.metadata
+    }
+}
+
+/// The reconcile logic.
+pub struct Guest;
+
+impl Reconciler for Guest {
+    type Primary = Verbatim;
+
+    fn describe() -> Manifest {
+        Describe::reconciler_of::<Verbatim>("verbatim", env!("CARGO_PKG_VERSION"))
+            .owns::<Deployment>()
+            .owns::<Service>()
+            .installs(include_str!("../crd.json"))
+            .manifest()
+    }
+
+    fn reconcile(_context: &Context, observed: &Observed<Verbatim>) -> Outcome {
+        let VerbatimSpec { deployment, service } = observed.primary().spec.clone();
+        let metadata = Metadata::named(observed.name());
+        let mut desired = Desired::new();
+        if let Some(spec) = deployment {
+            desired = desired.object(Deployment { metadata: metadata.clone(), spec });
+        }
+        if let Some(spec) = service {
+            desired = desired.object(Service { metadata, spec });
+        }
+        desired.complete()
+    }
+}
+
+innkeeper_sdk::export!(Guest);
