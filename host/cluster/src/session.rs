@@ -325,8 +325,8 @@ impl Session {
         }
     }
 
-    /// Creates an object by POST. Only for what is never applied: Events.
-    pub(crate) async fn create(
+    /// Creates an object by POST. Only for what is never applied: Events, and what is immutable.
+    pub async fn create(
         &self,
         kind: &Kind,
         namespace: &str,

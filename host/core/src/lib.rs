@@ -8,6 +8,7 @@
 
 pub mod churn;
 pub mod contested;
+pub mod difference;
 pub mod drift;
 pub mod fieldset;
 pub mod labels;

@@ -27,7 +27,12 @@ pub fn crd() -> Value {
         spec["properties"][set]["x-kubernetes-list-type"] = "set".into();
     }
     let mut status = structural::<ModuleStatus>();
-    status["properties"]["ownedKinds"]["x-kubernetes-list-type"] = "atomic".into();
+    for list in ["ownedKinds", "rejected"] {
+        status["properties"][list]["x-kubernetes-list-type"] = "atomic".into();
+    }
+    let candidate = &mut status["properties"]["candidate"];
+    candidate["properties"]["examples"]["x-kubernetes-list-type"] = "atomic".into();
+    candidate["x-kubernetes-map-type"] = "atomic".into();
 
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

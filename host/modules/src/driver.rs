@@ -7,15 +7,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use innkeeper_contract::{Condition, Event as Notice, Manifest};
 use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
 use serde_json::{Map, Value, json};
 
 use crate::machine::{Again, Candidate, Effect, Event, Facts, Machine, Spec, Verdict, reason};
-use crate::module::KindName;
+use crate::module::{self, CandidateStatus, ExampleStatus, KindName, ModuleStatus};
 use crate::parameters::{self, ParametersError};
 use crate::registry::{Loaded, Modules, Served};
+use crate::rollout::Rehearsal;
 use crate::source::{Component, Digest, SourceError};
 use crate::{Module, Place, Settings, SourceRef, manifest};
 
@@ -42,6 +44,31 @@ pub enum Input<G = Guest> {
         /// What it is, or why it is refused.
         result: Result<G, Verdict>,
     },
+    /// An [`Action::FetchCopy`] ended.
+    Copy {
+        /// As in the action.
+        digest: Digest,
+        /// The component, or why it cannot be had.
+        result: Result<Component, SourceError>,
+    },
+    /// An [`Action::Rehearse`] ended: what the candidate would do, or why that is not known.
+    Rehearsed {
+        /// As in the action.
+        digest: Digest,
+        /// How it ended.
+        result: Result<Rehearsal, Verdict>,
+    },
+    /// An [`Action::Commit`] ended: both are written, or why not.
+    Committed {
+        /// As in the action.
+        digest: Digest,
+        /// How it ended.
+        result: Result<(), Verdict>,
+    },
+    /// More primaries fail than may since the swap.
+    TooManyFail(Verdict),
+    /// The time of an [`Action::BeginProbation`] is over.
+    ProbationOver(Digest),
     /// An [`Action::InstallCrds`] ended: all are established, or why not.
     Crds {
         /// As in the action.
@@ -63,6 +90,35 @@ pub enum Action<G = Guest> {
     Fetch(SourceRef),
     /// Run the job and hand its answer to [`Driver::handle`].
     Load(LoadJob),
+    /// Fetch the host's copy of this component; answer with [`Input::Copy`].
+    FetchCopy(Digest),
+    /// Run this on the present primaries without writing, and hold it against what serves; answer
+    /// with [`Input::Rehearsed`]. Replaces a rehearsal that is under way for this module.
+    Rehearse {
+        /// To be given back.
+        digest: Digest,
+        /// The candidate, with the settings that it would serve with.
+        candidate: Arc<Served<G>>,
+    },
+    /// Keep a copy of the component, then write the report; answer with [`Input::Committed`].
+    Commit {
+        /// To be given back.
+        digest: Digest,
+        /// The component; `None` if its copy is kept already.
+        component: Option<Component>,
+    },
+    /// Count which primaries fail that did not fail before; say [`Input::TooManyFail`] if they are
+    /// more than `failures_max`, and [`Input::ProbationOver`] after `time`.
+    BeginProbation {
+        /// What is on probation.
+        digest: Digest,
+        /// So many may fail.
+        failures_max: u32,
+        /// How long.
+        time: Duration,
+    },
+    /// What is told of failures has no consequences any more.
+    EndProbation,
     /// Install these as the module's ServiceAccount, wait until they are established, and answer
     /// with [`Input::Crds`].
     InstallCrds {
@@ -129,6 +185,14 @@ impl LoadJob {
     }
 }
 
+/// The name of the ConfigMap, in [`module::NAMESPACE`], with the host's copy of a version.
+pub fn copy_name(module: &str, digest: Digest) -> String {
+    format!("{module}-copy-{}", digest.short())
+}
+
+/// A person names a version by at least so many digits.
+const SHORT_MIN: usize = 12;
+
 fn refused(error: &LoadError) -> Verdict {
     let again = match error {
         _ if error.is_temporary() => Again::Later,
@@ -152,11 +216,18 @@ struct Life<G> {
     machine: Machine,
     /// The last spec that could be used.
     settings: Option<Settings>,
-    /// The source's bytes, as long as they may have to be loaded.
-    component: Option<Component>,
+    /// Components, as long as they may have to be loaded or copied: the source's, and what
+    /// served last while it is fetched.
+    components: BTreeMap<Digest, Component>,
     /// What is loaded and does not serve yet.
     aside: Option<(Digest, G)>,
     serving: Option<Arc<Served<G>>>,
+    /// What served before, as long as it may have to serve again.
+    before: Option<Arc<Served<G>>>,
+    /// What the Module's annotations said last.
+    word: (Option<Digest>, Option<Digest>),
+    /// The module has been seen, and with it what its status said of the time before.
+    known: bool,
     owned_kinds: BTreeSet<KindName>,
 }
 
@@ -165,9 +236,12 @@ impl<G> Default for Life<G> {
         Self {
             machine: Machine::default(),
             settings: None,
-            component: None,
+            components: BTreeMap::new(),
             aside: None,
             serving: None,
+            before: None,
+            word: (None, None),
+            known: false,
             owned_kinds: BTreeSet::new(),
         }
     }
@@ -191,7 +265,7 @@ impl<G: Loaded> Driver<G> {
 
     /// The status of a module; `None` if there is none of that name.
     pub fn report(&self, name: &str) -> Option<Report> {
-        self.lives.get(name).map(Life::report)
+        self.lives.get(name).map(|life| life.report(name))
     }
 
     /// Takes what happened to the module `name`; gives what is to be done, in this order.
@@ -209,26 +283,29 @@ impl<G: Loaded> Driver<G> {
         if life.settings.is_none() && matches!(input, Input::Source(_)) {
             return Vec::new();
         }
-        let event = match input {
-            Input::Module(module) => match life.on_module(&module, self.place, self.defaults) {
-                Some(event) => event,
-                None => return Vec::new(),
-            },
-            Input::Malformed { generation, message } => Event::Spec {
+        let events = match input {
+            Input::Module(module) => life.on_module(&module, self.place, self.defaults),
+            Input::Malformed { generation, message } => vec![Event::Spec {
                 generation,
                 spec: Err(Verdict::new(reason::INVALID_SPEC, message, Again::WhenSpecChanges)),
-            },
-            Input::Gone => Event::Deleted,
-            Input::Source(result) => life.on_source(result),
-            Input::Loaded { digest, result } => life.on_loaded(digest, result),
-            Input::Crds { digest, result } => Event::Crds { digest, result },
-            Input::Retry => Event::Retry,
-            Input::Runs(result) => Event::Runs(result),
+            }],
+            Input::Gone => vec![Event::Deleted],
+            Input::Source(result) => vec![life.on_source(result)],
+            Input::Copy { digest, result } => vec![life.on_copy(digest, result)],
+            Input::Loaded { digest, result } => vec![life.on_loaded(digest, result)],
+            Input::Rehearsed { digest, result } => vec![Event::Rehearsed { digest, result }],
+            Input::Crds { digest, result } => vec![Event::Crds { digest, result }],
+            Input::Committed { digest, result } => vec![Event::Committed { digest, result }],
+            Input::TooManyFail(verdict) => vec![Event::TooManyFail(verdict)],
+            Input::ProbationOver(digest) => vec![Event::ProbationOver(digest)],
+            Input::Retry => vec![Event::Retry],
+            Input::Runs(result) => vec![Event::Runs(result)],
         };
-        let effects = life.machine.step(event);
         let mut actions = Vec::new();
-        for effect in effects {
-            life.carry_out(name, effect, &self.modules, &mut actions);
+        for event in events {
+            for effect in life.machine.step(event) {
+                life.carry_out(name, effect, &self.modules, &mut actions);
+            }
         }
         life.let_go();
         if actions.iter().any(|action| matches!(action, Action::Stop)) {
@@ -239,11 +316,62 @@ impl<G: Loaded> Driver<G> {
 }
 
 impl<G: Loaded> Life<G> {
-    /// `None` if it is the Module as it was.
-    fn on_module(&mut self, module: &Module, place: Place, defaults: Limits) -> Option<Event> {
+    /// Nothing if it is the Module as it was.
+    fn on_module(&mut self, module: &Module, place: Place, defaults: Limits) -> Vec<Event> {
+        let mut events = Vec::new();
         if let Some(status) = &module.status {
             self.owned_kinds.extend(status.owned_kinds.iter().cloned());
+            if !self.known {
+                events.push(Self::known(status));
+            }
         }
+        self.known = true;
+        events.extend(self.on_spec(module, place, defaults));
+        events.extend(self.on_word(module));
+        events
+    }
+
+    /// What the Module says of the time before the host started.
+    fn known(status: &ModuleStatus) -> Event {
+        let digest = |text: &str| text.parse::<Digest>().ok();
+        let rejected = status.rejected.iter().filter_map(|one| {
+            Some((digest(&one.digest)?, Verdict::new(&one.reason, &one.message, Again::Never)))
+        });
+        Event::Known {
+            served: status.digest.as_deref().and_then(digest),
+            previous: status.previous.as_ref().and_then(|previous| digest(&previous.digest)),
+            rejected: rejected.collect(),
+        }
+    }
+
+    /// `None` if the annotations say what they said before, of the versions that are known.
+    fn on_word(&mut self, module: &Module) -> Option<Event> {
+        let said = |annotation: &str| {
+            let text = module.metadata.annotations.get(annotation)?.trim();
+            self.names(text)
+        };
+        let word = (said(module::APPROVE_ANNOTATION), said(module::REJECT_ANNOTATION));
+        if word == self.word {
+            return None;
+        }
+        self.word = word;
+        Some(Event::Word { approve: word.0, reject: word.1 })
+    }
+
+    /// The version that a person means by a digest or its first digits.
+    fn names(&self, text: &str) -> Option<Digest> {
+        if let Ok(digest) = text.parse() {
+            return Some(digest);
+        }
+        let candidate = self.machine.candidate().digest();
+        let serving = self.machine.serving().map(|serving| serving.digest);
+        let rejected = self.machine.rejected().map(|(digest, _)| *digest);
+        let mut known = candidate.into_iter().chain(serving).chain(rejected);
+        known.find(|digest| text.len() >= SHORT_MIN && digest.to_string().starts_with(text))
+    }
+
+    /// `None` if it is the spec as it was.
+    fn on_spec(&mut self, module: &Module, place: Place, defaults: Limits) -> Option<Event> {
         let generation = module.metadata.generation;
         let spec = match Settings::new(module, place, defaults) {
             Err(errors) => {
@@ -261,9 +389,9 @@ impl<G: Loaded> Life<G> {
                     .serving
                     .as_ref()
                     .map_or(Ok(()), |serving| fits(serving.guest.manifest(), &settings));
-                let suspended = settings.suspend;
+                let (suspended, rollout) = (settings.suspend, settings.rollout.clone());
                 self.settings = Some(settings);
-                Ok(Spec { other_source, suspended, fits })
+                Ok(Spec { other_source, suspended, fits, rollout })
             }
         };
         Some(Event::Spec { generation, spec })
@@ -273,15 +401,33 @@ impl<G: Loaded> Life<G> {
         Event::Source(match result {
             Ok(component) => {
                 let digest = component.digest;
-                self.component = Some(component);
+                self.components.insert(digest, component);
                 Ok(digest)
             }
             Err(error) => {
-                self.component = None;
                 // What is read again anyway needs no retry of the machine's.
                 Err(Verdict::new(error.reason(), error.to_string(), Again::Never))
             }
         })
+    }
+
+    fn on_copy(&mut self, digest: Digest, result: Result<Component, SourceError>) -> Event {
+        let result = match result {
+            Ok(component) if component.digest == digest => {
+                self.components.insert(digest, component);
+                Ok(())
+            }
+            Ok(component) => {
+                let message = format!(
+                    "the host's copy of {} holds {}, so somebody changed it",
+                    digest.short(),
+                    component.digest.short()
+                );
+                Err(Verdict::new("CopyChanged", message, Again::Never))
+            }
+            Err(error) => Err(Verdict::new(error.reason(), error.to_string(), Again::Never)),
+        };
+        Event::Recalled { digest, result }
     }
 
     fn on_loaded(&mut self, digest: Digest, result: Result<G, Verdict>) -> Event {
@@ -318,8 +464,8 @@ impl<G: Loaded> Life<G> {
                     actions.push(Action::Fetch(settings.source.clone()));
                 }
             }
-            Effect::Load(digest) => match (&self.component, &self.settings) {
-                (Some(component), Some(settings)) if component.digest == digest => {
+            Effect::Load(digest) => match (self.components.get(&digest), &self.settings) {
+                (Some(component), Some(settings)) => {
                     actions.push(Action::Load(LoadJob {
                         component: component.clone(),
                         limits: settings.limits,
@@ -337,6 +483,36 @@ impl<G: Loaded> Life<G> {
                     self.carry_out(name, Effect::Fetch, modules, actions);
                 }
             },
+            Effect::Recall(digest) => actions.push(Action::FetchCopy(digest)),
+            Effect::Rehearse(digest) => {
+                if let (Some((_, guest)), Some(settings)) = (&self.aside, self.settings.clone()) {
+                    let candidate = Arc::new(self.version(name, guest, settings));
+                    actions.push(Action::Rehearse { digest, candidate });
+                }
+            }
+            Effect::Commit(digest) => {
+                let component = self.components.get(&digest).cloned();
+                actions.push(Action::Commit { digest, component });
+            }
+            Effect::SwapBack => {
+                if let Some(before) = self.before.take() {
+                    let settings = self.settings.clone().unwrap_or(before.settings.clone());
+                    self.serve(name, &before.guest, settings, modules, actions);
+                }
+            }
+            Effect::BeginProbation(digest) => {
+                if let Some(settings) = &self.settings {
+                    actions.push(Action::BeginProbation {
+                        digest,
+                        failures_max: settings.rollout.failures_max,
+                        time: settings.rollout.probation,
+                    });
+                }
+            }
+            Effect::EndProbation => {
+                self.before = None;
+                actions.push(Action::EndProbation);
+            }
             Effect::InstallCrds(digest) => {
                 if let (Some((_, guest)), Some(settings)) = (&self.aside, &self.settings) {
                     actions.push(Action::InstallCrds {
@@ -356,6 +532,7 @@ impl<G: Loaded> Life<G> {
                         api_version: owned.kind.api_version.clone(),
                         kind: owned.kind.kind.clone(),
                     }));
+                    self.before = self.serving.clone();
                     self.serve(name, &guest, settings, modules, actions);
                 }
             }
@@ -374,7 +551,7 @@ impl<G: Loaded> Life<G> {
             Effect::Report => {
                 // Of several, the last says it all.
                 actions.retain(|action| !matches!(action, Action::Report(_)));
-                actions.push(Action::Report(self.report()));
+                actions.push(Action::Report(self.report(name)));
             }
             Effect::Notify(notice) => actions.push(Action::Notify(notice)),
             Effect::Stop => {
@@ -392,39 +569,95 @@ impl<G: Loaded> Life<G> {
         modules: &Modules<G>,
         actions: &mut Vec<Action<G>>,
     ) {
-        let served = Arc::new(Served {
+        let served = Arc::new(self.version(name, guest, settings));
+        self.serving = Some(Arc::clone(&served));
+        modules.put(Arc::clone(&served));
+        actions.push(Action::Serve(served));
+    }
+
+    /// A guest as the next version that serves.
+    fn version(&self, name: &str, guest: &G, settings: Settings) -> Served<G> {
+        Served {
             module: name.into(),
             guest: guest.with_limits(settings.limits),
             settings,
             version: self.serving.as_ref().map_or(0, |serving| serving.version) + 1,
-        });
-        self.serving = Some(Arc::clone(&served));
-        modules.put(Arc::clone(&served));
-        actions.push(Action::Serve(served));
+        }
     }
 
     /// Drops what the machine can no longer ask for.
     fn let_go(&mut self) {
         let aside = self.machine.aside();
         self.aside.take_if(|(digest, _)| Some(*digest) != aside);
+        if self.machine.before().is_none() {
+            self.before = None;
+        }
         match self.machine.candidate() {
-            Candidate::Nothing => self.component = None,
+            Candidate::Nothing => self.components.clear(),
+            // A person may still approve it, but rarely does: the source is read again then.
             Candidate::Rejected(_, verdict) if verdict.again == Again::Never => {
-                self.component = None;
+                self.components.clear();
             }
-            Candidate::Rejected(..) | Candidate::Loading(_) | Candidate::InstallingCrds(..) => {}
+            candidate => {
+                let (present, candidate) = (self.machine.present(), candidate.digest());
+                self.components
+                    .retain(|digest, _| Some(*digest) == present || Some(*digest) == candidate);
+            }
         }
     }
 
-    fn report(&self) -> Report {
+    fn candidate(&self) -> Option<Value> {
+        let candidate = self.machine.candidate();
+        let mut status = CandidateStatus {
+            digest: candidate.digest()?.to_string(),
+            state: candidate.state().to_owned(),
+            ..CandidateStatus::default()
+        };
+        if let Candidate::Held(_, held) = candidate {
+            let rehearsal = &held.0;
+            status.primaries = Some(rehearsal.primaries);
+            status.rehearsed = Some(rehearsal.rehearsed);
+            status.creates = Some(rehearsal.creates);
+            status.changes = Some(rehearsal.changes);
+            status.deletes = Some(rehearsal.deletes);
+            status.failures = Some(rehearsal.failures);
+            status.examples = rehearsal
+                .examples
+                .iter()
+                .map(|example| ExampleStatus {
+                    action: example.deed.as_str().to_owned(),
+                    object: example.object.clone(),
+                    fields: example.fields.clone(),
+                })
+                .collect();
+        }
+        serde_json::to_value(status).ok()
+    }
+
+    fn report(&self, name: &str) -> Report {
         let mut members = Map::new();
-        if let (Some(serving), Some(served)) = (self.machine.serving(), &self.serving) {
+        if let Some(digest) = self.machine.decided() {
+            members.insert("digest".into(), digest.to_string().into());
+        }
+        if let Some(previous) = self.machine.previous() {
+            members.insert(
+                "previous".into(),
+                json!({ "digest": previous.to_string(), "configMap": copy_name(name, previous) }),
+            );
+        }
+        if let Some(candidate) = self.candidate() {
+            members.insert("candidate".into(), candidate);
+        }
+        let rejected: Vec<_> = self.machine.rejected().map(rejected).collect();
+        if !rejected.is_empty() {
+            members.insert("rejected".into(), rejected.into());
+        }
+        if let Some(served) = &self.serving {
             let manifest = served.guest.manifest();
             let mut guest = json!({ "name": manifest.name });
             if !manifest.version.is_empty() {
                 guest["version"] = manifest.version.clone().into();
             }
-            members.insert("digest".into(), serving.digest.to_string().into());
             members.insert("guest".into(), guest);
             members.insert("contract".into(), innkeeper_contract::VERSION.into());
         }
@@ -441,6 +674,12 @@ impl<G: Loaded> Life<G> {
             conditions: self.machine.conditions(),
         }
     }
+}
+
+fn rejected((digest, verdict): &(Digest, Verdict)) -> Value {
+    json!({
+        "digest": digest.to_string(), "reason": verdict.reason, "message": verdict.message,
+    })
 }
 
 /// A guest's name and version, for people.

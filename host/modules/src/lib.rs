@@ -26,6 +26,7 @@ mod manifest;
 pub mod module;
 pub mod parameters;
 mod registry;
+pub mod rollout;
 mod settings;
 pub mod source;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use machine::{Again, Machine, Verdict};
 pub use manifest::check as check_manifest;
 pub use module::Module;
 pub use registry::{Loaded, Modules, Served};
+pub use rollout::{Deed, Rehearsal, Rollout, Strategy};
 pub use settings::{
     MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, Place, RESYNC_MIN, RUN_TIME_MAX, Settings, SourceRef,
     SpecError, SpecErrors,

@@ -3,27 +3,37 @@
 //! Two things go on side by side. A *serving* version, which a broken candidate never
 //! displaces; and the *candidate*, which is on its way to serve:
 //!
-//! ```text
-//!             Source(present)          Loaded(ok, with CRDs)
-//!   Nothing ------------------> Loading --------------------> InstallingCrds
-//!      ^                         |   |                          |    |
-//!      |        Loaded(ok):Swap  |   | Loaded(refused)          |    |
-//!      +-------------------------+   +------> Rejected <--------+    |
-//!      |                             CrdsRefused                     |
-//!      +-------------------------------------------------------------+
-//!                              CrdsReady: Swap
-//! ```
+//! The states and the transitions between them are drawn in docs/modules.md; a test holds the
+//! picture to what the machine does.
 //!
 //! A source that changes supersedes the candidate. At most one load is under way; what was
 //! superseded while it loaded is dropped, and the newest is loaded next. A rejected digest is
 //! remembered, and tried again only if something that its verdict hangs on has changed.
 //!
+//! Before a new version serves, it is rehearsed: run without writing, beside what serves. What
+//! would delete or fail waits for a person ([`Candidate::Held`]). Then the decision is written
+//! down ([`Candidate::Committing`]) before the first key is worked on, so that a host that is
+//! killed at any moment comes back to the version that was decided. For a while after the swap the
+//! version before stays at hand; if more primaries fail than before, it serves again.
+//!
 //! Nothing here does I/O or knows the time: [`Machine::step`] takes an [`Event`] and gives
 //! [`Effect`]s, and the caller carries them out.
 
-use innkeeper_contract::{Condition, ConditionStatus, Event as Notice, EventType};
+mod candidate;
+mod conditions;
+mod effect;
+mod event;
+mod verdict;
 
+use innkeeper_contract::{Event as Notice, EventType};
+
+use crate::rollout::{Rehearsal, Rollout, Strategy};
 use crate::source::Digest;
+
+pub use candidate::{Aside, Candidate};
+pub use effect::Effect;
+pub use event::{Event, Facts, Spec};
+pub use verdict::{Again, Verdict};
 
 /// How many rejected digests are remembered.
 const REJECTED_MAX: usize = 16;
@@ -50,6 +60,20 @@ pub mod reason {
     pub const RUNS_SUCCEED: &str = "RunsSucceed";
     /// Nothing has run yet.
     pub const NO_RUNS: &str = "NoRuns";
+    /// The candidate is run without writing.
+    pub const REHEARSING: &str = "Rehearsing";
+    /// The decision for the candidate is written down.
+    pub const COMMITTING: &str = "Committing";
+    /// What served last is fetched from its copy.
+    pub const RECALLING: &str = "Recalling";
+    /// The candidate needs a person's word.
+    pub const HELD: &str = "Held";
+    /// Nothing needs a person's word.
+    pub const NOTHING_HELD: &str = "NothingHeld";
+    /// A person has rejected the version.
+    pub const REJECTED: &str = "Rejected";
+    /// The version before serves again, since too much failed.
+    pub const ROLLED_BACK: &str = "RolledBack";
 }
 
 /// Types of the conditions of a Module.
@@ -62,46 +86,8 @@ pub mod condition {
     pub const READY: &str = "Ready";
     /// The runs of the module do not fail.
     pub const HEALTHY: &str = "Healthy";
-}
-
-/// When a refused thing may be tried again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
-    /// Never: the bytes themselves are at fault.
-    Never,
-    /// When the Module's spec changes (limits, parameters, crdGroups enter the verdict).
-    WhenSpecChanges,
-    /// After a while: the trouble is elsewhere. Also when the spec changes.
-    Later,
-}
-
-/// Why something is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// One CamelCase word: the reason of the condition and of the Event.
-    pub reason: String,
-    /// What is wrong and what to do; stable text.
-    pub message: String,
-    /// When it may be tried again.
-    pub again: Again,
-}
-
-impl Verdict {
-    /// A verdict.
-    pub fn new(reason: impl Into<String>, message: impl Into<String>, again: Again) -> Self {
-        Self { reason: reason.into(), message: message.into(), again }
-    }
-}
-
-/// What the machine needs to know of a loaded component.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
-    /// Name and version, as it describes itself: `podroute 0.1.0`.
-    pub title: String,
-    /// Whether it describes CustomResourceDefinitions.
-    pub has_crds: bool,
-    /// Whether the Module's parameters fit it.
-    pub fits: Result<(), Verdict>,
+    /// A new version waits for a person's word.
+    pub const HELD: &str = "Held";
 }
 
 /// What the source gives at present.
@@ -115,19 +101,6 @@ enum Source {
     Present(Digest),
 }
 
-/// What is on its way to serve.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Candidate {
-    /// Nothing: the present source serves, or there is none.
-    Nothing,
-    /// It is compiled aside and asked to describe itself.
-    Loading(Digest),
-    /// It is checked, and its CustomResourceDefinitions are installed.
-    InstallingCrds(Digest, String),
-    /// It is refused.
-    Rejected(Digest, Verdict),
-}
-
 /// What serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Serving {
@@ -137,78 +110,6 @@ pub struct Serving {
     pub title: String,
 }
 
-/// What happens to a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The Module appeared or its spec changed.
-    Spec {
-        /// `metadata.generation`.
-        generation: i64,
-        /// Whether the spec can be used.
-        spec: Result<Spec, Verdict>,
-    },
-    /// The source was read: the digest of its component, or why there is none.
-    Source(Result<Digest, Verdict>),
-    /// An [`Effect::Load`] ended.
-    Loaded {
-        /// What was loaded.
-        digest: Digest,
-        /// What it is, or why it is refused.
-        result: Result<Facts, Verdict>,
-    },
-    /// An [`Effect::InstallCrds`] ended: all are established, or why not.
-    Crds {
-        /// Whose.
-        digest: Digest,
-        /// How it ended.
-        result: Result<(), Verdict>,
-    },
-    /// The wait of an [`Effect::RetryLater`] is over.
-    Retry,
-    /// How the module's runs go, when that changes.
-    Runs(Result<(), Verdict>),
-    /// The Module is gone.
-    Deleted,
-}
-
-/// What of a usable spec the machine needs to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spec {
-    /// The source is another one than before.
-    pub other_source: bool,
-    /// The Module is suspended.
-    pub suspended: bool,
-    /// Whether the parameters fit the serving component; of no meaning if none serves.
-    pub fits: Result<(), Verdict>,
-}
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Read the source, and answer with [`Event::Source`].
-    Fetch,
-    /// Compile and check the component of this digest aside; answer with [`Event::Loaded`].
-    Load(Digest),
-    /// Install the CustomResourceDefinitions of the loaded component; answer with [`Event::Crds`].
-    InstallCrds(Digest),
-    /// From now on the loaded component serves, with the present settings; run every primary.
-    Swap(Digest),
-    /// The serving component goes on with the present settings.
-    Settle {
-        /// Also with the present parameters; else with those that it has, since the present
-        /// ones do not fit it.
-        parameters: bool,
-    },
-    /// Send [`Event::Retry`] after a while, with backoff.
-    RetryLater,
-    /// Status or conditions changed: write them.
-    Report,
-    /// Write this Event about the Module.
-    Notify(Notice),
-    /// Nothing of this module runs any more.
-    Stop,
-}
-
 /// The life of one module. See the [module's docs](self).
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -216,18 +117,30 @@ pub struct Machine {
     spec: Result<(), Verdict>,
     fits: Result<(), Verdict>,
     suspended: bool,
+    rollout: Rollout,
     source: Source,
     serving: Option<Serving>,
+    /// What served before, as long as it may have to serve again.
+    before: Option<Serving>,
+    /// The version before the one that serves, also after its probation.
+    previous: Option<Digest>,
+    /// What served when the host was here last, until it serves again or something else does.
+    past: Option<Digest>,
+    /// What served when the host was here last cannot be had any more.
+    is_past_lost: bool,
     candidate: Candidate,
     /// The spec changed while the candidate loads: what comes of it says nothing about the
     /// present limits.
     outdated: bool,
     /// What is loaded and was refused for its definitions only: it need not be loaded again.
-    checked: Option<(Digest, String)>,
+    checked: Option<Aside>,
     /// What is tried again, and the verdict that stands until it is known better: status and
     /// Events do not flap with every try.
     retried: Option<(Digest, Verdict)>,
     rejected: Vec<(Digest, Verdict)>,
+    approved: Option<Digest>,
+    /// What a person has said must not serve, as last heard.
+    unwanted: Option<Digest>,
     runs: Option<Result<(), Verdict>>,
 }
 
@@ -238,13 +151,20 @@ impl Default for Machine {
             spec: Ok(()),
             fits: Ok(()),
             suspended: false,
+            rollout: Rollout::default(),
             source: Source::Unknown,
             serving: None,
+            before: None,
+            previous: None,
+            past: None,
+            is_past_lost: false,
             candidate: Candidate::Nothing,
             outdated: false,
             checked: None,
             retried: None,
             rejected: Vec::new(),
+            approved: None,
+            unwanted: None,
             runs: None,
         }
     }
@@ -262,11 +182,49 @@ impl Machine {
     }
 
     /// The component that is loaded aside and need not be loaded again, although it does not
-    /// serve: its definitions are being installed, or will be tried again.
+    /// serve yet.
     pub fn aside(&self) -> Option<Digest> {
-        match (&self.candidate, &self.checked) {
-            (Candidate::InstallingCrds(digest, _), _) | (_, Some((digest, _))) => Some(*digest),
-            _ => None,
+        match &self.candidate {
+            Candidate::Rehearsing(aside)
+            | Candidate::Held(aside, _)
+            | Candidate::InstallingCrds(aside)
+            | Candidate::Committing(aside) => Some(aside.digest),
+            _ => self.checked.as_ref().map(|aside| aside.digest),
+        }
+    }
+
+    /// What served before, as long as it may have to serve again.
+    pub fn before(&self) -> Option<&Serving> {
+        self.before.as_ref()
+    }
+
+    /// What is rejected for good, with the verdicts: to be remembered over a restart.
+    pub fn rejected(&self) -> impl Iterator<Item = &(Digest, Verdict)> {
+        self.rejected.iter().filter(|(_, verdict)| verdict.again == Again::Never)
+    }
+
+    /// What the source has at present.
+    pub fn present(&self) -> Option<Digest> {
+        match self.source {
+            Source::Present(digest) => Some(digest),
+            Source::Unknown | Source::Unavailable(_) => None,
+        }
+    }
+
+    /// The version to which a person may go back: the one before that which is decided.
+    pub fn previous(&self) -> Option<Digest> {
+        match (&self.candidate, &self.serving) {
+            // While the next one is written down, that is what serves.
+            (Candidate::Committing(_), Some(serving)) => Some(serving.digest),
+            _ => self.previous,
+        }
+    }
+
+    /// What serves, or is as good as serving: what a host that starts anew is to begin with.
+    pub fn decided(&self) -> Option<Digest> {
+        match &self.candidate {
+            Candidate::Committing(aside) => Some(aside.digest),
+            _ => self.serving.as_ref().map(|serving| serving.digest).or(self.past),
         }
     }
 
@@ -277,23 +235,31 @@ impl Machine {
 
     /// Takes an event; gives what is to be done, in this order.
     pub fn step(&mut self, event: Event) -> Vec<Effect> {
-        let before = (self.conditions(), self.generation, self.serving.clone());
+        let before = self.told();
         let mut effects = Vec::new();
         match event {
+            Event::Known { served, previous, rejected } => {
+                self.past = served;
+                self.previous = previous;
+                self.rejected = rejected;
+                return effects;
+            }
+            Event::Word { approve, reject } => self.on_word(approve, reject, &mut effects),
             Event::Spec { generation, spec } => self.on_spec(generation, spec, &mut effects),
             Event::Source(result) => self.on_source(result, &mut effects),
+            Event::Recalled { digest, result } => self.on_recalled(digest, result, &mut effects),
             Event::Loaded { digest, result } => self.on_loaded(digest, result, &mut effects),
+            Event::Rehearsed { digest, result } => self.on_rehearsed(digest, result, &mut effects),
             Event::Crds { digest, result } => self.on_crds(digest, result, &mut effects),
-            Event::Retry => {
-                if let Candidate::Rejected(digest, verdict) = &self.candidate
-                    && verdict.again == Again::Later
-                {
-                    let retried = Some((*digest, verdict.clone()));
-                    self.forget(|again| again == Again::Later);
-                    self.consider(&mut effects);
-                    self.retried = retried;
+            Event::Committed { digest, result } => self.on_committed(digest, result, &mut effects),
+            Event::TooManyFail(verdict) => self.on_too_many_fail(&verdict, &mut effects),
+            Event::ProbationOver(digest) => {
+                let serves = self.serving.as_ref().is_some_and(|one| one.digest == digest);
+                if serves && self.before.take().is_some() {
+                    effects.push(Effect::EndProbation);
                 }
             }
+            Event::Retry => self.on_retry(&mut effects),
             Event::Runs(result) => {
                 if let Err(verdict) = &result
                     && self.runs.as_ref() != Some(&result)
@@ -304,10 +270,82 @@ impl Machine {
             }
             Event::Deleted => return vec![Effect::Stop],
         }
-        if before != (self.conditions(), self.generation, self.serving.clone()) {
+        if before != self.told() {
             effects.push(Effect::Report);
         }
         effects
+    }
+
+    /// All that is told of the machine.
+    fn told(&self) -> impl PartialEq + use<> {
+        let rejected: Vec<_> = self.rejected().cloned().collect();
+        (self.conditions(), self.generation, self.serving.clone(), self.candidate.clone(), rejected)
+    }
+
+    fn on_word(
+        &mut self,
+        approve: Option<Digest>,
+        reject: Option<Digest>,
+        effects: &mut Vec<Effect>,
+    ) {
+        // Who says both of one version has not said that it may serve.
+        self.approved = approve.filter(|digest| Some(*digest) != reject);
+        let newly = reject.filter(|digest| self.unwanted != Some(*digest));
+        self.unwanted = reject;
+        if let Some(digest) = newly {
+            let verdict = Verdict::new(
+                reason::REJECTED,
+                "a person has rejected this version",
+                Again::Never,
+            );
+            match self.candidate.digest() {
+                // What is being loaded comes back first, and finds that it is rejected.
+                Some(candidate)
+                    if candidate == digest
+                        && !matches!(
+                            self.candidate,
+                            Candidate::Loading(_) | Candidate::Recalling(_)
+                        ) =>
+                {
+                    self.checked = None;
+                    self.reject(digest, verdict, effects);
+                }
+                _ => self.remember(digest, verdict),
+            }
+        }
+        let Some(approved) = self.approved else { return };
+        self.rejected.retain(|(rejected, _)| *rejected != approved);
+        match &self.candidate {
+            Candidate::Held(aside, _) if aside.digest == approved => {
+                let aside = aside.clone();
+                effects.push(Effect::Notify(Notice {
+                    type_: EventType::Normal,
+                    reason: "Approved".to_owned(),
+                    message: format!("{} ({}) is approved.", aside.title, approved.short()),
+                }));
+                self.install(aside, effects);
+            }
+            Candidate::Rejected(digest, _) if *digest == approved => {
+                // Its bytes are let go.
+                self.source = Source::Unknown;
+                self.candidate = Candidate::Nothing;
+                effects.push(Effect::Fetch);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_retry(&mut self, effects: &mut Vec<Effect>) {
+        match &self.candidate {
+            Candidate::Rejected(digest, verdict) if verdict.again == Again::Later => {
+                let retried = Some((*digest, verdict.clone()));
+                self.forget(|again| again == Again::Later);
+                self.consider(effects);
+                self.retried = retried;
+            }
+            Candidate::Committing(aside) => effects.push(Effect::Commit(aside.digest)),
+            _ => {}
+        }
     }
 
     fn on_spec(&mut self, generation: i64, spec: Result<Spec, Verdict>, effects: &mut Vec<Effect>) {
@@ -322,6 +360,7 @@ impl Machine {
             Ok(spec) => {
                 self.spec = Ok(());
                 self.suspended = spec.suspended;
+                self.rollout = spec.rollout;
                 if self.serving.is_some() {
                     // With another source comes another guest, whose parameters these may be.
                     if let Err(verdict) = &spec.fits
@@ -340,12 +379,15 @@ impl Machine {
                     effects.push(Effect::Fetch);
                 }
                 match self.candidate {
-                    Candidate::Nothing => {}
+                    // What is decided stays so.
+                    Candidate::Nothing | Candidate::Recalling(_) | Candidate::Committing(_) => {}
                     Candidate::Loading(_) => self.outdated = true,
-                    // crdGroups may say something else now, and so may the parameters.
-                    Candidate::InstallingCrds(..) | Candidate::Rejected(..) => {
-                        self.consider(effects);
-                    }
+                    // crdGroups may say something else now, and so may the parameters and the
+                    // limits of the rollout.
+                    Candidate::Rehearsing(_)
+                    | Candidate::Held(..)
+                    | Candidate::InstallingCrds(_)
+                    | Candidate::Rejected(..) => self.consider(effects),
                 }
             }
         }
@@ -371,6 +413,38 @@ impl Machine {
         }
     }
 
+    fn on_recalled(
+        &mut self,
+        digest: Digest,
+        result: Result<(), Verdict>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.candidate != Candidate::Recalling(digest) {
+            return;
+        }
+        match result {
+            Ok(()) => {
+                self.candidate = Candidate::Loading(digest);
+                self.outdated = false;
+                effects.push(Effect::Load(digest));
+            }
+            Err(verdict) => self.forget_past(&verdict, effects),
+        }
+    }
+
+    /// What served last is not to be had any more: the source is all that there is.
+    fn forget_past(&mut self, verdict: &Verdict, effects: &mut Vec<Effect>) {
+        effects.push(Effect::Notify(Notice {
+            type_: EventType::Warning,
+            reason: verdict.reason.clone(),
+            message: format!("What served last cannot serve again: {}", verdict.message),
+        }));
+        self.past = None;
+        self.is_past_lost = true;
+        self.candidate = Candidate::Nothing;
+        self.consider(effects);
+    }
+
     fn on_loaded(
         &mut self,
         digest: Digest,
@@ -380,7 +454,9 @@ impl Machine {
         if self.candidate != Candidate::Loading(digest) {
             return;
         }
-        if self.outdated || self.source != Source::Present(digest) {
+        // What served last serves again whatever the source has now.
+        let recalled = self.past == Some(digest);
+        if !recalled && (self.outdated || self.source != Source::Present(digest)) {
             self.candidate = Candidate::Nothing;
             match result {
                 // A verdict on bytes holds whether or not they are still wanted.
@@ -389,42 +465,200 @@ impl Machine {
             }
             return self.consider(effects);
         }
-        match result.and_then(|facts| facts.fits.map(|()| (facts.title, facts.has_crds))) {
-            Err(verdict) => self.reject(digest, verdict, effects),
-            Ok((title, true)) => {
-                self.candidate = Candidate::InstallingCrds(digest, title);
-                effects.push(Effect::InstallCrds(digest));
+        let aside = |facts: Facts| Aside { digest, title: facts.title, has_crds: facts.has_crds };
+        let result = result.and_then(|facts| facts.fits.clone().map(|()| aside(facts)));
+        match result {
+            Err(verdict) if recalled && self.source != Source::Present(digest) => {
+                self.forget_past(&verdict, effects);
             }
-            Ok((title, false)) => self.swap(digest, title, effects),
+            Err(verdict) => self.reject(digest, verdict, effects),
+            Ok(aside) => {
+                let unwanted = self.rejected.iter().find(|(rejected, _)| *rejected == digest);
+                if let Some((_, verdict)) = unwanted.cloned()
+                    && !recalled
+                {
+                    self.candidate = Candidate::Rejected(digest, verdict);
+                } else if recalled && self.source != Source::Present(digest) {
+                    // Its definitions are there since it served.
+                    self.swap(aside, effects);
+                    self.consider(effects);
+                } else if self.is_guarded(digest) {
+                    self.candidate = Candidate::Rehearsing(aside);
+                    effects.push(Effect::Rehearse(digest));
+                } else {
+                    self.install(aside, effects);
+                }
+            }
+        }
+    }
+
+    /// Whether a version is rehearsed before it serves: not if it served already, nor if a person
+    /// has approved it.
+    fn is_guarded(&self, digest: Digest) -> bool {
+        if self.approved == Some(digest) || self.past == Some(digest) {
+            return false;
+        }
+        match self.rollout.strategy {
+            Strategy::Immediate => false,
+            // The first version has nothing to be held against.
+            Strategy::Guarded => {
+                self.serving.is_some() || self.past.is_some() || self.is_past_lost
+            }
+            Strategy::Manual => true,
+        }
+    }
+
+    fn on_rehearsed(
+        &mut self,
+        digest: Digest,
+        result: Result<Rehearsal, Verdict>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Candidate::Rehearsing(aside) = &self.candidate else { return };
+        if aside.digest != digest {
+            return;
+        }
+        let aside = aside.clone();
+        match result {
+            Err(verdict) => self.reject(digest, verdict, effects),
+            Ok(rehearsal) => match rehearsal.held_by(&self.rollout) {
+                Some(verdict) if self.approved != Some(digest) => {
+                    effects.push(Effect::Notify(Notice {
+                        type_: EventType::Warning,
+                        reason: reason::HELD.to_owned(),
+                        message: format!(
+                            "{} ({}) is held: {}{}",
+                            aside.title,
+                            digest.short(),
+                            verdict.message,
+                            self.goes_on()
+                        ),
+                    }));
+                    self.retried = None;
+                    self.candidate = Candidate::Held(aside, Box::new((rehearsal, verdict)));
+                }
+                _ => self.install(aside, effects),
+            },
+        }
+    }
+
+    fn install(&mut self, aside: Aside, effects: &mut Vec<Effect>) {
+        if aside.has_crds {
+            effects.push(Effect::InstallCrds(aside.digest));
+            self.candidate = Candidate::InstallingCrds(aside);
+        } else {
+            self.commit(aside, effects);
         }
     }
 
     fn on_crds(&mut self, digest: Digest, result: Result<(), Verdict>, effects: &mut Vec<Effect>) {
-        let Candidate::InstallingCrds(candidate, title) = &self.candidate else { return };
-        if *candidate != digest {
+        let Candidate::InstallingCrds(aside) = &self.candidate else { return };
+        if aside.digest != digest {
             return;
         }
-        let title = title.clone();
+        let aside = aside.clone();
         match result {
-            Ok(()) => self.swap(digest, title, effects),
+            Ok(()) => self.commit(aside, effects),
             Err(verdict) => {
                 if verdict.again == Again::Later {
-                    self.checked = Some((digest, title));
+                    self.checked = Some(aside);
                 }
                 self.reject(digest, verdict, effects);
             }
         }
     }
 
+    fn commit(&mut self, aside: Aside, effects: &mut Vec<Effect>) {
+        effects.push(Effect::Commit(aside.digest));
+        self.candidate = Candidate::Committing(aside);
+    }
+
+    fn on_committed(
+        &mut self,
+        digest: Digest,
+        result: Result<(), Verdict>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Candidate::Committing(aside) = &self.candidate else { return };
+        if aside.digest != digest {
+            return;
+        }
+        let aside = aside.clone();
+        match result {
+            Ok(()) => {
+                self.swap(aside, effects);
+                // The source may have something else by now.
+                self.consider(effects);
+            }
+            // It is decided: nothing but another try helps.
+            Err(verdict) => {
+                if self.retried != Some((digest, verdict.clone())) {
+                    effects.push(warning(&verdict));
+                    self.retried = Some((digest, verdict));
+                }
+                effects.push(Effect::RetryLater);
+            }
+        }
+    }
+
+    fn on_too_many_fail(&mut self, verdict: &Verdict, effects: &mut Vec<Effect>) {
+        // Without a version before there is nothing to go back to.
+        let Some(before) = self.before.take() else { return };
+        let Some(bad) = self.serving.replace(before.clone()) else { return };
+        let verdict = Verdict::new(
+            reason::ROLLED_BACK,
+            format!("it served and was taken back: {}", verdict.message),
+            Again::Never,
+        );
+        effects.push(Effect::SwapBack);
+        effects.push(Effect::Notify(Notice {
+            type_: EventType::Warning,
+            reason: reason::ROLLED_BACK.to_owned(),
+            message: format!(
+                "{} ({}) serves again. {} ({}) is not tried again: {}",
+                before.title,
+                before.digest.short(),
+                bad.title,
+                bad.digest.short(),
+                verdict.message
+            ),
+        }));
+        // What was taken back is not gone back to.
+        self.previous = None;
+        self.runs = None;
+        self.fits = Ok(());
+        self.remember(bad.digest, verdict);
+        if !matches!(self.candidate, Candidate::Loading(_) | Candidate::Recalling(_)) {
+            self.consider(effects);
+        }
+    }
+
     /// Looks at the source as it is now, and begins what follows from it.
     fn consider(&mut self, effects: &mut Vec<Effect>) {
-        // One load at a time: when it ends, the source is looked at again.
-        if let Candidate::Loading(_) = self.candidate {
-            return;
+        match self.candidate {
+            // One load at a time: when it ends, the source is looked at again. What is decided is
+            // carried out first.
+            Candidate::Loading(_) | Candidate::Recalling(_) | Candidate::Committing(_) => return,
+            _ => {}
         }
         self.candidate = Candidate::Nothing;
         self.retried = None;
-        let Source::Present(digest) = self.source else { return };
+        if self.source == Source::Unknown {
+            return;
+        }
+        let present = match self.source {
+            Source::Present(digest) => Some(digest),
+            _ => None,
+        };
+        if let Some(past) = self.past
+            && self.serving.is_none()
+            && present != Some(past)
+        {
+            self.candidate = Candidate::Recalling(past);
+            effects.push(Effect::Recall(past));
+            return;
+        }
+        let Some(digest) = present else { return };
         if self.serving.as_ref().is_some_and(|serving| serving.digest == digest) {
             return;
         }
@@ -432,11 +666,10 @@ impl Machine {
             self.candidate = Candidate::Rejected(digest, verdict.clone());
             return;
         }
-        if let Some((checked, title)) = &self.checked
-            && *checked == digest
-        {
-            self.candidate = Candidate::InstallingCrds(digest, title.clone());
+        if let Some(checked) = self.checked.take_if(|checked| checked.digest == digest) {
+            self.checked = Some(checked.clone());
             effects.push(Effect::InstallCrds(digest));
+            self.candidate = Candidate::InstallingCrds(checked);
             return;
         }
         self.checked = None;
@@ -445,14 +678,23 @@ impl Machine {
         effects.push(Effect::Load(digest));
     }
 
-    fn swap(&mut self, digest: Digest, title: String, effects: &mut Vec<Effect>) {
+    fn swap(&mut self, aside: Aside, effects: &mut Vec<Effect>) {
+        let Aside { digest, title, .. } = aside;
         effects.push(Effect::Swap(digest));
         effects.push(Effect::Notify(Notice {
             type_: EventType::Normal,
             reason: reason::SERVING.to_owned(),
             message: format!("{title} ({}) serves from now on.", digest.short()),
         }));
-        self.serving = Some(Serving { digest, title });
+        self.before = None;
+        if let Some(before) = self.serving.replace(Serving { digest, title }) {
+            self.previous = Some(before.digest);
+            if !self.rollout.probation.is_zero() {
+                self.before = Some(before);
+                effects.push(Effect::BeginProbation(digest));
+            }
+        }
+        self.past = None;
         self.candidate = Candidate::Nothing;
         (self.checked, self.retried) = (None, None);
         self.fits = Ok(());
@@ -498,118 +740,6 @@ impl Machine {
             }
             None => String::new(),
         }
-    }
-
-    /// The conditions of the Module, ordered by type.
-    pub fn conditions(&self) -> Vec<Condition> {
-        let loaded = self.loaded();
-        let mut all = vec![self.healthy(), self.ready(&loaded), loaded, self.serves()];
-        all.sort_by(|a, b| a.type_.cmp(&b.type_));
-        all
-    }
-
-    fn loaded(&self) -> Condition {
-        use ConditionStatus::{False, True, Unknown};
-        let type_ = condition::LOADED;
-        let refused = |verdict: &Verdict, what: String| {
-            make(
-                type_,
-                False,
-                &verdict.reason,
-                format!("{what}{}{}", verdict.message, self.goes_on()),
-            )
-        };
-        if let Some((digest, verdict)) = &self.retried {
-            return refused(verdict, format!("{} is not taken: ", digest.short()));
-        }
-        match (&self.candidate, &self.source) {
-            (Candidate::Loading(digest), _) => make(
-                type_,
-                Unknown,
-                reason::LOADING,
-                format!("{} is being loaded.", digest.short()),
-            ),
-            (Candidate::InstallingCrds(digest, title), _) => make(
-                type_,
-                Unknown,
-                reason::INSTALLING_CRDS,
-                format!(
-                    "The CustomResourceDefinitions of {title} ({}) are being installed.",
-                    digest.short()
-                ),
-            ),
-            (Candidate::Rejected(digest, verdict), _) => {
-                refused(verdict, format!("{} is not taken: ", digest.short()))
-            }
-            (Candidate::Nothing, Source::Unavailable(verdict)) => refused(verdict, String::new()),
-            (Candidate::Nothing, Source::Unknown) => {
-                make(type_, Unknown, reason::WAITING, "The source has not been read yet.")
-            }
-            (Candidate::Nothing, Source::Present(digest)) => {
-                make(type_, True, condition::LOADED, format!("{} is loaded.", digest.short()))
-            }
-        }
-    }
-
-    fn serves(&self) -> Condition {
-        let type_ = condition::SERVING;
-        match &self.serving {
-            Some(serving) => make(
-                type_,
-                ConditionStatus::True,
-                reason::SERVING,
-                format!("{} ({}) serves.", serving.title, serving.digest.short()),
-            ),
-            None => make(
-                type_,
-                ConditionStatus::False,
-                reason::NOTHING_LOADED,
-                "No version has been loaded that could serve.",
-            ),
-        }
-    }
-
-    fn ready(&self, loaded: &Condition) -> Condition {
-        let type_ = condition::READY;
-        if let Err(verdict) = self.spec.as_ref().and(self.fits.as_ref()) {
-            return make(type_, ConditionStatus::False, &verdict.reason, verdict.message.clone());
-        }
-        if loaded.status != ConditionStatus::True {
-            return make(type_, ConditionStatus::False, &loaded.reason, loaded.message.clone());
-        }
-        if self.suspended {
-            let message = "The Module says suspend: nothing is written.";
-            return make(type_, ConditionStatus::False, reason::SUSPENDED, message);
-        }
-        let message = "The present source serves with the present spec.";
-        make(type_, ConditionStatus::True, reason::SERVING, message)
-    }
-
-    fn healthy(&self) -> Condition {
-        let type_ = condition::HEALTHY;
-        match &self.runs {
-            None => make(type_, ConditionStatus::Unknown, reason::NO_RUNS, "Nothing has run yet."),
-            Some(Ok(())) => {
-                make(type_, ConditionStatus::True, reason::RUNS_SUCCEED, "The runs do not fail.")
-            }
-            Some(Err(verdict)) => {
-                make(type_, ConditionStatus::False, &verdict.reason, verdict.message.clone())
-            }
-        }
-    }
-}
-
-fn make(
-    type_: &str,
-    status: ConditionStatus,
-    reason: &str,
-    message: impl Into<String>,
-) -> Condition {
-    Condition {
-        type_: type_.to_owned(),
-        status,
-        reason: reason.to_owned(),
-        message: message.into(),
     }
 }
 

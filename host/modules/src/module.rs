@@ -34,6 +34,13 @@ pub const NAMESPACE: &str = "innkeeper-modules";
 /// The key of the guest in its ConfigMap's `binaryData`, unless the Module names one.
 pub const SOURCE_KEY: &str = "guest.wasm";
 
+/// The annotation by which a person lets a version serve: its digest, whole or the first 12
+/// digits or more.
+pub const APPROVE_ANNOTATION: &str = "innkeeper.dev/approve";
+
+/// The annotation by which a person refuses a version, in the same form.
+pub const REJECT_ANNOTATION: &str = "innkeeper.dev/reject";
+
 /// Reconcile logic: a WebAssembly component, and how the host runs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -63,6 +70,9 @@ pub struct Metadata {
     /// Counts changes of the spec; 0 in a file.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub generation: i64,
+    /// Annotations; the host reads [`APPROVE_ANNOTATION`] and [`REJECT_ANNOTATION`] only.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
@@ -121,6 +131,61 @@ pub struct ModuleSpec {
     /// Stops writing. What would be written is still worked out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
+
+    /// How a new version of the guest comes to serve.
+    #[serde(default, skip_serializing_if = "Rollout::is_default")]
+    pub rollout: Rollout,
+}
+
+/// How a new version of the guest comes to serve.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rollout {
+    /// Immediate: as soon as it is checked. Guarded (if left out): it is run on the present
+    /// primaries without writing first, and waits for a person if it would delete or fail more
+    /// than the limits here allow. Manual: every version waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+
+    /// So many objects may be deleted without a person's word; 0 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub max_deletions: Option<u32>,
+
+    /// So many percent of the objects that are there may be changed without a person's word; 100
+    /// if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100))]
+    pub max_changed_percent: Option<u32>,
+
+    /// So many primaries may fail that did not fail before, without a person's word before the
+    /// swap, and without going back to the version before after it; 0 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub max_failures: Option<u32>,
+
+    /// After a swap the version before serves again if too many primaries fail within this
+    /// time; 2m if left out, 0s for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
+    pub probation: Option<String>,
+}
+
+impl Rollout {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// When a new version serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Strategy {
+    /// As soon as it is checked.
+    Immediate,
+    /// When it would do nothing that needs a person's word.
+    Guarded,
+    /// When a person has approved it.
+    Manual,
 }
 
 fn yes() -> bool {
@@ -280,6 +345,20 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
 
+    /// The version that served before, whose copy the host keeps: to go back to it, make it the
+    /// source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Previous>,
+
+    /// The version that is on its way to serve, or may not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<CandidateStatus>,
+
+    /// Versions that are not tried again unless a person approves them, the last ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub rejected: Vec<RejectedVersion>,
+
     /// The kinds that the module may have made objects of: those of the guest that serves and
     /// of those before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -290,6 +369,74 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<ModuleCondition>,
+}
+
+/// The version that served before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Previous {
+    /// SHA-256 of the component, in hex.
+    pub digest: String,
+    /// The ConfigMap, in the namespace innkeeper-modules, with the host's copy.
+    pub config_map: String,
+}
+
+/// A version on its way to serve.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CandidateStatus {
+    /// SHA-256 of the component, in hex.
+    pub digest: String,
+    /// Where it is: Loading, Rehearsing, Held, InstallingCrds, Committing, Rejected or Recalling.
+    pub state: String,
+    /// Primaries that there were when it was rehearsed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primaries: Option<u32>,
+    /// Primaries for which it was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehearsed: Option<u32>,
+    /// Objects that it would make.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creates: Option<u32>,
+    /// Objects that it would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<u32>,
+    /// Objects that it would delete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletes: Option<u32>,
+    /// Primaries for which it fails and what serves does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u32>,
+    /// The most telling objects, at most ten.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub examples: Vec<ExampleStatus>,
+}
+
+/// What a candidate would do with one object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExampleStatus {
+    /// Create, Change, Recreate, Delete or Fail.
+    pub action: String,
+    /// The object: `Deployment web/a`; the primary, if it is its run that fails.
+    pub object: String,
+    /// The fields that would change; why it fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+}
+
+/// A version that is not tried again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RejectedVersion {
+    /// SHA-256 of the component, in hex.
+    pub digest: String,
+    /// One CamelCase word.
+    pub reason: String,
+    /// Why, for people.
+    #[schemars(length(max = 4096))]
+    pub message: String,
 }
 
 /// A guest, as it describes itself.

@@ -9,6 +9,7 @@ use innkeeper_sandbox::Limits;
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
+use crate::rollout::{PROBATION_MAX, Rollout, Strategy};
 use crate::module::{self, LabelOperator, LabelSelector, Module, Quantity};
 
 /// The longest time that a Module may give one run.
@@ -69,6 +70,8 @@ pub struct Settings {
     pub namespaces: BTreeSet<String>,
     /// Plan, but write nothing.
     pub suspend: bool,
+    /// How a new version comes to serve.
+    pub rollout: Rollout,
 }
 
 /// What is wrong with the values of a Module: all of it, so that it is mended in one go.
@@ -150,6 +153,7 @@ impl Settings {
             })
         });
         let limits = check.limits(&spec.limits, defaults);
+        let rollout = check.rollout(&spec.rollout);
         let selector =
             spec.selector.as_ref().map(|selector| check.selector(selector)).unwrap_or_default();
 
@@ -167,6 +171,7 @@ impl Settings {
                 selector,
                 namespaces: spec.namespaces.iter().cloned().collect(),
                 suspend: spec.suspend,
+                rollout,
             });
         }
         Err(SpecErrors(check.errors))
@@ -310,6 +315,34 @@ impl Check {
             out.table_elements = self.count("spec.limits.tableElements", elements, 1, 1 << 20);
         }
         out
+    }
+
+    fn rollout(&mut self, rollout: &module::Rollout) -> Rollout {
+        let defaults = Rollout::default();
+        let probation = rollout.probation.as_deref().and_then(|text| {
+            let time = self.duration("spec.rollout.probation", text)?;
+            if time > PROBATION_MAX {
+                let most = PROBATION_MAX.as_secs() / 3600;
+                self.error("spec.rollout.probation", format!("{text} is too long: at most {most}h"));
+            }
+            Some(time)
+        });
+        let percent = rollout.max_changed_percent.unwrap_or(defaults.changed_percent_max);
+        if percent > 100 {
+            let message = format!("{percent} is out of bounds: from 0 to 100");
+            self.error("spec.rollout.maxChangedPercent", message);
+        }
+        Rollout {
+            strategy: match rollout.strategy {
+                Some(module::Strategy::Immediate) => Strategy::Immediate,
+                Some(module::Strategy::Guarded) | None => Strategy::Guarded,
+                Some(module::Strategy::Manual) => Strategy::Manual,
+            },
+            deletions_max: rollout.max_deletions.unwrap_or(defaults.deletions_max),
+            changed_percent_max: percent,
+            failures_max: rollout.max_failures.unwrap_or(defaults.failures_max),
+            probation: probation.unwrap_or(defaults.probation),
+        }
     }
 
     fn count(&mut self, field: &str, count: u32, min: u32, max: u32) -> usize {

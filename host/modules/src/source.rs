@@ -38,6 +38,17 @@ impl Digest {
     }
 }
 
+impl std::str::FromStr for Digest {
+    type Err = hex::FromHexError;
+
+    /// Reads all 64 hex digits.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(text, &mut bytes)?;
+        Ok(Self(bytes))
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))

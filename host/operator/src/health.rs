@@ -1,7 +1,7 @@
 //! Which modules fail in reconcile, told without counts: a Module's condition changes
 //! only when the first primary fails for some reason, or the last one recovers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use innkeeper_core::Key;
@@ -22,10 +22,24 @@ pub enum Runs {
     Fail(Failing),
 }
 
+/// What is to be told of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// How its runs go.
+    Runs(Runs),
+    /// Since its swap so many primaries fail that did not fail before, for this reason among
+    /// others: more than may.
+    TooManyFail(usize, Failing),
+}
+
 #[derive(Debug, Default)]
 struct OfModule {
     failing: BTreeMap<Key, Failing>,
     told: Option<Runs>,
+    /// What failed when this version began to serve.
+    before: BTreeSet<Key>,
+    /// It is on probation: so many may fail that did not fail before.
+    probation: Option<u32>,
 }
 
 /// Which modules fail.
@@ -45,8 +59,34 @@ impl Health {
             Some(failing) => module.failing.insert(work.key.clone(), failing),
             None => module.failing.remove(&work.key),
         };
-        if module.told.as_ref() != Some(&module.runs()) {
+        if module.told.as_ref() != Some(&module.runs()) || module.too_many().is_some() {
             self.bell.notify_one();
+        }
+    }
+
+    /// Another version serves, or the same with other settings: how its runs go is its own.
+    pub fn swapped(&self, module: &str) {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(module) = modules.get_mut(module) else { return };
+        let failing = std::mem::take(&mut module.failing);
+        // On probation what failed before it counts.
+        if module.probation.is_none() {
+            module.before = failing.into_keys().collect();
+        }
+        module.told = None;
+    }
+
+    /// From now on it counts what fails that did not fail before the last swap.
+    pub fn begin_probation(&self, module: &Arc<str>, failures_max: u32) {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        modules.entry(module.clone()).or_default().probation = Some(failures_max);
+    }
+
+    /// What fails is only told from now on.
+    pub fn end_probation(&self, module: &str) {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = modules.get_mut(module) {
+            module.probation = None;
         }
     }
 
@@ -56,14 +96,18 @@ impl Health {
     }
 
     /// What has changed since it was last asked, by module.
-    pub fn take_changes(&self) -> Vec<(Arc<str>, Runs)> {
+    pub fn take_news(&self) -> Vec<(Arc<str>, News)> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changes = Vec::new();
         for (name, module) in &mut *modules {
             let runs = module.runs();
             if module.told.as_ref() != Some(&runs) {
                 module.told = Some(runs.clone());
-                changes.push((name.clone(), runs));
+                changes.push((name.clone(), News::Runs(runs)));
+            }
+            if let Some((fresh, failing)) = module.too_many() {
+                module.probation = None;
+                changes.push((name.clone(), News::TooManyFail(fresh, failing)));
             }
         }
         changes
@@ -71,6 +115,15 @@ impl Health {
 }
 
 impl OfModule {
+    /// On probation, and more fail than may: how many, and how the first of them does.
+    fn too_many(&self) -> Option<(usize, Failing)> {
+        let most = usize::try_from(self.probation?).unwrap_or(usize::MAX);
+        let fresh = || self.failing.iter().filter(|(key, _)| !self.before.contains(*key));
+        let count = fresh().count();
+        let (_, first) = fresh().next().filter(|_| count > most)?;
+        Some((count, first.clone()))
+    }
+
     fn runs(&self) -> Runs {
         let first = self.failing.values().min_by(|a, b| a.0.cmp(&b.0));
         match (first, &self.told) {
@@ -98,13 +151,52 @@ mod tests {
     fn it_is_told_when_the_first_fails_and_when_the_last_recovers() {
         let health = Health::default();
         health.note(&work("a"), None);
-        assert_eq!(health.take_changes(), [("m".into(), Runs::Succeed)]);
+        assert_eq!(health.take_news(), [("m".into(), News::Runs(Runs::Succeed))]);
         health.note(&work("a"), Some(failing("Trap", "a")));
-        assert_eq!(health.take_changes(), [("m".into(), Runs::Fail(failing("Trap", "a")))]);
+        let fail = Runs::Fail(failing("Trap", "a"));
+        assert_eq!(health.take_news(), [("m".into(), News::Runs(fail))]);
         health.note(&work("b"), Some(failing("Trap", "b")));
         health.note(&work("a"), None);
-        assert_eq!(health.take_changes(), []);
+        assert_eq!(health.take_news(), []);
         health.note(&work("b"), None);
-        assert_eq!(health.take_changes(), [("m".into(), Runs::Succeed)]);
+        assert_eq!(health.take_news(), [("m".into(), News::Runs(Runs::Succeed))]);
+    }
+
+    fn too_many(health: &Health) -> Option<usize> {
+        health.take_news().into_iter().find_map(|(_, news)| match news {
+            News::TooManyFail(count, _) => Some(count),
+            News::Runs(_) => None,
+        })
+    }
+
+    #[test]
+    fn on_probation_it_counts_what_did_not_fail_before() {
+        let health = Health::default();
+        let trap = || Some(failing("Trap", "t"));
+        health.note(&work("a"), trap());
+        health.swapped("m");
+        health.begin_probation(&"m".into(), 1);
+        health.note(&work("a"), trap());
+        health.note(&work("b"), trap());
+        assert_eq!(too_many(&health), None, "one that failed before, and one that may");
+        // Other settings in the meantime change nothing about what failed before.
+        health.swapped("m");
+        for name in ["a", "b", "c"] {
+            health.note(&work(name), trap());
+        }
+        assert_eq!(too_many(&health), Some(2));
+        health.note(&work("d"), trap());
+        assert_eq!(too_many(&health), None, "it is told once");
+    }
+
+    #[test]
+    fn without_a_probation_nothing_is_too_many() {
+        let health = Health::default();
+        health.note(&work("a"), None);
+        health.swapped("m");
+        health.begin_probation(&"m".into(), 0);
+        health.end_probation("m");
+        health.note(&work("a"), Some(failing("Trap", "t")));
+        assert_eq!(too_many(&health), None);
     }
 }

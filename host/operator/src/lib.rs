@@ -10,6 +10,7 @@
 
 pub mod apply;
 pub mod backoff;
+pub mod copies;
 pub mod crds;
 pub mod folder;
 pub mod health;
@@ -21,6 +22,7 @@ pub mod problem;
 pub mod queue;
 pub mod reads;
 pub mod reconcile;
+pub mod rehearse;
 pub mod report;
 pub mod running;
 pub mod shared;

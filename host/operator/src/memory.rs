@@ -35,6 +35,12 @@ impl Memories {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(work).unwrap_or_default()
     }
 
+    /// A primary's memory as it is now, to look at; an empty one if there is none, or if a worker
+    /// has it.
+    pub fn peek(&self, work: &Work) -> Memory {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(work).cloned().unwrap_or_default()
+    }
+
     /// Puts a memory back.
     pub fn put(&self, work: &Work, memory: Memory) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(work.clone(), memory);

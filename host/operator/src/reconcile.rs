@@ -265,8 +265,8 @@ fn find_primary(
     Ok(primary)
 }
 
-/// Runs the guest, when it is its turn.
-async fn run(
+/// Runs the guest, when it is its turn. Nothing is written.
+pub async fn run(
     shared: &Shared,
     running: &Running,
     document: &str,
@@ -363,8 +363,9 @@ fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
     }
 }
 
+/// What is to be done about a wish.
 #[expect(clippy::too_many_arguments, reason = "a plan is made from all that a round has")]
-fn make_plan(
+pub fn make_plan(
     observation: &mut Observation<'_>,
     frozen: &Frozen,
     me: &Primary,

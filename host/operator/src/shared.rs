@@ -131,8 +131,7 @@ impl Shared {
     /// From now on a module serves like this: all its primaries are run.
     pub fn serve(&self, running: &Arc<Running>) {
         let name = running.name().clone();
-        // How the runs of a version go is its own.
-        self.health.forget_module(&name);
+        self.health.swapped(&name);
         self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, running.clone());
         self.wake_primaries(running);
     }

@@ -8,12 +8,15 @@ use base64::Engine as _;
 use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Caches, Change, Cluster, Namespaces, View, crd};
 use innkeeper_contract::{Condition, Kind};
-use innkeeper_core::{Key, Manager, Object, status};
+use innkeeper_core::{Key, Labels, Manager, Object, status};
 use innkeeper_modules::module::{self, NAMESPACE};
-use innkeeper_modules::{Component, Input, Module, Report, SourceError, SourceRef, source};
+use innkeeper_modules::{
+    Component, Digest, Input, Module, Report, SourceError, SourceRef, Verdict, source,
+};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::copies::COPY_LABEL;
 use crate::crds::Statuses;
 use crate::shared::Shared;
 
@@ -59,10 +62,32 @@ pub enum Happened {
         /// What it says.
         statuses: Statuses,
     },
+    /// The copy of a version that is decided is kept, or why not.
+    Kept {
+        /// The module's name.
+        module: String,
+        /// The version.
+        digest: Digest,
+        /// How it ended.
+        result: Result<(), Verdict>,
+    },
     /// A module can read something else than before.
     State(String),
     /// The place itself has to be looked at.
     PlaceChanged,
+}
+
+/// How the write of a Module's status ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// It is there.
+    Yes,
+    /// There is no Module to write to.
+    Nowhere,
+    /// The Module has changed: its event comes, and the status is written then.
+    Overtaken,
+    /// It cannot be written; the text says why. Nothing but another try mends it.
+    No(String),
 }
 
 /// A read of a source under way.
@@ -132,6 +157,15 @@ impl Place {
         self.sources_mut().insert(module.to_owned(), source);
     }
 
+    /// The name of the ConfigMap that is a module's source.
+    pub fn source_name(&self, module: &str) -> Option<String> {
+        let Self::Cluster(from) = self else { return None };
+        match from.sources.get(module)? {
+            SourceRef::ConfigMap { name, .. } => Some(name.clone()),
+            SourceRef::File(_) => None,
+        }
+    }
+
     /// A module is gone.
     pub fn forget(&mut self, module: &str) {
         self.sources_mut().remove(module);
@@ -189,16 +223,29 @@ impl Place {
         status::live_conditions(&object)
     }
 
-    /// Writes a Module's status, if there is one and it is not that already. Gives whether that
-    /// went well; if not, nothing but another try mends it.
+    /// Whether a decision for a version is written down: in a folder there is nothing to write.
+    pub fn keeps_decisions(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+
+    /// The host's copies of a module's components: names and uids.
+    pub fn copies(&self, module: &str) -> BTreeMap<Key, Box<str>> {
+        let Self::Cluster(from) = self else { return BTreeMap::new() };
+        let Some(view) = &from.config_maps else { return BTreeMap::new() };
+        let mine = |labels: &Labels| labels.get(COPY_LABEL) == Some(module);
+        let found = view.freeze().list(&CONFIG_MAP, Some(NAMESPACE), &mine).unwrap_or_default();
+        found.into_iter().map(|object| (object.key.clone(), object.uid.clone())).collect()
+    }
+
+    /// Writes a Module's status, if there is one and it is not that already.
     pub async fn write_status(
         &self,
         name: &str,
         report: &Report,
         shared: &Shared,
         caches: &Caches,
-    ) -> bool {
-        let Some(object) = self.module_object(name) else { return true };
+    ) -> Written {
+        let Some(object) = self.module_object(name) else { return Written::Nowhere };
         let wanted = status::status(&status::Input {
             object: &object,
             guest: Some(&report.members),
@@ -207,7 +254,7 @@ impl Place {
             schema: None,
             now: shared.env.now(),
         });
-        let Some(wanted) = wanted else { return true };
+        let Some(wanted) = wanted else { return Written::Yes };
         let body = json!({
             "apiVersion": module::API_VERSION,
             "kind": module::KIND,
@@ -219,17 +266,17 @@ impl Place {
         match host.apply_status(&MODULE, &object.key, &Manager::Host, &body, Force::Yes).await {
             Ok(applied) => {
                 caches.wrote(&MODULE, &Arc::new(applied.object));
-                true
+                Written::Yes
             }
             // Its change comes, and the status is written then.
             Err(
                 ApiError::VersionConflict { .. }
                 | ApiError::NotFound { .. }
                 | ApiError::Gone { .. },
-            ) => true,
+            ) => Written::Overtaken,
             Err(error) => {
                 tracing::warn!(module = name, "the Module's status cannot be written: {error}");
-                false
+                Written::No(error.to_string())
             }
         }
     }
@@ -287,7 +334,8 @@ pub fn input_of(object: &Object) -> Happened {
     Happened::Input { module: object.key.name().to_string(), input: Box::new(input) }
 }
 
-async fn read_config_map(
+/// Reads the component in a ConfigMap of the modules' namespace.
+pub async fn read_config_map(
     cluster: &Cluster,
     name: &str,
     key: Option<&str>,

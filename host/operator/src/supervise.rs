@@ -14,17 +14,20 @@ use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session
 use innkeeper_contract::{Condition, ConditionStatus, Event};
 use innkeeper_core::{Selector, status};
 use innkeeper_modules::{
-    Action, Again, Driver, Input, LoadJob, Report, Served, Settings, SourceError, Verdict, machine,
-    module,
+    Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings, SourceError,
+    Verdict, machine, module,
 };
+use innkeeper_modules::driver::copy_name;
 use innkeeper_sandbox::Engine;
 use tokio::sync::{mpsc, watch};
 
 use crate::crds::{self, Statuses};
-use crate::health::Runs;
+use crate::copies;
+use crate::health::{News, Runs};
+use crate::rehearse;
 use crate::running::{self, Running};
 use crate::shared::{Execution, Shared};
-use crate::sources::{HOST_MODULE, Happened, Place};
+use crate::sources::{HOST_MODULE, Happened, Place, Written};
 
 /// The first wait before something that failed for a reason elsewhere is tried again.
 const RETRY_LEAST: Duration = Duration::from_secs(2);
@@ -47,6 +50,8 @@ pub struct Supervisor {
     tasks: FuturesUnordered<Task<()>>,
     /// The last read of each module's source.
     fetches: BTreeMap<String, Task<()>>,
+    /// The last rehearsal of each module.
+    rehearsals: BTreeMap<String, Task<()>>,
     retries: BTreeMap<String, Backoff>,
     /// What was said last of each module, where there is no status to write to.
     said: BTreeMap<String, Vec<Condition>>,
@@ -75,6 +80,7 @@ impl Supervisor {
             outbox,
             tasks: FuturesUnordered::new(),
             fetches: BTreeMap::new(),
+            rehearsals: BTreeMap::new(),
             retries: BTreeMap::new(),
             said: BTreeMap::new(),
             known: BTreeMap::new(),
@@ -96,14 +102,8 @@ impl Supervisor {
                 Some(happened) = self.inbox.recv() => self.take(happened).await,
                 Some(_) = self.tasks.next() => {}
                 () = shared.health.bell.notified() => {
-                    for (module, runs) in shared.health.take_changes() {
-                        let runs = match runs {
-                            Runs::Succeed => Ok(()),
-                            Runs::Fail((reason, message)) => {
-                                Err(Verdict::new(reason, message, Again::Later))
-                            }
-                        };
-                        self.handle(&module, Input::Runs(runs)).await;
+                    for (module, news) in shared.health.take_news() {
+                        self.handle(&module, heard(news)).await;
                     }
                 }
             }
@@ -147,7 +147,12 @@ impl Supervisor {
                 }
             }
             Happened::Statuses { kind, statuses } => self.shared.set_statuses(kind, statuses),
-            Happened::State(module) => self.write_status(&module).await,
+            Happened::Kept { module, digest, result } => {
+                self.commit(&module, digest, result).await;
+            }
+            Happened::State(module) => {
+                self.write_status(&module).await;
+            }
             Happened::PlaceChanged => {
                 if self.place.look_around(&self.outbox) {
                     self.shared.know_modules();
@@ -185,6 +190,14 @@ impl Supervisor {
                     let _ = outbox.send(Happened::Input { module, input });
                 });
             }
+            Action::FetchCopy(digest) => self.fetch_copy(name, digest),
+            Action::Rehearse { digest, candidate } => self.rehearse(name, digest, &candidate),
+            Action::Commit { digest, component } => self.keep(name, digest, component),
+            Action::BeginProbation { digest, failures_max, time } => {
+                self.shared.health.begin_probation(&name.into(), failures_max);
+                self.tell_after(name, time, Input::ProbationOver(digest));
+            }
+            Action::EndProbation => self.shared.health.end_probation(name),
             Action::Serve(served) => self.serve(&served),
             Action::RetryLater => {
                 let env = self.shared.env.clone();
@@ -193,18 +206,17 @@ impl Supervisor {
                     .entry(name.to_owned())
                     .or_insert_with(|| Backoff::new(&env, RETRY_LEAST, RETRY_MOST))
                     .advance();
-                let (outbox, module) = (self.outbox.clone(), name.to_owned());
-                self.spawn("retry", async move {
-                    env.sleep(wait).await;
-                    let _ = outbox.send(Happened::Input { module, input: Box::new(Input::Retry) });
-                });
+                self.tell_after(name, wait, Input::Retry);
             }
-            Action::Report(_) => self.write_status(name).await,
+            Action::Report(_) => {
+                self.write_status(name).await;
+            }
             Action::Notify(event) => self.notify(name, &event).await,
             Action::Stop => {
                 tracing::info!(module = name, "stops");
                 self.place.forget(name);
                 self.fetches.remove(name);
+                self.rehearsals.remove(name);
                 self.retries.remove(name);
                 self.said.remove(name);
                 self.known.remove(name);
@@ -259,6 +271,26 @@ impl Supervisor {
     /// From now on this serves. The new view opens before the old one closes with the last
     /// round that uses it: what both read stays as it is.
     fn serve(&mut self, served: &Arc<Served>) {
+        let name = &served.module;
+        let Some(running) = self.running(served) else { return };
+        if served.settings.service_account.is_none() {
+            tracing::warn!(module = %name, "the Module names no serviceAccountName: it acts with all rights of this kubeconfig");
+        }
+        tracing::info!(
+            module = %name, guest = %served.guest.manifest().name, digest = &served.guest.digest()[..12],
+            version = served.version, "serves"
+        );
+        self.retries.remove(&**name);
+        self.rehearsals.remove(&**name);
+        self.shared.metrics.reloads.with_label_values(&[&**name, "served"]).inc();
+        self.shared.serve(&Arc::new(running));
+        self.count_serving();
+        let primary = &served.guest.manifest().primary;
+        self.read_definition(&primary.resource());
+    }
+
+    /// A version with its identity and its caches.
+    fn running(&self, served: &Arc<Served>) -> Option<Running> {
         let settings: &Settings = &served.settings;
         let name = &served.module;
         let selector: Selector = match settings.selector.parse() {
@@ -266,7 +298,7 @@ impl Supervisor {
             Err(error) => {
                 // Settings are checked: this is a mistake of ours, said rather than hidden.
                 tracing::error!(module = %name, %error, "the selector cannot be read");
-                return;
+                return None;
             }
         };
         let namespaces = if settings.namespaces.is_empty() {
@@ -275,20 +307,97 @@ impl Supervisor {
             Namespaces::Only(settings.namespaces.clone())
         };
         let session = self.session(settings.service_account.as_deref());
-        if settings.service_account.is_none() {
-            tracing::warn!(module = %name, "the Module names no serviceAccountName: it acts with all rights of this kubeconfig");
-        }
         let view = self.caches.open(&session, name, &running::declared(&served.guest), &namespaces);
-        tracing::info!(
-            module = %name, guest = %served.guest.manifest().name, digest = &served.guest.digest()[..12],
-            version = served.version, "serves"
-        );
-        self.retries.remove(&**name);
-        self.shared.metrics.reloads.with_label_values(&[&**name, "served"]).inc();
-        self.shared.serve(&Arc::new(Running::new(served.clone(), selector, session, view)));
-        self.count_serving();
-        let primary = &served.guest.manifest().primary;
-        self.read_definition(&primary.resource());
+        Some(Running::new(served.clone(), selector, session, view))
+    }
+
+    /// Runs a candidate without writing, beside what serves.
+    fn rehearse(&mut self, name: &str, digest: Digest, candidate: &Arc<Served>) {
+        tracing::info!(module = name, digest = %digest.short(), "rehearsing");
+        let Some(candidate) = self.running(candidate).map(Arc::new) else { return };
+        let (shared, outbox, module) =
+            (self.shared.clone(), self.outbox.clone(), name.to_owned());
+        let rehearsing = self.shared.env.spawn("rehearse", async move {
+            let serving = shared.module(&module);
+            let result = rehearse::rehearse(&shared, &candidate, serving.as_ref()).await;
+            let input = Box::new(Input::Rehearsed { digest, result });
+            let _ = outbox.send(Happened::Input { module, input });
+        });
+        self.rehearsals.insert(name.to_owned(), rehearsing);
+    }
+
+    /// Fetches the copy of what served last.
+    fn fetch_copy(&mut self, name: &str, digest: Digest) {
+        let (cluster, outbox, module) =
+            (self.shared.cluster.clone(), self.outbox.clone(), name.to_owned());
+        self.spawn("copy", async move {
+            let result = copies::fetch(&cluster, &module, digest).await;
+            let input = Box::new(Input::Copy { digest, result });
+            let _ = outbox.send(Happened::Input { module, input });
+        });
+    }
+
+    /// A version is decided: its copy is kept first, then the decision is written down.
+    fn keep(&mut self, name: &str, digest: Digest, component: Option<Component>) {
+        let (cluster, outbox, module) =
+            (self.shared.cluster.clone(), self.outbox.clone(), name.to_owned());
+        let live = self.place.module_object(name);
+        self.spawn("keep", async move {
+            let result = match (live, component) {
+                (Some(live), Some(component)) => copies::keep(&cluster, &live, &component).await,
+                // In a folder the file is all that there is.
+                _ => Ok(()),
+            };
+            let _ = outbox.send(Happened::Kept { module, digest, result });
+        });
+    }
+
+    async fn commit(&mut self, name: &str, digest: Digest, kept: Result<(), Verdict>) {
+        let mut result = kept;
+        if result.is_ok() && self.place.keeps_decisions() {
+            let refused = |why: String| {
+                let message = format!("the decision for {} cannot be written down: {why}", digest.short());
+                Err(Verdict::new("NotCommitted", message, Again::Later))
+            };
+            result = match self.write_status(name).await {
+                Some(Written::Yes) => Ok(()),
+                Some(Written::Overtaken) => refused("the Module has changed".to_owned()),
+                Some(Written::No(why)) => refused(why),
+                Some(Written::Nowhere) | None => refused("the Module is gone".to_owned()),
+            };
+        }
+        if result.is_ok() {
+            self.sweep_copies(name);
+        }
+        self.handle(name, Input::Committed { digest, result }).await;
+    }
+
+    /// Deletes the copies of versions that are neither decided nor the one before.
+    fn sweep_copies(&mut self, name: &str) {
+        let Some(report) = self.driver.report(name) else { return };
+        let digest = |value: Option<&serde_json::Value>| {
+            value.and_then(|value| value.as_str()?.parse::<Digest>().ok())
+        };
+        let decided = digest(report.members.get("digest"));
+        let previous = digest(report.members.get("previous").and_then(|one| one.get("digest")));
+        let mut kept: Vec<String> =
+            decided.into_iter().chain(previous).map(|digest| copy_name(name, digest)).collect();
+        // A copy may have been made the source, to go back to it.
+        kept.extend(self.place.source_name(name));
+        let (cluster, module) = (self.shared.cluster.clone(), name.to_owned());
+        let copies = self.place.copies(name);
+        self.spawn("sweep", async move {
+            copies::sweep(&cluster, &module, &copies, &kept).await;
+        });
+    }
+
+    fn tell_after(&mut self, name: &str, time: Duration, input: Input) {
+        let (env, outbox, module) =
+            (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
+        self.spawn("later", async move {
+            env.sleep(time).await;
+            let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
+        });
     }
 
     fn count_serving(&self) {
@@ -331,11 +440,12 @@ impl Supervisor {
         Some(report)
     }
 
-    async fn write_status(&mut self, name: &str) {
-        let Some(mut report) = self.report(name) else { return };
+    /// Writes a Module's status; `None` if there is nothing to write yet.
+    async fn write_status(&mut self, name: &str) -> Option<Written> {
+        let mut report = self.report(name)?;
         let live = self.place.live_conditions(name);
         if self.is_starting(name, &report) && !live.is_empty() {
-            return;
+            return None;
         }
         let known = self.known.entry(name.to_owned()).or_default();
         carry_over(&mut report.conditions, &live, known);
@@ -349,7 +459,8 @@ impl Supervisor {
             }
         }
         self.said.insert(name.to_owned(), report.conditions.clone());
-        if !self.place.write_status(name, &report, &self.shared, &self.caches).await {
+        let written = self.place.write_status(name, &report, &self.shared, &self.caches).await;
+        if matches!(written, Written::No(_)) {
             let (env, outbox, module) =
                 (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
             self.spawn("status", async move {
@@ -357,6 +468,7 @@ impl Supervisor {
                 let _ = outbox.send(Happened::State(module));
             });
         }
+        Some(written)
     }
 
     /// Nothing serves yet and the source is on its way: after a restart that passes in a moment,
@@ -389,6 +501,23 @@ impl Supervisor {
         let written = self.shared.events.publish(&session, &regarding, "Load", event).await;
         if let Err(error) = written {
             tracing::warn!(module = name, "an Event cannot be written: {error}");
+        }
+    }
+}
+
+/// What is heard of the runs, in the driver's words.
+fn heard(news: News) -> Input {
+    match news {
+        News::Runs(Runs::Succeed) => Input::Runs(Ok(())),
+        News::Runs(Runs::Fail((reason, message))) => {
+            Input::Runs(Err(Verdict::new(reason, message, Again::Later)))
+        }
+        News::TooManyFail(count, (reason, message)) => {
+            let primaries = if count == 1 { "primary fails" } else { "primaries fail" };
+            let message = format!(
+                "{count} {primaries} that did not fail before, for example with {reason}: {message}"
+            );
+            Input::TooManyFail(Verdict::new(reason, message, Again::Later))
         }
     }
 }

@@ -4,12 +4,17 @@ use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::*;
+use crate::rollout::Deed;
 use crate::testing::{Fake, manifest};
 
 fn module(generation: i64, spec: &Value) -> Input<Fake> {
+    annotated(generation, spec, &json!({}))
+}
+
+fn annotated(generation: i64, spec: &Value, annotations: &Value) -> Input<Fake> {
     let document = json!({
         "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
-        "metadata": {"name": "m", "generation": generation},
+        "metadata": {"name": "m", "generation": generation, "annotations": annotations},
         "spec": spec,
     });
     Input::Module(Box::new(Module::from_value(&document).unwrap()))
@@ -60,6 +65,17 @@ fn show(action: &Action<Fake>) -> String {
             served.settings.parameters,
             served.guest.limits.memory_bytes
         ),
+        Action::FetchCopy(digest) => format!("fetch copy of {digest:?}"),
+        Action::Rehearse { candidate, .. } => {
+            format!("rehearse {} #{}", candidate.guest.manifest.name, candidate.version)
+        }
+        Action::Commit { component, .. } => {
+            format!("commit{}", if component.is_some() { "" } else { " without bytes" })
+        }
+        Action::BeginProbation { failures_max, time, .. } => {
+            format!("probation of {}s, {failures_max} may fail", time.as_secs())
+        }
+        Action::EndProbation => "end of probation".into(),
         Action::RetryLater => "retry later".into(),
         Action::Report(report) => {
             let ready = report.conditions.iter().find(|c| c.type_ == "Ready").unwrap();
@@ -77,11 +93,24 @@ fn check(
 ) {
     let mut out = String::new();
     for input in inputs {
-        let actions = driver.handle("m", input);
+        let actions = handle(driver, input);
         out += &actions.iter().map(show).collect::<Vec<_>>().join("; ");
         out.push('\n');
     }
     expected.assert_eq(&out);
+}
+
+/// Hands an input in; what is to be written down is.
+fn handle(driver: &mut Driver<Fake>, input: Input<Fake>) -> Vec<Action<Fake>> {
+    let mut actions = driver.handle("m", input);
+    let committing = actions.iter().find_map(|action| match action {
+        Action::Commit { digest, .. } => Some(*digest),
+        _ => None,
+    });
+    if let Some(digest) = committing {
+        actions.extend(driver.handle("m", Input::Committed { digest, result: Ok(()) }));
+    }
+    actions
 }
 
 fn driver() -> Driver<Fake> {
@@ -100,14 +129,16 @@ fn a_module_is_fetched_loaded_and_served_and_then_replaced() {
             loaded("a", |_| {}),
             source("b"),
             loaded("b", |_| {}),
+            Input::Rehearsed { digest: component("b").digest, result: Ok(Rehearsal::default()) },
         ],
         &expect![[r#"
             fetch ConfigMap innkeeper-modules/m-1; report 1 Waiting
 
             load a within 67108864 bytes; report 1 Loading
-            serve a #1 parameters=null memory=67108864; notify Serving; report 1 Serving
+            commit; report 1 Committing; serve a #1 parameters=null memory=67108864; notify Serving; report 1 Serving
             load b within 67108864 bytes; report 1 Loading
-            serve b #2 parameters=null memory=67108864; notify Serving; report 1 Serving
+            rehearse b #2; report 1 Rehearsing
+            commit; report 1 Committing; serve b #2 parameters=null memory=67108864; notify Serving; probation of 120s, 0 may fail; report 1 Serving
         "#]],
     );
     let served = driver.modules().get("m").unwrap();
@@ -118,11 +149,11 @@ fn a_module_is_fetched_loaded_and_served_and_then_replaced() {
 fn a_call_in_flight_keeps_its_version() {
     let mut driver = driver();
     for input in [module(1, &spec()), source("a"), loaded("a", |_| {})] {
-        driver.handle("m", input);
+        handle(&mut driver, input);
     }
     let in_flight = driver.modules().get("m").unwrap();
     for input in [source("b"), loaded("b", |_| {}), Input::Gone] {
-        driver.handle("m", input);
+        handle(&mut driver, input);
     }
     assert_eq!(in_flight.guest.manifest.name, "a");
     assert!(driver.modules().get("m").is_none());
@@ -145,7 +176,7 @@ fn limits_change_without_a_load_and_parameters_only_if_they_fit() {
         &expect![[r#"
             fetch ConfigMap innkeeper-modules/m-1; report 1 Waiting
             load a within 67108864 bytes; report 1 Loading
-            serve a #1 parameters={"size":1} memory=67108864; notify Serving; report 1 Serving
+            commit; report 1 Committing; serve a #1 parameters={"size":1} memory=67108864; notify Serving; report 1 Serving
             serve a #2 parameters={"size":1} memory=1048576; report 2 Serving
             notify InvalidParameters; serve a #3 parameters={"size":1} memory=2097152; report 3 InvalidParameters
             serve a #4 parameters={"size":2} memory=67108864; report 4 Serving
@@ -169,7 +200,7 @@ fn a_candidate_that_refuses_the_parameters_is_loaded_again_when_they_change() {
             load a within 67108864 bytes; report 1 Loading
             notify InvalidParameters; report 1 InvalidParameters
             load a within 67108864 bytes; report 2 Loading
-            serve a #1 parameters=null memory=67108864; notify Serving; report 2 Serving
+            commit; report 2 Committing; serve a #1 parameters=null memory=67108864; notify Serving; report 2 Serving
         "#]],
     );
 }
@@ -198,7 +229,7 @@ fn definitions_are_granted_by_their_group() {
             fetch ConfigMap innkeeper-modules/m-1; report 1 Waiting
             load a within 67108864 bytes; report 1 Loading
             install xs.quay.io granted=true, ys.example.com granted=false; report 1 InstallingCrds
-            serve a #1 parameters=null memory=67108864; notify Serving; report 1 Serving
+            commit; report 1 Committing; serve a #1 parameters=null memory=67108864; notify Serving; report 1 Serving
         "#]],
     );
 }
@@ -225,12 +256,14 @@ fn bytes_are_kept_only_while_they_may_be_loaded() {
     let mut driver = driver();
     let kept = |driver: &Driver<Fake>| {
         let life = &driver.lives["m"];
-        (life.component.is_some(), life.aside.is_some())
+        (!life.components.is_empty(), life.aside.is_some())
     };
     driver.handle("m", module(1, &spec()));
     driver.handle("m", source("a"));
     assert_eq!(kept(&driver), (true, false));
     driver.handle("m", loaded("a", |_| {}));
+    assert_eq!(kept(&driver), (true, true), "to be copied, and then to serve");
+    driver.handle("m", Input::Committed { digest: component("a").digest, result: Ok(()) });
     assert_eq!(kept(&driver), (false, false));
     driver.handle("m", source("b"));
     let later = Verdict::new("Busy", "busy", Again::Later);
@@ -256,7 +289,7 @@ fn a_report_says_what_serves_and_what_was_ever_owned() {
     let module = Module::from_value(&first).unwrap();
     driver.handle("m", Input::Module(Box::new(module)));
     driver.handle("m", source("a"));
-    driver.handle("m", loaded("a", |_| {}));
+    handle(&mut driver, loaded("a", |_| {}));
     let report = driver.report("m").unwrap();
     assert_eq!(
         Value::Object(report.members),
@@ -296,8 +329,10 @@ fn whatever_happens_only_the_present_source_comes_to_serve() {
             world.feed(&mut driver, input, seed);
         }
         // The dust settles: a spec and a source that last, and all answers come.
-        world.generation += 1;
-        world.feed(&mut driver, module(world.generation, &spec()), seed);
+        world.generation += if world.generation % 5 == 4 { 2 } else { 1 };
+        let digest = component("good").digest.to_string();
+        let annotations = json!({"innkeeper.dev/approve": digest});
+        world.feed(&mut driver, annotated(world.generation, &spec(), &annotations), seed);
         world.source = Some("good");
         world.feed(&mut driver, source("good"), seed);
         for _ in 0..20 {
@@ -330,6 +365,8 @@ struct World {
     source: Option<&'static str>,
     loading: Vec<Component>,
     installing: Vec<Digest>,
+    rehearsing: Vec<Digest>,
+    committing: Vec<Digest>,
     retry: bool,
     version: u64,
 }
@@ -340,7 +377,12 @@ impl World {
             0 | 1 => {
                 self.generation += 1;
                 let memory = ["1Mi", "2Mi", "nonsense"][usize::try_from(dice.roll(3)).unwrap()];
-                module(self.generation, &with(json!({"limits": {"memory": memory}})))
+                let strategy = ["Immediate", "Guarded", "Manual"][usize::try_from(dice.roll(3)).unwrap()];
+                let rollout = json!({"strategy": strategy, "maxDeletions": dice.roll(2)});
+                module(
+                    self.generation,
+                    &with(json!({"limits": {"memory": memory}, "rollout": rollout})),
+                )
             }
             2 => {
                 self.source = None;
@@ -351,6 +393,9 @@ impl World {
                 let name = names[usize::try_from(dice.roll(4)).unwrap()];
                 self.source = Some(name);
                 source(name)
+            }
+            6 if dice.roll(3) == 0 => {
+                Input::TooManyFail(Verdict::new("Trap", "trapped", Again::Later))
             }
             6 => Input::Retry,
             _ => self.answer().unwrap_or(Input::Runs(Ok(()))),
@@ -390,6 +435,20 @@ impl World {
             };
             return Some(Input::Crds { digest, result });
         }
+        if !self.rehearsing.is_empty() {
+            let digest = self.rehearsing.remove(0);
+            let mut rehearsal = Rehearsal { primaries: 1, rehearsed: 1, ..Rehearsal::default() };
+            if self.generation % 3 == 0 {
+                rehearsal.add(Deed::Delete, "ConfigMap web/a".into(), Vec::new());
+            }
+            return Some(Input::Rehearsed { digest, result: Ok(rehearsal) });
+        }
+        if !self.committing.is_empty() {
+            let digest = self.committing.remove(0);
+            let refused = Verdict::new("NotCommitted", "not committed", Again::Later);
+            let result = if self.generation % 5 == 0 { Err(refused) } else { Ok(()) };
+            return Some(Input::Committed { digest, result });
+        }
         std::mem::take(&mut self.retry).then_some(Input::Retry)
     }
 
@@ -404,6 +463,14 @@ impl World {
                     self.loading.push(job.component);
                 }
                 Action::InstallCrds { digest, .. } => self.installing.push(digest),
+                Action::Rehearse { digest, .. } => self.rehearsing.push(digest),
+                Action::Commit { digest, component } => {
+                    let held = component.map(|component| component.digest);
+                    assert_eq!(held, Some(digest), "seed {seed}: nothing to copy");
+                    self.committing.push(digest);
+                }
+                Action::FetchCopy(_) => panic!("seed {seed}: nothing served before the start"),
+                Action::BeginProbation { .. } | Action::EndProbation => {}
                 Action::Serve(served) => {
                     assert_eq!(served.version, self.version + 1, "seed {seed}");
                     assert_eq!(served.guest.limits, served.settings.limits, "seed {seed}");

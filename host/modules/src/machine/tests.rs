@@ -4,17 +4,70 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
+use std::time::Duration;
+
+use innkeeper_contract::Condition;
+
 use super::*;
+use crate::rollout::Deed;
+
+mod rollout;
 
 fn digest(name: &str) -> Digest {
     Digest::of(name.as_bytes())
 }
 
 fn spec(generation: i64) -> Event {
-    Event::Spec {
-        generation,
-        spec: Ok(Spec { other_source: false, suspended: false, fits: Ok(()) }),
+    Event::Spec { generation, spec: Ok(plain()) }
+}
+
+/// A spec with which a new version serves as soon as it is checked, for good.
+fn plain() -> Spec {
+    Spec {
+        other_source: false,
+        suspended: false,
+        fits: Ok(()),
+        rollout: Rollout {
+            strategy: Strategy::Immediate,
+            probation: Duration::ZERO,
+            ..Rollout::default()
+        },
     }
+}
+
+fn guarded(generation: i64) -> Event {
+    let rollout = Rollout::default();
+    let spec = Spec { other_source: false, suspended: false, fits: Ok(()), rollout };
+    Event::Spec { generation, spec: Ok(spec) }
+}
+
+fn known(served: &str, rejected: &[&str]) -> Event {
+    let rejected = rejected.iter().map(|name| (digest(name), verdict("Known", Again::Never)));
+    Event::Known { served: Some(digest(served)), previous: None, rejected: rejected.collect() }
+}
+
+fn rehearsed(name: &str, deeds: &[Deed]) -> Event {
+    let mut rehearsal = Rehearsal { primaries: 9, rehearsed: 9, objects: 9, ..Rehearsal::default() };
+    for deed in deeds {
+        rehearsal.add(*deed, "ConfigMap web/a".to_owned(), Vec::new());
+    }
+    Event::Rehearsed { digest: digest(name), result: Ok(rehearsal) }
+}
+
+fn approve(name: &str) -> Event {
+    Event::Word { approve: Some(digest(name)), reject: None }
+}
+
+fn reject(name: &str) -> Event {
+    Event::Word { approve: None, reject: Some(digest(name)) }
+}
+
+fn recalled(name: &str, result: Result<(), Verdict>) -> Event {
+    Event::Recalled { digest: digest(name), result }
+}
+
+fn too_many_fail() -> Event {
+    Event::TooManyFail(verdict("GuestTrapped", Again::Later))
 }
 
 fn source(name: &str) -> Event {
@@ -55,8 +108,12 @@ fn state(machine: &Machine) -> String {
     let candidate = match machine.candidate() {
         Candidate::Nothing => "nothing".to_owned(),
         Candidate::Loading(digest) => format!("loading {digest:?}"),
-        Candidate::InstallingCrds(digest, _) => format!("installing CRDs of {digest:?}"),
+        Candidate::InstallingCrds(aside) => format!("installing CRDs of {:?}", aside.digest),
         Candidate::Rejected(digest, _) => format!("rejected {digest:?}"),
+        Candidate::Recalling(digest) => format!("recalling {digest:?}"),
+        Candidate::Rehearsing(aside) => format!("rehearsing {:?}", aside.digest),
+        Candidate::Held(aside, _) => format!("held {:?}", aside.digest),
+        Candidate::Committing(aside) => format!("committing {:?}", aside.digest),
     };
     let serving = machine.serving().map_or("nothing".to_owned(), |serving| serving.title.clone());
     let ready = machine.conditions().into_iter().find(|c| c.type_ == condition::READY).unwrap();
@@ -74,11 +131,13 @@ fn effect(effect: &Effect) -> String {
     }
 }
 
-/// Runs the events and shows, for each, the effects and the state after them.
+/// Runs the events and shows, for each, the effects and the state after them. What is to be
+/// written down is, unless the next event says otherwise.
 fn check(events: impl IntoIterator<Item = Event>, expected: &Expect) {
     let mut machine = Machine::default();
     let mut out = String::new();
-    for event in events {
+    let mut events = events.into_iter().peekable();
+    while let Some(event) = events.next() {
         let what = match &event {
             Event::Spec { generation, spec: Ok(_) } => format!("spec {generation}"),
             Event::Spec { generation, spec: Err(_) } => format!("bad spec {generation}"),
@@ -92,8 +151,26 @@ fn check(events: impl IntoIterator<Item = Event>, expected: &Expect) {
             Event::Runs(Ok(())) => "runs succeed".to_owned(),
             Event::Runs(Err(_)) => "runs fail".to_owned(),
             Event::Deleted => "deleted".to_owned(),
+            Event::Known { .. } => "known".to_owned(),
+            Event::Word { approve, reject } => format!("approve {approve:?}, reject {reject:?}"),
+            Event::Recalled { digest, result: Ok(()) } => format!("recalled {digest:?}"),
+            Event::Recalled { digest, .. } => format!("no copy of {digest:?}"),
+            Event::Rehearsed { digest, result: Ok(_) } => format!("rehearsed {digest:?}"),
+            Event::Rehearsed { digest, .. } => format!("no rehearsal of {digest:?}"),
+            Event::Committed { digest, result: Ok(()) } => format!("committed {digest:?}"),
+            Event::Committed { digest, .. } => format!("not committed {digest:?}"),
+            Event::TooManyFail(_) => "too many fail".to_owned(),
+            Event::ProbationOver(digest) => format!("probation of {digest:?} over"),
         };
-        let effects: Vec<_> = machine.step(event).iter().map(effect).collect();
+        let mut effects = machine.step(event);
+        if let Some(digest) = effects.iter().find_map(|effect| match effect {
+            Effect::Commit(digest) => Some(*digest),
+            _ => None,
+        }) && !matches!(events.peek(), Some(Event::Committed { .. }))
+        {
+            effects.extend(machine.step(Event::Committed { digest, result: Ok(()) }));
+        }
+        let effects: Vec<_> = effects.iter().map(effect).collect();
         writeln!(out, "{what}: [{}]\n    {}", effects.join(", "), state(&machine)).unwrap();
     }
     expected.assert_eq(&named(&out));
@@ -104,13 +181,13 @@ fn a_first_version_is_read_loaded_and_served() {
     check(
         [spec(1), source("a"), loaded("a", false)],
         &expect![[r#"
-        spec 1: [Fetch, Report]
-            serving nothing, candidate nothing, Ready=False Waiting
-        source a: [Load(a), Report]
-            serving nothing, candidate loading a, Ready=False Loading
-        loaded a: [Swap(a), Notify(Serving), Report]
-            serving a, candidate nothing, Ready=True Serving
-    "#]],
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+        "#]],
     );
 }
 
@@ -119,15 +196,15 @@ fn definitions_come_before_the_swap() {
     check(
         [spec(1), source("a"), loaded("a", true), crds("a", Ok(()))],
         &expect![[r#"
-        spec 1: [Fetch, Report]
-            serving nothing, candidate nothing, Ready=False Waiting
-        source a: [Load(a), Report]
-            serving nothing, candidate loading a, Ready=False Loading
-        loaded a: [InstallCrds(a), Report]
-            serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
-        CRDs of a: [Swap(a), Notify(Serving), Report]
-            serving a, candidate nothing, Ready=True Serving
-    "#]],
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [InstallCrds(a), Report]
+                serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
+            CRDs of a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+        "#]],
     );
 }
 
@@ -152,7 +229,7 @@ fn a_broken_candidate_leaves_the_old_one_serving_and_is_not_tried_again() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Notify(Serving), Report]
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
                 serving a, candidate nothing, Ready=True Serving
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
@@ -168,7 +245,7 @@ fn a_broken_candidate_leaves_the_old_one_serving_and_is_not_tried_again() {
                 serving a, candidate rejected b, Ready=False Broken
             source c: [Load(c), Report]
                 serving a, candidate loading c, Ready=False Loading
-            loaded c: [Swap(c), Notify(Serving), Report]
+            loaded c: [Commit(c), Report, Swap(c), Notify(Serving), Report]
                 serving c, candidate nothing, Ready=True Serving
         "#]],
     );
@@ -196,7 +273,7 @@ fn a_verdict_that_hangs_on_the_spec_is_tried_again_when_the_spec_changes() {
                 serving nothing, candidate rejected a, Ready=False Broken
             spec 2: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Notify(Serving), Report]
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
                 serving a, candidate nothing, Ready=True Serving
         "#]],
     );
@@ -224,17 +301,17 @@ fn trouble_of_the_host_is_tried_again_later() {
                 serving nothing, candidate loading a, Ready=False Loading
             refused a: [Notify(Broken), RetryLater, Report]
                 serving nothing, candidate rejected a, Ready=False Broken
-            retry: [Load(a)]
+            retry: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Broken
-            loaded a: [InstallCrds(a)]
+            loaded a: [InstallCrds(a), Report]
                 serving nothing, candidate installing CRDs of a, Ready=False Broken
             no CRDs of a: [Notify(Forbidden), RetryLater, Report]
                 serving nothing, candidate rejected a, Ready=False Forbidden
-            retry: [InstallCrds(a)]
+            retry: [InstallCrds(a), Report]
                 serving nothing, candidate installing CRDs of a, Ready=False Forbidden
             loaded a: []
                 serving nothing, candidate installing CRDs of a, Ready=False Forbidden
-            CRDs of a: [Swap(a), Notify(Serving), Report]
+            CRDs of a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
                 serving a, candidate nothing, Ready=True Serving
             retry: []
                 serving a, candidate nothing, Ready=True Serving
@@ -267,7 +344,7 @@ fn a_newer_source_supersedes_what_is_loading_and_only_the_newest_is_loaded() {
                 serving nothing, candidate loading c, Ready=False Loading
             loaded a: []
                 serving nothing, candidate loading c, Ready=False Loading
-            loaded c: [Swap(c), Notify(Serving), Report]
+            loaded c: [Commit(c), Report, Swap(c), Notify(Serving), Report]
                 serving c, candidate nothing, Ready=True Serving
         "#]],
     );
@@ -295,7 +372,7 @@ fn a_newer_source_supersedes_definitions_that_are_being_installed() {
                 serving nothing, candidate loading b, Ready=False Loading
             CRDs of a: []
                 serving nothing, candidate loading b, Ready=False Loading
-            loaded b: [Swap(b), Notify(Serving), Report]
+            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), Report]
                 serving b, candidate nothing, Ready=True Serving
         "#]],
     );
@@ -314,7 +391,7 @@ fn a_spec_that_changes_while_loading_makes_the_load_worthless() {
                 serving nothing, candidate loading a, Ready=False Loading
             refused a: [Load(a)]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Notify(Serving), Report]
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
                 serving a, candidate nothing, Ready=True Serving
         "#]],
     );
@@ -331,7 +408,7 @@ fn a_source_that_goes_leaves_what_serves() {
                 serving nothing, candidate nothing, Ready=False SourceNotFound
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Notify(Serving), Report]
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
                 serving a, candidate nothing, Ready=True Serving
             no source: [Notify(SourceNotFound), Report]
                 serving a, candidate nothing, Ready=False SourceNotFound
@@ -345,7 +422,7 @@ fn a_source_that_goes_leaves_what_serves() {
 
 #[test]
 fn another_source_with_the_same_bytes_needs_no_load() {
-    let other = Spec { other_source: true, suspended: false, fits: Ok(()) };
+    let other = Spec { other_source: true, ..plain() };
     check(
         [
             spec(1),
@@ -359,7 +436,7 @@ fn another_source_with_the_same_bytes_needs_no_load() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Notify(Serving), Report]
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
                 serving a, candidate nothing, Ready=True Serving
             spec 2: [Settle { parameters: true }, Fetch, Report]
                 serving a, candidate nothing, Ready=False Waiting
@@ -372,9 +449,8 @@ fn another_source_with_the_same_bytes_needs_no_load() {
 #[test]
 fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
     let misfit = Spec {
-        other_source: false,
-        suspended: false,
         fits: Err(verdict("InvalidParameters", Again::WhenSpecChanges)),
+        ..plain()
     };
     let bad = Err(verdict("InvalidSpec", Again::WhenSpecChanges));
     check(
@@ -393,7 +469,7 @@ fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Notify(Serving), Report]
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
                 serving a, candidate nothing, Ready=True Serving
             spec 2: [Notify(InvalidParameters), Settle { parameters: false }, Report]
                 serving a, candidate nothing, Ready=False InvalidParameters
@@ -411,7 +487,7 @@ fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
 
 #[test]
 fn suspend_takes_effect_whatever_the_candidate_is() {
-    let suspended = Spec { other_source: false, suspended: true, fits: Ok(()) };
+    let suspended = Spec { suspended: true, ..plain() };
     check(
         [
             spec(1),
@@ -427,7 +503,7 @@ fn suspend_takes_effect_whatever_the_candidate_is() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Notify(Serving), Report]
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
                 serving a, candidate nothing, Ready=True Serving
             spec 2: [Settle { parameters: true }, Report]
                 serving a, candidate nothing, Ready=False Suspended
@@ -461,7 +537,7 @@ fn failing_runs_are_said_once_and_forgotten_with_the_next_version() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Notify(Serving), Report]
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
                 serving a, candidate nothing, Ready=True Serving
             runs fail: [Notify(GuestTrapped), Report]
                 serving a, candidate nothing, Ready=True Serving
@@ -473,7 +549,7 @@ fn failing_runs_are_said_once_and_forgotten_with_the_next_version() {
                 serving a, candidate nothing, Ready=True Serving
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Swap(b), Notify(Serving), Report]
+            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), Report]
                 serving b, candidate nothing, Ready=True Serving
         "#]],
     );
@@ -511,12 +587,11 @@ fn messages_say_what_goes_on() {
         notices.push(format!("{type_}={} {reason}: {message}", status.as_str()));
     }
     expect![[r#"
-        Normal Serving: a (a) serves from now on.
-        Warning Broken: b is not taken: because of Broken. a (a) goes on serving.
         Healthy=Unknown NoRuns: Nothing has run yet.
-        Loaded=False Broken: b is not taken: because of Broken. a (a) goes on serving.
-        Ready=False Broken: b is not taken: because of Broken. a (a) goes on serving.
-        Serving=True Serving: a (a) serves."#]]
+        Held=False NothingHeld: No version waits for a person's word.
+        Loaded=Unknown Committing: a (a) will serve; that is being written down.
+        Ready=False Committing: a (a) will serve; that is being written down.
+        Serving=False NothingLoaded: No version has been loaded that could serve."#]]
     .assert_eq(&named(&notices.join("\n")));
 }
 

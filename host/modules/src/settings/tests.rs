@@ -60,6 +60,7 @@ fn a_whole_spec_is_understood() {
             selector: "app=a,example.com/tier=,env in (dev,test),env notin (prod),x,!y".into(),
             namespaces: ["a".to_owned(), "b".to_owned()].into(),
             suspend: true,
+            rollout: Rollout::default(),
         }
     );
 }
@@ -145,10 +146,10 @@ fn the_shape_is_checked_with_the_field() {
         &expect![[r#"spec.limits.objects: invalid type: string "x", expected u32"#]],
     );
     refused(
-        &json!({"source": {"file": "g"}, "rollout": {"strategy": "Manual"}}),
+        &json!({"source": {"file": "g"}, "rollOut": {"strategy": "Manual"}}),
         Place::Folder,
         &expect![
-            "spec.rollout: unknown field `rollout`, expected one of `source`, `serviceAccountName`, `crdGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `limits`, `selector`, `namespaces`, `suspend`"
+            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `crdGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `limits`, `selector`, `namespaces`, `suspend`, `rollout`"
         ],
     );
     refused(&json!({}), Place::Folder, &expect!["spec: missing field `source`"]);
@@ -179,4 +180,31 @@ fn durations_and_quantities() {
     for bad in ["", "Mi", "1.5Mi", "-1", "1Ti", "99999999999999999999", "99999999999999999Gi"] {
         assert_eq!(bytes(bad), None, "{bad}");
     }
+}
+
+#[test]
+fn a_rollout_is_read_within_bounds() {
+    let of = |rollout: Value| {
+        let spec = json!({"source": {"configMap": {"name": "m"}}, "serviceAccountName": "m",
+            "rollout": rollout});
+        settings("m", &spec, Place::Cluster).map(|settings| settings.rollout)
+    };
+    let manual = json!({"strategy": "Manual", "maxDeletions": 2, "maxChangedPercent": 50,
+        "maxFailures": 3, "probation": "90s"});
+    assert_eq!(
+        of(manual).unwrap(),
+        Rollout {
+            strategy: Strategy::Manual,
+            deletions_max: 2,
+            changed_percent_max: 50,
+            failures_max: 3,
+            probation: Duration::from_secs(90),
+        }
+    );
+    assert_eq!(of(json!({"strategy": "Immediate"})).unwrap().strategy, Strategy::Immediate);
+    let error = of(json!({"maxChangedPercent": 101, "probation": "25h"})).unwrap_err();
+    assert_eq!(
+        error,
+        "spec.rollout.probation: 25h is too long: at most 24h\nspec.rollout.maxChangedPercent: 101 is out of bounds: from 0 to 100"
+    );
 }

@@ -1,0 +1,172 @@
+//! What the machine tells of a module, as conditions.
+
+use innkeeper_contract::{Condition, ConditionStatus};
+
+use super::{Aside, Candidate, Machine, Source, Verdict, condition, reason};
+use crate::module;
+
+impl Machine {
+    /// The conditions of the Module, ordered by type.
+    pub fn conditions(&self) -> Vec<Condition> {
+        let loaded = self.loaded();
+        let mut all = vec![self.healthy(), self.ready(&loaded), loaded, self.serves(), self.held()];
+        all.sort_by(|a, b| a.type_.cmp(&b.type_));
+        all
+    }
+
+    fn loaded(&self) -> Condition {
+        use ConditionStatus::{False, True, Unknown};
+        let type_ = condition::LOADED;
+        let refused = |verdict: &Verdict, what: String| {
+            make(
+                type_,
+                False,
+                &verdict.reason,
+                format!("{what}{}{}", verdict.message, self.goes_on()),
+            )
+        };
+        if let Some((digest, verdict)) = &self.retried {
+            return refused(verdict, format!("{} is not taken: ", digest.short()));
+        }
+        match (&self.candidate, &self.source) {
+            (Candidate::Loading(digest), _) => make(
+                type_,
+                Unknown,
+                reason::LOADING,
+                format!("{} is being loaded.", digest.short()),
+            ),
+            (Candidate::Recalling(digest), _) => make(
+                type_,
+                Unknown,
+                reason::RECALLING,
+                format!("{}, which served last, is fetched from its copy.", digest.short()),
+            ),
+            (Candidate::Rehearsing(aside), _) => make(
+                type_,
+                Unknown,
+                reason::REHEARSING,
+                format!("{} is run without writing.", name(aside)),
+            ),
+            (Candidate::Held(aside, held), _) => make(
+                type_,
+                True,
+                reason::HELD,
+                format!("{} is loaded and held: {}.", name(aside), held.1.message),
+            ),
+            (Candidate::InstallingCrds(aside), _) => make(
+                type_,
+                Unknown,
+                reason::INSTALLING_CRDS,
+                format!(
+                    "The CustomResourceDefinitions of {} are being installed.",
+                    name(aside)
+                ),
+            ),
+            (Candidate::Committing(aside), _) => make(
+                type_,
+                Unknown,
+                reason::COMMITTING,
+                format!("{} will serve; that is being written down.", name(aside)),
+            ),
+            (Candidate::Rejected(digest, verdict), _) => {
+                refused(verdict, format!("{} is not taken: ", digest.short()))
+            }
+            (Candidate::Nothing, Source::Unavailable(verdict)) => refused(verdict, String::new()),
+            (Candidate::Nothing, Source::Unknown) => {
+                make(type_, Unknown, reason::WAITING, "The source has not been read yet.")
+            }
+            (Candidate::Nothing, Source::Present(digest)) => {
+                make(type_, True, condition::LOADED, format!("{} is loaded.", digest.short()))
+            }
+        }
+    }
+
+    fn held(&self) -> Condition {
+        let type_ = condition::HELD;
+        let Candidate::Held(aside, held) = &self.candidate else {
+            let message = "No version waits for a person's word.";
+            return make(type_, ConditionStatus::False, reason::NOTHING_HELD, message);
+        };
+        let (rehearsal, verdict) = &**held;
+        let message = format!(
+            "{} is held: {}. It would be: {}. To let it serve, annotate the Module with {}={}; to refuse it, with {}={}.",
+            name(aside),
+            verdict.message,
+            rehearsal.summary(),
+            module::APPROVE_ANNOTATION,
+            aside.digest,
+            module::REJECT_ANNOTATION,
+            aside.digest
+        );
+        make(type_, ConditionStatus::True, &verdict.reason, message)
+    }
+
+    fn serves(&self) -> Condition {
+        let type_ = condition::SERVING;
+        match &self.serving {
+            Some(serving) => make(
+                type_,
+                ConditionStatus::True,
+                reason::SERVING,
+                format!("{} ({}) serves.", serving.title, serving.digest.short()),
+            ),
+            None => make(
+                type_,
+                ConditionStatus::False,
+                reason::NOTHING_LOADED,
+                "No version has been loaded that could serve.",
+            ),
+        }
+    }
+
+    fn ready(&self, loaded: &Condition) -> Condition {
+        let type_ = condition::READY;
+        if let Err(verdict) = self.spec.as_ref().and(self.fits.as_ref()) {
+            return make(type_, ConditionStatus::False, &verdict.reason, verdict.message.clone());
+        }
+        if loaded.status != ConditionStatus::True {
+            return make(type_, ConditionStatus::False, &loaded.reason, loaded.message.clone());
+        }
+        if let Candidate::Held(aside, held) = &self.candidate {
+            let message = format!("{} is held: {}.", name(aside), held.1.message);
+            return make(type_, ConditionStatus::False, reason::HELD, message);
+        }
+        if self.suspended {
+            let message = "The Module says suspend: nothing is written.";
+            return make(type_, ConditionStatus::False, reason::SUSPENDED, message);
+        }
+        let message = "The present source serves with the present spec.";
+        make(type_, ConditionStatus::True, reason::SERVING, message)
+    }
+
+    fn healthy(&self) -> Condition {
+        let type_ = condition::HEALTHY;
+        match &self.runs {
+            None => make(type_, ConditionStatus::Unknown, reason::NO_RUNS, "Nothing has run yet."),
+            Some(Ok(())) => {
+                make(type_, ConditionStatus::True, reason::RUNS_SUCCEED, "The runs do not fail.")
+            }
+            Some(Err(verdict)) => {
+                make(type_, ConditionStatus::False, &verdict.reason, verdict.message.clone())
+            }
+        }
+    }
+}
+
+fn make(
+    type_: &str,
+    status: ConditionStatus,
+    reason: &str,
+    message: impl Into<String>,
+) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status,
+        reason: reason.to_owned(),
+        message: message.into(),
+    }
+}
+
+fn name(aside: &Aside) -> String {
+    format!("{} ({})", aside.title, aside.digest.short())
+}

@@ -1,0 +1,363 @@
+//! Rehearsals, a person's word, probation, and what is known of the time before a restart.
+
+use expect_test::expect;
+
+use super::*;
+
+#[test]
+fn a_new_version_is_rehearsed_and_serves_if_it_does_no_harm() {
+    check(
+        [
+            guarded(1),
+            source("a"),
+            loaded("a", false),
+            source("b"),
+            loaded("b", true),
+            rehearsed("b", &[Deed::Change, Deed::Create]),
+            crds("b", Ok(())),
+            Event::ProbationOver(digest("a")),
+            Event::ProbationOver(digest("b")),
+            too_many_fail(),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            source b: [Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            loaded b: [Rehearse(b), Report]
+                serving a, candidate rehearsing b, Ready=False Rehearsing
+            rehearsed b: [InstallCrds(b), Report]
+                serving a, candidate installing CRDs of b, Ready=False InstallingCrds
+            CRDs of b: [Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
+                serving b, candidate nothing, Ready=True Serving
+            probation of a over: []
+                serving b, candidate nothing, Ready=True Serving
+            probation of b over: [EndProbation]
+                serving b, candidate nothing, Ready=True Serving
+            too many fail: []
+                serving b, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn a_version_that_would_delete_is_held_until_a_person_approves_it_and_no_other() {
+    check(
+        [
+            guarded(1),
+            source("a"),
+            loaded("a", false),
+            source("b"),
+            loaded("b", false),
+            rehearsed("b", &[Deed::Delete]),
+            approve("c"),
+            rehearsed("b", &[]),
+            approve("b"),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            source b: [Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            loaded b: [Rehearse(b), Report]
+                serving a, candidate rehearsing b, Ready=False Rehearsing
+            rehearsed b: [Notify(Held), Report]
+                serving a, candidate held b, Ready=False Held
+            approve Some(c), reject None: []
+                serving a, candidate held b, Ready=False Held
+            rehearsed b: []
+                serving a, candidate held b, Ready=False Held
+            approve Some(b), reject None: [Notify(Approved), Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
+                serving b, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn an_approval_that_comes_first_counts_and_a_rejection_lasts() {
+    check(
+        [
+            guarded(1),
+            source("a"),
+            loaded("a", false),
+            approve("b"),
+            source("b"),
+            loaded("b", false),
+            source("c"),
+            reject("c"),
+            loaded("c", false),
+            source("a"),
+            rehearsed("a", &[]),
+            loaded("a", false),
+            rehearsed("a", &[]),
+            source("c"),
+            guarded(2),
+            approve("c"),
+            source("c"),
+            loaded("c", false),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            approve Some(b), reject None: []
+                serving a, candidate nothing, Ready=True Serving
+            source b: [Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
+                serving b, candidate nothing, Ready=True Serving
+            source c: [Load(c), Report]
+                serving b, candidate loading c, Ready=False Loading
+            approve None, reject Some(c): [Report]
+                serving b, candidate loading c, Ready=False Loading
+            loaded c: [Report]
+                serving b, candidate rejected c, Ready=False Rejected
+            source a: [Load(a), Report]
+                serving b, candidate loading a, Ready=False Loading
+            rehearsed a: []
+                serving b, candidate loading a, Ready=False Loading
+            loaded a: [Rehearse(a), Report]
+                serving b, candidate rehearsing a, Ready=False Rehearsing
+            rehearsed a: [Commit(a), Report, Swap(a), Notify(Serving), BeginProbation(a), Report]
+                serving a, candidate nothing, Ready=True Serving
+            source c: [Report]
+                serving a, candidate rejected c, Ready=False Rejected
+            spec 2: [Settle { parameters: true }, Report]
+                serving a, candidate rejected c, Ready=False Rejected
+            approve Some(c), reject None: [Fetch, Report]
+                serving a, candidate nothing, Ready=False Waiting
+            source c: [Load(c), Report]
+                serving a, candidate loading c, Ready=False Loading
+            loaded c: [Commit(c), Report, Swap(c), Notify(Serving), BeginProbation(c), Report]
+                serving c, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn a_held_version_that_is_rejected_is_not_tried_again() {
+    check(
+        [
+            guarded(1),
+            source("a"),
+            loaded("a", false),
+            source("b"),
+            loaded("b", false),
+            rehearsed("b", &[Deed::Fail]),
+            reject("b"),
+            guarded(2),
+            source("b"),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            source b: [Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            loaded b: [Rehearse(b), Report]
+                serving a, candidate rehearsing b, Ready=False Rehearsing
+            rehearsed b: [Notify(Held), Report]
+                serving a, candidate held b, Ready=False Held
+            approve None, reject Some(b): [Notify(Rejected), Report]
+                serving a, candidate rejected b, Ready=False Rejected
+            spec 2: [Settle { parameters: true }, Report]
+                serving a, candidate rejected b, Ready=False Rejected
+            source b: []
+                serving a, candidate rejected b, Ready=False Rejected
+        "#]],
+    );
+}
+
+#[test]
+fn a_version_that_fails_after_the_swap_is_taken_back() {
+    check(
+        [
+            guarded(1),
+            source("a"),
+            loaded("a", false),
+            too_many_fail(),
+            source("b"),
+            loaded("b", false),
+            rehearsed("b", &[]),
+            too_many_fail(),
+            too_many_fail(),
+            Event::ProbationOver(digest("b")),
+            guarded(2),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            too many fail: []
+                serving a, candidate nothing, Ready=True Serving
+            source b: [Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            loaded b: [Rehearse(b), Report]
+                serving a, candidate rehearsing b, Ready=False Rehearsing
+            rehearsed b: [Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
+                serving b, candidate nothing, Ready=True Serving
+            too many fail: [SwapBack, Notify(RolledBack), Report]
+                serving a, candidate rejected b, Ready=False RolledBack
+            too many fail: []
+                serving a, candidate rejected b, Ready=False RolledBack
+            probation of b over: []
+                serving a, candidate rejected b, Ready=False RolledBack
+            spec 2: [Settle { parameters: true }, Report]
+                serving a, candidate rejected b, Ready=False RolledBack
+        "#]],
+    );
+}
+
+#[test]
+fn after_a_restart_what_served_serves_first_and_what_is_new_is_rehearsed() {
+    check(
+        [
+            known("a", &["c"]),
+            guarded(1),
+            source("b"),
+            recalled("a", Ok(())),
+            source("b"),
+            loaded("a", false),
+            loaded("b", false),
+            rehearsed("b", &[Deed::Delete]),
+            source("c"),
+        ],
+        &expect![[r#"
+            known: []
+                serving nothing, candidate nothing, Ready=False Waiting
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source b: [Recall(a), Report]
+                serving nothing, candidate recalling a, Ready=False Recalling
+            recalled a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            source b: []
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Swap(a), Notify(Serving), Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            loaded b: [Rehearse(b), Report]
+                serving a, candidate rehearsing b, Ready=False Rehearsing
+            rehearsed b: [Notify(Held), Report]
+                serving a, candidate held b, Ready=False Held
+            source c: [Report]
+                serving a, candidate rejected c, Ready=False Known
+        "#]],
+    );
+}
+
+#[test]
+fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothing() {
+    check([known("a", &[]), guarded(1), source("a"), loaded("a", true), crds("a", Ok(()))], &expect![[r#"
+        known: []
+            serving nothing, candidate nothing, Ready=False Waiting
+        spec 1: [Fetch, Report]
+            serving nothing, candidate nothing, Ready=False Waiting
+        source a: [Load(a), Report]
+            serving nothing, candidate loading a, Ready=False Loading
+        loaded a: [InstallCrds(a), Report]
+            serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
+        CRDs of a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+            serving a, candidate nothing, Ready=True Serving
+    "#]]);
+    check([known("a", &[]), guarded(1), missing(), recalled("a", Ok(())), loaded("a", true)], &expect![[r#"
+        known: []
+            serving nothing, candidate nothing, Ready=False Waiting
+        spec 1: [Fetch, Report]
+            serving nothing, candidate nothing, Ready=False Waiting
+        no source: [Notify(SourceNotFound), Recall(a), Report]
+            serving nothing, candidate recalling a, Ready=False Recalling
+        recalled a: [Load(a), Report]
+            serving nothing, candidate loading a, Ready=False Loading
+        loaded a: [Swap(a), Notify(Serving), Report]
+            serving a, candidate nothing, Ready=False SourceNotFound
+    "#]]);
+}
+
+#[test]
+fn without_the_copy_the_source_is_rehearsed_against_what_is_there() {
+    check(
+        [
+            known("a", &[]),
+            guarded(1),
+            source("b"),
+            recalled("a", Err(verdict("SourceNotFound", Again::Never))),
+            loaded("b", false),
+            rehearsed("b", &[Deed::Delete]),
+            approve("b"),
+        ],
+        &expect![[r#"
+            known: []
+                serving nothing, candidate nothing, Ready=False Waiting
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source b: [Recall(a), Report]
+                serving nothing, candidate recalling a, Ready=False Recalling
+            no copy of a: [Notify(SourceNotFound), Load(b), Report]
+                serving nothing, candidate loading b, Ready=False Loading
+            loaded b: [Rehearse(b), Report]
+                serving nothing, candidate rehearsing b, Ready=False Rehearsing
+            rehearsed b: [Notify(Held), Report]
+                serving nothing, candidate held b, Ready=False Held
+            approve Some(b), reject None: [Notify(Approved), Commit(b), Report, Swap(b), Notify(Serving), Report]
+                serving b, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn a_decision_that_cannot_be_written_down_is_tried_again_and_nothing_overtakes_it() {
+    let committed = |name: &str, result| Event::Committed { digest: digest(name), result };
+    check(
+        [
+            guarded(1),
+            source("a"),
+            loaded("a", false),
+            committed("a", Err(verdict("Forbidden", Again::Later))),
+            guarded(2),
+            source("b"),
+            Event::Retry,
+            committed("a", Err(verdict("Forbidden", Again::Later))),
+            Event::Retry,
+            committed("a", Ok(())),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Commit(a), Report]
+                serving nothing, candidate committing a, Ready=False Committing
+            not committed a: [Notify(Forbidden), RetryLater, Report]
+                serving nothing, candidate committing a, Ready=False Forbidden
+            spec 2: [Report]
+                serving nothing, candidate committing a, Ready=False Forbidden
+            source b: []
+                serving nothing, candidate committing a, Ready=False Forbidden
+            retry: [Commit(a)]
+                serving nothing, candidate committing a, Ready=False Forbidden
+            not committed a: [RetryLater]
+                serving nothing, candidate committing a, Ready=False Forbidden
+            retry: [Commit(a)]
+                serving nothing, candidate committing a, Ready=False Forbidden
+            committed a: [Swap(a), Notify(Serving), Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+        "#]],
+    );
+}

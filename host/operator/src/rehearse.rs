@@ -1,0 +1,270 @@
+//! A rehearsal: a candidate is run on the primaries that there are, beside what serves, and
+//! nothing is written.
+//!
+//! Guests are functions, so what changes is told exactly: both versions are given the same
+//! observation at the same time, and their wishes are compared with each other and their plans with
+//! what is live. Drift that is being repaired anyway, deletions that are due anyway and primaries
+//! that fail anyway are not held against the candidate.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_cluster::KindState;
+use innkeeper_core::ownership::Primary;
+use innkeeper_core::plan::{Action, Plan};
+use innkeeper_core::wanted::Wish;
+use innkeeper_core::{Object, Target, difference};
+use innkeeper_modules::{Again, Deed, Rehearsal, Verdict};
+use innkeeper_sandbox::Outcome;
+use jiff::Timestamp;
+
+use crate::apply;
+use crate::observe::Observation;
+use crate::queue::Work;
+use crate::reconcile;
+use crate::running::Running;
+use crate::shared::Shared;
+
+/// For so many primaries a candidate is run at most; of more, evenly chosen ones.
+pub const REHEARSED_MAX: usize = 500;
+
+/// So long does a rehearsal take at most; then it is about the primaries that it came to.
+pub const REHEARSAL_TIME: Duration = Duration::from_mins(1);
+
+/// So long is waited for what the candidate declares to be read.
+pub const READ_TIME: Duration = Duration::from_secs(30);
+
+/// How often is looked whether it has been read.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// So many fields of one object are named.
+const FIELDS_MAX: usize = 5;
+
+/// What one version would do with one primary.
+enum Sight {
+    /// It fails; the text says how.
+    Fails(String),
+    /// It wants this, and this is what would be done about it.
+    Plans(Wish, Plan),
+    /// A live read must tell first what is there; or there is nothing to do.
+    Nothing,
+}
+
+/// Rehearses a candidate against what serves, if anything does.
+///
+/// # Errors
+/// A verdict to be tried again later, if what it declares cannot be read in time.
+pub async fn rehearse(
+    shared: &Shared,
+    candidate: &Arc<Running>,
+    serving: Option<&Arc<Running>>,
+) -> Result<Rehearsal, Verdict> {
+    until_read(shared, candidate).await?;
+    let primaries = primaries(candidate);
+    let mut rehearsal =
+        Rehearsal { primaries: count(primaries.len()), ..Rehearsal::default() };
+    let began = shared.env.instant();
+    for primary in chosen(&primaries) {
+        if shared.env.instant().duration_since(began) > REHEARSAL_TIME {
+            break;
+        }
+        // Both see the same moment, each with what it may read.
+        let now = shared.env.now();
+        let new = sight(shared, candidate, primary, now).await;
+        let old = match serving {
+            Some(serving) if serving.primary == candidate.primary => {
+                Some(sight(shared, serving, primary, now).await)
+            }
+            _ => None,
+        };
+        rehearsal.rehearsed += 1;
+        compare(&mut rehearsal, candidate, primary, (new, old), now);
+    }
+    Ok(rehearsal)
+}
+
+/// Waits until it is known of each declared kind what is there, or why that cannot be known.
+async fn until_read(shared: &Shared, candidate: &Running) -> Result<(), Verdict> {
+    let began = shared.env.instant();
+    loop {
+        let states = candidate.view.states();
+        let waits: Vec<_> = states
+            .iter()
+            .filter(|(_, state)| matches!(state, KindState::Syncing))
+            .map(|(kind, _)| kind.to_string())
+            .collect();
+        if waits.is_empty() {
+            return Ok(());
+        }
+        if shared.env.instant().duration_since(began) > READ_TIME {
+            return Err(Verdict::new(
+                "NotRehearsed",
+                format!(
+                    "it cannot be rehearsed: {} could not be read within {} s",
+                    waits.join(", "),
+                    READ_TIME.as_secs()
+                ),
+                Again::Later,
+            ));
+        }
+        shared.env.sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The primaries that the candidate would reconcile, in order.
+fn primaries(candidate: &Running) -> Vec<Arc<Object>> {
+    let frozen = candidate.view.freeze();
+    let namespaces = &candidate.settings().namespaces;
+    let lists = if namespaces.is_empty() || !candidate.primary.is_namespaced() {
+        vec![frozen.list(&candidate.primary, None, &|_| true)]
+    } else {
+        let list = |namespace: &String| frozen.list(&candidate.primary, Some(namespace), &|_| true);
+        namespaces.iter().map(list).collect()
+    };
+    lists
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|primary| candidate.selects(primary) && !primary.is_terminating())
+        .collect()
+}
+
+/// At most [`REHEARSED_MAX`] of them, evenly.
+fn chosen(primaries: &[Arc<Object>]) -> impl Iterator<Item = &Arc<Object>> {
+    let all = primaries.len();
+    let some = all.min(REHEARSED_MAX);
+    (0..some).filter_map(move |index| primaries.get(index * all / some))
+}
+
+/// What a version would do with a primary as it is now.
+async fn sight(shared: &Shared, running: &Running, primary: &Object, now: Timestamp) -> Sight {
+    let frozen = running.view.freeze();
+    let innkeeper_cluster::Seen::Present(primary) = frozen.get(&running.primary, &primary.key)
+    else {
+        return Sight::Nothing;
+    };
+    let work = Work { module: running.name().clone(), key: primary.key.clone() };
+    let mut memory = shared.memories.peek(&work);
+    if memory.uid != primary.uid {
+        memory = crate::memory::Memory::default();
+    }
+    // What would be pruned after one more clean round counts.
+    memory.plan.clean = true;
+    let mut observation = Observation::new(running, &frozen, primary.clone(), now);
+    let owned = observation.owned();
+    let document = observation.document(&owned, &memory.unapplied);
+    let result = reconcile::run(shared, running, &document, &mut observation).await;
+    if !observation.take_unknown().is_empty() {
+        return Sight::Nothing;
+    }
+    let (complete, desired) = match result.map(|run| run.outcome) {
+        Ok(Outcome::Complete(desired)) => (true, desired),
+        Ok(Outcome::Partial(desired)) => (false, desired),
+        Ok(Outcome::Failed(failure)) => {
+            return Sight::Fails(format!("{}: {}", failure.reason, failure.message));
+        }
+        Err(error) => return Sight::Fails(format!("{}: {error}", error.reason())),
+    };
+    let me = Primary::new(
+        running.name(),
+        Target::new(running.primary.clone(), primary.key.clone()),
+        &primary.uid,
+    );
+    match Wish::read(&desired, running.guest().manifest(), &me, false) {
+        Err(refusal) => Sight::Fails(format!("{}: {refusal}", refusal.reason())),
+        Ok(wish) => {
+            let plan = reconcile::make_plan(
+                &mut observation,
+                &frozen,
+                &me,
+                &wish,
+                complete,
+                &owned,
+                &memory,
+                now,
+            );
+            Sight::Plans(wish, plan)
+        }
+    }
+}
+
+/// Counts what the candidate would do and what serves would not.
+fn compare(
+    rehearsal: &mut Rehearsal,
+    candidate: &Running,
+    primary: &Object,
+    (new, old): (Sight, Option<Sight>),
+    now: Timestamp,
+) {
+    let name = || format!("{} {}", candidate.primary.kind, primary.key);
+    let (wish, plan) = match new {
+        Sight::Nothing => return,
+        Sight::Fails(why) => {
+            if !matches!(old, Some(Sight::Fails(_))) {
+                rehearsal.add(Deed::Fail, name(), vec![why]);
+            }
+            return;
+        }
+        Sight::Plans(wish, plan) => (wish, plan),
+    };
+    let old = match &old {
+        Some(Sight::Plans(wish, plan)) => Some((wish, plan)),
+        _ => None,
+    };
+    let wanted: BTreeMap<&Target, _> =
+        old.iter().flat_map(|(wish, _)| &wish.wanted).map(|one| (&one.target, one)).collect();
+    let planned: BTreeMap<&Target, &Action> =
+        old.iter().flat_map(|(_, plan)| &plan.steps).map(|one| (&one.target, &one.action)).collect();
+    let mut problems = BTreeSet::new();
+    for step in &plan.steps {
+        let before = planned.get(&step.target).copied();
+        let object = || step.target.to_string();
+        if !matches!(step.action, Action::Create) {
+            rehearsal.objects += 1;
+        }
+        match &step.action {
+            Action::Create => {
+                if !matches!(before, Some(Action::Create)) {
+                    rehearsal.add(Deed::Create, object(), Vec::new());
+                }
+            }
+            Action::Delete { .. } => {
+                if !matches!(before, Some(Action::Delete { .. })) {
+                    rehearsal.add(Deed::Delete, object(), Vec::new());
+                }
+            }
+            Action::Recreate { .. } => {
+                if !matches!(before, Some(Action::Recreate { .. })) {
+                    rehearsal.add(Deed::Recreate, object(), Vec::new());
+                }
+            }
+            Action::Apply { .. } | Action::Adopt { .. } => {
+                let now_wanted = step.wanted.and_then(|index| wish.wanted.get(index));
+                let fields = match (now_wanted, wanted.get(&step.target)) {
+                    (Some(new), Some(old)) => difference::fields(&old.body, &new.body, FIELDS_MAX),
+                    _ => vec![".".to_owned()],
+                };
+                // Both want the same: what serves is about to apply it too.
+                if !fields.is_empty() {
+                    rehearsal.add(Deed::Change, object(), fields);
+                }
+            }
+            Action::Leave(leave) => {
+                let was = matches!(before, Some(Action::Leave(before)) if before.is_problem());
+                if let Some(problem) = apply::problem_of(&step.target, leave, now)
+                    && !was
+                {
+                    problems.insert(format!("{}: {}", problem.reason, problem.message));
+                }
+            }
+        }
+    }
+    if !problems.is_empty() {
+        rehearsal.add(Deed::Fail, name(), problems.into_iter().take(FIELDS_MAX).collect());
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
