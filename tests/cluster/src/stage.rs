@@ -149,14 +149,18 @@ impl Stage {
     pub async fn all_synced(&self, kind: Kind, namespace: &str, count: usize) -> Result<()> {
         eventually("all are synced", MANY, async || {
             let all = self.admin.list(kind, namespace).await?;
-            let synced = all
-                .iter()
-                .filter(|one| {
-                    says(one, "Synced", "True", "Applied")
-                        && one["status"]["observedGeneration"] == one["metadata"]["generation"]
-                })
-                .count();
-            Ok(if synced == count { Ok(()) } else { Err(format!("{synced} of {count}")) })
+            let is_synced = |one: &&Value| {
+                says(one, "Synced", "True", "Applied")
+                    && one["status"]["observedGeneration"] == one["metadata"]["generation"]
+            };
+            let synced = all.iter().filter(is_synced).count();
+            let other = all.iter().find(|one| !is_synced(one));
+            Ok(if synced == count {
+                Ok(())
+            } else {
+                let told = other.map(|one| message(one, "Synced")).unwrap_or_default();
+                Err(format!("{synced} of {count}; another says: {told}"))
+            })
         })
         .await
     }

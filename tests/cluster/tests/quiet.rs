@@ -56,7 +56,7 @@ fn verbatim(namespace: &str, name: &str) -> String {
                             "readinessProbe": {"httpGet": {"path": "/", "port": 53}},
                             "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
                         }],
-                        "tolerations": [{"key": "spot", "operator": "Exists"}, {}],
+                        "tolerations": [{"key": "spot", "operator": "Exists"}, {"operator": "Exists"}],
                         "volumes": [{"name": "scratch", "emptyDir": {}},
                             {"name": "tokens", "projected": {"sources": [
                                 {"serviceAccountToken": {"path": "token"}},
