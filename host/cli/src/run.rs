@@ -158,7 +158,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         (cluster.with_secret_key(key), sealing)
     };
     let cache = cache
-        .map(|folder| CodeCache::open(folder, sealing, arguments.cache_mib.saturating_mul(MIB)))
+        .map(|folder| CodeCache::open(folder, &sealing, arguments.cache_mib.saturating_mul(MIB)))
         .transpose()?;
     let engine = engine(arguments, cache)?;
     let from = match &arguments.modules {

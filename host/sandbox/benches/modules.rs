@@ -90,7 +90,7 @@ fn measure(how: &str, folder: &Path) {
         _ => {
             let folder = CacheFolder::open(folder).expect("a folder of ours");
             let key = CacheKey::Given([1; 32]);
-            let opened = CodeCache::open(folder, key, CACHE_BYTES_DEFAULT).expect("a cache");
+            let opened = CodeCache::open(folder, &key, CACHE_BYTES_DEFAULT).expect("a cache");
             builder = builder.compile(Compile::Child(program)).cache(opened.clone());
             cache = Some(opened);
         }
@@ -177,8 +177,7 @@ impl Memory {
             text.lines()
                 .filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
                 .find_map(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-                .map(|kib| kib << 10)
-                .unwrap_or_else(|| panic!("no {name} in {text}"))
+                .map_or_else(|| panic!("no {name} in {text}"), |kib| kib << 10)
         };
         Self { anonymous: of("Anonymous"), resident: of("Rss"), proportional: of("Pss") }
     }

@@ -92,9 +92,9 @@ impl CodeCache {
     ///
     /// # Errors
     /// [`CacheError`], if the key that is kept in the folder cannot be trusted.
-    pub fn open(folder: CacheFolder, key: CacheKey, bytes_max: u64) -> Result<Self, CacheError> {
+    pub fn open(folder: CacheFolder, key: &CacheKey, bytes_max: u64) -> Result<Self, CacheError> {
         let key = match key {
-            CacheKey::Given(bytes) => Some(Key::new(&bytes)),
+            CacheKey::Given(bytes) => Some(Key::new(bytes)),
             CacheKey::Kept => match key::kept(&folder)? {
                 Ok(bytes) => Some(Key::new(&bytes)),
                 Err(error) => {

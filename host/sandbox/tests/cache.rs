@@ -23,7 +23,7 @@ use innkeeper_sandbox::{
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
-const KEY: CacheKey = CacheKey::Given([1; 32]);
+const KEY: &CacheKey = &CacheKey::Given([1; 32]);
 
 /// A user that is neither root nor, most likely, the one who runs the tests.
 const NOBODY: u32 = 65_534;
@@ -74,11 +74,11 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-fn open(folder: &Path, key: CacheKey) -> CodeCache {
+fn open(folder: &Path, key: &CacheKey) -> CodeCache {
     open_with(folder, key, CACHE_BYTES_DEFAULT)
 }
 
-fn open_with(folder: &Path, key: CacheKey, bytes_max: u64) -> CodeCache {
+fn open_with(folder: &Path, key: &CacheKey, bytes_max: u64) -> CodeCache {
     CodeCache::open(CacheFolder::open(folder).unwrap(), key, bytes_max).unwrap()
 }
 
@@ -247,7 +247,7 @@ fn wrong_length() {
 fn other_key() {
     let warm = warm();
     let theirs = tempfile::tempdir().unwrap();
-    load(&engine(&open(theirs.path(), CacheKey::Given([2; 32]))), "tiny");
+    load(&engine(&open(theirs.path(), &CacheKey::Given([2; 32]))), "tiny");
     let their_entry = &entries(theirs.path())[0];
     assert_eq!(their_entry.file_name(), warm.entry.file_name());
     warm.put(&fs::read(their_entry).unwrap());
@@ -389,7 +389,7 @@ fn kept_key() {
     // All at once: one of them makes it.
     let caches: Vec<CodeCache> = std::thread::scope(|scope| {
         let opening: Vec<_> =
-            (0..8).map(|_| scope.spawn(|| open(folder.path(), CacheKey::Kept))).collect();
+            (0..8).map(|_| scope.spawn(|| open(folder.path(), &CacheKey::Kept))).collect();
         opening.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let key = folder.path().join("key");
@@ -408,7 +408,7 @@ fn kept_key() {
 
     // Another folder has another key.
     let other = tempfile::tempdir().unwrap();
-    open(other.path(), CacheKey::Kept);
+    open(other.path(), &CacheKey::Kept);
     assert_ne!(fs::read(other.path().join("key")).unwrap(), bytes);
 }
 
@@ -424,7 +424,7 @@ fn wrong_keys() {
         fs::write(&key, vec![7; bytes]).unwrap();
         fs::set_permissions(&key, Permissions::from_mode(mode)).unwrap();
         let folder = CacheFolder::open(folder.path()).unwrap();
-        let error = CodeCache::open(folder, CacheKey::Kept, CACHE_BYTES_DEFAULT).unwrap_err();
+        let error = CodeCache::open(folder, &CacheKey::Kept, CACHE_BYTES_DEFAULT).unwrap_err();
         assert!(matches!(error, CacheError::Key { .. }), "{error:?}");
         let said = error.to_string();
         assert!(said.contains(expected) && said.contains("delete it"), "{said}");
@@ -568,7 +568,7 @@ fn read_only_host(folder: &Path) {
         assert_eq!(cache.figures(), expected);
 
         // Without a key nothing is trusted.
-        let without = open(folder, CacheKey::Kept);
+        let without = open(folder, &CacheKey::Kept);
         assert_eq!(warnings.count(), 2);
         let engine = self::engine(&without);
         load(&engine, "tiny");

@@ -160,7 +160,8 @@ mod tests {
 
     #[test]
     fn only_the_same_bytes_under_the_same_key_and_name_are_good() {
-        for artifact in [&b""[..], b"some code", &[7; 3 * CHUNK_BYTES / 2]] {
+        let long = vec![7; 3 * CHUNK_BYTES / 2];
+        for artifact in [&b""[..], b"some code", &long] {
             let entry = sealed(artifact);
             assert!(is_good(1, 2, &entry));
             assert!(!is_good(3, 2, &entry), "another key");
