@@ -251,7 +251,7 @@ async fn events(
         let regarding = Regarding::object(&running.primary, primary);
         match shared.events.publish(&running.session, &regarding, "Reconcile", &event).await {
             Ok(Published::Written) => shared.metrics.wrote(running.name(), "event"),
-            Ok(Published::Counted(_)) => {}
+            Ok(Published::Counted(_) | Published::TooMany) => {}
             // An Event is a courtesy: what it says stands in the conditions too.
             Err(error) => tracing::warn!(
                 module = %running.name(), primary = %primary.key, "an Event cannot be written: {error}"
