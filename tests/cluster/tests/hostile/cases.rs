@@ -68,10 +68,23 @@ fn elsewhere(mut object: Value, namespace: &str) -> Value {
 
 /// All of them.
 pub(crate) fn all() -> Vec<Case> {
-    [what_it_takes(), what_it_answers(), what_it_wants(), what_it_says(), what_it_is()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        vec![events_by_the_clock()],
+        what_it_takes(),
+        what_it_answers(),
+        what_it_wants(),
+        what_it_says(),
+        what_it_is(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A guest that has something new to tell each second.
+fn events_by_the_clock() -> Case {
+    let told = json!({"events": [{"reason": "Again", "message": TIME}], "requeueAfterSeconds": 1});
+    Case::runs("events-by-the-clock", &says(&told.to_string()).timed(), ("True", "Applied", ""))
 }
 
 /// A component that takes minutes to compile.
@@ -329,6 +342,11 @@ fn what_it_says() -> Vec<Case> {
             "status-by-the-clock",
             &says(&json!({"status": {"now": TIME}}).to_string()).timed(),
             ("True", "Applied", ""),
+        ),
+        Case::runs(
+            "failure-of-its-own-word",
+            &guest().outcome(2, &json!({"reason": "WordOfAGuest", "message": "no"}).to_string()),
+            ("False", "WordOfAGuest", "no"),
         ),
         Case::runs(
             "failure-without-end",

@@ -17,7 +17,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use case::{Answer, Case};
 use innkeeper_cluster_tests::stage::{MODULES, SOON, message, says};
-use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage};
+use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, eventually};
 use serde_json::{Value, json};
 
 const HOSTILE: Kind = Kind::new("hostile.example.dev/v1", "Hostile");
@@ -157,6 +157,8 @@ async fn every_misbehaviour_is_answered_and_a_good_module_goes_on_beside_it() ->
     nothing_else_is_there(&stage, &cases).await?;
     nobody_writes_without_end(&stage, mark, &began)?;
     logs_are_bounded_and_the_hosts_own(&host).await?;
+    events_are_bounded(&stage, &host).await?;
+    figures_are_the_hosts_words(&host).await?;
     let kib = peak_kib(&host)?;
     println!("{} cases; the host had at most {} MiB", cases.len(), kib >> 10);
     assert!(kib < HOST_KIB_MAX, "the host had {kib} KiB");
@@ -303,6 +305,34 @@ fn nobody_writes_without_end(
             println!("{name}: {writes} writes in {:.0} s", began.elapsed().as_secs_f32());
         }
     }
+    Ok(())
+}
+
+/// A guest that has something new to tell at each run, once a second, is heard for a while.
+async fn events_are_bounded(stage: &Stage, host: &Host) -> Result<()> {
+    let runs = || async {
+        let runs = host.metric("innkeeper_sandbox_seconds_count", &["events-by-the-clock"]).await?;
+        anyhow::Ok(runs.unwrap_or_default())
+    };
+    eventually("it ran 40 times", SOON, async || {
+        let runs = runs().await?;
+        Ok(if runs >= 40.0 { Ok(()) } else { Err(format!("{runs} runs")) })
+    })
+    .await?;
+    let user = format!("system:serviceaccount:{MODULES}:events-by-the-clock");
+    let filter = AuditFilter::new().writes().impersonated(&user).resource("events");
+    let events = stage.plane.audit()?.events(&filter)?.len();
+    println!("events-by-the-clock: {events} Events in {} runs", runs().await?);
+    // The first 25, and perhaps one for five minutes that have passed.
+    ensure!((25..=26).contains(&events), "{events} Events");
+    Ok(())
+}
+
+/// A guest makes no figures of its own.
+async fn figures_are_the_hosts_words(host: &Host) -> Result<()> {
+    let (_, figures) = host.http("/metrics").await?;
+    ensure!(figures.contains("GuestFailed"), "a failure is counted");
+    ensure!(!figures.contains("WordOfAGuest"), "as the guest's word");
     Ok(())
 }
 
