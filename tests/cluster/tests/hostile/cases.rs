@@ -415,6 +415,15 @@ fn what_it_is() -> Vec<Case> {
             ("False", "InvalidManifest", "5001 are more than the 100"),
         ),
         Case::is_refused(
+            "schema-that-shouts",
+            describing(|manifest| {
+                let size = json!({"enum": ["x".repeat(2 << 20)]});
+                manifest["parametersSchema"] = json!({"properties": {"size": size}});
+            }),
+            ("False", "InvalidParameters", "spec.parameters.size"),
+        )
+        .spec(json!({"parameters": {"size": 1}})),
+        Case::is_refused(
             "modules-as-its-own",
             describing(|manifest| {
                 manifest["owned"] = json!([{"kind": {"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "plural": "modules", "scope": "Cluster"}}]);
