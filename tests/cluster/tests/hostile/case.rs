@@ -114,13 +114,16 @@ impl Case {
         rules.extend(self.rules.iter().cloned());
         let rbac = "rbac.authorization.k8s.io";
         let meta = json!({"name": format!("guest-{name}"), "namespace": home});
-        let mut all = vec![
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}}),
+        let mut all = Vec::new();
+        if self.namespace.is_none() {
+            all.push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}}));
+        }
+        all.extend([
             json!({"apiVersion": format!("{rbac}/v1"), "kind": "Role", "metadata": meta, "rules": rules}),
             json!({"apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding", "metadata": meta,
                 "roleRef": {"apiGroup": rbac, "kind": "Role", "name": format!("guest-{name}")},
                 "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": MODULES}]}),
-        ];
+        ]);
         all.extend(self.before.iter().cloned().map(|mut object| {
             object["metadata"]["namespace"] = home.clone().into();
             object
