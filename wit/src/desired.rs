@@ -18,12 +18,13 @@ pub struct Desired {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finalized: bool,
     /// The primary's status, without `conditions` and `observedGeneration`, which the host writes.
+    /// With the conditions at most 256 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Map<String, Value>>,
-    /// Conditions of the primary. The host adds times and generation.
+    /// Conditions of the primary, at most 64. The host adds times and generation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Events about the primary. One that repeats is counted, not written again.
+    /// Events about the primary, at most 32. One that repeats is counted, not written again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
     /// Run again after this many seconds even if nothing changed.

@@ -9,7 +9,9 @@ use anyhow::Context as _;
 use innkeeper_cluster::{Backoff, Cluster, Env, HostKeyError, Kube, SecretKey, Settings, host_key};
 use innkeeper_operator::operator::WORKERS_DEFAULT;
 use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
-use innkeeper_sandbox::{Engine, GUESTS_DEFAULT};
+use innkeeper_sandbox::{
+    CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Engine, GUESTS_DEFAULT,
+};
 use tokio::sync::{Notify, watch};
 
 use crate::component::compile;
@@ -24,6 +26,12 @@ const RETRY_LEAST: Duration = Duration::from_millis(500);
 
 /// The longest wait before the API server is asked again.
 const RETRY_MOST: Duration = Duration::from_secs(15);
+
+/// Bytes of a MiB.
+const MIB: u64 = 1 << 20;
+
+/// What the host's key is used for, besides digests: sealing compiled code.
+const CODE_CACHE: &str = "code cache";
 
 /// Arguments of `innkeeper run`.
 #[derive(clap::Args)]
@@ -53,6 +61,19 @@ pub(crate) struct Arguments {
     /// Guests that stay warm in memory.
     #[arg(long, default_value_t = GUESTS_DEFAULT)]
     guests: u32,
+    /// Keep compiled code in this folder, so that a restart compiles nothing; it is made if it
+    /// is not there, for this user alone. If left out, nothing is kept.
+    #[arg(long, value_name = "DIR", env = "INNKEEPER_CACHE_DIR")]
+    cache_dir: Option<PathBuf>,
+    /// The most that compiled code may take there, in MiB; what was unused for longest goes.
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = CACHE_BYTES_DEFAULT / MIB,
+        value_parser = clap::value_parser!(u64).range(1..=u64::MAX / MIB),
+        env = "INNKEEPER_CACHE_MIB"
+    )]
+    cache_mib: u64,
     /// How log lines look.
     #[arg(long, value_enum, default_value = "auto")]
     log_format: LogFormat,
@@ -114,6 +135,8 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         }
     });
 
+    // A folder that cannot be used is said before anything is waited for.
+    let cache = arguments.cache_dir.as_deref().map(CacheFolder::open).transpose()?;
     let env = Env::real();
     let secrets = SecretKey::new(&random()?);
     let cluster =
@@ -122,11 +145,22 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     // Health is told from the start on, also while the API server is waited for.
     let started: serve::Started<Operator> = Arc::default();
     let serving = tokio::spawn(serve::serve(listener, started.clone(), stop.clone()));
-    let engine = engine(arguments)?;
-    let Some(cluster) = with_host_key(cluster, arguments, stop.clone()).await? else {
-        tracing::info!("stopped");
-        return Ok(());
+    // A developer's host is not one of several, and may not have a namespace of its own.
+    let (cluster, sealing) = if arguments.modules.is_some() {
+        (cluster, CacheKey::Kept)
+    } else {
+        let Some(key) = read_host_key(&cluster, arguments, stop.clone()).await? else {
+            tracing::info!("stopped");
+            return Ok(());
+        };
+        // Not kept beside the code: who gets at the volume alone cannot seal any.
+        let sealing = CacheKey::Given(key.derive(CODE_CACHE));
+        (cluster.with_secret_key(key), sealing)
     };
+    let cache = cache
+        .map(|folder| CodeCache::open(folder, &sealing, arguments.cache_mib.saturating_mul(MIB)))
+        .transpose()?;
+    let engine = engine(arguments, cache)?;
     let from = match &arguments.modules {
         Some(folder) => ModulesFrom::Folder(folder.clone()),
         None => ModulesFrom::Cluster,
@@ -165,25 +199,24 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn engine(arguments: &Arguments) -> anyhow::Result<Engine> {
+fn engine(arguments: &Arguments, cache: Option<CodeCache>) -> anyhow::Result<Engine> {
     let mut builder = Engine::builder().compile(compile()).guests(arguments.guests);
     if let Some(calls) = arguments.calls {
         builder = builder.permits(calls);
     }
+    if let Some(cache) = cache {
+        builder = builder.cache(cache);
+    }
     Ok(builder.build()?)
 }
 
-/// The connection with the host's key for the digests of Secrets. Waits for an API server that
-/// is away; `None` if it is told to stop meanwhile.
-async fn with_host_key(
-    cluster: Cluster,
+/// The host's key for the digests of Secrets. Waits for an API server that is away; `None` if
+/// it is told to stop meanwhile.
+async fn read_host_key(
+    cluster: &Cluster,
     arguments: &Arguments,
     mut stop: watch::Receiver<bool>,
-) -> anyhow::Result<Option<Cluster>> {
-    if arguments.modules.is_some() {
-        // A developer's host is not one of several, and may not have a namespace of its own.
-        return Ok(Some(cluster));
-    }
+) -> anyhow::Result<Option<SecretKey>> {
     let fresh = random()?;
     let session = cluster.host();
     let mut backoff = Backoff::new(cluster.env(), RETRY_LEAST, RETRY_MOST);
@@ -196,7 +229,7 @@ async fn with_host_key(
             read = host_key(&session, &arguments.namespace, &fresh) => read,
         };
         match read {
-            Ok(key) => return Ok(Some(cluster.with_secret_key(key))),
+            Ok(key) => return Ok(Some(key)),
             Err(error @ HostKeyError::Malformed { .. }) => return Err(error.into()),
             Err(error) => {
                 // What is missing (the namespace, a right) may be on its way: wait as well.

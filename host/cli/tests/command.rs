@@ -447,7 +447,13 @@ fn render_says_what_is_wrong_with_its_input() {
 
 #[test]
 fn wrong_usage_has_a_status_of_its_own() {
-    for arguments in [&["nonsense"][..], &["render", "x.wasm"], &["run", "--workers", "0"], &[]] {
+    for arguments in [
+        &["nonsense"][..],
+        &["render", "x.wasm"],
+        &["run", "--workers", "0"],
+        &["run", "--cache-mib", "0"],
+        &[],
+    ] {
         let output = innkeeper(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
         assert!(!output.stderr.is_empty());
@@ -502,6 +508,23 @@ fn a_kubeconfig_that_cannot_be_used_is_said() {
         &hidden,
         &expect![[r#"
             innkeeper: the configuration of the connection to the API server cannot be used: DIR/gone: cannot be read: No such file or directory (os error 2)
+        "#]],
+    );
+}
+
+#[test]
+fn a_folder_for_compiled_code_that_others_may_write_to_is_refused() {
+    let files = Files::new();
+    let folder = files.0.path().join("cache");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let folder = folder.to_str().unwrap();
+    failed(
+        &["run", "--log-format", "text", "--cache-dir", folder],
+        1,
+        &[(folder, "DIR")],
+        &expect![[r#"
+            innkeeper: the folder DIR for compiled code may be written to by others (mode 777), so others could put code there that runs as this host: give one that does not exist yet (it is made, also within that one), or `chown` it to this user and `chmod 700` it
         "#]],
     );
 }

@@ -20,6 +20,13 @@ pub const QUIET: Duration = Duration::from_mins(30);
 /// How many different Events are remembered; the oldest are forgotten first.
 pub const REMEMBERED_MAX: usize = 4096;
 
+/// How many Events about one object are written at once; then one each [`SPARE`]. The rule of
+/// Kubernetes' own recorder, so that one object cannot fill the server's store.
+pub const AT_ONCE_MAX: u32 = 25;
+
+/// After which time one more may be written about an object that has had [`AT_ONCE_MAX`].
+pub const SPARE: Duration = Duration::from_mins(5);
+
 /// The longest note, in bytes: Kubernetes' limit.
 pub const NOTE_BYTES_MAX: usize = 1024;
 
@@ -54,6 +61,8 @@ pub enum Published {
     Written,
     /// It was written not long ago, and came so many times since.
     Counted(u32),
+    /// There were too many about this object; it is dropped.
+    TooMany,
 }
 
 /// Writes Events, each once.
@@ -73,6 +82,29 @@ struct Remembered {
     last: BTreeMap<Signature, (Instant, u32)>,
     /// In the order in which they were written first.
     order: VecDeque<Signature>,
+    /// By uid: what was written about an object.
+    spent: BTreeMap<Box<str>, Spent>,
+    /// How many of these there may be before those that no longer count are dropped.
+    sweep_at: usize,
+}
+
+/// How many Events an object has had, as far as they still count.
+#[derive(Debug)]
+struct Spent {
+    count: u32,
+    /// From here on, one of them counts no longer after each [`SPARE`].
+    since: Instant,
+}
+
+impl Spent {
+    /// How many still count.
+    fn left(&mut self, now: Instant) -> u32 {
+        while self.count > 0 && now.saturating_duration_since(self.since) >= SPARE {
+            self.count -= 1;
+            self.since += SPARE;
+        }
+        self.count
+    }
 }
 
 impl Events {
@@ -97,6 +129,10 @@ impl Events {
             (regarding.uid.into(), event.reason.as_str().into(), event.message.as_str().into());
         if let Some(count) = self.count(&signature) {
             return Ok(Published::Counted(count));
+        }
+        if !self.spend(regarding.uid) {
+            self.forget(&signature);
+            return Ok(Published::TooMany);
         }
         let kind = Kind::namespaced("events.k8s.io/v1", "Event", "events");
         let namespace = match regarding.key.namespace() {
@@ -155,6 +191,25 @@ impl Events {
             seen.last.remove(&oldest);
         }
         None
+    }
+
+    /// Whether one more may be written about an object; counts it.
+    fn spend(&self, uid: &str) -> bool {
+        let now = self.env.instant();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.spent.len() >= seen.sweep_at.max(REMEMBERED_MAX) {
+            seen.spent.retain(|_, spent| spent.left(now) > 0);
+            seen.sweep_at = 2 * seen.spent.len();
+        }
+        let spent = seen.spent.entry(uid.into()).or_insert(Spent { count: 0, since: now });
+        if spent.left(now) >= AT_ONCE_MAX {
+            return false;
+        }
+        if spent.count == 0 {
+            spent.since = now;
+        }
+        spent.count += 1;
+        true
     }
 
     fn forget(&self, signature: &Signature) {

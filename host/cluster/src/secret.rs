@@ -40,6 +40,15 @@ impl SecretKey {
         Self::new(&words)
     }
 
+    /// A key for another purpose, which tells nothing about this one or others.
+    pub fn derive(&self, purpose: &str) -> [u8; 32] {
+        let mut mac = Hmac::clone(&self.mac);
+        // No namespace has a NUL, so that this is the digest of no Secret.
+        mac.update(b"\0purpose/");
+        mac.update(purpose.as_bytes());
+        mac.finalize().into_bytes().into()
+    }
+
     /// The digest of one value, given as it stands in the object (base64 in `data`).
     pub fn digest(&self, secret: &Key, name: &str, value: &str) -> String {
         let mut mac = Hmac::clone(&self.mac);
@@ -70,6 +79,16 @@ mod tests {
         assert_ne!(one, digest(b"yek", "password", "aHVudGVyMg=="));
         assert_ne!(one, digest(b"key", "other", "aHVudGVyMg=="));
         assert_ne!(one, digest(b"key", "password", "aHVudGVyMw=="));
+    }
+
+    #[test]
+    fn derived_keys_differ_by_purpose_and_key() {
+        let derived = |key: &[u8], purpose| SecretKey::new(key).derive(purpose);
+        assert_eq!(derived(b"key", "a"), derived(b"key", "a"));
+        assert_ne!(derived(b"key", "a"), derived(b"key", "b"));
+        assert_ne!(derived(b"key", "a"), derived(b"yek", "a"));
+        let digest = SecretKey::new(b"key").digest(&Key::new("", ""), "a", "");
+        assert!(!hex::encode(derived(b"key", "a")).starts_with(&digest));
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub mod order;
 pub mod ownership;
 pub mod plan;
 pub mod readiness;
+pub mod said;
 pub mod schema;
 pub mod selector;
 pub mod settled;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::ownership::Primary;
 use crate::plan::DELETABLE_ANNOTATION;
-use crate::{Key, Target, churn, order, settled};
+use crate::{Key, Target, churn, order, said, settled};
 
 /// Why a `desired` document is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +46,12 @@ pub enum Refusal {
         /// What is wrong.
         problem: String,
     },
+    /// What it says of the primary cannot be written.
+    #[error("the guest gave an unusable status: {problem}")]
+    MalformedStatus {
+        /// What is wrong.
+        problem: String,
+    },
     /// A policy that this version does not carry out.
     #[error(
         "the guest gave {what} with the policy {policy}, which this version of the host does not support"
@@ -65,6 +71,7 @@ impl Refusal {
             Self::UndeclaredKind { .. } => "UndeclaredKind",
             Self::CrossNamespace { .. } => "CrossNamespace",
             Self::Twice { .. } | Self::Malformed { .. } => "MalformedObject",
+            Self::MalformedStatus { .. } => "MalformedStatus",
             Self::UnsupportedPolicy { .. } => "UnsupportedPolicy",
         }
     }
@@ -133,6 +140,9 @@ pub struct Wish {
     pub keep: BTreeSet<Reference>,
 }
 
+/// How much of an object's kind and name is told, in bytes: as much as any real one has.
+const WHAT_BYTES_MAX: usize = 512;
+
 /// Members of `metadata` that are the server's or the host's to give.
 const FORBIDDEN_METADATA: [&str; 9] = [
     "creationTimestamp",
@@ -156,6 +166,8 @@ impl Wish {
         primary: &Primary,
         cross_namespace: bool,
     ) -> Result<Self, Refusal> {
+        said::check(desired.status.as_ref(), &desired.conditions, &desired.events)
+            .map_err(|problem| Refusal::MalformedStatus { problem })?;
         let mut wanted = Vec::with_capacity(desired.objects.len());
         let mut names = BTreeSet::new();
         for object in &desired.objects {
@@ -197,6 +209,7 @@ fn read_one(
     let (api_version, kind_name) = (text("/apiVersion"), text("/kind"));
     let (name, given_namespace) = (text("/metadata/name"), text("/metadata/namespace"));
     let what = format!("{} {}", if kind_name.is_empty() { "an object" } else { kind_name }, name);
+    let what = said::cut(&what, WHAT_BYTES_MAX);
     let malformed =
         |problem: String| Refusal::Malformed { what: what.trim_end().to_owned(), problem };
 
@@ -234,7 +247,7 @@ fn read_one(
         .find(|owned| owned.kind.api_version == api_version && owned.kind.kind == kind_name)
         .ok_or_else(|| Refusal::UndeclaredKind {
             what: what.clone(),
-            kind: format!("{api_version} {kind_name}"),
+            kind: said::cut(&format!("{api_version} {kind_name}"), WHAT_BYTES_MAX),
         })?;
     let policy: BTreeSet<Policy> = desired.policy.iter().copied().collect();
     for (unsupported, name) in [(Policy::Merge, "merge"), (Policy::Orphan, "orphan")] {
@@ -426,6 +439,27 @@ mod tests {
             read(json!([twice, twice]), false).unwrap_err().to_string(),
             "the guest gave Service web/a twice"
         );
+    }
+
+    #[test]
+    fn what_a_guest_says_must_be_writable_and_what_is_told_of_it_is_cut() {
+        let manifest = manifest();
+        let primary = Primary::new(
+            "podroute",
+            Target::new(Arc::new(manifest.primary.clone()), Key::new("web", "first")),
+            "u1",
+        );
+        let desired = json!({"conditions": [{"type": "Ready", "status": "True", "reason": "two words"}]});
+        let desired: Desired = serde_json::from_value(desired).unwrap();
+        let refusal = Wish::read(&desired, &manifest, &primary, false).unwrap_err();
+        assert_eq!(refusal.reason(), "MalformedStatus");
+        assert_eq!(
+            refusal.to_string(),
+            "the guest gave an unusable status: conditions[0].reason is not a CamelCase word"
+        );
+        let long = json!({"apiVersion": "v1", "kind": "K".repeat(1 << 20), "metadata": {"name": "a"}});
+        let refusal = read(json!([{ "object": long }]), false).unwrap_err();
+        assert!(refusal.to_string().len() < 2_000, "{} bytes", refusal.to_string().len());
     }
 
     #[test]

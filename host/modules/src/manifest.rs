@@ -4,10 +4,23 @@
 use std::collections::BTreeSet;
 
 use innkeeper_contract::{Kind, Manifest, Scope};
+use innkeeper_core::said;
 use serde_json::Value;
 
 use crate::module;
 use crate::settings::is_reserved_group;
+
+/// The most kinds that a guest may own and read: each is a cache and two requests at least.
+const KINDS_MAX: usize = 100;
+
+/// The most CustomResourceDefinitions that a guest may describe.
+const CRDS_MAX: usize = 20;
+
+/// How many errors are told; the others show up when these are mended.
+const ERRORS_MAX: usize = 20;
+
+/// How much of one error is told, in bytes: names in a manifest may be of any length.
+const ERROR_BYTES_MAX: usize = 1_024;
 
 /// Checks a manifest.
 ///
@@ -15,6 +28,18 @@ use crate::settings::is_reserved_group;
 /// Everything that is wrong, each with its place in the manifest.
 pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
     let mut errors = Vec::new();
+    // Not looked at one by one: there may be any number.
+    for (place, count, max) in [
+        ("owned and reads", manifest.owned.len() + manifest.reads.len(), KINDS_MAX),
+        ("crds", manifest.crds.len(), CRDS_MAX),
+    ] {
+        if count > max {
+            errors.push(format!("{place}: {count} are more than the {max} that a guest may have"));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
     if manifest.name.is_empty() || manifest.name.len() > 253 {
         errors.push("name: must have 1 to 253 characters".to_owned());
     }
@@ -47,6 +72,10 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
     }
     for (index, definition) in manifest.crds.iter().enumerate() {
         crd(&format!("crds[{index}]"), definition, manifest, &mut errors);
+    }
+    errors.truncate(ERRORS_MAX);
+    for error in &mut errors {
+        *error = said::cut(error, ERROR_BYTES_MAX);
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
@@ -231,6 +260,29 @@ mod tests {
                 owned[0].kind: kinds of innkeeper.dev are the host's own
                 owned[1].kind: quay.io/v1alpha1 Podroute is named twice"#]],
         );
+    }
+
+    #[test]
+    fn more_kinds_than_a_guest_may_have_are_counted_and_no_more() {
+        refused(
+            |manifest| {
+                let kind = Kind::namespaced("v1/../..", "pod", "pods?x");
+                manifest.reads = vec![kind; KINDS_MAX + 1];
+                manifest.crds = vec![json!({}); CRDS_MAX + 1];
+            },
+            &expect![[r#"
+                owned and reads: 102 are more than the 100 that a guest may have
+                crds: 21 are more than the 20 that a guest may have"#]],
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_in_bounded_words() {
+        let mut manifest = manifest("g");
+        manifest.reads = vec![Kind::namespaced("v1", "x".repeat(4096), "y".repeat(4096)); 90];
+        let errors = check(&manifest).unwrap_err();
+        assert_eq!(errors.len(), ERRORS_MAX);
+        assert!(errors.iter().all(|error| error.len() <= ERROR_BYTES_MAX + 3));
     }
 
     #[test]

@@ -211,10 +211,12 @@ mod tests {
     #[test]
     fn the_schema_of_the_status_is_found_by_version() {
         let kind = Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes");
-        let with = |schema: Value| json!({"spec": {"versions": [
-            {"name": "v1", "schema": {}},
-            {"name": "v1alpha1", "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
-        ]}});
+        let with = |schema: Value| {
+            json!({"spec": {"versions": [
+                {"name": "v1", "schema": {}},
+                {"name": "v1alpha1", "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+            ]}})
+        };
         let of = |definition: &Value| Statuses::of(definition, &kind);
         assert_eq!(
             of(&with(json!({"properties": {"status": {"type": "object", "properties": {}}}}))),

@@ -33,6 +33,8 @@ pub struct Metrics {
     pub cache_bytes: IntGaugeVec,
     /// Swaps and refusals of modules by module and result.
     pub reloads: IntCounterVec,
+    /// Components loaded through the code cache by result.
+    pub code_cache: IntCounterVec,
     /// Modules that serve.
     pub modules: IntGauge,
     /// Seconds that a key waited for a permit of the sandbox.
@@ -118,6 +120,12 @@ impl Metrics {
                 "innkeeper_module_reloads_total",
                 "Versions of a module that began to serve or were refused.",
                 &["module", "result"],
+            )?,
+            code_cache: counter(
+                "innkeeper_code_cache_total",
+                "Components loaded through the cache of compiled code by result (hit, miss, \
+                 refused: what was there could not be trusted); and entries stored and evicted.",
+                &["result"],
             )?,
             modules,
             permit_wait_seconds,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use innkeeper_cluster::events::Events;
 use innkeeper_cluster::{Caches, Cluster, KindState};
 use innkeeper_modules::Driver;
-use innkeeper_sandbox::{Engine, Limits};
+use innkeeper_sandbox::{CacheFigures, Engine, Limits};
 use tokio::sync::{mpsc, watch};
 
 use crate::backoff::Backoff;
@@ -159,6 +159,19 @@ impl Operator {
             let count = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
             metrics.cache_objects.with_label_values(&[&resource]).add(count(size.objects));
             metrics.cache_bytes.with_label_values(&[&resource]).add(count(size.bytes));
+        }
+        if let Some(cache) = self.engine.cache() {
+            let CacheFigures { hits, misses, refused, stored, evicted } = cache.figures();
+            metrics.code_cache.reset();
+            for (result, count) in [
+                ("hit", hits),
+                ("miss", misses),
+                ("refused", refused),
+                ("stored", stored),
+                ("evicted", evicted),
+            ] {
+                metrics.code_cache.with_label_values(&[result]).inc_by(count);
+            }
         }
         metrics.text()
     }

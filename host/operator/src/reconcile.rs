@@ -9,8 +9,8 @@ use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
 use innkeeper_contract::{Desired, Failure};
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Leave, Plan, annotation};
-use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Object, Target};
+use innkeeper_core::wanted::{Refusal, Wish};
+use innkeeper_core::{Object, Target, said};
 use innkeeper_sandbox::{CallError, Outcome, Run};
 use jiff::Timestamp;
 
@@ -26,6 +26,9 @@ use crate::shared::{Execution, Shared};
 
 /// So many rounds in a row may write; then the guest does not converge.
 pub const WRITING_ROUNDS_MAX: u32 = 10;
+
+/// The reason of a failure of the guest's own that gives none that can be written.
+const GUEST_FAILED: &str = "GuestFailed";
 
 /// The annotation that stops writing for one primary.
 pub const PAUSED_ANNOTATION: &str = "innkeeper.dev/paused";
@@ -193,12 +196,9 @@ async fn round(
                 make_plan(&mut observation, &frozen, &me, &wish, complete, &owned, memory, now);
             Some((complete, wish, plan))
         }
-        Err(refused) => {
-            shared
-                .metrics
-                .guest_failures
-                .with_label_values(&[&**running.name(), refused.reason.as_str()])
-                .inc();
+        Err((refused, figure)) => {
+            let labels = [&**running.name(), figure];
+            shared.metrics.guest_failures.with_label_values(&labels).inc();
             seen.failing = Some((refused.reason.clone(), refused.message.clone()));
             seen.findings.problems.push(refused);
             None
@@ -301,36 +301,30 @@ pub async fn run(
     result
 }
 
-/// What the guest wants, or why it cannot be had. Notes what it says of the status.
+/// What the guest wants, or why it cannot be had and as what that is counted: words of ours,
+/// never the guest's, or it could make figures without end. Notes what it says of the status.
 fn take_outcome(
     running: &Running,
     result: Result<Run, CallError>,
     primary: &Primary,
     seen: &mut Sight,
-) -> Result<(bool, Wish), Problem> {
+) -> Result<(bool, Wish), (Problem, &'static str)> {
     let (complete, desired) = match result.map(|run| run.outcome) {
         Ok(Outcome::Complete(desired)) => (true, desired),
         Ok(Outcome::Partial(desired)) => (false, desired),
-        Ok(Outcome::Failed(failure)) => return Err(take_failure(failure, seen)),
+        Ok(Outcome::Failed(failure)) => return Err((take_failure(failure, seen), GUEST_FAILED)),
         Err(error) => {
-            return Err(Problem {
+            let problem = Problem {
                 target: None,
                 reason: error.reason().to_owned(),
                 message: format!("The guest failed: {error}"),
                 retry: Retry::Backoff,
-            });
+            };
+            return Err((problem, error.reason()));
         }
     };
-    let wish =
-        Wish::read(&desired, running.guest().manifest(), primary, false).map_err(|refusal| {
-            Problem {
-                target: None,
-                reason: refusal.reason().to_owned(),
-                message: refusal.to_string(),
-                // The same input gives the same answer: only a change helps.
-                retry: Retry::OnChange,
-            }
-        })?;
+    let wish = Wish::read(&desired, running.guest().manifest(), primary, false)
+        .map_err(|refusal| (of_refusal(&refusal), refusal.reason()))?;
     let Desired { status, conditions, events, requeue_after_seconds, .. } = desired;
     seen.findings.status = Some(status.unwrap_or_default());
     seen.findings.conditions = conditions;
@@ -344,17 +338,30 @@ fn after(seconds: Option<u32>) -> Option<Duration> {
     seconds.filter(|seconds| *seconds > 0).map(|seconds| Duration::from_secs(seconds.into()))
 }
 
+fn of_refusal(refusal: &Refusal) -> Problem {
+    Problem {
+        target: None,
+        reason: refusal.reason().to_owned(),
+        message: refusal.to_string(),
+        // The same input gives the same answer: only a change helps.
+        retry: Retry::OnChange,
+    }
+}
+
 fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
     let Failure { reason, message, permanent, status, conditions, events, requeue_after_seconds } =
         failure;
+    if let Err(problem) = said::check(status.as_ref(), &conditions, &events) {
+        return of_refusal(&Refusal::MalformedStatus { problem });
+    }
     seen.findings.status = status;
     seen.findings.conditions = conditions;
     seen.findings.events = events;
     let after = after(requeue_after_seconds);
     Problem {
         target: None,
-        reason: if reason.is_empty() { "GuestFailed".to_owned() } else { reason },
-        message,
+        reason: if said::is_reason(&reason) { reason } else { GUEST_FAILED.to_owned() },
+        message: said::cut(&message, said::MESSAGE_BYTES_MAX),
         retry: match after {
             Some(after) => Retry::After(after),
             None if permanent => Retry::OnChange,

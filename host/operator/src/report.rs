@@ -7,7 +7,7 @@ use innkeeper_cluster::events::{Published, Regarding};
 use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Caches};
 use innkeeper_contract::{Condition, ConditionStatus, Event, EventType, ReadinessState};
-use innkeeper_core::{Manager, Object, Target, readiness, status};
+use innkeeper_core::{Manager, Object, Target, readiness, said, status};
 use serde_json::{Map, Value, json};
 
 use crate::crds::Statuses;
@@ -74,23 +74,18 @@ fn synced(findings: &Findings) -> Condition {
             [] => "The primary is paused; nothing is left undone.".to_owned(),
             undone => format!("The primary is paused; left undone: {}.", undone.join("; ")),
         };
-        return make(type_, ConditionStatus::False, "Paused", message);
+        return make(type_, ConditionStatus::False, "Paused", &message);
     }
     match findings.problems.reason() {
-        Some(reason) => make(type_, ConditionStatus::False, reason, findings.problems.message()),
-        None => make(
-            type_,
-            ConditionStatus::True,
-            "Applied",
-            "Everything wanted is applied.".to_owned(),
-        ),
+        Some(reason) => make(type_, ConditionStatus::False, reason, &findings.problems.message()),
+        None => make(type_, ConditionStatus::True, "Applied", "Everything wanted is applied."),
     }
 }
 
 fn ready(findings: &Findings) -> Condition {
     let type_ = condition::READY;
     if !findings.problems.is_empty() {
-        return make(type_, ConditionStatus::False, "NotSynced", findings.problems.message());
+        return make(type_, ConditionStatus::False, "NotSynced", &findings.problems.message());
     }
     for (target, object) in &findings.owned {
         let readiness = readiness::of(&target.kind, object);
@@ -102,25 +97,27 @@ fn ready(findings: &Findings) -> Condition {
                 ReadinessState::Ready | ReadinessState::Unknown => "Unknown",
             };
             let message = format!("{target}: {}", readiness.message);
-            return make(type_, ConditionStatus::False, reason, message);
+            return make(type_, ConditionStatus::False, reason, &message);
         }
     }
-    make(type_, ConditionStatus::True, "Ready", "Everything made is ready.".to_owned())
+    make(type_, ConditionStatus::True, "Ready", "Everything made is ready.")
 }
 
 fn served(unserved: &[String]) -> Condition {
     let type_ = condition::SERVED;
     if unserved.is_empty() {
-        return make(type_, ConditionStatus::True, "Served", "All kinds are served.".to_owned());
+        return make(type_, ConditionStatus::True, "Served", "All kinds are served.");
     }
     let message = format!(
         "This cluster does not serve {}; objects of it are made as soon as it does.",
         unserved.join(", ")
     );
-    make(type_, ConditionStatus::False, "NotServed", message)
+    make(type_, ConditionStatus::False, "NotServed", &message)
 }
 
-fn make(type_: &str, status: ConditionStatus, reason: &str, message: String) -> Condition {
+/// A condition; one message may name a thousand objects, and is cut to what can be written.
+fn make(type_: &str, status: ConditionStatus, reason: &str, message: &str) -> Condition {
+    let message = said::cut(message, said::MESSAGE_BYTES_MAX);
     Condition { type_: type_.to_owned(), status, reason: reason.to_owned(), message }
 }
 
@@ -254,7 +251,7 @@ async fn events(
         let regarding = Regarding::object(&running.primary, primary);
         match shared.events.publish(&running.session, &regarding, "Reconcile", &event).await {
             Ok(Published::Written) => shared.metrics.wrote(running.name(), "event"),
-            Ok(Published::Counted(_)) => {}
+            Ok(Published::Counted(_) | Published::TooMany) => {}
             // An Event is a courtesy: what it says stands in the conditions too.
             Err(error) => tracing::warn!(
                 module = %running.name(), primary = %primary.key, "an Event cannot be written: {error}"
@@ -301,14 +298,14 @@ mod tests {
     #[test]
     fn the_guests_word_on_readiness_goes_before_the_hosts() {
         let mut findings = findings();
-        findings.conditions.push(make("Ready", ConditionStatus::False, "Warming", "up".into()));
+        findings.conditions.push(make("Ready", ConditionStatus::False, "Warming", "up"));
         assert_eq!(told(&findings, false)[0], "Ready=False Warming: up");
     }
 
     #[test]
     fn the_host_alone_says_whether_all_is_applied() {
         let mut findings = findings();
-        findings.conditions.push(make("Synced", ConditionStatus::True, "Sure", "it is".into()));
+        findings.conditions.push(make("Synced", ConditionStatus::True, "Sure", "it is"));
         findings.problems.push(Problem {
             target: None,
             reason: "Conflict".into(),
@@ -341,6 +338,15 @@ mod tests {
             retry: Retry::Backoff,
         });
         assert_eq!(told(&findings, false), ["Synced=False Trap: m"]);
+    }
+
+    #[test]
+    fn a_message_about_a_thousand_objects_can_still_be_written() {
+        let mut findings = findings();
+        findings.paused = Some(vec!["create Service web/a".into(); 1000]);
+        let told = conditions(&findings, false).remove(1);
+        assert_eq!(told.reason, "Paused");
+        assert_eq!(told.message.len(), said::MESSAGE_BYTES_MAX + 3);
     }
 
     #[test]

@@ -309,7 +309,9 @@ pub fn meaning(change: &Change) -> Option<Happened> {
     if *kind == *MODULE {
         return Some(match &change.after {
             Some(object) => input_of(object),
-            None => Happened::Input { module: key.name().to_string(), input: Box::new(Input::Gone) },
+            None => {
+                Happened::Input { module: key.name().to_string(), input: Box::new(Input::Gone) }
+            }
         });
     }
     if *kind == crd::kind() {

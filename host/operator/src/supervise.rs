@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
-use innkeeper_core::{Selector, status};
+use innkeeper_core::{Selector, said, status};
 use innkeeper_modules::{
     Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings, SourceError,
     Verdict, machine, module,
@@ -436,6 +436,11 @@ impl Supervisor {
         let mut report = self.driver.report(name)?;
         if let Some(running) = self.shared.module(name) {
             report.conditions.extend(readable(&running));
+        }
+        // A guest's names and schemas may be of any length; a message that is too long would make
+        // the whole status unwritable.
+        for condition in &mut report.conditions {
+            condition.message = said::cut(&condition.message, said::MESSAGE_BYTES_MAX);
         }
         Some(report)
     }

@@ -3,7 +3,8 @@
 //! The compiler is by far the largest piece of code that an untrusted component meets, and
 //! the hungriest. In a child process it can be stopped, what it takes is bounded, and its memory
 //! goes with it; the artifact is then mapped from a file, so that code is clean page cache
-//! instead of memory of ours.
+//! instead of memory of ours. With a [`CodeCache`](crate::CodeCache) that file stays, and what is
+//! there already is not compiled.
 //!
 //! The child is `<program> compile`: standard input is one line of JSON ([`Request`]) and then
 //! the component, standard output the artifact, standard error the reason if there is none.
@@ -19,8 +20,10 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 use wasmtime::component::Component;
 
+use crate::cache::Entry;
 use crate::engine::Shared;
 use crate::error::{LoadError, text};
 use crate::limits::Limits;
@@ -69,24 +72,52 @@ struct Request {
     cpu_seconds: u64,
 }
 
-/// Compiles a component, as the engine says.
-pub(crate) fn component(
-    shared: &Shared,
-    bytes: &[u8],
-    limits: &Limits,
-) -> Result<Component, LoadError> {
+/// Refuses what is too large, or something else altogether, before any compiler sees it.
+pub(crate) fn check(bytes: &[u8], limits: &Limits) -> Result<(), LoadError> {
     if bytes.len() > limits.component_bytes {
         return Err(LoadError::TooLarge { bytes: bytes.len(), max: limits.component_bytes });
     }
-    check_preamble(bytes)?;
+    check_preamble(bytes)
+}
+
+/// The code of a component, out of the cache or compiled as the engine says; `digest` is
+/// the SHA-256 of the component.
+pub(crate) fn component(
+    shared: &Shared,
+    bytes: &[u8],
+    digest: &[u8; 32],
+    limits: &Limits,
+) -> Result<Component, LoadError> {
+    let cached = shared.cache.as_ref().and_then(|cache| cache.entry(&shared.wasm, digest));
+    if let Some(component) = cached.as_ref().and_then(|entry| entry.fetch(&shared.wasm)) {
+        return Ok(component);
+    }
     match &shared.compile {
-        Compile::InProcess => Component::from_binary(&shared.wasm, bytes)
-            .map_err(|error| LoadError::CompileFailed { what: text(format!("{error:#}")) }),
-        Compile::Child(program) => in_child(shared, program, bytes, limits.compile_time),
+        Compile::InProcess => in_process(shared, bytes, cached.as_ref()),
+        Compile::Child(program) => {
+            let artifact = in_child(shared, program, bytes, limits.compile_time)?;
+            if let Some(component) = cached.and_then(|entry| artifact.keep(shared, &entry)) {
+                return Ok(component);
+            }
+            map(shared, &artifact.path)
+        }
     }
 }
 
-/// Refuses what is something else altogether, before any compiler sees it.
+fn in_process(
+    shared: &Shared,
+    bytes: &[u8],
+    cached: Option<&Entry<'_>>,
+) -> Result<Component, LoadError> {
+    let compiled = Component::from_binary(&shared.wasm, bytes)
+        .map_err(|error| LoadError::CompileFailed { what: text(format!("{error:#}")) })?;
+    let kept = cached.and_then(|entry| {
+        let artifact = compiled.serialize().ok()?;
+        entry.keep(&shared.wasm, &mut artifact.as_slice(), artifact.len() as u64)
+    });
+    Ok(kept.unwrap_or(compiled))
+}
+
 fn check_preamble(bytes: &[u8]) -> Result<(), LoadError> {
     const MAGIC: &[u8] = b"\0asm";
     /// Version 13 of the binary format, layer 1: a component.
@@ -111,17 +142,32 @@ fn check_preamble(bytes: &[u8]) -> Result<(), LoadError> {
     Err(LoadError::NotAComponent { what })
 }
 
+/// What a child has compiled, in a folder that goes with it.
+struct Artifact {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Artifact {
+    fn keep(&self, shared: &Shared, entry: &Entry<'_>) -> Option<Component> {
+        // What cannot be read here cannot be mapped either, and that says why.
+        let mut file = File::open(&self.path).ok()?;
+        let bytes = file.metadata().ok()?.len();
+        entry.keep(&shared.wasm, &mut file, bytes)
+    }
+}
+
 fn in_child(
     shared: &Shared,
     program: &Path,
     bytes: &[u8],
     limit: Duration,
-) -> Result<Component, LoadError> {
+) -> Result<Artifact, LoadError> {
     let trouble = |doing: &'static str| {
         move |error: io::Error| LoadError::Compiler { what: format!("{doing}: {error}") }
     };
-    // Nobody but this user can enter the folder, and it is gone when this function ends: what
-    // is mapped stays mapped.
+    // Nobody but this user can enter the folder, and it goes with the artifact: what is mapped
+    // stays mapped.
     let folder = tempfile::Builder::new()
         .prefix("innkeeper-compile-")
         .tempdir_in(&shared.artifacts)
@@ -160,7 +206,7 @@ fn in_child(
         }
     };
     judge(status, &reason, limit)?;
-    map(shared, &artifact)
+    Ok(Artifact { path: artifact, _folder: folder })
 }
 
 /// A file without a name that holds what the child reads.

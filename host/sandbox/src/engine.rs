@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use wasmtime::component::{HasSelf, Linker};
 
+use crate::cache::CodeCache;
 use crate::compile::Compile;
 use crate::contract::bindings::ReconcilerGuest;
 use crate::error::LoadError;
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) interruption: Interruption,
     pub(crate) compile: Compile,
     pub(crate) artifacts: PathBuf,
+    pub(crate) cache: Option<CodeCache>,
     permits: Permits,
     _ticker: Option<Ticker>,
 }
@@ -66,6 +68,7 @@ pub struct EngineBuilder {
     permits: usize,
     guests: u32,
     artifacts: Option<PathBuf>,
+    cache: Option<CodeCache>,
 }
 
 impl Engine {
@@ -74,7 +77,7 @@ impl Engine {
         EngineBuilder::default()
     }
 
-    /// Compiles a component, checks that it is a guest of our contract, and asks what it is.
+    /// Compiles a component (or finds its code in the cache), checks that it is a guest of our contract, and asks what it is.
     ///
     /// Takes from milliseconds to [`Limits::compile_time`] and blocks the thread meanwhile: an
     /// async caller uses `spawn_blocking`. `limits` bound the loading and become the guest's
@@ -89,6 +92,11 @@ impl Engine {
     /// The permits for calls of this engine's guests.
     pub fn permits(&self) -> &Permits {
         &self.shared.permits
+    }
+
+    /// The cache that it was given.
+    pub fn cache(&self) -> Option<&CodeCache> {
+        self.shared.cache.as_ref()
     }
 
     /// How this engine interrupts guests.
@@ -114,6 +122,7 @@ impl Default for EngineBuilder {
             permits: permits::cores(),
             guests: GUESTS_DEFAULT,
             artifacts: None,
+            cache: None,
         }
     }
 }
@@ -157,6 +166,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Where code that was compiled once is kept; nowhere if not said.
+    #[must_use]
+    pub fn cache(mut self, cache: CodeCache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
     /// Makes the engine, and starts the thread that interrupts its guests.
     ///
     /// # Errors
@@ -186,6 +202,7 @@ impl EngineBuilder {
                 interruption: self.interruption,
                 compile: self.compile,
                 artifacts: self.artifacts.unwrap_or_else(std::env::temp_dir),
+                cache: self.cache,
                 permits,
                 _ticker: ticker,
             }),

@@ -77,7 +77,9 @@ pub struct Figures {
 impl Guest {
     pub(crate) fn load(engine: &Engine, bytes: &[u8], limits: &Limits) -> Result<Self, LoadError> {
         let shared = &engine.shared;
-        let component = compile::component(shared, bytes, limits)?;
+        compile::check(bytes, limits)?;
+        let digest: [u8; 32] = Sha256::digest(bytes).into();
+        let component = compile::component(shared, bytes, &digest, limits)?;
         contract::check(&component, &shared.wasm)?;
         let wrong_type =
             |error: wasmtime::Error| LoadError::WrongType { what: text(format!("{error:#}")) };
@@ -93,7 +95,7 @@ impl Guest {
                 engine: engine.clone(),
                 pre,
                 manifest: Arc::new(manifest),
-                digest: hex::encode(Sha256::digest(bytes)),
+                digest: hex::encode(digest),
                 size_bytes: bytes.len(),
             }),
             limits: *limits,

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! An [`Engine`] is made once. [`Engine::load`] compiles a component (in a child process,
-//! see [`Compile`]), refuses what is not a guest of our contract, and asks it to describe itself.
+//! see [`Compile`]; a [`CodeCache`] keeps what was compiled), refuses what is not a guest of our contract, and asks it to describe itself.
 //! [`Guest::reconcile`] runs it once, in an instance that lives for that call only, against
 //! a [`Host`] that answers its reads.
 //!
@@ -27,10 +27,13 @@
 //! - Calls are synchronous and take at most [`Limits::time`]: an async caller runs them on a
 //!   thread that may block, after [`Permits::acquire`].
 //! - The program of [`Compile::Child`] is this very build of Innkeeper: its output is run as code.
+//! - Processes of this user are trusted, as are those who have the key of the [`CodeCache`]: what
+//!   they write there is run as code.
 //!
 //! There is no async code here but the semaphore, no Kubernetes, and no clock other than the
 //! one that interrupts guests and measures them.
 
+mod cache;
 mod compile;
 mod contract;
 mod engine;
@@ -44,6 +47,7 @@ mod settings;
 mod state;
 mod ticker;
 
+pub use cache::{CACHE_BYTES_DEFAULT, CacheError, CacheFigures, CacheFolder, CacheKey, CodeCache};
 pub use compile::{Compile, compile_child};
 pub use engine::{Engine, EngineBuilder, EngineError, GUESTS_DEFAULT};
 pub use error::{Backtrace, CallError, Frame, LoadError, Trap};

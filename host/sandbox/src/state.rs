@@ -9,9 +9,13 @@ use crate::contract::bindings::innkeeper::guest::{clock, cluster, log};
 use crate::host::{LOAN, Level, ReadError, ResourceKind};
 use crate::limits::Limits;
 
-/// The longest argument of a read, in bytes. Names in Kubernetes have at most 253; selectors
-/// are longer. The bound keeps a record of reads small whatever a guest asks.
-const ARGUMENT_BYTES_MAX: usize = 4_096;
+/// The longest selector of a read, in bytes. The bounds keep a record of reads small whatever a
+/// guest asks.
+const SELECTOR_BYTES_MAX: usize = 4_096;
+
+/// The longest name, namespace, kind and API version of a read, in bytes: Kubernetes has no
+/// longer ones.
+const NAME_BYTES_MAX: usize = 317;
 
 /// The longest error line kept for [`Trap::said`](crate::Trap::said), in bytes.
 const SAID_BYTES_MAX: usize = 1_000;
@@ -65,18 +69,25 @@ impl State {
     }
 
     /// What every read has in common; `Some` if it has its answer already.
-    fn refuse(&mut self, kind: &ResourceKind, arguments: [&str; 2]) -> Result<Option<ReadError>> {
+    fn refuse(
+        &mut self,
+        kind: &ResourceKind,
+        names: &[&str],
+        selector: &str,
+    ) -> Result<Option<ReadError>> {
         self.reads += 1;
         if self.reads > self.limits.reads {
             return Err(TooManyReads.into());
         }
-        let too_long = |argument: &str| -> bool { argument.len() > ARGUMENT_BYTES_MAX };
-        if too_long(&kind.api_version)
-            || too_long(&kind.kind)
-            || arguments.into_iter().any(too_long)
-        {
+        let mut names = names.iter().copied().chain([&*kind.api_version, &*kind.kind]);
+        if names.any(|name| name.len() > NAME_BYTES_MAX) {
             return Ok(Some(ReadError::Invalid(format!(
-                "an argument is longer than {ARGUMENT_BYTES_MAX} bytes"
+                "a name is longer than {NAME_BYTES_MAX} bytes"
+            ))));
+        }
+        if selector.len() > SELECTOR_BYTES_MAX {
+            return Ok(Some(ReadError::Invalid(format!(
+                "the selector is longer than {SELECTOR_BYTES_MAX} bytes"
             ))));
         }
         Ok((!self.declares(kind)).then_some(ReadError::Undeclared))
@@ -99,7 +110,7 @@ impl cluster::Host for State {
         name: String,
     ) -> Result<Result<String, cluster::ReadError>> {
         let kind = kind.into();
-        if let Some(refusal) = self.refuse(&kind, [&namespace, &name])? {
+        if let Some(refusal) = self.refuse(&kind, &[&namespace, &name], "")? {
             return Ok(Err(refusal.into()));
         }
         Ok(LOAN.with(|host| host.0.get(&kind, &namespace, &name)).map_err(Into::into))
@@ -112,7 +123,7 @@ impl cluster::Host for State {
         label_selector: String,
     ) -> Result<Result<String, cluster::ReadError>> {
         let kind = kind.into();
-        if let Some(refusal) = self.refuse(&kind, [&namespace, &label_selector])? {
+        if let Some(refusal) = self.refuse(&kind, &[&namespace], &label_selector)? {
             return Ok(Err(refusal.into()));
         }
         Ok(LOAN.with(|host| host.0.list(&kind, &namespace, &label_selector)).map_err(Into::into))

@@ -4,7 +4,9 @@
 
 mod guests;
 
-use guests::{CLOCK, Cluster, NOTHING, SCRATCH, Tiny, engine, get, list, read_as_outcome, reader};
+use guests::{
+    CLOCK, Cluster, Load, NOTHING, SCRATCH, Tiny, engine, get, list, read_as_outcome, reader,
+};
 use innkeeper_contract::{Desired, Failure};
 use innkeeper_sandbox::{Guest, Interruption, Limits, Outcome, ReadError};
 
@@ -111,18 +113,21 @@ fn a_kind_that_is_not_declared_is_never_asked_for() {
 
 #[test]
 fn an_argument_that_is_too_long_is_never_asked_for() {
-    let long = get().replace(
-        &format!("(i32.const {}) (i32.const 2) (i32.const 1056)", SCRATCH + 13),
-        &format!("(i32.const {}) (i32.const 5000) (i32.const 1056)", SCRATCH + 13),
-    );
-    assert_ne!(long, get());
-    let tiny = reader().on_reconcile(&format!(
-        "{long} (if (i32.ne {} (i32.const 4)) (then unreachable))",
-        guests::read_error()
-    ));
-    let mut cluster = Cluster::answering(Ok(NOTHING));
-    tiny.load().unwrap().reconcile("{}", &mut cluster).unwrap();
-    assert_eq!(cluster.asked, [""; 0]);
+    // No name is longer than 317 bytes, no selector than 4096.
+    for (read, function, bytes) in [("name", get(), 318), ("selector", list(), 4_097)] {
+        let long = function.replace(
+            &format!("(i32.const {}) (i32.const 2) (i32.const 1056)", SCRATCH + 13),
+            &format!("(i32.const {}) (i32.const {bytes}) (i32.const 1056)", SCRATCH + 13),
+        );
+        assert_ne!(long, function, "{read}");
+        let tiny = reader().on_reconcile(&format!(
+            "{long} (if (i32.ne {} (i32.const 4)) (then unreachable))",
+            guests::read_error()
+        ));
+        let mut cluster = Cluster::answering(Ok(NOTHING));
+        tiny.load().unwrap().reconcile("{}", &mut cluster).unwrap();
+        assert_eq!(cluster.asked, [""; 0], "{read}");
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         ("nothing_is_left_in_the_folder", leaves_nothing),
         ("an_invalid_component_is_refused_with_the_reason", invalid),
         ("a_compiler_that_hangs_is_stopped", hangs),
+        ("a_component_that_takes_too_long_to_compile_is_stopped", bombs),
         ("a_compiler_that_aborts_is_the_components_trouble", aborts),
         ("a_compiler_that_ends_otherwise_is_the_hosts_trouble", fails),
         ("an_artifact_of_another_build_is_refused", garbles),
@@ -135,6 +136,19 @@ fn hangs() {
     let error = load(&setup, &Limits { compile_time: limit, ..Limits::default() }).unwrap_err();
     assert_eq!(error, LoadError::CompileTimeout { limit });
     assert_eq!(std::fs::read_dir(setup.folder.path()).unwrap().count(), 0);
+}
+
+fn bombs() {
+    let bomb = Tiny::bomb().component();
+    assert!(bomb.len() < 8 << 20, "{} bytes", bomb.len());
+    let limit = Duration::from_secs(1);
+    let setup = setup("innkeeper", Interruption::Epoch);
+    let limits = Limits { compile_time: limit, ..Limits::default() };
+    let error = setup.engine.load(&bomb, &limits).unwrap_err();
+    assert_eq!(error, LoadError::CompileTimeout { limit });
+    assert_eq!(std::fs::read_dir(setup.folder.path()).unwrap().count(), 0);
+    // The next one is compiled.
+    load(&setup, &Limits::default()).unwrap();
 }
 
 fn aborts() {

@@ -7,7 +7,7 @@ mod guests;
 use std::time::Duration;
 
 use expect_test::expect;
-use guests::{CLOCK, Cluster, LOG, Tiny, engine, get, reader};
+use guests::{CLOCK, Cluster, LOG, Load, Tiny, engine, get, reader};
 use innkeeper_sandbox::{CallError, Interruption, Level, Limits, LoadError, OUTPUT_BYTES_DEFAULT};
 
 const SHORT: Duration = Duration::from_millis(50);

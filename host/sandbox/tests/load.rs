@@ -5,7 +5,7 @@
 mod guests;
 
 use expect_test::expect;
-use guests::{MANIFEST, Tiny, engine, reader};
+use guests::{CLOCK, Load, MANIFEST, Tiny, engine, reader};
 use innkeeper_sandbox::{Guest, Interruption, Limits, LoadError};
 
 fn load(bytes: &[u8]) -> Result<Guest, LoadError> {
@@ -206,4 +206,22 @@ fn a_component_of_too_many_parts_is_refused() {
     let component = format!("(component (core module $m) {instances})");
     let error = load(&wat::parse_str(component).unwrap()).unwrap_err();
     assert_eq!(error.reason(), "CompileFailed");
+}
+
+#[test]
+fn describe_has_the_same_answer_every_time() {
+    // It would trap if it were told the time, or if anything of the call before were left.
+    let bytes = Tiny::default()
+        .importing(CLOCK)
+        .with("(global $described (mut i32) (i32.const 0))")
+        .on_describe(
+            "(if (f64.ne (call $now) (f64.const 0)) (then unreachable))
+             (if (global.get $described) (then unreachable))
+             (global.set $described (i32.const 1))",
+        )
+        .component();
+    let engine = engine(Interruption::Epoch);
+    for _ in 0..2 {
+        engine.load(&bytes, &Limits::default()).unwrap();
+    }
 }

@@ -83,10 +83,15 @@ impl Stage {
         component: &str,
         spec: &Value,
     ) -> Result<()> {
+        self.module_of_bytes(name, &read(component)?, spec).await
+    }
+
+    /// The same of a component that is given as bytes, plain or gzip.
+    pub async fn module_of_bytes(&self, name: &str, bytes: &[u8], spec: &Value) -> Result<()> {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": {"name": name, "namespace": MODULES}});
         self.admin.apply(&account.to_string()).await?;
-        self.push(name, component).await?;
+        self.push_bytes(name, bytes).await?;
         let mut whole =
             json!({"source": {"configMap": {"name": name}}, "serviceAccountName": name});
         for (member, value) in spec.as_object().into_iter().flatten() {
@@ -100,9 +105,7 @@ impl Stage {
 
     /// Puts a component into the module's ConfigMap, in place.
     pub async fn push(&self, module: &str, component: &str) -> Result<()> {
-        let path = component_path(component)?;
-        let bytes = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
-        self.push_bytes(module, &bytes).await
+        self.push_bytes(module, &read(component)?).await
     }
 
     /// Puts bytes into the module's ConfigMap, in place.
@@ -149,14 +152,18 @@ impl Stage {
     pub async fn all_synced(&self, kind: Kind, namespace: &str, count: usize) -> Result<()> {
         eventually("all are synced", MANY, async || {
             let all = self.admin.list(kind, namespace).await?;
-            let synced = all
-                .iter()
-                .filter(|one| {
-                    says(one, "Synced", "True", "Applied")
-                        && one["status"]["observedGeneration"] == one["metadata"]["generation"]
-                })
-                .count();
-            Ok(if synced == count { Ok(()) } else { Err(format!("{synced} of {count}")) })
+            let is_synced = |one: &&Value| {
+                says(one, "Synced", "True", "Applied")
+                    && one["status"]["observedGeneration"] == one["metadata"]["generation"]
+            };
+            let synced = all.iter().filter(is_synced).count();
+            let other = all.iter().find(|one| !is_synced(one));
+            Ok(if synced == count {
+                Ok(())
+            } else {
+                let told = other.map(|one| message(one, "Synced")).unwrap_or_default();
+                Err(format!("{synced} of {count}; another says: {told}"))
+            })
         })
         .await
     }
@@ -210,6 +217,11 @@ pub fn component_path(name: &str) -> Result<PathBuf> {
         bail!("the component {} is not there: run `cargo xtask guests` first", path.display());
     }
     Ok(path)
+}
+
+fn read(component: &str) -> Result<Vec<u8>> {
+    let path = component_path(component)?;
+    std::fs::read(&path).with_context(|| format!("reading {}", path.display()))
 }
 
 /// What `innkeeper` prints for these arguments.

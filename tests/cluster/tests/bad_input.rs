@@ -129,8 +129,7 @@ async fn a_definition_without_a_status_subresource_is_told_on_the_module() -> Re
         "metadata": {"name": "a", "namespace": namespace},
         "spec": {"image": "example.com/app:1", "replicas": 1}});
     stage.admin.apply(&bench.to_string()).await?;
-    let told =
-        stage.module_says("bench", "Healthy", "False", "NoStatusSubresource").await?;
+    let told = stage.module_says("bench", "Healthy", "False", "NoStatusSubresource").await?;
     assert!(told.contains("benches.bench.innkeeper.dev"), "{told}");
     // What the guest wants is made all the same.
     stage.admin.until("a is made", SOON, (Kind::DEPLOYMENT, &namespace, "a"), |_| true).await?;

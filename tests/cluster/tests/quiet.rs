@@ -56,7 +56,7 @@ fn verbatim(namespace: &str, name: &str) -> String {
                             "readinessProbe": {"httpGet": {"path": "/", "port": 53}},
                             "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
                         }],
-                        "tolerations": [{"key": "spot", "operator": "Exists"}, {}],
+                        "tolerations": [{"key": "spot", "operator": "Exists"}, {"operator": "Exists"}],
                         "volumes": [{"name": "scratch", "emptyDir": {}},
                             {"name": "tokens", "projected": {"sources": [
                                 {"serviceAccountToken": {"path": "token"}},
@@ -75,9 +75,7 @@ fn verbatim(namespace: &str, name: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_converged_host_writes_nothing_also_after_a_restart() -> Result<()> {
     let stage = Stage::new().await?;
-    stage
-        .module("verbatim", "verbatim", &json!({"crdGroups": ["example.innkeeper.dev"]}))
-        .await?;
+    stage.module("verbatim", "verbatim", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
     let host = stage.host().await?;
     stage.ready("verbatim").await?;
     let namespace = stage.admin.namespace("quiet").await?;
@@ -87,7 +85,11 @@ async fn a_converged_host_writes_nothing_also_after_a_restart() -> Result<()> {
     stage.all_synced(VERBATIM, &namespace, RESOURCES).await?;
     let quantity = "/spec/template/spec/containers/0/resources/requests/cpu";
     let deployment = stage.admin.must_get(Kind::DEPLOYMENT, &namespace, "v000").await?;
-    assert_eq!(deployment.pointer(quantity), Some(&json!("1")), "the server keeps another spelling");
+    assert_eq!(
+        deployment.pointer(quantity),
+        Some(&json!("1")),
+        "the server keeps another spelling"
+    );
     // The controllers of Kubernetes have done their part: their Deployments have their pods.
     eventually("Kubernetes is done with the Deployments", 3 * SOON, async || {
         let all = stage.admin.list(Kind::DEPLOYMENT, &namespace).await?;

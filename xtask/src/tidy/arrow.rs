@@ -10,11 +10,11 @@ use crate::command::{cargo, line, root};
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 12] = [
+const ARROW: [(&str, &[&str]); 13] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
-    // Its bench runs the same guest natively.
-    ("innkeeper-sandbox", &["innkeeper-core", "bench-guest"]),
+    // Its bench runs the same guest natively; its tests make guests of their own.
+    ("innkeeper-sandbox", &["innkeeper-core", "bench-guest", "innkeeper-tiny-guests"]),
     ("innkeeper-cluster", &["innkeeper-core"]),
     ("innkeeper-modules", &["innkeeper-sandbox", "innkeeper-core"]),
     (
@@ -33,7 +33,11 @@ const ARROW: [(&str, &[&str]); 12] = [
     ),
     ("innkeeper-controlplane", &[]),
     // The tests see the host from outside, as a program; core is for recording fixtures.
-    ("innkeeper-cluster-tests", &["innkeeper-controlplane", "innkeeper-core"]),
+    (
+        "innkeeper-cluster-tests",
+        &["innkeeper-controlplane", "innkeeper-core", "innkeeper-tiny-guests"],
+    ),
+    ("innkeeper-tiny-guests", &[]),
     (
         "innkeeper-loop-tests",
         &["innkeeper-operator", "innkeeper-cluster", "innkeeper-sandbox", "innkeeper-core"],

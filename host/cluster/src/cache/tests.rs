@@ -466,7 +466,11 @@ async fn lists_are_ordered_and_owners_found_over_all_kinds() {
     assert_eq!(names(None, &|labels| labels.get("app").is_some()), ["z/a"]);
 
     let owned_by = |uid| -> Vec<_> {
-        view.freeze().owned_by(uid).into_iter().map(|(_, object)| object.key.name().to_owned()).collect()
+        view.freeze()
+            .owned_by(uid)
+            .into_iter()
+            .map(|(_, object)| object.key.name().to_owned())
+            .collect()
     };
     assert_eq!(owned_by("o1"), ["b", "c"]);
     let mut moved = owned("b", "o2");

@@ -217,3 +217,35 @@ async fn an_event_is_written_once_and_counted_after_that() {
     assert_eq!(publish().await.unwrap(), Published::Written);
     assert_eq!(server.log().len(), 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_object_has_so_many_events_at_once_and_then_one_each_five_minutes() {
+    use crate::events::{AT_ONCE_MAX, Events, Published, Regarding, SPARE};
+    let server = Server::new();
+    server.always("POST /apis/events.k8s.io/v1/namespaces/n/events", Reply::Json(201, json!({})));
+    let events = Events::new(Server::env(), "host-1");
+    let session = server.session("a");
+    let (kind, key) = (maps(), key());
+    let publish = async |uid: &str, message: u32| {
+        let event = innkeeper_contract::Event {
+            type_: innkeeper_contract::EventType::Normal,
+            reason: "Flood".into(),
+            message: message.to_string(),
+        };
+        let regarding = Regarding { kind: &kind, key: &key, uid };
+        events.publish(&session, &regarding, "Reconcile", &event).await.unwrap()
+    };
+    for message in 0..AT_ONCE_MAX {
+        assert_eq!(publish("u1", message).await, Published::Written);
+    }
+    assert_eq!(publish("u1", 100).await, Published::TooMany);
+    assert_eq!(publish("u2", 100).await, Published::Written, "another object has its own");
+    assert_eq!(publish("u1", 0).await, Published::Counted(1), "what is counted costs nothing");
+    tokio::time::sleep(SPARE).await;
+    assert_eq!(publish("u1", 100).await, Published::Written, "what was dropped may come later");
+    assert_eq!(publish("u1", 101).await, Published::TooMany);
+    tokio::time::sleep(2 * SPARE).await;
+    assert_eq!(publish("u1", 101).await, Published::Written);
+    assert_eq!(publish("u1", 102).await, Published::Written);
+    assert_eq!(publish("u1", 103).await, Published::TooMany);
+}

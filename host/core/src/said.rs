@@ -1,0 +1,203 @@
+//! What a guest says of a primary: its status, conditions and Events.
+//!
+//! All of it goes into objects that others read. It is checked before anything of the answer is
+//! done: one member that the server refuses would make the whole status unwritable, and then
+//! nobody would be told what is wrong.
+
+use std::io;
+
+use innkeeper_contract::{Condition, Event};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Status and conditions together, in bytes of JSON: an object has at most about 1.5 MB.
+pub const STATUS_BYTES_MAX: usize = 256 << 10;
+
+/// Conditions in one answer.
+pub const CONDITIONS_MAX: usize = 64;
+
+/// Events in one answer: each costs a request.
+pub const EVENTS_MAX: usize = 32;
+
+/// The longest message of a guest's failure, in bytes; what is beyond is cut.
+pub const MESSAGE_BYTES_MAX: usize = 4_096;
+
+/// The longest message of a condition, in bytes: Kubernetes' limit.
+const CONDITION_MESSAGE_BYTES_MAX: usize = 32_768;
+
+/// The longest type of a condition, in bytes: Kubernetes' limit.
+const TYPE_BYTES_MAX: usize = 316;
+
+/// The longest reason of a condition, in bytes: Kubernetes' limit.
+const REASON_BYTES_MAX: usize = 1_024;
+
+/// Checks what a guest says.
+///
+/// # Errors
+/// What cannot be written, with its place.
+pub fn check(
+    status: Option<&Map<String, Value>>,
+    conditions: &[Condition],
+    events: &[Event],
+) -> Result<(), String> {
+    if conditions.len() > CONDITIONS_MAX {
+        return Err(format!(
+            "{} conditions are more than the {CONDITIONS_MAX} that a guest may give",
+            conditions.len()
+        ));
+    }
+    if events.len() > EVENTS_MAX {
+        return Err(format!(
+            "{} events are more than the {EVENTS_MAX} that a guest may give",
+            events.len()
+        ));
+    }
+    for (index, condition) in conditions.iter().enumerate() {
+        let problem = if !is_type(&condition.type_) {
+            "type is not a word like Ready or example.com/Ready"
+        } else if !is_reason(&condition.reason) {
+            "reason is not a CamelCase word"
+        } else if condition.message.len() > CONDITION_MESSAGE_BYTES_MAX {
+            "message has more than 32768 bytes"
+        } else {
+            continue;
+        };
+        return Err(format!("conditions[{index}].{problem}"));
+    }
+    for (index, event) in events.iter().enumerate() {
+        if event.reason.is_empty() {
+            return Err(format!("events[{index}].reason is empty"));
+        }
+    }
+    let bytes = status.map_or(0, size) + size(conditions);
+    if bytes > STATUS_BYTES_MAX {
+        return Err(format!(
+            "status and conditions have {bytes} bytes, the limit is {STATUS_BYTES_MAX}"
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a text can be the reason of a condition.
+pub fn is_reason(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ',' | ':');
+    text.len() <= REASON_BYTES_MAX
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.chars().all(inner)
+}
+
+/// A text of a guest, cut to `bytes` at most (and three dots).
+pub fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    format!("{}...", &text[..text.floor_char_boundary(bytes)])
+}
+
+/// A name, with or without a DNS name and a slash before it.
+fn is_type(text: &str) -> bool {
+    let word = |text: &str| {
+        let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        ends(text.chars().next())
+            && ends(text.chars().next_back())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    let (prefix, name) = text.split_once('/').map_or((None, text), |(a, b)| (Some(a), b));
+    let lower = |prefix: &str| !prefix.contains(|c: char| c.is_ascii_uppercase() || c == '_');
+    text.len() <= TYPE_BYTES_MAX
+        && word(name)
+        && prefix.is_none_or(|prefix| word(prefix) && lower(prefix))
+}
+
+/// How many bytes something has as JSON.
+fn size<T: Serialize + ?Sized>(value: &T) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // What cannot be written as JSON cannot be sent either.
+    serde_json::to_writer(&mut count, value).map_or(usize::MAX / 4, |()| count.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use innkeeper_contract::{ConditionStatus, EventType};
+    use serde_json::json;
+
+    use super::*;
+
+    fn condition(type_: &str, reason: &str, message: &str) -> Condition {
+        Condition {
+            type_: type_.into(),
+            status: ConditionStatus::True,
+            reason: reason.into(),
+            message: message.into(),
+        }
+    }
+
+    fn refused(conditions: &[Condition]) -> String {
+        check(None, conditions, &[]).unwrap_err()
+    }
+
+    #[test]
+    fn what_kubernetes_takes_passes() {
+        let status = json!({"replicas": 3, "text": "x".repeat(100_000)});
+        let conditions = [
+            condition("Ready", "AllIsWell", ""),
+            condition("example.com/Ready-2", "A_b,c:d", &"m".repeat(32_768)),
+        ];
+        assert_eq!(check(status.as_object(), &conditions, &[]), Ok(()));
+    }
+
+    #[test]
+    fn what_the_server_would_refuse_is_named_with_its_place() {
+        for type_ in ["", "a b", "-a", "A.com/x", "a/b/c", &"x".repeat(317)] {
+            let told = refused(&[condition("Ready", "Ok", ""), condition(type_, "Ok", "")]);
+            assert_eq!(told, "conditions[1].type is not a word like Ready or example.com/Ready");
+        }
+        for reason in ["", "two words", "1st", "Colon:", &"x".repeat(1_025)] {
+            let told = refused(&[condition("Ready", reason, "")]);
+            assert_eq!(told, "conditions[0].reason is not a CamelCase word");
+        }
+        assert_eq!(
+            refused(&[condition("Ready", "Ok", &"m".repeat(32_769))]),
+            "conditions[0].message has more than 32768 bytes"
+        );
+        let event =
+            Event { type_: EventType::Normal, reason: String::new(), message: String::new() };
+        assert_eq!(
+            check(None, &[], std::slice::from_ref(&event)).unwrap_err(),
+            "events[0].reason is empty"
+        );
+    }
+
+    #[test]
+    fn a_flood_is_refused() {
+        let many = vec![condition("Ready", "Ok", ""); 65];
+        assert_eq!(refused(&many), "65 conditions are more than the 64 that a guest may give");
+        let event = Event { type_: EventType::Normal, reason: "A".into(), message: String::new() };
+        assert_eq!(
+            check(None, &[], &vec![event; 33]).unwrap_err(),
+            "33 events are more than the 32 that a guest may give"
+        );
+        let status = json!({"text": "x".repeat(STATUS_BYTES_MAX)});
+        assert_eq!(
+            check(status.as_object(), &[], &[]).unwrap_err(),
+            "status and conditions have 262157 bytes, the limit is 262144"
+        );
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        assert_eq!(cut("aé", 2), "a...");
+        assert_eq!(cut("aé", 3), "aé");
+    }
+}

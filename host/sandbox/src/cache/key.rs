@@ -1,0 +1,95 @@
+//! The key that seals entries.
+
+use std::fmt;
+use std::io::{self, Read as _, Write as _};
+
+use hmac::{Hmac, KeyInit as _};
+use sha2::Sha256;
+
+use super::folder::{CacheError, CacheFolder, Found, is_readable_by_others, random};
+
+/// Bytes of a key.
+const KEY_BYTES: usize = 32;
+
+/// The file of a key that is kept in the folder.
+const FILE: &str = "key";
+
+/// The key that entries are sealed with.
+#[derive(Clone)]
+pub enum CacheKey {
+    /// Random bytes, made once and kept in the folder. Whoever can read the folder as
+    /// the host's user, now or from a copy of the disk, can make entries.
+    Kept,
+    /// The caller's. Kept elsewhere, it also guards against who can write to the disk but
+    /// is not the host: another pod that had the volume, a backup that was played back.
+    Given([u8; KEY_BYTES]),
+}
+
+impl fmt::Debug for CacheKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kept => "Kept",
+            Self::Given(_) => "Given(..)",
+        })
+    }
+}
+
+/// A key in use.
+pub(super) struct Key(Hmac<Sha256>);
+
+impl Key {
+    pub(super) fn new(bytes: &[u8; KEY_BYTES]) -> Self {
+        // HMAC pads a key that is shorter than the hash's block.
+        let mut block = [0; 64];
+        block[..KEY_BYTES].copy_from_slice(bytes);
+        Self(Hmac::new((&block).into()))
+    }
+
+    /// A code of authentication to begin.
+    pub(super) fn mac(&self) -> Hmac<Sha256> {
+        self.0.clone()
+    }
+}
+
+/// The key in the folder, which is made if there is none. Of several hosts that make it at
+/// once, all get the first one's. The inner error: there is none, and it cannot be written.
+pub(super) fn kept(folder: &CacheFolder) -> Result<io::Result<[u8; KEY_BYTES]>, CacheError> {
+    if let Some(key) = read(folder)? {
+        return Ok(Ok(key));
+    }
+    match make(folder) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Ok(Err(error)),
+    }
+    Ok(read(folder)?.ok_or_else(|| io::Error::other("the key went away again")))
+}
+
+fn read(folder: &CacheFolder) -> Result<Option<[u8; KEY_BYTES]>, CacheError> {
+    let wrong = |what: String| CacheError::Key { path: folder.path().join(FILE), what };
+    let mut file = match folder.open_file(FILE) {
+        Ok(Found::Ours { file, .. }) => file,
+        Ok(Found::Nothing) => return Ok(None),
+        Ok(Found::Foreign(what)) => return Err(wrong(what)),
+        Err(error) => return Err(wrong(format!("it cannot be opened: {error}"))),
+    };
+    if is_readable_by_others(&file).map_err(|error| wrong(error.to_string()))? {
+        return Err(wrong("others may read it".to_owned()));
+    }
+    let mut key = [0; KEY_BYTES];
+    let mut rest = [0; 1];
+    match file.read_exact(&mut key).and_then(|()| file.read(&mut rest)) {
+        Ok(0) => Ok(Some(key)),
+        Ok(_) => Err(wrong(format!("it has more than {KEY_BYTES} bytes"))),
+        Err(error) => Err(wrong(format!("{KEY_BYTES} bytes cannot be read from it: {error}"))),
+    }
+}
+
+fn make(folder: &CacheFolder) -> io::Result<()> {
+    let key: [u8; KEY_BYTES] = random()?;
+    let mut new = folder.create()?;
+    new.file().write_all(&key)?;
+    // Unlike an entry it cannot be made anew without loss, should the machine lose power.
+    new.file().sync_all()?;
+    new.link(FILE)
+}
