@@ -6,6 +6,7 @@
 mod component;
 mod inspect;
 mod logs;
+mod modules;
 mod objects;
 mod out;
 mod push;
@@ -39,6 +40,8 @@ enum Command {
     Rbac(rbac::Arguments),
     /// Put a guest into the cluster and point a Module at it.
     Push(push::Arguments),
+    /// Show the modules of a cluster, and say which of their versions may serve.
+    Modules(modules::Arguments),
     /// Show what a guest desires for objects from files, without a cluster.
     Render(render::Arguments),
     /// Print the CustomResourceDefinition of Module, as YAML.
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Rbac(arguments) => rbac::run(&arguments),
         Command::Push(arguments) => push::run(&arguments),
+        Command::Modules(arguments) => modules::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
         Command::Crd => innkeeper_modules::crd_yaml().map_err(Into::into).and_then(out::write),
     };

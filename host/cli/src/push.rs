@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use innkeeper_cluster::{ApiError, Cluster, Env, Force, SecretKey, Session, Settings};
+use innkeeper_cluster::{ApiError, Force, Session};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Manager};
 use innkeeper_modules::module::{self, NAMESPACE, SOURCE_KEY};
@@ -47,14 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
-    let cluster = Cluster::open(
-        &arguments.kube.kube(),
-        Env::real(),
-        Settings::default(),
-        // No Secret is read here.
-        SecretKey::new(&[]),
-    )
-    .await?;
+    let cluster = arguments.kube.connect().await?;
     let session = cluster.host();
     let name = &arguments.module;
     let module_kind = Kind::cluster(module::API_VERSION, module::KIND, module::PLURAL);
@@ -171,6 +164,13 @@ async fn wait(
                         condition["message"].as_str().unwrap_or_default()
                     )
                 };
+                if let Some(held) = condition("Held").filter(|held| held["status"] == "True") {
+                    bail!(
+                        "the guest is held ({}): {}",
+                        held["reason"].as_str().unwrap_or_default(),
+                        held["message"].as_str().unwrap_or_default()
+                    );
+                }
                 if let Some(loaded) = condition("Loaded") {
                     last = text(&loaded);
                     if loaded["status"] == "False" {

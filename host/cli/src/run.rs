@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use innkeeper_cluster::{Backoff, Cluster, Env, HostKeyError, Kube, SecretKey, Settings, host_key};
+use innkeeper_cluster::{
+    Backoff, Cluster, ConnectError, Env, HostKeyError, Kube, SecretKey, Settings, host_key,
+};
 use innkeeper_operator::operator::WORKERS_DEFAULT;
 use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
 use innkeeper_sandbox::{
@@ -98,6 +100,12 @@ pub(crate) struct KubeArguments {
 impl KubeArguments {
     pub(crate) fn kube(&self) -> Kube {
         Kube { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
+    }
+
+    /// Connects, for commands that read no Secret.
+    pub(crate) async fn connect(&self) -> Result<Cluster, ConnectError> {
+        let key = SecretKey::new(&[]);
+        Cluster::open(&self.kube(), Env::real(), Settings::default(), key).await
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use innkeeper_contract::Kind;
+use innkeeper_core::manager::HOST;
 use innkeeper_core::{Key, Manager, Object};
 use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -136,6 +137,27 @@ impl Session {
     pub async fn get_as<T: DeserializeOwned>(&self, kind: &Kind, key: &Key) -> Result<T, ApiError> {
         let (asked, text) = self.read(kind, key).await?;
         serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))
+    }
+
+    /// Reads all objects of a kind in a namespace (empty for a kind of the cluster), in one go: for
+    /// kinds of which there are few. As [`Session::get_as`] otherwise.
+    pub async fn list_as<T: DeserializeOwned>(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+    ) -> Result<Vec<T>, ApiError> {
+        #[derive(serde::Deserialize)]
+        #[serde(bound = "T: DeserializeOwned")]
+        struct List<T> {
+            items: Vec<T>,
+        }
+        let asked = self.asked("list", kind, "", namespace, Guard::None);
+        let path = path(kind, Some(namespace), None, "")?;
+        let request = request(Method::GET, &path, "", "", Vec::new())?;
+        let (_, text) = self.ask(Ask { asked: asked.clone(), request, repeatable: true }).await?;
+        let list: List<T> =
+            serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))?;
+        Ok(list.items)
     }
 
     async fn read<'a>(
@@ -326,16 +348,12 @@ impl Session {
     }
 
     /// Creates an object by POST. Only for what is never applied: Events, and what is immutable.
-    pub async fn create(
-        &self,
-        kind: &Kind,
-        namespace: &str,
-        body: &Value,
-    ) -> Result<(), ApiError> {
+    pub async fn create(&self, kind: &Kind, namespace: &str, body: &Value) -> Result<(), ApiError> {
         let asked = self.asked("create", kind, "", namespace, Guard::Absent);
         let path = path(kind, Some(namespace), None, "")?;
         let body = body.to_string().into_bytes();
-        let request = request(Method::POST, &path, "", "application/json", body)?;
+        let query = format!("fieldManager={HOST}");
+        let request = request(Method::POST, &path, &query, "application/json", body)?;
         self.ask(Ask { asked, request, repeatable: false }).await.map(|_| ())
     }
 

@@ -1,5 +1,7 @@
 //! Where two wishes for one object differ, as paths that people read.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use crate::fieldset::Element;
@@ -44,7 +46,7 @@ fn walk(before: &Value, after: &Value, path: &mut String, paths: &mut Vec<String
                 let find = |items: &[Value]| {
                     items.iter().find(|item| key(item) == Some((member, value))).cloned()
                 };
-                path.push_str(&format!("[{member}={value:?}]"));
+                let _ = write!(path, "[{member}={value:?}]");
                 walk(
                     &find(old).unwrap_or(Value::Null),
                     &find(new).unwrap_or(Value::Null),
@@ -106,7 +108,10 @@ mod tests {
     #[test]
     fn lists_without_keys_are_one_field_and_an_order_is_a_difference() {
         assert_eq!(of(&json!({"args": [1, 2]}), &json!({"args": [1, 3]})), [".args"]);
-        let (ab, ba) = (json!({"l": [{"name": "a"}, {"name": "b"}]}), json!({"l": [{"name": "b"}, {"name": "a"}]}));
+        let (ab, ba) = (
+            json!({"l": [{"name": "a"}, {"name": "b"}]}),
+            json!({"l": [{"name": "b"}, {"name": "a"}]}),
+        );
         assert_eq!(of(&ab, &ba), [".l"]);
         assert_eq!(of(&ab, &ab), [""; 0]);
     }
@@ -114,7 +119,8 @@ mod tests {
     #[test]
     fn what_comes_and_goes_is_named_and_the_hosts_own_annotations_are_not() {
         let before = json!({"metadata": {"annotations": {"innkeeper.dev/applied": "1", "a": "b"}}});
-        let after = json!({"metadata": {"annotations": {"innkeeper.dev/applied": "2"}, "labels": {}}});
+        let after =
+            json!({"metadata": {"annotations": {"innkeeper.dev/applied": "2"}, "labels": {}}});
         assert_eq!(of(&before, &after), [".metadata.annotations.a", ".metadata.labels"]);
         assert_eq!(of(&json!({}), &json!([])), ["."]);
     }

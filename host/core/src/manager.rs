@@ -17,6 +17,9 @@ pub const HOST: &str = "innkeeper";
 /// The manager of what `innkeeper push` writes: ConfigMaps, and the source of a Module.
 pub const PUSH: &str = "innkeeper/push";
 
+/// The manager of a person's word on versions, which `innkeeper modules` writes.
+pub const WORD: &str = "innkeeper/word";
+
 /// A field manager of ours.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Manager {
@@ -36,6 +39,8 @@ pub enum Manager {
     },
     /// What a person pushes with the command: `innkeeper/push`.
     Push,
+    /// A person's word on a module's versions: `innkeeper/word`.
+    Word,
 }
 
 impl Manager {
@@ -51,6 +56,9 @@ impl Manager {
         }
         if name == PUSH {
             return Some(Self::Push);
+        }
+        if name == WORD {
+            return Some(Self::Word);
         }
         let (module, rest) = name.strip_prefix(HOST)?.strip_prefix('/')?.split_once('/')?;
         Some(match rest {
@@ -70,6 +78,7 @@ impl fmt::Display for Manager {
         match self {
             Self::Host => f.write_str(HOST),
             Self::Push => f.write_str(PUSH),
+            Self::Word => f.write_str(WORD),
             Self::Primary { module, uid } => write!(f, "{HOST}/{module}/{uid}"),
             Self::Finalizer { module } => write!(f, "{HOST}/{module}/finalizer"),
         }
@@ -85,6 +94,7 @@ mod tests {
         for manager in [
             Manager::Host,
             Manager::Push,
+            Manager::Word,
             Manager::primary("podroute", "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d"),
             Manager::Finalizer { module: "podroute".into() },
         ] {

@@ -344,10 +344,7 @@ fn rejected<'a>(input: &Input<'a>, wanted: &Wanted) -> Option<&'a Rejected> {
 
 /// The labels of an object say that it is the one that is wanted.
 fn has_labels(object: &Object, wanted: &Wanted) -> bool {
-    wanted
-        .labels
-        .iter()
-        .all(|(name, value)| object.labels.get(name) == Some(value))
+    wanted.labels.iter().all(|(name, value)| object.labels.get(name) == Some(value))
 }
 
 /// Two primaries that want one name never split the names between them: if one object is not

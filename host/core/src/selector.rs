@@ -112,8 +112,25 @@ impl Selector {
 
     /// Whether an object with these labels is selected.
     pub fn matches(&self, labels: &Labels) -> bool {
-        self.requirements.iter().all(|requirement| {
-            requirement.operator.holds(labels.get(&requirement.key))
+        self.requirements
+            .iter()
+            .all(|requirement| requirement.operator.holds(labels.get(&requirement.key)))
+    }
+
+    /// Whether there may be an object that both select.
+    ///
+    /// Labels are independent of each other, so it is enough to try, for each label that either names,
+    /// the values that the requirements name, those beside their bounds, one that nobody names, and none.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let both = || self.requirements.iter().chain(&other.requirements);
+        both().all(|Requirement { key, .. }| {
+            let of_key: Vec<&Operator> =
+                both().filter(|one| one.key == *key).map(|one| &one.operator).collect();
+            let named = of_key.iter().flat_map(|operator| operator.telling_values());
+            let mut values: Vec<Option<String>> = named.map(Some).collect();
+            // No label's value may begin like this, so nobody names it.
+            values.extend([Some("-".to_owned()), None]);
+            values.iter().any(|value| of_key.iter().all(|one| one.holds(value.as_deref())))
         })
     }
 
@@ -130,6 +147,18 @@ impl Selector {
 }
 
 impl Operator {
+    /// Values that tell this requirement from others.
+    fn telling_values(&self) -> Vec<String> {
+        match self {
+            Self::In(values) | Self::NotIn(values) => {
+                values.iter().map(ToString::to_string).collect()
+            }
+            Self::Exists | Self::DoesNotExist => Vec::new(),
+            Self::GreaterThan(bound) => bound.checked_add(1).iter().map(i64::to_string).collect(),
+            Self::LessThan(bound) => bound.checked_sub(1).iter().map(i64::to_string).collect(),
+        }
+    }
+
     fn holds(&self, value: Option<&str>) -> bool {
         let is_one_of = |values: &[Box<str>]| {
             value.is_some_and(|value| values.iter().any(|other| **other == *value))
@@ -527,6 +556,27 @@ mod tests {
         ] {
             let error = from(text).unwrap_err().to_string();
             assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn selectors_overlap_unless_one_label_keeps_them_apart() {
+        for (one, other, overlaps) in [
+            ("", "", true),
+            ("a=1", "", true),
+            ("a=1", "b=2", true),
+            ("a=1", "a=2", false),
+            ("a in (1,2)", "a in (2,3)", true),
+            ("a in (1,2)", "a notin (1,2)", false),
+            ("a", "!a", false),
+            ("a!=1", "!a", true),
+            ("a!=1", "a!=2", true),
+            ("a>1", "a<3", true),
+            ("a>2", "a<3", false),
+            ("a>1", "!a", false),
+        ] {
+            assert_eq!(read(one).overlaps(&read(other)), overlaps, "{one} and {other}");
+            assert_eq!(read(other).overlaps(&read(one)), overlaps, "{other} and {one}");
         }
     }
 }

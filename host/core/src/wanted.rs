@@ -449,7 +449,8 @@ mod tests {
             Target::new(Arc::new(manifest.primary.clone()), Key::new("web", "first")),
             "u1",
         );
-        let desired = json!({"conditions": [{"type": "Ready", "status": "True", "reason": "two words"}]});
+        let desired =
+            json!({"conditions": [{"type": "Ready", "status": "True", "reason": "two words"}]});
         let desired: Desired = serde_json::from_value(desired).unwrap();
         let refusal = Wish::read(&desired, &manifest, &primary, false).unwrap_err();
         assert_eq!(refusal.reason(), "MalformedStatus");
@@ -457,7 +458,8 @@ mod tests {
             refusal.to_string(),
             "the guest gave an unusable status: conditions[0].reason is not a CamelCase word"
         );
-        let long = json!({"apiVersion": "v1", "kind": "K".repeat(1 << 20), "metadata": {"name": "a"}});
+        let long =
+            json!({"apiVersion": "v1", "kind": "K".repeat(1 << 20), "metadata": {"name": "a"}});
         let refusal = read(json!([{ "object": long }]), false).unwrap_err();
         assert!(refusal.to_string().len() < 2_000, "{} bytes", refusal.to_string().len());
     }

@@ -55,6 +55,7 @@ pub fn crd() -> Value {
                 "storage": true,
                 "subresources": { "status": {} },
                 "additionalPrinterColumns": [
+                    column("Kind", "string", ".status.primary.kind", 0, "What it reconciles"),
                     column("Guest", "string", ".status.guest.name", 0, "The guest that serves"),
                     column("Version", "string", ".status.guest.version", 0, "Its version"),
                     column("Digest", "string", ".status.digest", 1, "SHA-256 of the component that serves"),

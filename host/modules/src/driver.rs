@@ -5,185 +5,25 @@
 //! the first check of parameters against a schema (milliseconds); loading is a [`LoadJob`] for a
 //! thread that may block, or for the same thread where everything must be in one order.
 
+mod message;
+mod report;
+mod rivals;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
-use innkeeper_contract::{Condition, Event as Notice, Manifest};
-use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
-use serde_json::{Map, Value, json};
+use innkeeper_contract::Manifest;
+use innkeeper_sandbox::{Guest, Limits};
+use serde_json::Value;
 
 use crate::machine::{Again, Candidate, Effect, Event, Facts, Machine, Spec, Verdict, reason};
-use crate::module::{self, CandidateStatus, ExampleStatus, KindName, ModuleStatus};
+use crate::module::{self, KindName, ModuleStatus};
 use crate::parameters::{self, ParametersError};
 use crate::registry::{Loaded, Modules, Served};
-use crate::rollout::Rehearsal;
 use crate::source::{Component, Digest, SourceError};
-use crate::{Module, Place, Settings, SourceRef, manifest};
+use crate::{Module, Place, Settings, manifest};
 
-/// What happens to a module.
-#[derive(Debug)]
-pub enum Input<G = Guest> {
-    /// The Module was seen, for the first time or changed. Seeing it again unchanged is harmless.
-    Module(Box<Module>),
-    /// There is a Module of this name whose shape cannot be read.
-    Malformed {
-        /// Its generation; 0 if that cannot be read either.
-        generation: i64,
-        /// Why, with the field.
-        message: String,
-    },
-    /// The Module is gone.
-    Gone,
-    /// Its source was read: after [`Action::Fetch`], and whenever it changes.
-    Source(Result<Component, SourceError>),
-    /// A [`LoadJob`] ended.
-    Loaded {
-        /// Of what.
-        digest: Digest,
-        /// What it is, or why it is refused.
-        result: Result<G, Verdict>,
-    },
-    /// An [`Action::FetchCopy`] ended.
-    Copy {
-        /// As in the action.
-        digest: Digest,
-        /// The component, or why it cannot be had.
-        result: Result<Component, SourceError>,
-    },
-    /// An [`Action::Rehearse`] ended: what the candidate would do, or why that is not known.
-    Rehearsed {
-        /// As in the action.
-        digest: Digest,
-        /// How it ended.
-        result: Result<Rehearsal, Verdict>,
-    },
-    /// An [`Action::Commit`] ended: both are written, or why not.
-    Committed {
-        /// As in the action.
-        digest: Digest,
-        /// How it ended.
-        result: Result<(), Verdict>,
-    },
-    /// More primaries fail than may since the swap.
-    TooManyFail(Verdict),
-    /// The time of an [`Action::BeginProbation`] is over.
-    ProbationOver(Digest),
-    /// An [`Action::InstallCrds`] ended: all are established, or why not.
-    Crds {
-        /// As in the action.
-        digest: Digest,
-        /// How it ended.
-        result: Result<(), Verdict>,
-    },
-    /// The wait after [`Action::RetryLater`] is over.
-    Retry,
-    /// How the runs of the module go; said when it changes.
-    Runs(Result<(), Verdict>),
-}
-
-/// What the owner of the driver is to do for a module.
-#[derive(Debug)]
-pub enum Action<G = Guest> {
-    /// Read the source, answer with [`Input::Source`], and go on doing so when it changes.
-    /// Replaces the source watched for this module before.
-    Fetch(SourceRef),
-    /// Run the job and hand its answer to [`Driver::handle`].
-    Load(LoadJob),
-    /// Fetch the host's copy of this component; answer with [`Input::Copy`].
-    FetchCopy(Digest),
-    /// Run this on the present primaries without writing, and hold it against what serves; answer
-    /// with [`Input::Rehearsed`]. Replaces a rehearsal that is under way for this module.
-    Rehearse {
-        /// To be given back.
-        digest: Digest,
-        /// The candidate, with the settings that it would serve with.
-        candidate: Arc<Served<G>>,
-    },
-    /// Keep a copy of the component, then write the report; answer with [`Input::Committed`].
-    Commit {
-        /// To be given back.
-        digest: Digest,
-        /// The component; `None` if its copy is kept already.
-        component: Option<Component>,
-    },
-    /// Count which primaries fail that did not fail before; say [`Input::TooManyFail`] if they are
-    /// more than `failures_max`, and [`Input::ProbationOver`] after `time`.
-    BeginProbation {
-        /// What is on probation.
-        digest: Digest,
-        /// So many may fail.
-        failures_max: u32,
-        /// How long.
-        time: Duration,
-    },
-    /// What is told of failures has no consequences any more.
-    EndProbation,
-    /// Install these as the module's ServiceAccount, wait until they are established, and answer
-    /// with [`Input::Crds`].
-    InstallCrds {
-        /// To be given back.
-        digest: Digest,
-        /// What is wanted.
-        crds: Vec<CrdWish>,
-        /// The account; `None` for the host's own identity (a Module of a folder).
-        service_account: Option<String>,
-    },
-    /// This serves from now on (it is in [`Modules`] already): watch what it declares, and run
-    /// every primary. Also after a change of settings.
-    Serve(Arc<Served<G>>),
-    /// Hand in [`Input::Retry`] after a while, with backoff.
-    RetryLater,
-    /// Write the Module's status.
-    Report(Report),
-    /// Write an Event about the Module.
-    Notify(Notice),
-    /// The module is gone: nothing of it runs any more.
-    Stop,
-}
-
-/// A CustomResourceDefinition that a guest describes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CrdWish {
-    /// Its name: plural and group.
-    pub name: String,
-    /// Its group.
-    pub group: String,
-    /// Whether the Module's `crdGroups` allows to install it. If not, it is used if it is there
-    /// and serves the versions, and is a reason to refuse if not.
-    pub granted: bool,
-    /// The definition.
-    pub definition: Value,
-}
-
-/// The status of a Module, but for times: `innkeeper-core` compares it with the live one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Report {
-    /// The generation that it is about.
-    pub generation: i64,
-    /// Members of `status` but for `conditions` and `observedGeneration`.
-    pub members: Map<String, Value>,
-    /// The conditions.
-    pub conditions: Vec<Condition>,
-}
-
-/// A component to be compiled and asked to describe itself.
-#[derive(Clone, Debug)]
-pub struct LoadJob {
-    /// The component.
-    pub component: Component,
-    /// Bounds of loading and of `describe`.
-    pub limits: Limits,
-}
-
-impl LoadJob {
-    /// Does it; blocks the thread, up to the compile time of the limits.
-    pub fn run(&self, engine: &Engine) -> Input {
-        let result =
-            engine.load(&self.component.bytes, &self.limits).map_err(|error| refused(&error));
-        Input::Loaded { digest: self.component.digest, result }
-    }
-}
+pub use message::{Action, CrdWish, Input, LoadJob, Report};
 
 /// The name of the ConfigMap, in [`module::NAMESPACE`], with the host's copy of a version.
 pub fn copy_name(module: &str, digest: Digest) -> String {
@@ -192,15 +32,6 @@ pub fn copy_name(module: &str, digest: Digest) -> String {
 
 /// A person names a version by at least so many digits.
 const SHORT_MIN: usize = 12;
-
-fn refused(error: &LoadError) -> Verdict {
-    let again = match error {
-        _ if error.is_temporary() => Again::Later,
-        LoadError::Describe(_) | LoadError::CompileTimeout { .. } => Again::WhenSpecChanges,
-        _ => Again::Never,
-    };
-    Verdict::new(error.reason(), error.to_string(), again)
-}
 
 /// All modules of one host. See the [module's docs](self).
 #[derive(Debug)]
@@ -224,6 +55,8 @@ struct Life<G> {
     serving: Option<Arc<Served<G>>>,
     /// What served before, as long as it may have to serve again.
     before: Option<Arc<Served<G>>>,
+    /// The kind that it reconciled when the host was here last.
+    primary: Option<KindName>,
     /// What the Module's annotations said last.
     word: (Option<Digest>, Option<Digest>),
     /// The module has been seen, and with it what its status said of the time before.
@@ -240,6 +73,7 @@ impl<G> Default for Life<G> {
             aside: None,
             serving: None,
             before: None,
+            primary: None,
             word: (None, None),
             known: false,
             owned_kinds: BTreeSet::new(),
@@ -278,6 +112,7 @@ impl<G: Loaded> Driver<G> {
             }
             _ => {}
         }
+        let input = self.refuse_rivals(name, input);
         let Some(life) = self.lives.get_mut(name) else { return Vec::new() };
         // Until there is a spec that can be used, nothing was fetched: when there is one, it is.
         if life.settings.is_none() && matches!(input, Input::Source(_)) {
@@ -289,6 +124,9 @@ impl<G: Loaded> Driver<G> {
                 generation,
                 spec: Err(Verdict::new(reason::INVALID_SPEC, message, Again::WhenSpecChanges)),
             }],
+            Input::Contested { generation, verdict } => {
+                vec![Event::Spec { generation, spec: Err(verdict) }]
+            }
             Input::Gone => vec![Event::Deleted],
             Input::Source(result) => vec![life.on_source(result)],
             Input::Copy { digest, result } => vec![life.on_copy(digest, result)],
@@ -322,6 +160,7 @@ impl<G: Loaded> Life<G> {
         if let Some(status) = &module.status {
             self.owned_kinds.extend(status.owned_kinds.iter().cloned());
             if !self.known {
+                self.primary.clone_from(&status.primary);
                 events.push(Self::known(status));
             }
         }
@@ -464,16 +303,14 @@ impl<G: Loaded> Life<G> {
                     actions.push(Action::Fetch(settings.source.clone()));
                 }
             }
-            Effect::Load(digest) => match (self.components.get(&digest), &self.settings) {
-                (Some(component), Some(settings)) => {
-                    actions.push(Action::Load(LoadJob {
-                        component: component.clone(),
-                        limits: settings.limits,
-                    }));
-                }
-                // The machine asks only for what the source gave last; if that is not here,
-                // reading the source again is the way back.
-                _ => {
+            Effect::Load(digest) => {
+                let component = self.components.get(&digest).cloned();
+                if let Some((component, settings)) = component.zip(self.settings.as_ref()) {
+                    let limits = settings.limits;
+                    actions.push(Action::Load(LoadJob { component, limits }));
+                } else {
+                    // The machine asks only for what the source gave last; if that is not here,
+                    // reading the source again is the way back.
                     tracing::error!(module = name, %digest, "the bytes to load are gone");
                     let verdict = Verdict::new("SourceGone", "its bytes are gone", Again::Later);
                     let event = Event::Loaded { digest, result: Err(verdict) };
@@ -482,7 +319,7 @@ impl<G: Loaded> Life<G> {
                     }
                     self.carry_out(name, Effect::Fetch, modules, actions);
                 }
-            },
+            }
             Effect::Recall(digest) => actions.push(Action::FetchCopy(digest)),
             Effect::Rehearse(digest) => {
                 if let (Some((_, guest)), Some(settings)) = (&self.aside, self.settings.clone()) {
@@ -605,81 +442,6 @@ impl<G: Loaded> Life<G> {
             }
         }
     }
-
-    fn candidate(&self) -> Option<Value> {
-        let candidate = self.machine.candidate();
-        let mut status = CandidateStatus {
-            digest: candidate.digest()?.to_string(),
-            state: candidate.state().to_owned(),
-            ..CandidateStatus::default()
-        };
-        if let Candidate::Held(_, held) = candidate {
-            let rehearsal = &held.0;
-            status.primaries = Some(rehearsal.primaries);
-            status.rehearsed = Some(rehearsal.rehearsed);
-            status.creates = Some(rehearsal.creates);
-            status.changes = Some(rehearsal.changes);
-            status.deletes = Some(rehearsal.deletes);
-            status.failures = Some(rehearsal.failures);
-            status.examples = rehearsal
-                .examples
-                .iter()
-                .map(|example| ExampleStatus {
-                    action: example.deed.as_str().to_owned(),
-                    object: example.object.clone(),
-                    fields: example.fields.clone(),
-                })
-                .collect();
-        }
-        serde_json::to_value(status).ok()
-    }
-
-    fn report(&self, name: &str) -> Report {
-        let mut members = Map::new();
-        if let Some(digest) = self.machine.decided() {
-            members.insert("digest".into(), digest.to_string().into());
-        }
-        if let Some(previous) = self.machine.previous() {
-            members.insert(
-                "previous".into(),
-                json!({ "digest": previous.to_string(), "configMap": copy_name(name, previous) }),
-            );
-        }
-        if let Some(candidate) = self.candidate() {
-            members.insert("candidate".into(), candidate);
-        }
-        let rejected: Vec<_> = self.machine.rejected().map(rejected).collect();
-        if !rejected.is_empty() {
-            members.insert("rejected".into(), rejected.into());
-        }
-        if let Some(served) = &self.serving {
-            let manifest = served.guest.manifest();
-            let mut guest = json!({ "name": manifest.name });
-            if !manifest.version.is_empty() {
-                guest["version"] = manifest.version.clone().into();
-            }
-            members.insert("guest".into(), guest);
-            members.insert("contract".into(), innkeeper_contract::VERSION.into());
-        }
-        if !self.owned_kinds.is_empty() {
-            let kinds = self.owned_kinds.iter();
-            let kinds: Vec<_> = kinds
-                .map(|kind| json!({ "apiVersion": kind.api_version, "kind": kind.kind }))
-                .collect();
-            members.insert("ownedKinds".into(), kinds.into());
-        }
-        Report {
-            generation: self.machine.generation(),
-            members,
-            conditions: self.machine.conditions(),
-        }
-    }
-}
-
-fn rejected((digest, verdict): &(Digest, Verdict)) -> Value {
-    json!({
-        "digest": digest.to_string(), "reason": verdict.reason, "message": verdict.message,
-    })
 }
 
 /// A guest's name and version, for people.

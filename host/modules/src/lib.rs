@@ -26,6 +26,7 @@ mod manifest;
 pub mod module;
 pub mod parameters;
 mod registry;
+mod rivals;
 pub mod rollout;
 mod settings;
 pub mod source;

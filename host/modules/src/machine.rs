@@ -288,16 +288,13 @@ impl Machine {
         reject: Option<Digest>,
         effects: &mut Vec<Effect>,
     ) {
-        // Who says both of one version has not said that it may serve.
-        self.approved = approve.filter(|digest| Some(*digest) != reject);
+        // Of two words on one version the later counts; if both came at once, the safer.
         let newly = reject.filter(|digest| self.unwanted != Some(*digest));
+        self.approved = approve.filter(|digest| newly != Some(*digest));
         self.unwanted = reject;
         if let Some(digest) = newly {
-            let verdict = Verdict::new(
-                reason::REJECTED,
-                "a person has rejected this version",
-                Again::Never,
-            );
+            let verdict =
+                Verdict::new(reason::REJECTED, "a person has rejected this version", Again::Never);
             match self.candidate.digest() {
                 // What is being loaded comes back first, and finds that it is rejected.
                 Some(candidate)
@@ -501,9 +498,7 @@ impl Machine {
         match self.rollout.strategy {
             Strategy::Immediate => false,
             // The first version has nothing to be held against.
-            Strategy::Guarded => {
-                self.serving.is_some() || self.past.is_some() || self.is_past_lost
-            }
+            Strategy::Guarded => self.serving.is_some() || self.past.is_some() || self.is_past_lost,
             Strategy::Manual => true,
         }
     }

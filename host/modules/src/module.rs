@@ -345,6 +345,10 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
 
+    /// The kind of the primaries that the module reconciles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary: Option<KindName>,
+
     /// The version that served before, whose copy the host keeps: to go back to it, make it the
     /// source.
     #[serde(default, skip_serializing_if = "Option::is_none")]

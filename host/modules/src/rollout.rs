@@ -1,5 +1,6 @@
 //! How a new version comes to serve, and what it would do if it did.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -191,7 +192,7 @@ impl Rehearsal {
             self.rehearsed
         );
         if self.rehearsed < self.primaries {
-            text += &format!(" (of {})", self.primaries);
+            let _ = write!(text, " (of {})", self.primaries);
         }
         text
     }
@@ -220,7 +221,8 @@ mod tests {
     use super::*;
 
     fn rehearsal(deeds: &[(Deed, u32)]) -> Rehearsal {
-        let mut rehearsal = Rehearsal { primaries: 10, rehearsed: 10, objects: 20, ..Rehearsal::default() };
+        let mut rehearsal =
+            Rehearsal { primaries: 10, rehearsed: 10, objects: 20, ..Rehearsal::default() };
         for (deed, count) in deeds {
             for index in 0..*count {
                 rehearsal.add(*deed, format!("Deployment web/{index}"), vec![".spec".to_owned()]);
@@ -269,7 +271,8 @@ mod tests {
 
     #[test]
     fn ten_examples_are_kept_and_the_worst_come_first() {
-        let all = rehearsal(&[(Deed::Create, 30), (Deed::Change, 8), (Deed::Delete, 1), (Deed::Fail, 1)]);
+        let all =
+            rehearsal(&[(Deed::Create, 30), (Deed::Change, 8), (Deed::Delete, 1), (Deed::Fail, 1)]);
         let deeds: Vec<_> = all.examples.iter().map(|example| example.deed.as_str()).collect();
         assert_eq!(deeds[..3], ["Fail", "Delete", "Change"]);
         assert_eq!(deeds.len(), EXAMPLES_MAX);

@@ -9,8 +9,8 @@ use innkeeper_sandbox::Limits;
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
-use crate::rollout::{PROBATION_MAX, Rollout, Strategy};
 use crate::module::{self, LabelOperator, LabelSelector, Module, Quantity};
+use crate::rollout::{PROBATION_MAX, Rollout, Strategy};
 
 /// The longest time that a Module may give one run.
 pub const RUN_TIME_MAX: Duration = Duration::from_mins(5);
@@ -323,7 +323,10 @@ impl Check {
             let time = self.duration("spec.rollout.probation", text)?;
             if time > PROBATION_MAX {
                 let most = PROBATION_MAX.as_secs() / 3600;
-                self.error("spec.rollout.probation", format!("{text} is too long: at most {most}h"));
+                self.error(
+                    "spec.rollout.probation",
+                    format!("{text} is too long: at most {most}h"),
+                );
             }
             Some(time)
         });

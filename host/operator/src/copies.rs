@@ -34,7 +34,8 @@ pub async fn keep(
     let (owner, digest) = (module.key.name(), component.digest);
     let name = copy_name(owner, digest);
     let refused = |why: String| {
-        let message = format!("the copy {NAMESPACE}/{name} of {} cannot be kept: {why}", digest.short());
+        let message =
+            format!("the copy {NAMESPACE}/{name} of {} cannot be kept: {why}", digest.short());
         Verdict::new("CopyNotKept", message, Again::Later)
     };
     let body = json!({
@@ -55,7 +56,7 @@ pub async fn keep(
     });
     let host = cluster.host();
     match host.create(&CONFIG_MAP, NAMESPACE, &body).await {
-        Ok(_) => Ok(()),
+        Ok(()) => Ok(()),
         Err(ApiError::AlreadyThere { .. }) => match fetch(cluster, owner, digest).await {
             Ok(found) if found.digest == digest => Ok(()),
             Ok(_) => Err(refused("something else has its name; delete it".to_owned())),

@@ -62,8 +62,7 @@ pub async fn rehearse(
 ) -> Result<Rehearsal, Verdict> {
     until_read(shared, candidate).await?;
     let primaries = primaries(candidate);
-    let mut rehearsal =
-        Rehearsal { primaries: count(primaries.len()), ..Rehearsal::default() };
+    let mut rehearsal = Rehearsal { primaries: count(primaries.len()), ..Rehearsal::default() };
     let began = shared.env.instant();
     for primary in chosen(&primaries) {
         if shared.env.instant().duration_since(began) > REHEARSAL_TIME {
@@ -214,8 +213,11 @@ fn compare(
     };
     let wanted: BTreeMap<&Target, _> =
         old.iter().flat_map(|(wish, _)| &wish.wanted).map(|one| (&one.target, one)).collect();
-    let planned: BTreeMap<&Target, &Action> =
-        old.iter().flat_map(|(_, plan)| &plan.steps).map(|one| (&one.target, &one.action)).collect();
+    let planned: BTreeMap<&Target, &Action> = old
+        .iter()
+        .flat_map(|(_, plan)| &plan.steps)
+        .map(|one| (&one.target, &one.action))
+        .collect();
     let mut problems = BTreeSet::new();
     for step in &plan.steps {
         let before = planned.get(&step.target).copied();

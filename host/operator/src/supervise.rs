@@ -13,16 +13,16 @@ use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
 use innkeeper_core::{Selector, said, status};
-use innkeeper_modules::{
-    Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings, SourceError,
-    Verdict, machine, module,
-};
 use innkeeper_modules::driver::copy_name;
+use innkeeper_modules::{
+    Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings,
+    SourceError, Verdict, machine, module,
+};
 use innkeeper_sandbox::Engine;
 use tokio::sync::{mpsc, watch};
 
-use crate::crds::{self, Statuses};
 use crate::copies;
+use crate::crds::{self, Statuses};
 use crate::health::{News, Runs};
 use crate::rehearse;
 use crate::running::{self, Running};
@@ -222,6 +222,8 @@ impl Supervisor {
                 self.known.remove(name);
                 self.shared.stop(name);
                 self.count_serving();
+                // What it stood in the way of may go on now.
+                self.place.look_around(&self.outbox);
             }
         }
     }
@@ -315,8 +317,7 @@ impl Supervisor {
     fn rehearse(&mut self, name: &str, digest: Digest, candidate: &Arc<Served>) {
         tracing::info!(module = name, digest = %digest.short(), "rehearsing");
         let Some(candidate) = self.running(candidate).map(Arc::new) else { return };
-        let (shared, outbox, module) =
-            (self.shared.clone(), self.outbox.clone(), name.to_owned());
+        let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         let rehearsing = self.shared.env.spawn("rehearse", async move {
             let serving = shared.module(&module);
             let result = rehearse::rehearse(&shared, &candidate, serving.as_ref()).await;
@@ -356,7 +357,8 @@ impl Supervisor {
         let mut result = kept;
         if result.is_ok() && self.place.keeps_decisions() {
             let refused = |why: String| {
-                let message = format!("the decision for {} cannot be written down: {why}", digest.short());
+                let message =
+                    format!("the decision for {} cannot be written down: {why}", digest.short());
                 Err(Verdict::new("NotCommitted", message, Again::Later))
             };
             result = match self.write_status(name).await {
@@ -392,8 +394,7 @@ impl Supervisor {
     }
 
     fn tell_after(&mut self, name: &str, time: Duration, input: Input) {
-        let (env, outbox, module) =
-            (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
+        let (env, outbox, module) = (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
         self.spawn("later", async move {
             env.sleep(time).await;
             let _ = outbox.send(Happened::Input { module, input: Box::new(input) });

@@ -143,6 +143,18 @@ impl Host {
         self.pid
     }
 
+    /// How many child processes it has now: its compilers.
+    pub fn children(&self) -> Result<usize> {
+        let tasks = std::path::PathBuf::from(format!("/proc/{}/task", self.pid));
+        let mut count = 0;
+        for task in std::fs::read_dir(&tasks).with_context(|| tasks.display().to_string())? {
+            // A thread may end meanwhile.
+            let children = std::fs::read_to_string(task?.path().join("children"));
+            count += children.unwrap_or_default().split_whitespace().count();
+        }
+        Ok(count)
+    }
+
     /// What it wrote so far, both streams.
     pub fn log(&self) -> Vec<String> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()

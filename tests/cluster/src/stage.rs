@@ -226,9 +226,15 @@ fn read(component: &str) -> Result<Vec<u8>> {
 
 /// What `innkeeper` prints for these arguments.
 pub async fn output(arguments: &[&str]) -> Result<String> {
+    output_with(Path::new(""), arguments).await
+}
+
+/// The same against the API server of a kubeconfig.
+pub async fn output_with(kubeconfig: &Path, arguments: &[&str]) -> Result<String> {
     let program = program()?;
     let output = Command::new(&program)
         .args(arguments)
+        .env("KUBECONFIG", kubeconfig)
         .stdin(Stdio::null())
         .output()
         .await

@@ -51,7 +51,7 @@ async fn check(admin: &Admin, user: &str, allowed: &[Right], denied: &[Right]) -
 async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
     let admin = Admin::of(shared()?).await?;
     admin.install().await?;
-    let allowed: [Right; 12] = [
+    let allowed: [Right; 13] = [
         ("watch", "innkeeper.dev", "modules", "", ""),
         ("patch", "innkeeper.dev", "modules", "", "any"),
         ("patch", "innkeeper.dev", "modules/status", "", "any"),
@@ -66,7 +66,7 @@ async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
         ("patch", "events.k8s.io", "events", "default", "any"),
         ("create", "authorization.k8s.io", "selfsubjectaccessreviews", "", ""),
     ];
-    let denied: [Right; 15] = [
+    let denied: [Right; 16] = [
         ("impersonate", "", "serviceaccounts", "", "admin"),
         ("impersonate", "", "serviceaccounts", "kube-system", "generic-garbage-collector"),
         ("impersonate", "", "users", "", "admin"),

@@ -72,18 +72,24 @@ impl Reconciler for Guest {
 
     fn reconcile(_context: &Context, observed: &Observed<Settings>) -> Outcome {
         let spec = &observed.primary().spec;
-        let count = observed.count_owned::<ConfigMap>();
-        let mut desired = Desired::new();
-        for name in &spec.names {
-            let name = format!("{}-{name}", observed.name());
-            let config_map = ConfigMap::new(name).data("text", &spec.text);
-            desired = desired.object(config_map.label("settings", observed.name()));
-        }
-        desired
-            .status(&SettingsStatus { config_maps: i32::try_from(count).unwrap_or(i32::MAX) })
-            .ready_condition(observed)
-            .complete()
+        config_maps(observed, &spec.names, &spec.text)
     }
 }
 
+/// A ConfigMap per name, each of which says the text: other versions of this guest give others.
+pub fn config_maps(observed: &Observed<Settings>, names: &[String], text: &str) -> Outcome {
+    let count = observed.count_owned::<ConfigMap>();
+    let mut desired = Desired::new();
+    for name in names {
+        let name = format!("{}-{name}", observed.name());
+        let config_map = ConfigMap::new(name).data("text", text);
+        desired = desired.object(config_map.label("settings", observed.name()));
+    }
+    desired
+        .status(&SettingsStatus { config_maps: i32::try_from(count).unwrap_or(i32::MAX) })
+        .ready_condition(observed)
+        .complete()
+}
+
+#[cfg(feature = "component")]
 innkeeper_sdk::export!(Guest);

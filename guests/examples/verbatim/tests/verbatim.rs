@@ -14,7 +14,9 @@ fn specs_are_passed_on_word_for_word() {
     }))
     .run();
     run.is_complete().desires_objects(1).does_not_desire::<Service>("a");
-    run.desires::<Deployment>("a").with("/spec/odd/cpu", "1000m").with("/spec/odd/empty", json!({}));
+    run.desires::<Deployment>("a")
+        .with("/spec/odd/cpu", "1000m")
+        .with("/spec/odd/empty", json!({}));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::*;
-use crate::rollout::Deed;
+use crate::rollout::{Deed, Rehearsal};
 use crate::testing::{Fake, manifest};
 
 fn module(generation: i64, spec: &Value) -> Input<Fake> {
@@ -296,6 +296,7 @@ fn a_report_says_what_serves_and_what_was_ever_owned() {
         json!({
             "digest": component("a").digest.to_string(),
             "guest": {"name": "a", "version": "0.1.0"},
+            "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute"},
             "contract": innkeeper_contract::VERSION,
             "ownedKinds": [
                 {"apiVersion": "batch/v1", "kind": "Job"}, {"apiVersion": "v1", "kind": "ConfigMap"}
@@ -377,7 +378,8 @@ impl World {
             0 | 1 => {
                 self.generation += 1;
                 let memory = ["1Mi", "2Mi", "nonsense"][usize::try_from(dice.roll(3)).unwrap()];
-                let strategy = ["Immediate", "Guarded", "Manual"][usize::try_from(dice.roll(3)).unwrap()];
+                let strategy =
+                    ["Immediate", "Guarded", "Manual"][usize::try_from(dice.roll(3)).unwrap()];
                 let rollout = json!({"strategy": strategy, "maxDeletions": dice.roll(2)});
                 module(
                     self.generation,
@@ -470,7 +472,6 @@ impl World {
                     self.committing.push(digest);
                 }
                 Action::FetchCopy(_) => panic!("seed {seed}: nothing served before the start"),
-                Action::BeginProbation { .. } | Action::EndProbation => {}
                 Action::Serve(served) => {
                     assert_eq!(served.version, self.version + 1, "seed {seed}");
                     assert_eq!(served.guest.limits, served.settings.limits, "seed {seed}");
@@ -481,7 +482,11 @@ impl World {
                 }
                 Action::RetryLater => self.retry = true,
                 Action::Stop => panic!("seed {seed}: nobody deleted it"),
-                Action::Fetch(_) | Action::Report(_) | Action::Notify(_) => {}
+                Action::Fetch(_)
+                | Action::Report(_)
+                | Action::Notify(_)
+                | Action::BeginProbation { .. }
+                | Action::EndProbation => {}
             }
         }
         let life = &driver.lives.get("m");
@@ -494,4 +499,79 @@ impl World {
         });
         assert!(!lost, "seed {seed}: bytes were dropped that had to be loaded");
     }
+}
+
+fn handle_as(driver: &mut Driver<Fake>, name: &str, input: Input<Fake>) -> Vec<Action<Fake>> {
+    let mut actions = driver.handle(name, input);
+    for action in std::mem::take(&mut actions) {
+        if let Action::Commit { digest, .. } = action {
+            actions.extend(driver.handle(name, Input::Committed { digest, result: Ok(()) }));
+        } else {
+            actions.push(action);
+        }
+    }
+    actions
+}
+
+fn reason_of(driver: &Driver<Fake>, name: &str) -> String {
+    let conditions = driver.report(name).unwrap().conditions;
+    conditions.into_iter().find(|condition| condition.type_ == "Ready").unwrap().reason
+}
+
+fn named(name: &str, generation: i64, spec: &Value, status: &Value) -> Input<Fake> {
+    let document = json!({
+        "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
+        "metadata": {"name": name, "generation": generation}, "spec": spec, "status": status,
+    });
+    Input::Module(Box::new(Module::from_value(&document).unwrap()))
+}
+
+#[test]
+fn of_two_modules_for_the_same_primaries_the_one_that_serves_goes_on() {
+    let mut driver = driver();
+    for name in ["b", "a"] {
+        handle_as(&mut driver, name, named(name, 1, &spec(), &json!({})));
+        handle_as(&mut driver, name, source("x"));
+        handle_as(&mut driver, name, loaded("x", |_| {}));
+    }
+    assert_eq!(reason_of(&driver, "b"), "Serving");
+    assert_eq!(reason_of(&driver, "a"), "Overlap");
+    // Apart they serve both.
+    let here = with(json!({"namespaces": ["here"]}));
+    let there = with(json!({"namespaces": ["there"]}));
+    handle_as(&mut driver, "b", named("b", 2, &here, &json!({})));
+    handle_as(&mut driver, "a", named("a", 2, &there, &json!({})));
+    handle_as(&mut driver, "a", loaded("x", |_| {}));
+    assert_eq!(
+        (reason_of(&driver, "a"), reason_of(&driver, "b")),
+        ("Serving".into(), "Serving".into())
+    );
+    // Neither can be moved over the other, and both go on as they are.
+    handle_as(&mut driver, "a", named("a", 3, &spec(), &json!({})));
+    assert_eq!(
+        (reason_of(&driver, "a"), reason_of(&driver, "b")),
+        ("Overlap".into(), "Serving".into())
+    );
+    assert_eq!(driver.modules().get("a").unwrap().settings.namespaces, ["there".to_owned()].into());
+    // When the other is gone, it may: the Module is looked at again.
+    handle_as(&mut driver, "b", Input::Gone);
+    handle_as(&mut driver, "a", named("a", 3, &spec(), &json!({})));
+    assert_eq!(reason_of(&driver, "a"), "Serving");
+}
+
+#[test]
+fn after_a_restart_who_served_goes_first_whoever_is_loaded_first() {
+    let mut driver = driver();
+    let digest = component("x").digest.to_string();
+    let served = json!({"digest": digest, "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute"}});
+    handle_as(&mut driver, "b", named("b", 1, &spec(), &served));
+    handle_as(&mut driver, "a", named("a", 1, &spec(), &json!({})));
+    for name in ["a", "b"] {
+        handle_as(&mut driver, name, source("x"));
+        handle_as(&mut driver, name, loaded("x", |_| {}));
+    }
+    assert_eq!(
+        (reason_of(&driver, "a"), reason_of(&driver, "b")),
+        ("Overlap".into(), "Serving".into())
+    );
 }

@@ -57,10 +57,7 @@ impl Machine {
                 type_,
                 Unknown,
                 reason::INSTALLING_CRDS,
-                format!(
-                    "The CustomResourceDefinitions of {} are being installed.",
-                    name(aside)
-                ),
+                format!("The CustomResourceDefinitions of {} are being installed.", name(aside)),
             ),
             (Candidate::Committing(aside), _) => make(
                 type_,

@@ -11,6 +11,7 @@ use innkeeper_contract::Condition;
 use super::*;
 use crate::rollout::Deed;
 
+mod picture;
 mod rollout;
 
 fn digest(name: &str) -> Digest {
@@ -47,7 +48,8 @@ fn known(served: &str, rejected: &[&str]) -> Event {
 }
 
 fn rehearsed(name: &str, deeds: &[Deed]) -> Event {
-    let mut rehearsal = Rehearsal { primaries: 9, rehearsed: 9, objects: 9, ..Rehearsal::default() };
+    let mut rehearsal =
+        Rehearsal { primaries: 9, rehearsed: 9, objects: 9, ..Rehearsal::default() };
     for deed in deeds {
         rehearsal.add(*deed, "ConfigMap web/a".to_owned(), Vec::new());
     }
@@ -448,10 +450,8 @@ fn another_source_with_the_same_bytes_needs_no_load() {
 
 #[test]
 fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
-    let misfit = Spec {
-        fits: Err(verdict("InvalidParameters", Again::WhenSpecChanges)),
-        ..plain()
-    };
+    let misfit =
+        Spec { fits: Err(verdict("InvalidParameters", Again::WhenSpecChanges)), ..plain() };
     let bad = Err(verdict("InvalidSpec", Again::WhenSpecChanges));
     check(
         [

@@ -48,7 +48,11 @@ impl Stage {
                 (BENCH, "benches", "Bench"),
                 ("apis/apps/v1", "deployments", "Deployment"),
                 ("api/v1", "services", "Service"),
-                ("apis/apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition"),
+                (
+                    "apis/apiextensions.k8s.io/v1",
+                    "customresourcedefinitions",
+                    "CustomResourceDefinition",
+                ),
             ],
             faults,
         );
@@ -80,7 +84,8 @@ impl Stage {
             .unwrap();
         let from = ModulesFrom::Folder(folder.path().to_owned());
         let operator =
-            Operator::new(cluster, engine, from, Bounds::default(), Execution::Inline, "test").unwrap();
+            Operator::new(cluster, engine, from, Bounds::default(), Execution::Inline, "test")
+                .unwrap();
         let (stop, stopped) = watch::channel(false);
         let running = env.spawn("operator", {
             let operator = operator.clone();

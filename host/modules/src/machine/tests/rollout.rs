@@ -183,6 +183,59 @@ fn a_held_version_that_is_rejected_is_not_tried_again() {
 }
 
 #[test]
+fn of_two_words_on_one_version_the_later_counts_and_of_two_at_once_the_safer() {
+    let both = || Event::Word { approve: Some(digest("b")), reject: Some(digest("b")) };
+    check(
+        [
+            guarded(1),
+            source("a"),
+            loaded("a", false),
+            source("b"),
+            loaded("b", false),
+            reject("b"),
+            both(),
+            source("b"),
+            loaded("b", false),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            source b: [Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            loaded b: [Rehearse(b), Report]
+                serving a, candidate rehearsing b, Ready=False Rehearsing
+            approve None, reject Some(b): [Notify(Rejected), Report]
+                serving a, candidate rejected b, Ready=False Rejected
+            approve Some(b), reject Some(b): [Fetch, Report]
+                serving a, candidate nothing, Ready=False Waiting
+            source b: [Load(b), Report]
+                serving a, candidate loading b, Ready=False Loading
+            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
+                serving b, candidate nothing, Ready=True Serving
+        "#]],
+    );
+    check(
+        [guarded(1), source("a"), loaded("a", false), both(), source("b")],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+            approve Some(b), reject Some(b): [Report]
+                serving a, candidate nothing, Ready=True Serving
+            source b: [Report]
+                serving a, candidate rejected b, Ready=False Rejected
+        "#]],
+    );
+}
+
+#[test]
 fn a_version_that_fails_after_the_swap_is_taken_back() {
     check(
         [
@@ -264,7 +317,9 @@ fn after_a_restart_what_served_serves_first_and_what_is_new_is_rehearsed() {
 
 #[test]
 fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothing() {
-    check([known("a", &[]), guarded(1), source("a"), loaded("a", true), crds("a", Ok(()))], &expect![[r#"
+    check(
+        [known("a", &[]), guarded(1), source("a"), loaded("a", true), crds("a", Ok(()))],
+        &expect![[r#"
         known: []
             serving nothing, candidate nothing, Ready=False Waiting
         spec 1: [Fetch, Report]
@@ -275,8 +330,11 @@ fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothin
             serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
         CRDs of a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
             serving a, candidate nothing, Ready=True Serving
-    "#]]);
-    check([known("a", &[]), guarded(1), missing(), recalled("a", Ok(())), loaded("a", true)], &expect![[r#"
+    "#]],
+    );
+    check(
+        [known("a", &[]), guarded(1), missing(), recalled("a", Ok(())), loaded("a", true)],
+        &expect![[r#"
         known: []
             serving nothing, candidate nothing, Ready=False Waiting
         spec 1: [Fetch, Report]
@@ -287,7 +345,8 @@ fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothin
             serving nothing, candidate loading a, Ready=False Loading
         loaded a: [Swap(a), Notify(Serving), Report]
             serving a, candidate nothing, Ready=False SourceNotFound
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -1,0 +1,23 @@
+//! Fails where the text is `late`: it does well until somebody writes that.
+
+use innkeeper_sdk::{Context, Manifest, Observed, Outcome, Reconciler};
+use settings::Settings;
+
+struct Guest;
+
+impl Reconciler for Guest {
+    type Primary = Settings;
+
+    fn describe() -> Manifest {
+        settings::Guest::describe()
+    }
+
+    fn reconcile(context: &Context, observed: &Observed<Settings>) -> Outcome {
+        if observed.primary().spec.text == "late" {
+            return Outcome::failed("TooLate", "it is late");
+        }
+        settings::Guest::reconcile(context, observed)
+    }
+}
+
+innkeeper_sdk::export!(Guest);

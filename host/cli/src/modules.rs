@@ -1,0 +1,358 @@
+//! `innkeeper modules`: what the modules of a cluster do, and a person's word on their versions.
+//!
+//! All of it can be done with kubectl alone: a word is an annotation, and going back is a source.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, bail};
+use innkeeper_cluster::{ApiError, Force, Session};
+use innkeeper_contract::Kind;
+use innkeeper_core::{Key, Manager};
+use innkeeper_modules::Module;
+use innkeeper_modules::module::{
+    self, APPROVE_ANNOTATION, CandidateStatus, ModuleCondition, ModuleStatus, REJECT_ANNOTATION,
+    SOURCE_KEY,
+};
+use serde_json::{Value, json};
+
+use crate::out;
+use crate::run::KubeArguments;
+
+/// Arguments of `innkeeper modules`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+    #[command(flatten)]
+    kube: KubeArguments,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// One line for each module.
+    List,
+    /// What serves, what is on its way, what it would do, and what was rejected.
+    Describe {
+        /// The Module.
+        name: String,
+    },
+    /// Let a version serve that is held or was rejected.
+    Approve {
+        /// The Module.
+        name: String,
+        /// The version: its digest, or the first 12 digits or more. The one that is held, if left
+        /// out.
+        digest: Option<String>,
+    },
+    /// Refuse a version: it is not tried again.
+    Reject {
+        /// The Module.
+        name: String,
+        /// The version: its digest, or the first 12 digits or more. The one that is held, if left
+        /// out.
+        digest: Option<String>,
+    },
+    /// Go back to the version that served before, and refuse the one that serves.
+    Rollback {
+        /// The Module.
+        name: String,
+    },
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let cluster = arguments.kube.connect().await?;
+        let session = cluster.host();
+        match &arguments.what {
+            What::List => list(&session).await,
+            What::Describe { name } => {
+                let module = get(&session, name).await?;
+                out::write(describe(&module))
+            }
+            What::Approve { name, digest } => {
+                let digest = meant(&get(&session, name).await?, digest.as_deref())?;
+                word(&session, name, &digest, "").await?;
+                out::write(format!("{} of {name} is approved\n", short(&digest)))
+            }
+            What::Reject { name, digest } => {
+                let digest = meant(&get(&session, name).await?, digest.as_deref())?;
+                word(&session, name, "", &digest).await?;
+                out::write(format!("{} of {name} is rejected\n", short(&digest)))
+            }
+            What::Rollback { name } => rollback(&session, name).await,
+        }
+    })
+}
+
+fn kind() -> Kind {
+    Kind::cluster(module::API_VERSION, module::KIND, module::PLURAL)
+}
+
+async fn get(session: &Session, name: &str) -> anyhow::Result<Module> {
+    let value: Value = match session.get_as(&kind(), &Key::new("", name)).await {
+        Ok(value) => value,
+        Err(ApiError::NotFound { .. }) => {
+            bail!("there is no Module {name}; `innkeeper modules list` shows those that there are")
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Module::from_value(&value).with_context(|| format!("Module {name} cannot be read"))
+}
+
+async fn list(session: &Session) -> anyhow::Result<()> {
+    let mut rows = vec![
+        ["NAME", "GUEST", "VERSION", "DIGEST", "READY", "REASON", "CANDIDATE"].map(str::to_owned),
+    ];
+    for value in session.list_as::<Value>(&kind(), "").await? {
+        let module = match Module::from_value(&value) {
+            Ok(module) => module,
+            Err(error) => {
+                let name = value["metadata"]["name"].as_str().unwrap_or_default();
+                out::complain(&format!("innkeeper: Module {name} cannot be read: {error}"));
+                continue;
+            }
+        };
+        let status = module.status.unwrap_or_default();
+        let ready = condition(&status, "Ready");
+        let guest = status.guest.clone().unwrap_or_default();
+        let candidate = status.candidate.as_ref().map_or_else(String::new, |candidate| {
+            format!("{} {}", short(&candidate.digest), candidate.state)
+        });
+        rows.push([
+            module.metadata.name,
+            guest.name,
+            guest.version,
+            short(status.digest.as_deref().unwrap_or_default()).to_owned(),
+            ready.map_or_else(|| "Unknown".to_owned(), |one| one.status.clone()),
+            ready.map_or_else(String::new, |one| one.reason.clone()),
+            candidate,
+        ]);
+    }
+    out::write(table(&rows))
+}
+
+/// Columns, as wide as they have to be.
+fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (index, cell) in row.iter().enumerate() {
+            let width = rows.iter().map(|row| row[index].chars().count()).max().unwrap_or_default();
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+fn describe(module: &Module) -> String {
+    let mut text = format!("Name:       {}\n", module.metadata.name);
+    let status = module.status.clone().unwrap_or_default();
+    let serving = match (&status.guest, &status.digest) {
+        (Some(guest), Some(digest)) => {
+            format!("{} {} ({})", guest.name, guest.version, short(digest))
+        }
+        _ => "nothing".to_owned(),
+    };
+    let _ = writeln!(text, "Serving:    {serving}");
+    if let Some(previous) = &status.previous {
+        let _ = writeln!(
+            text,
+            "Before:     {} (ConfigMap {}/{})",
+            short(&previous.digest),
+            module::NAMESPACE,
+            previous.config_map
+        );
+    }
+    if let Some(candidate) = &status.candidate {
+        describe_candidate(&mut text, candidate);
+    }
+    for rejected in &status.rejected {
+        let _ = writeln!(
+            text,
+            "Rejected:   {} {}: {}",
+            short(&rejected.digest),
+            rejected.reason,
+            rejected.message
+        );
+    }
+    text += "Conditions:\n";
+    for one in &status.conditions {
+        let _ = writeln!(text, "  {}={} {}: {}", one.type_, one.status, one.reason, one.message);
+    }
+    text
+}
+
+fn describe_candidate(text: &mut String, candidate: &CandidateStatus) {
+    let _ = writeln!(text, "Candidate:  {} {}", short(&candidate.digest), candidate.state);
+    let CandidateStatus { primaries: Some(primaries), rehearsed: Some(rehearsed), .. } = candidate
+    else {
+        return;
+    };
+    let count = |count: Option<u32>| count.unwrap_or_default();
+    let _ = writeln!(
+        text,
+        "  run for {rehearsed} of {primaries} primaries: {} to create, {} to change, {} to delete, {} failing",
+        count(candidate.creates),
+        count(candidate.changes),
+        count(candidate.deletes),
+        count(candidate.failures)
+    );
+    for example in &candidate.examples {
+        let _ = writeln!(
+            text,
+            "{}",
+            format!(
+                "  {:8} {} {}",
+                example.action.to_lowercase(),
+                example.object,
+                example.fields.join(" ")
+            )
+            .trim_end()
+        );
+    }
+}
+
+/// The version that a person means.
+fn meant(module: &Module, digest: Option<&str>) -> anyhow::Result<String> {
+    let name = &module.metadata.name;
+    let status = module.status.clone().unwrap_or_default();
+    let held = status.candidate.as_ref().filter(|candidate| candidate.state == "Held");
+    let Some(digest) = digest else {
+        return match held {
+            Some(held) => Ok(held.digest.clone()),
+            None => bail!(
+                "no version of {name} is held; name the one that you mean: `innkeeper modules describe {name}` shows them"
+            ),
+        };
+    };
+    if digest.len() < 12 || !digest.chars().all(|digit| digit.is_ascii_hexdigit()) {
+        bail!("{digest:?} is no digest: give its first 12 hex digits or more");
+    }
+    let candidate = status.candidate.iter().map(|candidate| &candidate.digest);
+    let rejected = status.rejected.iter().map(|rejected| &rejected.digest);
+    let mut known = candidate.chain(rejected).chain(status.digest.iter());
+    match known.find(|known| known.starts_with(digest)) {
+        Some(known) => Ok(known.clone()),
+        // It may come later; then it has to be named in full.
+        None if digest.len() == 64 => Ok(digest.to_owned()),
+        None => bail!(
+            "{name} knows no version {digest}; one that is still to come has to be named by all 64 digits"
+        ),
+    }
+}
+
+/// Writes a person's word on versions; it replaces what was said before. Empty for none: what
+/// kubectl has said of the same version must not stand beside it.
+async fn word(session: &Session, name: &str, approve: &str, reject: &str) -> anyhow::Result<()> {
+    let body = json!({
+        "apiVersion": module::API_VERSION,
+        "kind": module::KIND,
+        "metadata": {
+            "name": name,
+            "annotations": {APPROVE_ANNOTATION: approve, REJECT_ANNOTATION: reject},
+        },
+    });
+    session.apply(&kind(), &Key::new("", name), &Manager::Word, &body, Force::Yes).await?;
+    Ok(())
+}
+
+async fn rollback(session: &Session, name: &str) -> anyhow::Result<()> {
+    let status = get(session, name).await?.status.unwrap_or_default();
+    let (Some(previous), Some(current)) = (status.previous, status.digest) else {
+        bail!("no version of {name} served before the present one, so there is none to go back to")
+    };
+    // The word first: the version that is gone back to need not be rehearsed, and the other one
+    // is not taken again by whoever pushes it.
+    word(session, name, &previous.digest, &current).await?;
+    let source = json!({
+        "apiVersion": module::API_VERSION,
+        "kind": module::KIND,
+        "metadata": {"name": name},
+        "spec": {"source": {"configMap": {"name": previous.config_map, "key": SOURCE_KEY}}},
+    });
+    session.apply(&kind(), &Key::new("", name), &Manager::Push, &source, Force::Yes).await?;
+    out::write(format!(
+        "{name} goes back from {} to {}\n",
+        short(&current),
+        short(&previous.digest)
+    ))
+}
+
+fn condition<'a>(status: &'a ModuleStatus, type_: &str) -> Option<&'a ModuleCondition> {
+    status.conditions.iter().find(|condition| condition.type_ == type_)
+}
+
+/// The first 12 digits.
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn module(status: &Value) -> Module {
+        Module::from_value(&json!({
+            "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
+            "metadata": {"name": "web"},
+            "spec": {"source": {"configMap": {"name": "web"}}, "serviceAccountName": "web"},
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn held() -> Module {
+        module(&json!({
+            "digest": "a".repeat(64),
+            "guest": {"name": "podroute", "version": "0.1.0"},
+            "previous": {"digest": "b".repeat(64), "configMap": "web-copy-bbbbbbbbbbbb"},
+            "candidate": {"digest": "c".repeat(64), "state": "Held", "primaries": 7, "rehearsed": 7,
+                "creates": 0, "changes": 7, "deletes": 1, "failures": 0, "examples": [
+                {"action": "Delete", "object": "Service web/a"},
+                {"action": "Change", "object": "Deployment web/a", "fields": [".spec.replicas"]}]},
+            "rejected": [{"digest": "d".repeat(64), "reason": "RolledBack", "message": "it failed"}],
+            "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z",
+                "reason": "Held", "message": "it is held"}],
+        }))
+    }
+
+    #[test]
+    fn all_that_a_person_needs_to_decide_is_described() {
+        expect![[r#"
+            Name:       web
+            Serving:    podroute 0.1.0 (aaaaaaaaaaaa)
+            Before:     bbbbbbbbbbbb (ConfigMap innkeeper-modules/web-copy-bbbbbbbbbbbb)
+            Candidate:  cccccccccccc Held
+              run for 7 of 7 primaries: 0 to create, 7 to change, 1 to delete, 0 failing
+              delete   Service web/a
+              change   Deployment web/a .spec.replicas
+            Rejected:   dddddddddddd RolledBack: it failed
+            Conditions:
+              Ready=False Held: it is held
+        "#]]
+        .assert_eq(&describe(&held()));
+    }
+
+    #[test]
+    fn a_version_is_named_by_its_first_digits_or_by_being_held() {
+        let told = |digest: Option<&str>| meant(&held(), digest).map_err(|error| error.to_string());
+        assert_eq!(told(None), Ok("c".repeat(64)));
+        assert_eq!(told(Some("dddddddddddd")), Ok("d".repeat(64)));
+        assert_eq!(told(Some(&"e".repeat(64))), Ok("e".repeat(64)));
+        assert!(told(Some("eeeeeeeeeeee")).unwrap_err().contains("all 64 digits"));
+        assert!(told(Some("d")).unwrap_err().contains("first 12 hex digits"));
+        let nothing = meant(&module(&json!({})), None).unwrap_err();
+        assert!(nothing.to_string().contains("no version of web is held"));
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_they_have_to_be() {
+        let rows = [["NAME", "READY"], ["podroute", "True"]].map(|row| row.map(str::to_owned));
+        assert_eq!(table(&rows), "NAME      READY\npodroute  True\n");
+    }
+}

@@ -1,0 +1,194 @@
+//! What the driver is told and what it asks for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_contract::{Condition, Event as Notice};
+use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
+use serde_json::{Map, Value};
+
+use crate::machine::{Again, Verdict};
+use crate::registry::Served;
+use crate::rollout::Rehearsal;
+use crate::source::{Component, Digest, SourceError};
+use crate::{Module, SourceRef};
+
+/// What happens to a module.
+#[derive(Debug)]
+pub enum Input<G = Guest> {
+    /// The Module was seen, for the first time or changed. Seeing it again unchanged is harmless.
+    Module(Box<Module>),
+    /// There is a Module of this name whose shape cannot be read.
+    Malformed {
+        /// Its generation; 0 if that cannot be read either.
+        generation: i64,
+        /// Why, with the field.
+        message: String,
+    },
+    /// The Module's spec cannot be used, since another module reconciles the same primaries.
+    Contested {
+        /// Its generation.
+        generation: i64,
+        /// Which, and what to do.
+        verdict: Verdict,
+    },
+    /// The Module is gone.
+    Gone,
+    /// Its source was read: after [`Action::Fetch`], and whenever it changes.
+    Source(Result<Component, SourceError>),
+    /// A [`LoadJob`] ended.
+    Loaded {
+        /// Of what.
+        digest: Digest,
+        /// What it is, or why it is refused.
+        result: Result<G, Verdict>,
+    },
+    /// An [`Action::FetchCopy`] ended.
+    Copy {
+        /// As in the action.
+        digest: Digest,
+        /// The component, or why it cannot be had.
+        result: Result<Component, SourceError>,
+    },
+    /// An [`Action::Rehearse`] ended: what the candidate would do, or why that is not known.
+    Rehearsed {
+        /// As in the action.
+        digest: Digest,
+        /// How it ended.
+        result: Result<Rehearsal, Verdict>,
+    },
+    /// An [`Action::Commit`] ended: both are written, or why not.
+    Committed {
+        /// As in the action.
+        digest: Digest,
+        /// How it ended.
+        result: Result<(), Verdict>,
+    },
+    /// More primaries fail than may since the swap.
+    TooManyFail(Verdict),
+    /// The time of an [`Action::BeginProbation`] is over.
+    ProbationOver(Digest),
+    /// An [`Action::InstallCrds`] ended: all are established, or why not.
+    Crds {
+        /// As in the action.
+        digest: Digest,
+        /// How it ended.
+        result: Result<(), Verdict>,
+    },
+    /// The wait after [`Action::RetryLater`] is over.
+    Retry,
+    /// How the runs of the module go; said when it changes.
+    Runs(Result<(), Verdict>),
+}
+
+/// What the owner of the driver is to do for a module.
+#[derive(Debug)]
+pub enum Action<G = Guest> {
+    /// Read the source, answer with [`Input::Source`], and go on doing so when it changes.
+    /// Replaces the source watched for this module before.
+    Fetch(SourceRef),
+    /// Run the job and hand its answer to [`Driver::handle`].
+    Load(LoadJob),
+    /// Fetch the host's copy of this component; answer with [`Input::Copy`].
+    FetchCopy(Digest),
+    /// Run this on the present primaries without writing, and hold it against what serves; answer
+    /// with [`Input::Rehearsed`]. Replaces a rehearsal that is under way for this module.
+    Rehearse {
+        /// To be given back.
+        digest: Digest,
+        /// The candidate, with the settings that it would serve with.
+        candidate: Arc<Served<G>>,
+    },
+    /// Keep a copy of the component, then write the report; answer with [`Input::Committed`].
+    Commit {
+        /// To be given back.
+        digest: Digest,
+        /// The component; `None` if its copy is kept already.
+        component: Option<Component>,
+    },
+    /// Count which primaries fail that did not fail before; say [`Input::TooManyFail`] if they are
+    /// more than `failures_max`, and [`Input::ProbationOver`] after `time`.
+    BeginProbation {
+        /// What is on probation.
+        digest: Digest,
+        /// So many may fail.
+        failures_max: u32,
+        /// How long.
+        time: Duration,
+    },
+    /// What is told of failures has no consequences any more.
+    EndProbation,
+    /// Install these as the module's ServiceAccount, wait until they are established, and answer
+    /// with [`Input::Crds`].
+    InstallCrds {
+        /// To be given back.
+        digest: Digest,
+        /// What is wanted.
+        crds: Vec<CrdWish>,
+        /// The account; `None` for the host's own identity (a Module of a folder).
+        service_account: Option<String>,
+    },
+    /// This serves from now on (it is in [`Modules`] already): watch what it declares, and run
+    /// every primary. Also after a change of settings.
+    Serve(Arc<Served<G>>),
+    /// Hand in [`Input::Retry`] after a while, with backoff.
+    RetryLater,
+    /// Write the Module's status.
+    Report(Report),
+    /// Write an Event about the Module.
+    Notify(Notice),
+    /// The module is gone: nothing of it runs any more.
+    Stop,
+}
+
+/// A CustomResourceDefinition that a guest describes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrdWish {
+    /// Its name: plural and group.
+    pub name: String,
+    /// Its group.
+    pub group: String,
+    /// Whether the Module's `crdGroups` allows to install it. If not, it is used if it is there
+    /// and serves the versions, and is a reason to refuse if not.
+    pub granted: bool,
+    /// The definition.
+    pub definition: Value,
+}
+
+/// The status of a Module, but for times: `innkeeper-core` compares it with the live one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The generation that it is about.
+    pub generation: i64,
+    /// Members of `status` but for `conditions` and `observedGeneration`.
+    pub members: Map<String, Value>,
+    /// The conditions.
+    pub conditions: Vec<Condition>,
+}
+
+/// A component to be compiled and asked to describe itself.
+#[derive(Clone, Debug)]
+pub struct LoadJob {
+    /// The component.
+    pub component: Component,
+    /// Bounds of loading and of `describe`.
+    pub limits: Limits,
+}
+
+impl LoadJob {
+    /// Does it; blocks the thread, up to the compile time of the limits.
+    pub fn run(&self, engine: &Engine) -> Input {
+        let result =
+            engine.load(&self.component.bytes, &self.limits).map_err(|error| refused(&error));
+        Input::Loaded { digest: self.component.digest, result }
+    }
+}
+
+fn refused(error: &LoadError) -> Verdict {
+    let again = match error {
+        _ if error.is_temporary() => Again::Later,
+        LoadError::Describe(_) | LoadError::CompileTimeout { .. } => Again::WhenSpecChanges,
+        _ => Again::Never,
+    };
+    Verdict::new(error.reason(), error.to_string(), again)
+}

@@ -1,0 +1,91 @@
+//! The status of a Module.
+
+use serde_json::{Map, Value, json};
+
+use super::{Life, Report, copy_name};
+use crate::machine::{Candidate, Verdict};
+use crate::module::{CandidateStatus, ExampleStatus};
+use crate::registry::Loaded;
+use crate::source::Digest;
+
+impl<G: Loaded> Life<G> {
+    fn candidate(&self) -> Option<Value> {
+        let candidate = self.machine.candidate();
+        let mut status = CandidateStatus {
+            digest: candidate.digest()?.to_string(),
+            state: candidate.state().to_owned(),
+            ..CandidateStatus::default()
+        };
+        if let Candidate::Held(_, held) = candidate {
+            let rehearsal = &held.0;
+            status.primaries = Some(rehearsal.primaries);
+            status.rehearsed = Some(rehearsal.rehearsed);
+            status.creates = Some(rehearsal.creates);
+            status.changes = Some(rehearsal.changes);
+            status.deletes = Some(rehearsal.deletes);
+            status.failures = Some(rehearsal.failures);
+            status.examples = rehearsal
+                .examples
+                .iter()
+                .map(|example| ExampleStatus {
+                    action: example.deed.as_str().to_owned(),
+                    object: example.object.clone(),
+                    fields: example.fields.clone(),
+                })
+                .collect();
+        }
+        serde_json::to_value(status).ok()
+    }
+
+    pub(super) fn report(&self, name: &str) -> Report {
+        let mut members = Map::new();
+        if let Some(digest) = self.machine.decided() {
+            members.insert("digest".into(), digest.to_string().into());
+        }
+        if let Some(previous) = self.machine.previous() {
+            members.insert(
+                "previous".into(),
+                json!({ "digest": previous.to_string(), "configMap": copy_name(name, previous) }),
+            );
+        }
+        if let Some(candidate) = self.candidate() {
+            members.insert("candidate".into(), candidate);
+        }
+        let rejected: Vec<_> = self.machine.rejected().map(rejected).collect();
+        if !rejected.is_empty() {
+            members.insert("rejected".into(), rejected.into());
+        }
+        if let Some(served) = &self.serving {
+            let manifest = served.guest.manifest();
+            let mut guest = json!({ "name": manifest.name });
+            if !manifest.version.is_empty() {
+                guest["version"] = manifest.version.clone().into();
+            }
+            members.insert("guest".into(), guest);
+            let primary = &manifest.primary;
+            members.insert(
+                "primary".into(),
+                json!({ "apiVersion": primary.api_version, "kind": primary.kind }),
+            );
+            members.insert("contract".into(), innkeeper_contract::VERSION.into());
+        }
+        if !self.owned_kinds.is_empty() {
+            let kinds = self.owned_kinds.iter();
+            let kinds: Vec<_> = kinds
+                .map(|kind| json!({ "apiVersion": kind.api_version, "kind": kind.kind }))
+                .collect();
+            members.insert("ownedKinds".into(), kinds.into());
+        }
+        Report {
+            generation: self.machine.generation(),
+            members,
+            conditions: self.machine.conditions(),
+        }
+    }
+}
+
+fn rejected((digest, verdict): &(Digest, Verdict)) -> Value {
+    json!({
+        "digest": digest.to_string(), "reason": verdict.reason, "message": verdict.message,
+    })
+}
