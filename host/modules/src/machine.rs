@@ -606,6 +606,7 @@ impl Machine {
             Again::Never,
         );
         effects.push(Effect::SwapBack);
+        effects.push(Effect::EndProbation);
         effects.push(Effect::Notify(Notice {
             type_: EventType::Warning,
             reason: reason::ROLLED_BACK.to_owned(),
@@ -675,13 +676,15 @@ impl Machine {
 
     fn swap(&mut self, aside: Aside, effects: &mut Vec<Effect>) {
         let Aside { digest, title, .. } = aside;
+        if self.before.take().is_some() {
+            effects.push(Effect::EndProbation);
+        }
         effects.push(Effect::Swap(digest));
         effects.push(Effect::Notify(Notice {
             type_: EventType::Normal,
             reason: reason::SERVING.to_owned(),
             message: format!("{title} ({}) serves from now on.", digest.short()),
         }));
-        self.before = None;
         if let Some(before) = self.serving.replace(Serving { digest, title }) {
             self.previous = Some(before.digest);
             if !self.rollout.probation.is_zero() {

@@ -27,9 +27,13 @@ pub enum Runs {
 pub enum News {
     /// How its runs go.
     Runs(Runs),
-    /// Since its swap so many primaries fail that did not fail before, for this reason among
-    /// others: more than may.
-    TooManyFail(usize, Failing),
+    /// Since its swap these primaries fail that did not fail before: more than may.
+    TooManyFail {
+        /// Which, and how.
+        fresh: BTreeMap<Key, Failing>,
+        /// So many may.
+        failures_max: u32,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -82,6 +86,15 @@ impl Health {
         modules.entry(module.clone()).or_default().probation = Some(failures_max);
     }
 
+    /// These primaries would fail with the version before as well: they count as if they had
+    /// failed before the swap.
+    pub fn forgive(&self, module: &str, keys: impl IntoIterator<Item = Key>) {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = modules.get_mut(module) {
+            module.before.extend(keys);
+        }
+    }
+
     /// What fails is only told from now on.
     pub fn end_probation(&self, module: &str) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,9 +118,9 @@ impl Health {
                 module.told = Some(runs.clone());
                 changes.push((name.clone(), News::Runs(runs)));
             }
-            if let Some((fresh, failing)) = module.too_many() {
+            if let Some((fresh, failures_max)) = module.too_many() {
                 module.probation = None;
-                changes.push((name.clone(), News::TooManyFail(fresh, failing)));
+                changes.push((name.clone(), News::TooManyFail { fresh, failures_max }));
             }
         }
         changes
@@ -115,13 +128,13 @@ impl Health {
 }
 
 impl OfModule {
-    /// On probation, and more fail than may: how many, and how the first of them does.
-    fn too_many(&self) -> Option<(usize, Failing)> {
-        let most = usize::try_from(self.probation?).unwrap_or(usize::MAX);
+    /// On probation, and more fail than may: which, and how many may.
+    fn too_many(&self) -> Option<(BTreeMap<Key, Failing>, u32)> {
+        let failures_max = self.probation?;
+        let most = usize::try_from(failures_max).unwrap_or(usize::MAX);
         let fresh = || self.failing.iter().filter(|(key, _)| !self.before.contains(*key));
-        let count = fresh().count();
-        let (_, first) = fresh().next().filter(|_| count > most)?;
-        Some((count, first.clone()))
+        (fresh().count() > most)
+            .then(|| (fresh().map(|(key, how)| (key.clone(), how.clone())).collect(), failures_max))
     }
 
     fn runs(&self) -> Runs {
@@ -164,7 +177,7 @@ mod tests {
 
     fn too_many(health: &Health) -> Option<usize> {
         health.take_news().into_iter().find_map(|(_, news)| match news {
-            News::TooManyFail(count, _) => Some(count),
+            News::TooManyFail { fresh, .. } => Some(fresh.len()),
             News::Runs(_) => None,
         })
     }
@@ -187,6 +200,12 @@ mod tests {
         assert_eq!(too_many(&health), Some(2));
         health.note(&work("d"), trap());
         assert_eq!(too_many(&health), None, "it is told once");
+        // Two of them would fail with the version before as well.
+        health.forgive("m", ["b", "c"].map(|name| work(name).key));
+        health.begin_probation(&"m".into(), 1);
+        assert_eq!(too_many(&health), None);
+        health.note(&work("e"), trap());
+        assert_eq!(too_many(&health), Some(2));
     }
 
     #[test]

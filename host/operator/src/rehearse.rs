@@ -14,7 +14,7 @@ use innkeeper_cluster::KindState;
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::{Action, Plan};
 use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Object, Target, difference};
+use innkeeper_core::{Key, Object, Target, difference};
 use innkeeper_modules::{Again, Deed, Rehearsal, Verdict};
 use innkeeper_sandbox::Outcome;
 use jiff::Timestamp;
@@ -81,6 +81,17 @@ pub async fn rehearse(
         compare(&mut rehearsal, candidate, primary, (new, old), now);
     }
     Ok(rehearsal)
+}
+
+/// Whether a version fails for a primary as it is now. Nothing is written.
+pub async fn fails(shared: &Shared, running: &Running, key: &Key) -> bool {
+    match running.view.freeze().get(&running.primary, key) {
+        innkeeper_cluster::Seen::Present(primary) => {
+            let now = shared.env.now();
+            matches!(sight(shared, running, &primary, now).await, Sight::Fails(_))
+        }
+        _ => false,
+    }
 }
 
 /// Waits until it is known of each declared kind what is there, or why that cannot be known.

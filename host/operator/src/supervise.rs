@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
-use innkeeper_core::{Selector, said, status};
+use innkeeper_core::{Key, Selector, said, status};
 use innkeeper_modules::driver::copy_name;
 use innkeeper_modules::{
     Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings,
@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::copies;
 use crate::crds::{self, Statuses};
-use crate::health::{News, Runs};
+use crate::health::{Failing, News, Runs};
 use crate::rehearse;
 use crate::running::{self, Running};
 use crate::shared::{Execution, Shared};
@@ -50,6 +50,10 @@ pub struct Supervisor {
     tasks: FuturesUnordered<Task<()>>,
     /// The last read of each module's source.
     fetches: BTreeMap<String, Task<()>>,
+    /// What the last version that began to serve has replaced.
+    replaced: Option<Arc<Running>>,
+    /// The version before of each module on probation.
+    before: BTreeMap<String, Arc<Running>>,
     /// The last rehearsal of each module.
     rehearsals: BTreeMap<String, Task<()>>,
     retries: BTreeMap<String, Backoff>,
@@ -80,6 +84,8 @@ impl Supervisor {
             outbox,
             tasks: FuturesUnordered::new(),
             fetches: BTreeMap::new(),
+            replaced: None,
+            before: BTreeMap::new(),
             rehearsals: BTreeMap::new(),
             retries: BTreeMap::new(),
             said: BTreeMap::new(),
@@ -103,7 +109,12 @@ impl Supervisor {
                 Some(_) = self.tasks.next() => {}
                 () = shared.health.bell.notified() => {
                     for (module, news) in shared.health.take_news() {
-                        self.handle(&module, heard(news)).await;
+                        match news {
+                            News::Runs(runs) => self.handle(&module, heard(runs)).await,
+                            News::TooManyFail { fresh, failures_max } => {
+                                self.judge(&module, fresh, failures_max);
+                            }
+                        }
                     }
                 }
             }
@@ -168,6 +179,7 @@ impl Supervisor {
         for action in actions {
             self.carry_out(name, action).await;
         }
+        self.replaced = None;
         // A status that somebody changed, or that could not be written before, is mended.
         if is_module && !reports {
             self.write_status(name).await;
@@ -195,9 +207,13 @@ impl Supervisor {
             Action::Commit { digest, component } => self.keep(name, digest, component),
             Action::BeginProbation { digest, failures_max, time } => {
                 self.shared.health.begin_probation(&name.into(), failures_max);
+                self.before.extend(self.replaced.take().map(|before| (name.to_owned(), before)));
                 self.tell_after(name, time, Input::ProbationOver(digest));
             }
-            Action::EndProbation => self.shared.health.end_probation(name),
+            Action::EndProbation => {
+                self.before.remove(name);
+                self.shared.health.end_probation(name);
+            }
             Action::Serve(served) => self.serve(&served),
             Action::RetryLater => {
                 let env = self.shared.env.clone();
@@ -217,6 +233,7 @@ impl Supervisor {
                 self.place.forget(name);
                 self.fetches.remove(name);
                 self.rehearsals.remove(name);
+                self.before.remove(name);
                 self.retries.remove(name);
                 self.said.remove(name);
                 self.known.remove(name);
@@ -285,6 +302,8 @@ impl Supervisor {
         self.retries.remove(&**name);
         self.rehearsals.remove(&**name);
         self.shared.metrics.reloads.with_label_values(&[&**name, "served"]).inc();
+        // Its probation begins next, if it has one.
+        self.replaced = self.shared.module(name);
         self.shared.serve(&Arc::new(running));
         self.count_serving();
         let primary = &served.guest.manifest().primary;
@@ -325,6 +344,34 @@ impl Supervisor {
             let _ = outbox.send(Happened::Input { module, input });
         });
         self.rehearsals.insert(name.to_owned(), rehearsing);
+    }
+
+    /// More primaries fail than may since the swap. Those that would fail with the version before as
+    /// well are not held against the new one: what a user wrote meanwhile may be at fault.
+    fn judge(&mut self, name: &str, fresh: BTreeMap<Key, Failing>, failures_max: u32) {
+        let Some(before) = self.before.get(name).cloned() else { return };
+        let (shared, outbox, module) =
+            (self.shared.clone(), self.outbox.clone(), Arc::<str>::from(name));
+        self.spawn("judge", async move {
+            let (mut forgiven, mut held) = (Vec::new(), Vec::new());
+            for (key, how) in fresh {
+                if rehearse::fails(&shared, &before, &key).await {
+                    forgiven.push(key);
+                } else {
+                    held.push(how);
+                }
+            }
+            match held.first() {
+                Some(first) if held.len() > usize::try_from(failures_max).unwrap_or(usize::MAX) => {
+                    let input = Box::new(Input::TooManyFail(too_many(held.len(), first)));
+                    let _ = outbox.send(Happened::Input { module: module.to_string(), input });
+                }
+                _ => {
+                    shared.health.forgive(&module, forgiven);
+                    shared.health.begin_probation(&module, failures_max);
+                }
+            }
+        });
     }
 
     /// Fetches the copy of what served last.
@@ -418,7 +465,7 @@ impl Supervisor {
         let (session, kind) = (self.shared.cluster.host(), running.primary.clone());
         let (outbox, name) = (self.outbox.clone(), name.to_owned());
         self.spawn("definition", async move {
-            let key = innkeeper_core::Key::new("", &name);
+            let key = Key::new("", &name);
             let definition = session.get(&crd::kind(), &key).await;
             let statuses = match definition {
                 Ok(object) => serde_json::from_str(&object.text)
@@ -512,20 +559,20 @@ impl Supervisor {
 }
 
 /// What is heard of the runs, in the driver's words.
-fn heard(news: News) -> Input {
-    match news {
-        News::Runs(Runs::Succeed) => Input::Runs(Ok(())),
-        News::Runs(Runs::Fail((reason, message))) => {
-            Input::Runs(Err(Verdict::new(reason, message, Again::Later)))
-        }
-        News::TooManyFail(count, (reason, message)) => {
-            let primaries = if count == 1 { "primary fails" } else { "primaries fail" };
-            let message = format!(
-                "{count} {primaries} that did not fail before, for example with {reason}: {message}"
-            );
-            Input::TooManyFail(Verdict::new(reason, message, Again::Later))
-        }
-    }
+fn heard(runs: Runs) -> Input {
+    Input::Runs(match runs {
+        Runs::Succeed => Ok(()),
+        Runs::Fail((reason, message)) => Err(Verdict::new(reason, message, Again::Later)),
+    })
+}
+
+/// What is said of primaries that fail and would not with the version before.
+fn too_many(count: usize, (reason, message): &Failing) -> Verdict {
+    let primaries = if count == 1 { "primary fails" } else { "primaries fail" };
+    let message = format!(
+        "{count} {primaries} where the version before does not, for example with {reason}: {message}"
+    );
+    Verdict::new(reason, message, Again::Later)
 }
 
 /// What is not known yet since the host started stays as it was said before.

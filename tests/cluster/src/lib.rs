@@ -15,6 +15,7 @@
 //! - Every process ends with its value, also when the test panics or is killed.
 
 mod admin;
+mod chance;
 mod eventually;
 mod host;
 mod kind;
@@ -26,6 +27,7 @@ use std::sync::OnceLock;
 use anyhow::{Result, anyhow};
 
 pub use admin::{Admin, condition};
+pub use chance::Chance;
 pub use eventually::eventually;
 pub use host::{Host, HostOptions};
 pub use innkeeper_controlplane::{

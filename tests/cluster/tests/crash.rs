@@ -5,29 +5,16 @@ use std::time::Duration;
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Host, HostOptions, Kind, Proxy, Stage, When};
+use innkeeper_cluster_tests::{Chance, Host, HostOptions, Kind, Proxy, Stage, When};
 use serde_json::json;
 
 const KILLS: u32 = 50;
 const RESOURCES: usize = 100;
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 
-/// SplitMix64: a few bits of chance from a printed seed.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_9_at_fifty_random_writes() -> Result<()> {
-    let mut seed: u64 = match std::env::var("INNKEEPER_TEST_SEED") {
-        Ok(seed) => seed.parse()?,
-        Err(_) => u64::from(std::process::id()),
-    };
-    println!("seed {seed}: INNKEEPER_TEST_SEED={seed} runs it again");
+    let mut chance = Chance::from_seed()?;
     let stage = Stage::new().await?;
     stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
     {
@@ -52,8 +39,8 @@ async fn kill_9_at_fifty_random_writes() -> Result<()> {
         let host = Host::start(&options).await?;
         // At least four writes of the new resources are left: two objects and a status each,
         // less what an earlier life has done.
-        let nth = 1 + next(&mut seed) % 5;
-        let when = if next(&mut seed).is_multiple_of(2) { When::Before } else { When::After };
+        let nth = 1 + chance.below(5);
+        let when = if chance.below(2) == 0 { When::Before } else { When::After };
         proxy.at_write(proxy.writes() + nth, when, host.killer());
         let ended = host.ended(SOON).await;
         assert!(

@@ -151,7 +151,7 @@ async fn a_version_that_fails_is_held_and_one_that_fails_after_the_swap_is_taken
     let late = json!({"spec": {"text": "late"}});
     stage.admin.merge(SETTINGS, &namespace, "s00", "somebody", &late).await?;
     let told = stage.module_says("settings", "Ready", "False", "RolledBack").await?;
-    assert!(told.contains("1 primary fails"), "{told}");
+    assert!(told.contains("1 primary fails where"), "{told}");
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
     assert_eq!(module["status"]["digest"], digest("settings")?.as_str());
     assert_eq!(module["status"]["rejected"][0]["reason"], "RolledBack");
@@ -282,6 +282,6 @@ async fn two_modules_for_the_same_primaries_are_refused_until_they_are_kept_apar
     stage.admin.delete(Kind::MODULE, "", "settings").await?;
     stage.ready("rival").await?;
     stage.admin.apply(&settings(&namespace, "new")).await?;
-    until_saying(&stage, &namespace, "HELLO", 2).await?;
+    until_saying(&stage, &namespace, "HELLO", 2 * PRIMARIES + 2).await?;
     Ok(())
 }

@@ -575,3 +575,18 @@ fn after_a_restart_who_served_goes_first_whoever_is_loaded_first() {
         ("Overlap".into(), "Serving".into())
     );
 }
+
+#[test]
+fn a_copy_that_somebody_changed_is_refused() {
+    let mut driver = driver();
+    let served = json!({"digest": component("x").digest.to_string()});
+    driver.handle("m", named("m", 1, &spec(), &served));
+    let actions = driver.handle("m", source("y"));
+    assert!(actions.iter().any(|action| show(action).starts_with("fetch copy")));
+    let digest = component("x").digest;
+    let actions = driver.handle("m", Input::Copy { digest, result: Ok(component("z")) });
+    assert!(actions.iter().any(|action| show(action) == "notify CopyChanged"));
+    // What the source has is not taken for what served: it is rehearsed.
+    let actions = driver.handle("m", loaded("y", |_| {}));
+    assert!(actions.iter().any(|action| show(action) == "rehearse y #1"));
+}

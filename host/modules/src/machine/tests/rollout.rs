@@ -129,7 +129,7 @@ fn an_approval_that_comes_first_counts_and_a_rejection_lasts() {
                 serving b, candidate loading a, Ready=False Loading
             loaded a: [Rehearse(a), Report]
                 serving b, candidate rehearsing a, Ready=False Rehearsing
-            rehearsed a: [Commit(a), Report, Swap(a), Notify(Serving), BeginProbation(a), Report]
+            rehearsed a: [Commit(a), Report, EndProbation, Swap(a), Notify(Serving), BeginProbation(a), Report]
                 serving a, candidate nothing, Ready=True Serving
             source c: [Report]
                 serving a, candidate rejected c, Ready=False Rejected
@@ -139,7 +139,7 @@ fn an_approval_that_comes_first_counts_and_a_rejection_lasts() {
                 serving a, candidate nothing, Ready=False Waiting
             source c: [Load(c), Report]
                 serving a, candidate loading c, Ready=False Loading
-            loaded c: [Commit(c), Report, Swap(c), Notify(Serving), BeginProbation(c), Report]
+            loaded c: [Commit(c), Report, EndProbation, Swap(c), Notify(Serving), BeginProbation(c), Report]
                 serving c, candidate nothing, Ready=True Serving
         "#]],
     );
@@ -266,7 +266,7 @@ fn a_version_that_fails_after_the_swap_is_taken_back() {
                 serving a, candidate rehearsing b, Ready=False Rehearsing
             rehearsed b: [Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
                 serving b, candidate nothing, Ready=True Serving
-            too many fail: [SwapBack, Notify(RolledBack), Report]
+            too many fail: [SwapBack, EndProbation, Notify(RolledBack), Report]
                 serving a, candidate rejected b, Ready=False RolledBack
             too many fail: []
                 serving a, candidate rejected b, Ready=False RolledBack

@@ -1,0 +1,128 @@
+//! The host is killed at random writes of a swap: what serves afterwards is what was decided, and
+//! no object goes back and forth between two versions.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _};
+use innkeeper_cluster_tests::stage::SOON;
+use innkeeper_cluster_tests::{Chance, Host, HostOptions, Kind, Proxy, Stage, When, eventually};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::json;
+
+const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
+const PRIMARIES: usize = 100;
+const KILLS: usize = 20;
+
+/// Two versions, and what they make of the text `hello`.
+const VERSIONS: [(&str, &str); 2] = [("settings", "hello"), ("settings-shouting", "HELLO")];
+
+/// What each ConfigMap of a namespace has said, in turn.
+struct Said {
+    by_name: Arc<Mutex<BTreeMap<String, Vec<String>>>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Said {
+    fn follow(stage: &Stage, namespace: &str) -> Self {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap"));
+        let client = stage.admin.client().clone();
+        let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &resource);
+        let by_name: Arc<Mutex<BTreeMap<String, Vec<String>>>> = Arc::default();
+        let noted = by_name.clone();
+        let task = tokio::spawn(async move {
+            let mut objects = watcher(api, watcher::Config::default())
+                .default_backoff()
+                .applied_objects()
+                .boxed();
+            while let Ok(Some(object)) = objects.try_next().await {
+                let text = object.data["data"]["text"].as_str().unwrap_or_default().to_owned();
+                let name = object.metadata.name.unwrap_or_default();
+                // The namespace has one of Kubernetes' own.
+                if !name.ends_with("-a") {
+                    continue;
+                }
+                let mut noted = noted.lock().unwrap();
+                let said = noted.entry(name).or_default();
+                if said.last() != Some(&text) {
+                    said.push(text);
+                }
+            }
+        });
+        Self { by_name, task }
+    }
+
+    /// Waits until all say this, and gives the most that one has said since the last time.
+    async fn until_all_say(&self, text: &str) -> Result<usize> {
+        eventually(&format!("all say {text}"), SOON, async || {
+            let by_name = self.by_name.lock().unwrap();
+            let so = by_name.values().filter(|said| said.last().unwrap() == text).count();
+            Ok(if so == PRIMARIES { Ok(()) } else { Err(format!("{so} of {PRIMARIES} do")) })
+        })
+        .await?;
+        let mut by_name = self.by_name.lock().unwrap();
+        let most = by_name.values().map(Vec::len).max().unwrap_or_default();
+        for said in by_name.values_mut() {
+            said.drain(..said.len() - 1);
+        }
+        Ok(most)
+    }
+}
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_decided() -> Result<()>
+{
+    let mut chance = Chance::from_seed()?;
+    let stage = Stage::new().await?;
+    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
+    let options = HostOptions::new(&proxy.kubeconfig());
+    let mut host = Host::start(&options).await?;
+    host.ready(SOON).await?;
+    stage.ready("settings").await?;
+    let namespace = stage.admin.namespace("swap").await?;
+    for index in 0..PRIMARIES {
+        let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+            "metadata": {"name": format!("s{index:03}"), "namespace": namespace},
+            "spec": {"names": ["a"], "text": "hello"}});
+        stage.admin.apply(&settings.to_string()).await?;
+    }
+    stage.all_synced(SETTINGS, &namespace, PRIMARIES).await?;
+    let said = Said::follow(&stage, &namespace);
+    said.until_all_say("hello").await?;
+
+    for kill in 0..KILLS {
+        let (component, text) = VERSIONS[(kill + 1) % 2];
+        // The first ten writes are the states of the Module, its copy and the decision; then
+        // come the ConfigMaps.
+        let nth = 1 + chance.below(if kill % 2 == 0 { 10 } else { 100 });
+        let when = if chance.below(2) == 0 { When::Before } else { When::After };
+        proxy.at_write(proxy.writes() + nth, when, host.killer());
+        stage.push("settings", component).await?;
+        let ended = host.ended(SOON).await;
+        ensure!(ended.is_ok(), "kill {kill} at write {nth}: the host did not write so much");
+
+        host = Host::start(&options).await?;
+        host.ready(SOON).await?;
+        stage.ready("settings").await?;
+        let most = said.until_all_say(text).await?;
+        ensure!(
+            most <= 2,
+            "kill {kill} at write {nth} ({when:?}): one ConfigMap said {most} things in turn, so two versions wrote it in turn"
+        );
+    }
+    let (status, _) = host.stop(Duration::from_secs(10)).await?;
+    ensure!(status.success(), "{status}");
+    Ok(())
+}
