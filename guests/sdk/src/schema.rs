@@ -124,6 +124,11 @@ fn simplify(schema: &mut Value) {
     {
         members.remove("format");
     }
+    // Free JSON: without this the API server would prune whatever lies below.
+    if members.get("additionalProperties") == Some(&Value::Bool(true)) {
+        members.remove("additionalProperties");
+        members.insert("x-kubernetes-preserve-unknown-fields".to_owned(), json!(true));
+    }
     if let Some(values) = constants(members) {
         members.remove("oneOf");
         members.insert("type".to_owned(), json!("string"));
@@ -281,6 +286,22 @@ mod tests {
         type Status = InnStatus;
         const SHORT_NAMES: &'static [&'static str] = &["in"];
         const COLUMNS: &'static [Column] = &[Column::integer("Rooms", ".spec.roomCount")];
+    }
+
+    #[test]
+    fn free_json_is_kept_whole() {
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is looked at")]
+        struct Free {
+            anything: serde_json::Map<String, Value>,
+            labels: std::collections::BTreeMap<String, String>,
+        }
+        let properties = structural::<Free>()["properties"].clone();
+        assert_eq!(
+            properties["anything"],
+            json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+        );
+        assert_eq!(properties["labels"]["additionalProperties"], json!({ "type": "string" }));
     }
 
     #[test]

@@ -23,16 +23,8 @@ pub struct Verbatim {
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct VerbatimSpec {
     /// The spec of the Deployment; none is made without.
-    #[cfg_attr(
-        not(target_arch = "wasm32"),
-        schemars(extend("x-kubernetes-preserve-unknown-fields" = true))
-    )]
     pub deployment: Option<Map<String, Value>>,
     /// The spec of the Service; none is made without.
-    #[cfg_attr(
-        not(target_arch = "wasm32"),
-        schemars(extend("x-kubernetes-preserve-unknown-fields" = true))
-    )]
     pub service: Option<Map<String, Value>>,
 }
 
