@@ -50,8 +50,8 @@ fn verbatim(namespace: &str, name: &str) -> String {
                                 {"name": "POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
                             "ports": [{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}],
                             "resources": {
-                                "requests": {"cpu": "1000m", "memory": "1024Mi"},
-                                "limits": {"cpu": "2000m", "memory": "0.5Gi", "ephemeral-storage": "1e3"}
+                                "requests": {"cpu": "1000m", "memory": "0.5Gi"},
+                                "limits": {"cpu": "2000m", "memory": "1024Mi", "ephemeral-storage": "1e3"}
                             },
                             "readinessProbe": {"httpGet": {"path": "/", "port": 53}},
                             "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
