@@ -331,6 +331,11 @@ impl<G: Loaded> Life<G> {
                 let component = self.components.get(&digest).cloned();
                 actions.push(Action::Commit { digest, component });
             }
+            Effect::KeepCopy(digest) => {
+                if let Some(component) = self.components.get(&digest).cloned() {
+                    actions.push(Action::KeepCopy(component));
+                }
+            }
             Effect::SwapBack => {
                 if let Some(before) = self.before.take() {
                     let settings = self.settings.clone().unwrap_or(before.settings.clone());

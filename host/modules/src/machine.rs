@@ -564,6 +564,12 @@ impl Machine {
     }
 
     fn commit(&mut self, aside: Aside, effects: &mut Vec<Effect>) {
+        // What served when the host was here last is written down already.
+        if self.past == Some(aside.digest) {
+            effects.push(Effect::KeepCopy(aside.digest));
+            self.swap(aside, effects);
+            return self.consider(effects);
+        }
         effects.push(Effect::Commit(aside.digest));
         self.candidate = Candidate::Committing(aside);
     }

@@ -9,6 +9,7 @@ use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Caches, Change, Cluster, Namespaces, View, crd};
 use innkeeper_contract::{Condition, Kind};
 use innkeeper_core::{Key, Labels, Manager, Object, status};
+use innkeeper_modules::driver::copy_name;
 use innkeeper_modules::module::{self, NAMESPACE};
 use innkeeper_modules::{
     Component, Digest, Input, Module, Report, SourceError, SourceRef, Verdict, source,
@@ -155,6 +156,17 @@ impl Place {
     /// From now on a module's source is this one.
     pub fn follow(&mut self, module: &str, source: SourceRef) {
         self.sources_mut().insert(module.to_owned(), source);
+    }
+
+    /// Whether there is a copy of a version; `None` if that is not known.
+    pub fn has_copy(&self, module: &str, digest: Digest) -> Option<bool> {
+        let Self::Cluster(from) = self else { return None };
+        let key = Key::new(NAMESPACE, &copy_name(module, digest));
+        match from.config_maps.as_ref()?.freeze().get(&CONFIG_MAP, &key) {
+            innkeeper_cluster::Seen::Present(_) => Some(true),
+            innkeeper_cluster::Seen::Absent => Some(false),
+            _ => None,
+        }
     }
 
     /// The name of the ConfigMap that is a module's source.

@@ -205,6 +205,7 @@ impl Supervisor {
             Action::FetchCopy(digest) => self.fetch_copy(name, digest),
             Action::Rehearse { digest, candidate } => self.rehearse(name, digest, &candidate),
             Action::Commit { digest, component } => self.keep(name, digest, component),
+            Action::KeepCopy(component) => self.keep_missing(name, component),
             Action::BeginProbation { digest, failures_max, time } => {
                 self.shared.health.begin_probation(&name.into(), failures_max);
                 self.before.extend(self.replaced.take().map(|before| (name.to_owned(), before)));
@@ -400,6 +401,20 @@ impl Supervisor {
         });
     }
 
+    /// What serves since before the host was started should have its copy.
+    fn keep_missing(&mut self, name: &str, component: Component) {
+        if self.place.has_copy(name, component.digest) != Some(false) {
+            return;
+        }
+        let Some(live) = self.place.module_object(name) else { return };
+        let cluster = self.shared.cluster.clone();
+        self.spawn("keep", async move {
+            if let Err(verdict) = copies::keep(&cluster, &live, &component).await {
+                tracing::warn!(module = live.key.name(), "{}", verdict.message);
+            }
+        });
+    }
+
     async fn commit(&mut self, name: &str, digest: Digest, kept: Result<(), Verdict>) {
         let mut result = kept;
         if result.is_ok() && self.place.keeps_decisions() {
@@ -408,7 +423,7 @@ impl Supervisor {
                     format!("the decision for {} cannot be written down: {why}", digest.short());
                 Err(Verdict::new("NotCommitted", message, Again::Later))
             };
-            result = match self.write_status(name).await {
+            result = match self.write_decision(name).await {
                 Some(Written::Yes) => Ok(()),
                 Some(Written::Overtaken) => refused("the Module has changed".to_owned()),
                 Some(Written::No(why)) => refused(why),
@@ -495,11 +510,21 @@ impl Supervisor {
 
     /// Writes a Module's status; `None` if there is nothing to write yet.
     async fn write_status(&mut self, name: &str) -> Option<Written> {
-        let mut report = self.report(name)?;
-        let live = self.place.live_conditions(name);
-        if self.is_starting(name, &report) && !live.is_empty() {
+        let report = self.report(name)?;
+        if self.is_starting(name, &report) && !self.place.live_conditions(name).is_empty() {
             return None;
         }
+        self.write_report(name, report).await
+    }
+
+    /// The same, also if nothing serves yet.
+    async fn write_decision(&mut self, name: &str) -> Option<Written> {
+        let report = self.report(name)?;
+        self.write_report(name, report).await
+    }
+
+    async fn write_report(&mut self, name: &str, mut report: Report) -> Option<Written> {
+        let live = self.place.live_conditions(name);
         let known = self.known.entry(name.to_owned()).or_default();
         carry_over(&mut report.conditions, &live, known);
         for condition in &report.conditions {

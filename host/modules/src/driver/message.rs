@@ -106,6 +106,8 @@ pub enum Action<G = Guest> {
         /// The component; `None` if its copy is kept already.
         component: Option<Component>,
     },
+    /// Keep a copy of this, if it is known that there is none: nothing hangs on it.
+    KeepCopy(Component),
     /// Count which primaries fail that did not fail before; say [`Input::TooManyFail`] if they are
     /// more than `failures_max`, and [`Input::ProbationOver`] after `time`.
     BeginProbation {

@@ -75,6 +75,7 @@ fn show(action: &Action<Fake>) -> String {
         Action::BeginProbation { failures_max, time, .. } => {
             format!("probation of {}s, {failures_max} may fail", time.as_secs())
         }
+        Action::KeepCopy(_) => "keep a copy".into(),
         Action::EndProbation => "end of probation".into(),
         Action::RetryLater => "retry later".into(),
         Action::Report(report) => {
@@ -486,7 +487,8 @@ impl World {
                 | Action::Report(_)
                 | Action::Notify(_)
                 | Action::BeginProbation { .. }
-                | Action::EndProbation => {}
+                | Action::EndProbation
+                | Action::KeepCopy(_) => {}
             }
         }
         let life = &driver.lives.get("m");

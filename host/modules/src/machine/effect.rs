@@ -18,6 +18,8 @@ pub enum Effect {
     /// Keep a copy of the component, and write into the Module's status that it serves; answer
     /// with [`Event::Committed`].
     Commit(Digest),
+    /// Keep a copy of the component, if there is none yet; nothing hangs on it.
+    KeepCopy(Digest),
     /// The version before serves again, as it did.
     SwapBack,
     /// From now on count which primaries fail that did not fail before; answer with

@@ -8,59 +8,71 @@ use super::*;
 /// From and to a state of the candidate: the events that lead there.
 type Transitions = BTreeMap<(&'static str, &'static str), BTreeSet<&'static str>>;
 
-/// Every event with every outcome that makes a difference, again and again from wherever that led.
+/// All that may happen, with every outcome that makes a difference, about one version.
+fn happenings(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
+    let digest = digest(name);
+    let refusal = |again| verdict("Refused", again);
+    vec![
+        (guarded(generation), "spec changes"),
+        (spec(generation), "spec changes"),
+        (source(name), "source changes"),
+        (missing(), "source is gone"),
+        (recalled(name, Ok(())), "copy is there"),
+        (recalled(name, Err(refusal(Again::Never))), "copy is not there"),
+        (loaded(name, false), "loaded"),
+        (loaded(name, true), "loaded"),
+        (refused(name, Again::Never), "refused"),
+        (refused(name, Again::Later), "refused"),
+        (rehearsed(name, &[]), "rehearsed as harmless"),
+        (rehearsed(name, &[Deed::Delete]), "rehearsed as harmful"),
+        (Event::Rehearsed { digest, result: Err(refusal(Again::Later)) }, "not rehearsed"),
+        (crds(name, Ok(())), "definitions are there"),
+        (crds(name, Err(refusal(Again::Later))), "definitions are not there"),
+        (Event::Committed { digest, result: Ok(()) }, "written down"),
+        (Event::Committed { digest, result: Err(refusal(Again::Later)) }, "not written down"),
+        (approve(name), "approved"),
+        (reject(name), "rejected"),
+        (too_many_fail(), "too many fail"),
+        (Event::ProbationOver(digest), "probation is over"),
+        (Event::Retry, "time to try again"),
+    ]
+}
+
+/// All that two versions may come to, from a new Module and from one that served before a restart:
+/// everything that may happen is tried wherever that leads.
 fn walk() -> Transitions {
-    let later = || Err(verdict("Later", Again::Later));
-    let never = || Err(verdict("Never", Again::Never));
-    let mut dice: u64 = 1;
-    let mut roll = move |sides: usize| {
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(dice >> 33).unwrap() % sides
+    let names = ["a", "b"];
+    // What makes a difference for what comes next; approvals and rejections do by what they left.
+    let place = |machine: &Machine| {
+        let digest = |serving: &Option<Serving>| serving.as_ref().map(|serving| serving.digest);
+        let rejected: BTreeSet<_> = machine
+            .rejected
+            .iter()
+            .map(|(digest, verdict)| (*digest, format!("{:?}", verdict.again)))
+            .collect();
+        (
+            (machine.candidate.state(), machine.candidate.digest()),
+            (digest(&machine.serving), digest(&machine.before), machine.past),
+            (machine.present(), machine.source == Source::Unknown, machine.is_past_lost),
+            (machine.rollout.strategy == Strategy::Guarded, machine.outdated),
+            (machine.approved, rejected, machine.checked.is_some()),
+        )
     };
     let mut transitions = Transitions::new();
-    for life in 0..10_000 {
-        let mut machine = Machine::default();
-        if life % 2 == 0 {
-            machine.step(known("a", &["c"]));
-        }
-        for step in 1..40 {
-            // Mostly what happens is about the candidate, else most of it would be dropped.
-            let names = ["a", "b", "c"];
-            let about =
-                names.iter().find(|name| Some(digest(name)) == machine.candidate().digest());
-            let name = about.filter(|_| roll(4) > 0).unwrap_or(&names[roll(3)]);
-            let (event, told) = match if step == 1 { 0 } else { roll(22) } {
-                0 | 1 => (guarded(step), "spec changes"),
-                2 => (spec(step), "spec changes"),
-                3 | 4 => (source(names[roll(3)]), "source changes"),
-                5 => (missing(), "source is gone"),
-                6 => (recalled(name, Ok(())), "copy is there"),
-                7 => (recalled(name, never()), "copy is not there"),
-                8 | 9 => (loaded(name, false), "loaded"),
-                10 => (loaded(name, true), "loaded"),
-                11 => (refused(name, Again::Never), "refused"),
-                12 => (rehearsed(name, &[]), "rehearsed as harmless"),
-                13 => (rehearsed(name, &[Deed::Delete]), "rehearsed as harmful"),
-                14 => (
-                    Event::Rehearsed {
-                        digest: digest(name),
-                        result: Err(verdict("Later", Again::Later)),
-                    },
-                    "not rehearsed",
-                ),
-                15 => (crds(name, Ok(())), "definitions are there"),
-                16 => (crds(name, later()), "definitions are not there"),
-                17 => (Event::Committed { digest: digest(name), result: Ok(()) }, "written down"),
-                18 => (approve(name), "approved"),
-                19 => (reject(name), "rejected"),
-                20 => (too_many_fail(), "too many fail"),
-                _ => (Event::Retry, "time to try again"),
-            };
-            let before = machine.candidate().state();
-            machine.step(event);
-            let after = machine.candidate().state();
+    let mut seen = BTreeSet::new();
+    let mut waiting = vec![Machine::default(), Machine::default()];
+    waiting[1].step(known("a", &[]));
+    while let Some(machine) = waiting.pop() {
+        let before = machine.candidate().state();
+        for (event, told) in names.iter().flat_map(|name| happenings(1, name)) {
+            let mut next = machine.clone();
+            next.step(event);
+            let after = next.candidate().state();
             if before != after {
                 transitions.entry((before, after)).or_default().insert(told);
+            }
+            if seen.insert(place(&next)) {
+                waiting.push(next);
             }
         }
     }

@@ -320,17 +320,17 @@ fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothin
     check(
         [known("a", &[]), guarded(1), source("a"), loaded("a", true), crds("a", Ok(()))],
         &expect![[r#"
-        known: []
-            serving nothing, candidate nothing, Ready=False Waiting
-        spec 1: [Fetch, Report]
-            serving nothing, candidate nothing, Ready=False Waiting
-        source a: [Load(a), Report]
-            serving nothing, candidate loading a, Ready=False Loading
-        loaded a: [InstallCrds(a), Report]
-            serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
-        CRDs of a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-            serving a, candidate nothing, Ready=True Serving
-    "#]],
+            known: []
+                serving nothing, candidate nothing, Ready=False Waiting
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [InstallCrds(a), Report]
+                serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
+            CRDs of a: [KeepCopy(a), Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+        "#]],
     );
     check(
         [known("a", &[]), guarded(1), missing(), recalled("a", Ok(())), loaded("a", true)],
