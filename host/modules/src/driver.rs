@@ -364,20 +364,7 @@ impl<G: Loaded> Life<G> {
                     });
                 }
             }
-            Effect::Swap(digest) => {
-                if let Some((loaded, guest)) = self.aside.take()
-                    && loaded == digest
-                    && let Some(settings) = self.settings.clone()
-                {
-                    let owned = guest.manifest().owned.iter();
-                    self.owned_kinds.extend(owned.map(|owned| KindName {
-                        api_version: owned.kind.api_version.clone(),
-                        kind: owned.kind.kind.clone(),
-                    }));
-                    self.before = self.serving.clone();
-                    self.serve(name, &guest, settings, modules, actions);
-                }
-            }
+            Effect::Swap(digest) => self.swap(name, digest, modules, actions),
             Effect::Settle { parameters } => {
                 if let (Some(serving), Some(settings)) = (self.serving.clone(), &self.settings) {
                     let mut settings = settings.clone();
@@ -400,6 +387,27 @@ impl<G: Loaded> Life<G> {
                 modules.remove(name);
                 actions.push(Action::Stop);
             }
+        }
+    }
+
+    fn swap(
+        &mut self,
+        name: &str,
+        digest: Digest,
+        modules: &Modules<G>,
+        actions: &mut Vec<Action<G>>,
+    ) {
+        if let Some((loaded, guest)) = self.aside.take()
+            && loaded == digest
+            && let Some(settings) = self.settings.clone()
+        {
+            let owned = guest.manifest().owned.iter();
+            self.owned_kinds.extend(owned.map(|owned| KindName {
+                api_version: owned.kind.api_version.clone(),
+                kind: owned.kind.kind.clone(),
+            }));
+            self.before = self.serving.clone();
+            self.serve(name, &guest, settings, modules, actions);
         }
     }
 
