@@ -124,20 +124,9 @@ async fn until_read(shared: &Shared, candidate: &Running) -> Result<(), Verdict>
 
 /// The primaries that the candidate would reconcile, in order.
 fn primaries(candidate: &Running) -> Vec<Arc<Object>> {
-    let frozen = candidate.view.freeze();
-    let namespaces = &candidate.settings().namespaces;
-    let lists = if namespaces.is_empty() || !candidate.primary.is_namespaced() {
-        vec![frozen.list(&candidate.primary, None, &|_| true)]
-    } else {
-        let list = |namespace: &String| frozen.list(&candidate.primary, Some(namespace), &|_| true);
-        namespaces.iter().map(list).collect()
-    };
-    lists
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|primary| candidate.selects(primary) && !primary.is_terminating())
-        .collect()
+    let mut all = candidate.primaries();
+    all.retain(|primary| candidate.selects(primary) && !primary.is_terminating());
+    all
 }
 
 /// At most [`REHEARSED_MAX`] of them, evenly.

@@ -80,6 +80,20 @@ impl Running {
             && self.selector.matches(&object.labels)
     }
 
+    /// The objects of the primary kind in the module's namespaces, by namespace and name. One that cannot
+    /// be read is no reason to leave out the others.
+    pub fn primaries(&self) -> Vec<Arc<Object>> {
+        let frozen = self.view.freeze();
+        let list = |namespace: Option<&str>| frozen.list(&self.primary, namespace, &|_| true);
+        let namespaces = &self.settings().namespaces;
+        let lists: Vec<_> = if namespaces.is_empty() || !self.primary.is_namespaced() {
+            vec![list(None)]
+        } else {
+            namespaces.iter().map(|namespace| list(Some(namespace))).collect()
+        };
+        lists.into_iter().flatten().flatten().collect()
+    }
+
     /// After which time an unchanged primary is run again.
     pub fn resync(&self) -> Option<Duration> {
         match self.settings().resync {

@@ -183,17 +183,7 @@ impl Shared {
 
     /// Runs all primaries of a module.
     pub fn wake_primaries(&self, running: &Running) {
-        let frozen = running.view.freeze();
-        let namespaces = &running.settings().namespaces;
-        // A namespace that cannot be read is no reason to leave out the others.
-        let lists = if namespaces.is_empty() || !running.primary.is_namespaced() {
-            vec![frozen.list(&running.primary, None, &|_| true)]
-        } else {
-            let list =
-                |namespace: &String| frozen.list(&running.primary, Some(namespace), &|_| true);
-            namespaces.iter().map(list).collect()
-        };
-        let primaries = lists.into_iter().flatten().flatten();
+        let primaries = running.primaries();
         let mut queue = self.queue();
         for primary in primaries {
             queue.wake(&Work { module: running.name().clone(), key: primary.key.clone() });
