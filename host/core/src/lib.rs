@@ -6,6 +6,7 @@
 //!
 //! One noun a file:
 
+pub mod additive;
 pub mod churn;
 pub mod contested;
 pub mod difference;

@@ -6,12 +6,15 @@ use std::time::Duration;
 use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Session, crd};
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Manager, Object, settled};
+use innkeeper_core::{Key, Manager, Object, additive, settled};
 use innkeeper_modules::{Again, CrdWish, Verdict};
 use serde_json::Value;
 
 /// How long a definition may take until the server serves it.
 pub const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
+
+/// So many of the changes that would break something are told.
+const BREAKS_TOLD: usize = 5;
 
 /// Installs what is granted and checks what is not; waits until all are served.
 ///
@@ -71,7 +74,12 @@ async fn apply(
         Some(live) if settled::is_settled_after_restart(live, &Manager::Host, &body) => {
             return Ok(());
         }
-        Some(live) => with_metadata(body, "uid", &live.uid),
+        Some(live) => {
+            if !changes_additively(wish, live)? {
+                return Ok(());
+            }
+            with_metadata(body, "uid", &live.uid)
+        }
         None => with_metadata(body, "resourceVersion", "1"),
     };
     tracing::info!(crd = %wish.name, "installing");
@@ -79,6 +87,32 @@ async fn apply(
         Ok(_) => Ok(()),
         Err(error) => Err(refused(wish, &error)),
     }
+}
+
+/// Whether a definition is to be written over the live one of ours: it may only add. One that the live
+/// one takes all of, as when an older version of a guest serves again, is left out: definitions are
+/// never taken back.
+fn changes_additively(wish: &CrdWish, live: &Object) -> Result<bool, Verdict> {
+    let live: Value = serde_json::from_str(&live.text).unwrap_or_default();
+    let broken = additive::breaking(&live, &wish.definition);
+    if broken.is_empty() {
+        return Ok(true);
+    }
+    if additive::breaking(&wish.definition, &live).is_empty() {
+        tracing::info!(crd = %wish.name, "the installed definition has all that this one has: it stays");
+        return Ok(false);
+    }
+    let more = broken.len().saturating_sub(BREAKS_TOLD);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let told = broken.iter().take(BREAKS_TOLD).cloned().collect::<Vec<_>>().join("; ");
+    Err(Verdict::new(
+        "CrdNotAdditive",
+        format!(
+            "the CustomResourceDefinition {} would take less than the installed one: {told}{more}; add a version instead of changing one, or change the installed definition yourself",
+            wish.name
+        ),
+        Again::WhenSpecChanges,
+    ))
 }
 
 fn with_metadata(mut body: Value, name: &str, value: &str) -> Value {
@@ -206,6 +240,25 @@ mod tests {
             refused.unwrap_err().message,
             "the CustomResourceDefinition podroutes.quay.io was installed by somebody else and does not serve v1alpha1"
         );
+    }
+
+    #[test]
+    fn a_definition_of_ours_may_only_grow_and_never_shrinks() {
+        let versions = |properties: &Value| {
+            json!([{"name": "v1alpha1", "served": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}}])
+        };
+        let wish = |properties: &Value| CrdWish {
+            definition: json!({"spec": {"versions": versions(properties)}}),
+            ..wish(true)
+        };
+        let live = live(&versions(&json!({"a": {"type": "string"}, "b": {}})));
+        let of = |properties: Value| changes_additively(&wish(&properties), &live);
+        assert_eq!(of(json!({"a": {"type": "string"}, "b": {}, "c": {}})), Ok(true));
+        assert_eq!(of(json!({"a": {"type": "string"}})), Ok(false));
+        let refused = of(json!({"a": {"type": "integer"}, "c": {}})).unwrap_err();
+        assert_eq!(refused.reason, "CrdNotAdditive");
+        assert!(refused.message.contains(".a has another type; .b is gone"), "{}", refused.message);
     }
 
     #[test]
