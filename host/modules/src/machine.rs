@@ -648,10 +648,7 @@ impl Machine {
         if self.source == Source::Unknown {
             return;
         }
-        let present = match self.source {
-            Source::Present(digest) => Some(digest),
-            _ => None,
-        };
+        let present = self.present();
         if let Some(past) = self.past
             && self.serving.is_none()
             && present != Some(past)
@@ -668,8 +665,7 @@ impl Machine {
             self.candidate = Candidate::Rejected(digest, verdict.clone());
             return;
         }
-        if let Some(checked) = self.checked.take_if(|checked| checked.digest == digest) {
-            self.checked = Some(checked.clone());
+        if let Some(checked) = self.checked.clone().filter(|checked| checked.digest == digest) {
             effects.push(Effect::InstallCrds(digest));
             self.candidate = Candidate::InstallingCrds(checked);
             return;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::KindState;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::{Action, Plan};
+use innkeeper_core::plan::{Action, Leave, Plan};
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Key, Object, Target, difference};
 use innkeeper_modules::{Again, Deed, Rehearsal, Verdict};
@@ -231,8 +231,13 @@ fn compare(
                     rehearsal.add(Deed::Create, object(), Vec::new());
                 }
             }
-            Action::Delete { .. } => {
-                if !matches!(before, Some(Action::Delete { .. })) {
+            // What is deleted as soon as something else is in order is deleted.
+            Action::Delete { .. } | Action::Leave(Leave::PruneWaits) => {
+                let due = matches!(
+                    before,
+                    Some(Action::Delete { .. } | Action::Leave(Leave::PruneWaits))
+                );
+                if !due {
                     rehearsal.add(Deed::Delete, object(), Vec::new());
                 }
             }

@@ -285,3 +285,24 @@ async fn two_modules_for_the_same_primaries_are_refused_until_they_are_kept_apar
     until_saying(&stage, &namespace, "HELLO", 2 * PRIMARIES + 2).await?;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_that_waits_for_something_else_counts_as_one() -> Result<()> {
+    let spec = json!({"rollout": {"maxDeletions": PRIMARIES}});
+    let (stage, _host, namespace) = stage(&spec).await?;
+    stage.admin.apply(&settings(&namespace, "odd")).await?;
+    until_saying(&stage, &namespace, "hello", 2 * PRIMARIES + 2).await?;
+    // As long as a name is somebody else's, nothing of this primary is pruned.
+    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "odd-c", "namespace": namespace}, "data": {"text": "theirs"}});
+    stage.admin.apply(&theirs.to_string()).await?;
+    let names = json!({"spec": {"names": ["c", "a", "b"]}});
+    stage.admin.merge(SETTINGS, &namespace, "odd", "somebody", &names).await?;
+    stage.says((SETTINGS, &namespace, "odd"), ("Synced", "False", "Conflict")).await?;
+
+    // One deletion for each of the others may pass; the one that waits is one more.
+    stage.push("settings", "settings-fewer").await?;
+    let told = stage.module_says("settings", "Held", "True", "WouldDelete").await?;
+    assert!(told.contains(&format!("{} objects", PRIMARIES + 1)), "{told}");
+    Ok(())
+}
