@@ -68,6 +68,8 @@ pub struct Settings {
     pub selector: String,
     /// Namespaces of primaries; empty for all.
     pub namespaces: BTreeSet<String>,
+    /// Whether objects may lie outside the primary's namespace.
+    pub allow_cross_namespace: bool,
     /// Plan, but write nothing.
     pub suspend: bool,
     /// How a new version comes to serve.
@@ -170,6 +172,7 @@ impl Settings {
                 limits,
                 selector,
                 namespaces: spec.namespaces.iter().cloned().collect(),
+                allow_cross_namespace: spec.allow_cross_namespace,
                 suspend: spec.suspend,
                 rollout,
             });

@@ -225,6 +225,11 @@ impl Queue {
         self.due.first().map(|(when, _)| *when)
     }
 
+    /// Whether no key of a module is ready or worked on.
+    pub fn is_idle(&self, module: &str) -> bool {
+        self.lanes.get(module).is_none_or(|lane| lane.running == 0 && lane.ready.is_empty())
+    }
+
     /// Keys that are worked on now.
     pub fn running(&self) -> usize {
         self.running

@@ -133,6 +133,10 @@ pub async fn report(
     findings: &Findings,
     memory: &mut Memory,
 ) -> Option<Problem> {
+    if running.decorates {
+        events(shared, running, primary, findings, memory).await;
+        return None;
+    }
     let manage = running.settings().manage_status;
     let conditions = if manage {
         let has_optional = running.guest().manifest().owned.iter().any(|owned| owned.optional);

@@ -245,6 +245,10 @@ impl Listener for Waker {
             if running.primary == change.kind {
                 woken.insert(Work { module: running.name().clone(), key: key.clone() });
             }
+            if change.after.is_none() && running.dropped().contains(&change.kind) {
+                let module = running.name().to_string();
+                let _ = self.supervisor.send(Happened::MayBeGone(module));
+            }
         }
         if let Some(writer) = &change.writer {
             woken.remove(writer);
