@@ -274,6 +274,12 @@ pub struct Limits {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub reads: Option<u32>,
 
+    /// Writes that the module may make in a second, in the long run; 200 if left out. Twenty times
+    /// as many may be made at once after a pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub writes_per_second: Option<u32>,
+
     /// Number of elements in the component's tables, all together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_048_576))]

@@ -22,6 +22,7 @@ pub mod observe;
 pub mod operator;
 pub mod problem;
 pub mod queue;
+pub mod rate;
 pub mod reads;
 pub mod reconcile;
 pub mod rehearse;

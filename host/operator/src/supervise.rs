@@ -19,7 +19,7 @@ use innkeeper_modules::{
     SourceError, Verdict, machine, module,
 };
 use innkeeper_sandbox::Engine;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::copies;
 use crate::crds::{self, Statuses};
@@ -29,6 +29,10 @@ use crate::rehearse;
 use crate::running::{self, Running};
 use crate::shared::{Execution, Shared};
 use crate::sources::{HOST_MODULE, Happened, Place, Written};
+
+/// So many components are loaded at once. A module has at most one of them, so that one that takes long
+/// to compile does not hold up the others; more would take the cores from those that serve.
+const LOADS_AT_ONCE: usize = 2;
 
 /// The first wait before something that failed for a reason elsewhere is tried again.
 const RETRY_LEAST: Duration = Duration::from_secs(2);
@@ -52,6 +56,8 @@ pub struct Supervisor {
     inbox: mpsc::UnboundedReceiver<Happened>,
     outbox: mpsc::UnboundedSender<Happened>,
     tasks: FuturesUnordered<Task<()>>,
+    /// So many components may be compiled at once, of all modules.
+    loads: Arc<Semaphore>,
     /// The last read of each module's source.
     fetches: BTreeMap<String, Task<()>>,
     /// What the last version that began to serve has replaced.
@@ -87,6 +93,7 @@ impl Supervisor {
             inbox,
             outbox,
             tasks: FuturesUnordered::new(),
+            loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
             fetches: BTreeMap::new(),
             replaced: None,
             before: BTreeMap::new(),
@@ -287,7 +294,10 @@ impl Supervisor {
         tracing::info!(module = name, component = ?job.component, "loading");
         let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
         let execution = self.shared.execution;
+        let loads = self.loads.clone();
         self.spawn("load", async move {
+            // Modules take turns: whoever asked first is loaded first.
+            let _permit = loads.acquire_owned().await;
             let input = match execution {
                 Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
                 Execution::Inline => job.run(&engine),

@@ -170,3 +170,51 @@ async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_grant
     assert!(!has_finalizer(&stage.admin.must_get(STACK, &namespace, "app").await?));
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -> Result<()> {
+    const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
+    let stage = Stage::new().await?;
+    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    let host = stage.host().await?;
+    stage.ready("settings").await?;
+    let namespace = stage.admin.namespace("dropped").await?;
+    for name in ["a", "b", "c"] {
+        let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"names": ["x", "y"], "text": "hello"}});
+        stage.admin.apply(&settings.to_string()).await?;
+    }
+    stage.all_synced(SETTINGS, &namespace, 3).await?;
+
+    // It is told beforehand what goes with the kind.
+    stage.push("settings", "settings-nothing").await?;
+    stage.module_says("settings", "Held", "True", "WouldDelete").await?;
+    let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
+    assert_eq!(module["status"]["candidate"]["deletes"], 6);
+    let digest = module["status"]["candidate"]["digest"].as_str().unwrap().to_owned();
+
+    // Approved, and the host is restarted in between: what is known of the kind is in the status.
+    let approve = json!({"metadata": {"annotations": {"innkeeper.dev/approve": digest}}});
+    stage.admin.merge(Kind::MODULE, "", "settings", "kubectl-annotate", &approve).await?;
+    stage
+        .admin
+        .until("it serves", SOON, (Kind::MODULE, "", "settings"), |one| {
+            one["status"]["digest"] == digest.as_str()
+        })
+        .await?;
+    host.kill().await?;
+    let _host = stage.host().await?;
+    eventually("what it made is gone", SOON, async || {
+        let left = config_maps(&stage, &namespace).await?;
+        Ok(if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) })
+    })
+    .await?;
+    stage
+        .admin
+        .until("the kind is forgotten", SOON, (Kind::MODULE, "", "settings"), |one| {
+            one["status"].get("ownedKinds").is_none()
+        })
+        .await?;
+    Ok(())
+}

@@ -25,7 +25,7 @@ fn a_whole_spec_is_understood() {
         "parameters": {"size": 3},
         "resyncPeriod": "1h30m",
         "manageStatus": false,
-        "limits": {"memory": "16Mi", "timeout": "500ms", "outputBytes": 65536, "logBytes": "4k", "objects": 5, "reads": 7, "tableElements": 9},
+        "limits": {"memory": "16Mi", "timeout": "500ms", "outputBytes": 65536, "logBytes": "4k", "objects": 5, "reads": 7, "tableElements": 9, "writesPerSecond": 50},
         "selector": {
             "matchLabels": {"app": "a", "example.com/tier": ""},
             "matchExpressions": [
@@ -57,6 +57,7 @@ fn a_whole_spec_is_understood() {
                 table_elements: 9,
                 ..Limits::default()
             },
+            writes_per_second: 50.try_into().unwrap(),
             selector: "app=a,example.com/tier=,env in (dev,test),env notin (prod),x,!y".into(),
             namespaces: ["a".to_owned(), "b".to_owned()].into(),
             allow_cross_namespace: false,
