@@ -14,6 +14,7 @@ mod rbac;
 mod render;
 mod run;
 mod serve;
+mod uninstall;
 
 use std::process::ExitCode;
 
@@ -42,6 +43,8 @@ enum Command {
     Push(push::Arguments),
     /// Show the modules of a cluster, and say which of their versions may serve.
     Modules(modules::Arguments),
+    /// Delete all Modules, and take the host's finalizers off what they reconciled.
+    Uninstall(uninstall::Arguments),
     /// Show what a guest desires for objects from files, without a cluster.
     Render(render::Arguments),
     /// Print the CustomResourceDefinition of Module, as YAML.
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Rbac(arguments) => rbac::run(&arguments),
         Command::Push(arguments) => push::run(&arguments),
         Command::Modules(arguments) => modules::run(&arguments),
+        Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
         Command::Crd => innkeeper_modules::crd_yaml().map_err(Into::into).and_then(out::write),
     };

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 use anyhow::Result;
-use innkeeper_cluster_tests::stage::{MANY, SOON};
+use innkeeper_cluster_tests::stage::{MANY, SOON, output_with};
 use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, eventually};
 use serde_json::{Value, json};
 
@@ -216,5 +216,56 @@ async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -
             one["status"].get("ownedKinds").is_none()
         })
         .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uninstalling_lets_everything_go_and_leaves_what_was_made() -> Result<()> {
+    let (stage, namespace) = stage().await?;
+    stage.module("team", "labels", &json!({"parameters": {"labels": {"team": "a"}}})).await?;
+    let _host = stage.host().await?;
+    stage.ready("stack").await?;
+    stage.ready("team").await?;
+    stage.admin.apply(&stack(&namespace, "app", 2, false)).await?;
+    stage.all_synced(STACK, &namespace, 1).await?;
+    let kubeconfig = stage.plane.kubeconfig().to_owned();
+    let told = output_with(&kubeconfig, &["uninstall"]).await?;
+    assert!(told.contains("would delete Module stack, whose finalizer"), "{told}");
+    assert!(stage.admin.get(Kind::MODULE, "", "stack").await?.is_some(), "only told");
+
+    let told = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
+    assert!(
+        told.contains("Module stack is gone\n") && told.contains("Module team is gone"),
+        "{told}"
+    );
+    assert!(stage.admin.list(Kind::MODULE, "").await?.is_empty());
+    assert!(!has_finalizer(&stage.admin.must_get(STACK, &namespace, "app").await?));
+    assert_eq!(config_maps(&stage, &namespace).await?, ["app-0", "app-1", "app-kept"]);
+    stage.admin.must_get(Kind::CRD, "", "stacks.example.innkeeper.dev").await?;
+    let told = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
+    assert!(told.starts_with("There is no Module."), "{told}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_whose_deletion_does_not_end_holds_up_its_module_for_a_bounded_time() -> Result<()>
+{
+    let (stage, namespace) = stage().await?;
+    let _host = stage.host().await?;
+    stage.ready("stack").await?;
+    stage.admin.apply(&stack(&namespace, "app", 2, true)).await?;
+    stage.all_synced(STACK, &namespace, 1).await?;
+    // Its guest never says that nothing is left to do.
+    stage.admin.delete(STACK, &namespace, "app").await?;
+    eventually("it is taken down as far as it goes", SOON, async || {
+        let left = config_maps(&stage, &namespace).await?;
+        Ok(if left == ["app-0", "app-kept"] { Ok(()) } else { Err(format!("{left:?}")) })
+    })
+    .await?;
+    let held = stage.admin.must_get(STACK, &namespace, "app").await?;
+    assert!(has_finalizer(&held), "it waits");
+    stage.admin.delete(Kind::MODULE, "", "stack").await?;
+    stage.admin.until_gone(MANY, (Kind::MODULE, "", "stack")).await?;
+    stage.admin.until_gone(SOON, (STACK, &namespace, "app")).await?;
     Ok(())
 }
