@@ -211,20 +211,21 @@ impl Machine {
         }
     }
 
-    /// The version to which a person may go back: the one before that which is decided.
-    pub fn previous(&self) -> Option<Digest> {
-        match (&self.candidate, &self.serving) {
-            // While the next one is written down, that is what serves.
-            (Candidate::Committing(_), Some(serving)) => Some(serving.digest),
-            _ => self.previous,
-        }
+    /// What serves and what served before it, as a host that starts anew is to find them: until the
+    /// copy of a candidate is kept, that is what they were.
+    pub fn standing(&self) -> (Option<Digest>, Option<Digest>) {
+        (self.serving.as_ref().map(|serving| serving.digest).or(self.past), self.previous)
     }
 
-    /// What serves, or is as good as serving: what a host that starts anew is to begin with.
-    pub fn decided(&self) -> Option<Digest> {
+    /// The same with what is decided, from when its copy is kept.
+    pub fn decision(&self) -> (Option<Digest>, Option<Digest>) {
+        let (serves, previous) = self.standing();
         match &self.candidate {
-            Candidate::Committing(aside) => Some(aside.digest),
-            _ => self.serving.as_ref().map(|serving| serving.digest).or(self.past),
+            Candidate::Committing(aside) => {
+                let serving = self.serving.as_ref().map(|serving| serving.digest);
+                (Some(aside.digest), serving.or(previous))
+            }
+            _ => (serves, previous),
         }
     }
 

@@ -38,11 +38,24 @@ impl<G: Loaded> Life<G> {
     }
 
     pub(super) fn report(&self, name: &str) -> Report {
+        self.report_with(name, self.machine.standing())
+    }
+
+    /// The report that writes a decision down.
+    pub(super) fn decision(&self, name: &str) -> Report {
+        self.report_with(name, self.machine.decision())
+    }
+
+    fn report_with(
+        &self,
+        name: &str,
+        (serves, previous): (Option<Digest>, Option<Digest>),
+    ) -> Report {
         let mut members = Map::new();
-        if let Some(digest) = self.machine.decided() {
+        if let Some(digest) = serves {
             members.insert("digest".into(), digest.to_string().into());
         }
-        if let Some(previous) = self.machine.previous() {
+        if let Some(previous) = previous {
             members.insert(
                 "previous".into(),
                 json!({ "digest": previous.to_string(), "configMap": copy_name(name, previous) }),
