@@ -30,7 +30,7 @@ use innkeeper_contract::{Event as Notice, EventType};
 use crate::rollout::{Rehearsal, Rollout, Strategy};
 use crate::source::Digest;
 
-pub use candidate::{Aside, Candidate};
+pub use candidate::{Aside, Candidate, REJECTED};
 pub use effect::Effect;
 pub use event::{Event, Facts, Spec};
 pub use verdict::{Again, Verdict};
@@ -74,6 +74,8 @@ pub mod reason {
     pub const REJECTED: &str = "Rejected";
     /// The version before serves again, since too much failed.
     pub const ROLLED_BACK: &str = "RolledBack";
+    /// A definition of the candidate would take less than the installed one.
+    pub const CRD_NOT_ADDITIVE: &str = "CrdNotAdditive";
 }
 
 /// Types of the conditions of a Module.
@@ -86,7 +88,7 @@ pub mod condition {
     pub const READY: &str = "Ready";
     /// The runs of the module do not fail.
     pub const HEALTHY: &str = "Healthy";
-    /// A new version waits for a person's word.
+    /// A new version waits for a person: for a word, or for a deed that no word stands in for.
     pub const HELD: &str = "Held";
 }
 

@@ -394,6 +394,13 @@ pub struct CandidateStatus {
     pub digest: String,
     /// Where it is: Loading, Rehearsing, Held, InstallingCrds, Committing, Rejected or Recalling.
     pub state: String,
+    /// If it is held or refused, one CamelCase word why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// If it is held or refused, why and what to do, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub message: Option<String>,
     /// Primaries that there were when it was rehearsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primaries: Option<u32>,

@@ -333,6 +333,22 @@ fn a_decision_is_told_only_where_it_is_written_down() {
 }
 
 #[test]
+fn a_refusal_is_told_in_the_status_and_is_never_too_long_for_it() {
+    let mut driver = driver();
+    driver.handle("m", module(1, &spec()));
+    driver.handle("m", source("a"));
+    let result = Err(Verdict::new("InvalidManifest", "x".repeat(20_000), Again::Never));
+    driver.handle("m", Input::Loaded { digest: component("a").digest, result });
+    let members = driver.report("m").unwrap().members;
+    for told in [&members["candidate"], &members["rejected"][0]] {
+        assert_eq!(told["reason"], "InvalidManifest");
+        let length = told["message"].as_str().unwrap().chars().count();
+        assert!((1_000..=4_096).contains(&length), "{length}");
+    }
+    assert_eq!(members["candidate"]["state"], "Rejected");
+}
+
+#[test]
 fn what_comes_for_a_module_that_is_gone_is_dropped() {
     let mut driver = driver();
     assert!(driver.handle("m", source("a")).is_empty());
