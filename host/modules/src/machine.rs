@@ -23,6 +23,7 @@ mod candidate;
 mod conditions;
 mod effect;
 mod event;
+mod leaving;
 mod verdict;
 
 use innkeeper_contract::{Event as Notice, EventType};
@@ -76,6 +77,8 @@ pub mod reason {
     pub const ROLLED_BACK: &str = "RolledBack";
     /// A definition of the candidate would take less than the installed one.
     pub const CRD_NOT_ADDITIVE: &str = "CrdNotAdditive";
+    /// The Module is being deleted.
+    pub const LEAVING: &str = "Leaving";
 }
 
 /// Types of the conditions of a Module.
@@ -144,6 +147,8 @@ pub struct Machine {
     /// What a person has said must not serve, as last heard.
     unwanted: Option<Digest>,
     runs: Option<Result<(), Verdict>>,
+    /// The Module is being deleted; why it cannot be let go yet, if something stands in the way.
+    leaving: Option<Result<(), Verdict>>,
 }
 
 impl Default for Machine {
@@ -168,6 +173,7 @@ impl Default for Machine {
             approved: None,
             unwanted: None,
             runs: None,
+            leaving: None,
         }
     }
 }
@@ -236,11 +242,24 @@ impl Machine {
         self.generation
     }
 
+    /// Whether the candidate is decided, and about to serve.
+    pub fn is_committing(&self) -> bool {
+        matches!(self.candidate, Candidate::Committing(_))
+    }
+
+    /// Whether the Module is being deleted.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.is_some()
+    }
+
     /// Takes an event; gives what is to be done, in this order.
     pub fn step(&mut self, event: Event) -> Vec<Effect> {
         let before = self.told();
         let mut effects = Vec::new();
         match event {
+            event if self.is_leaving() => self.step_leaving(event, &mut effects),
+            Event::Deleting => self.on_deleting(&mut effects),
+            Event::Left(_) => {}
             Event::Known { served, previous, rejected } => {
                 self.past = served;
                 self.previous = previous;
@@ -387,7 +406,8 @@ impl Machine {
                     Candidate::Rehearsing(_)
                     | Candidate::Held(..)
                     | Candidate::InstallingCrds(_)
-                    | Candidate::Rejected(..) => self.consider(effects),
+                    | Candidate::Rejected(..)
+                    | Candidate::Leaving => self.consider(effects),
                 }
             }
         }
@@ -465,8 +485,7 @@ impl Machine {
             }
             return self.consider(effects);
         }
-        let aside = |facts: Facts| Aside { digest, title: facts.title, has_crds: facts.has_crds };
-        let result = result.and_then(|facts| facts.fits.clone().map(|()| aside(facts)));
+        let result = result.and_then(|facts| facts.fits.clone().map(|()| aside(digest, facts)));
         match result {
             Err(verdict) if recalled && self.source != Source::Present(digest) => {
                 self.forget_past(&verdict, effects);
@@ -744,6 +763,10 @@ impl Machine {
             None => String::new(),
         }
     }
+}
+
+fn aside(digest: Digest, facts: Facts) -> Aside {
+    Aside { digest, title: facts.title, has_crds: facts.has_crds }
 }
 
 fn warning(verdict: &Verdict) -> Effect {

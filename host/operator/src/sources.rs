@@ -72,6 +72,8 @@ pub enum Happened {
     },
     /// A module can read something else than before.
     State(String),
+    /// Objects may be gone of kinds that only versions before declared; the module's name.
+    MayBeGone(String),
     /// The place itself has to be looked at.
     PlaceChanged,
 }

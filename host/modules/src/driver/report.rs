@@ -1,11 +1,11 @@
 //! The status of a Module.
 
-use innkeeper_core::said;
+use innkeeper_core::{Finalizer, decoration, said};
 use serde_json::{Map, Value, json};
 
 use super::{Life, Report, copy_name};
 use crate::machine::{Candidate, REJECTED, Verdict};
-use crate::module::{CandidateStatus, ExampleStatus};
+use crate::module::{CandidateStatus, ExampleStatus, KindStatus};
 use crate::registry::Loaded;
 use crate::source::Digest;
 
@@ -81,6 +81,10 @@ impl<G: Loaded> Life<G> {
         if !rejected.is_empty() {
             members.insert("rejected".into(), rejected.into());
         }
+        if let Some(finalizer) = self.finalizer() {
+            let finalizer = Finalizer::new(name, Some(&finalizer));
+            members.insert("finalizer".into(), finalizer.name().into());
+        }
         if let Some(served) = &self.serving {
             let manifest = served.guest.manifest();
             let mut guest = json!({ "name": manifest.name });
@@ -88,18 +92,14 @@ impl<G: Loaded> Life<G> {
                 guest["version"] = manifest.version.clone().into();
             }
             members.insert("guest".into(), guest);
-            let primary = &manifest.primary;
-            members.insert(
-                "primary".into(),
-                json!({ "apiVersion": primary.api_version, "kind": primary.kind }),
-            );
+            members.insert("primary".into(), json!(KindStatus::of(&manifest.primary)));
+            if decoration::decorates(manifest) {
+                members.insert("decorates".into(), true.into());
+            }
             members.insert("contract".into(), innkeeper_contract::VERSION.into());
         }
         if !self.owned_kinds.is_empty() {
-            let kinds = self.owned_kinds.iter();
-            let kinds: Vec<_> = kinds
-                .map(|kind| json!({ "apiVersion": kind.api_version, "kind": kind.kind }))
-                .collect();
+            let kinds: Vec<_> = self.owned_kinds.values().map(|kind| json!(kind)).collect();
             members.insert("ownedKinds".into(), kinds.into());
         }
         Report {

@@ -1,6 +1,7 @@
 //! Modules that would reconcile the same primaries: all but one are refused.
 
 use innkeeper_contract::Manifest;
+use innkeeper_core::decoration;
 
 use super::{Driver, Input, Life};
 use crate::machine::{Again, Verdict};
@@ -66,6 +67,7 @@ fn territory(manifest: &Manifest, settings: &Settings) -> Territory {
             api_version: manifest.primary.api_version.clone(),
             kind: manifest.primary.kind.clone(),
         },
+        decorates: decoration::decorates(manifest),
         namespaces: settings.namespaces.clone(),
         selector: settings.selector.clone(),
     }
@@ -89,7 +91,8 @@ impl<G: Loaded> Life<G> {
         }
         let settings = self.settings.as_ref()?;
         Some(Territory {
-            primary: self.primary.clone()?,
+            primary: self.primary.as_ref()?.name(),
+            decorates: self.decorates,
             namespaces: settings.namespaces.clone(),
             selector: settings.selector.clone(),
         })

@@ -1,6 +1,9 @@
 //! The driver with fake guests: bytes, guests and settings find each other.
 
+mod leaving;
+
 use expect_test::{Expect, expect};
+use innkeeper_contract::Kind;
 use serde_json::json;
 
 use super::*;
@@ -76,6 +79,13 @@ fn show(action: &Action<Fake>) -> String {
             format!("probation of {}s, {failures_max} may fail", time.as_secs())
         }
         Action::KeepCopy(_) => "keep a copy".into(),
+        Action::Leave(leaving) => format!(
+            "leave {} with finalizer {:?}, {}",
+            leaving.primary.as_ref().map_or("nothing".to_owned(), ToString::to_string),
+            leaving.finalizer,
+            if leaving.serves { "serving" } else { "not serving" }
+        ),
+        Action::LetGo => "let go".into(),
         Action::EndProbation => "end of probation".into(),
         Action::RetryLater => "retry later".into(),
         Action::Report(report) => {
@@ -297,10 +307,10 @@ fn a_report_says_what_serves_and_what_was_ever_owned() {
         json!({
             "digest": component("a").digest.to_string(),
             "guest": {"name": "a", "version": "0.1.0"},
-            "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute"},
+            "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "plural": "podroutes"},
             "contract": innkeeper_contract::VERSION,
             "ownedKinds": [
-                {"apiVersion": "batch/v1", "kind": "Job"}, {"apiVersion": "v1", "kind": "ConfigMap"}
+                {"apiVersion": "batch/v1", "kind": "Job"}, {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}
             ],
         })
     );
@@ -521,7 +531,9 @@ impl World {
                     self.version = served.version;
                 }
                 Action::RetryLater => self.retry = true,
-                Action::Stop => panic!("seed {seed}: nobody deleted it"),
+                Action::Stop | Action::Leave(_) | Action::LetGo => {
+                    panic!("seed {seed}: nobody deleted it")
+                }
                 Action::Fetch(_)
                 | Action::Report(_)
                 | Action::Notify(_)

@@ -27,13 +27,15 @@ pub enum Candidate {
     Committing(Aside),
     /// It is refused.
     Rejected(Digest, Verdict),
+    /// None comes any more: the Module is being deleted.
+    Leaving,
 }
 
 impl Candidate {
     /// Which component it is; none if it is nothing.
     pub fn digest(&self) -> Option<Digest> {
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::Leaving => None,
             Self::Recalling(digest) | Self::Loading(digest) | Self::Rejected(digest, _) => {
                 Some(*digest)
             }
@@ -55,6 +57,7 @@ impl Candidate {
             Self::InstallingCrds(_) => "InstallingCrds",
             Self::Committing(_) => "Committing",
             Self::Rejected(..) => REJECTED,
+            Self::Leaving => "Leaving",
         }
     }
 }

@@ -79,6 +79,7 @@ impl Machine {
             (Candidate::Rejected(digest, verdict), _) => {
                 refused(verdict, format!("{} is not taken: ", digest.short()))
             }
+            (Candidate::Leaving, _) => make(type_, Unknown, reason::LEAVING, self.leaving()),
             (Candidate::Nothing, Source::Unavailable(verdict)) => refused(verdict, String::new()),
             (Candidate::Nothing, Source::Unknown) => {
                 make(type_, Unknown, reason::WAITING, "The source has not been read yet.")
@@ -87,6 +88,17 @@ impl Machine {
                 make(type_, True, condition::LOADED, format!("{} is loaded.", digest.short()))
             }
         }
+    }
+
+    fn leaving(&self) -> String {
+        let why = match &self.leaving {
+            Some(Err(verdict)) => Some(format!(": {}", verdict.message)),
+            Some(Ok(())) | None => None,
+        };
+        format!(
+            "The Module is being deleted, and goes as soon as its finalizer is off its primaries{}.",
+            why.unwrap_or_default()
+        )
     }
 
     fn held(&self) -> Condition {
