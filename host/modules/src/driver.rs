@@ -110,6 +110,12 @@ impl<G: Loaded> Driver<G> {
         self.lives.get(name).map(|life| life.report(name))
     }
 
+    /// The status of a module with what is decided, for [`Action::Commit`]: only that may say it, since
+    /// a host that starts anew goes by it, and needs the copy that is kept before.
+    pub fn decision(&self, name: &str) -> Option<Report> {
+        self.lives.get(name).map(|life| life.decision(name))
+    }
+
     /// Takes what happened to the module `name`; gives what is to be done, in this order.
     ///
     /// What comes for a module that is not known (any more) is dropped.

@@ -31,7 +31,7 @@ use innkeeper_contract::{Event as Notice, EventType};
 use crate::rollout::{Rehearsal, Rollout, Strategy};
 use crate::source::Digest;
 
-pub use candidate::{Aside, Candidate};
+pub use candidate::{Aside, Candidate, REJECTED};
 pub use effect::Effect;
 pub use event::{Event, Facts, Spec};
 pub use verdict::{Again, Verdict};
@@ -75,6 +75,8 @@ pub mod reason {
     pub const REJECTED: &str = "Rejected";
     /// The version before serves again, since too much failed.
     pub const ROLLED_BACK: &str = "RolledBack";
+    /// A definition of the candidate would take less than the installed one.
+    pub const CRD_NOT_ADDITIVE: &str = "CrdNotAdditive";
     /// The Module is being deleted.
     pub const LEAVING: &str = "Leaving";
 }
@@ -89,7 +91,7 @@ pub mod condition {
     pub const READY: &str = "Ready";
     /// The runs of the module do not fail.
     pub const HEALTHY: &str = "Healthy";
-    /// A new version waits for a person's word.
+    /// A new version waits for a person: for a word, or for a deed that no word stands in for.
     pub const HELD: &str = "Held";
 }
 
@@ -217,20 +219,21 @@ impl Machine {
         }
     }
 
-    /// The version to which a person may go back: the one before that which is decided.
-    pub fn previous(&self) -> Option<Digest> {
-        match (&self.candidate, &self.serving) {
-            // While the next one is written down, that is what serves.
-            (Candidate::Committing(_), Some(serving)) => Some(serving.digest),
-            _ => self.previous,
-        }
+    /// What serves and what served before it, as a host that starts anew is to find them: until the
+    /// copy of a candidate is kept, that is what they were.
+    pub fn standing(&self) -> (Option<Digest>, Option<Digest>) {
+        (self.serving.as_ref().map(|serving| serving.digest).or(self.past), self.previous)
     }
 
-    /// What serves, or is as good as serving: what a host that starts anew is to begin with.
-    pub fn decided(&self) -> Option<Digest> {
+    /// The same with what is decided, from when its copy is kept.
+    pub fn decision(&self) -> (Option<Digest>, Option<Digest>) {
+        let (serves, previous) = self.standing();
         match &self.candidate {
-            Candidate::Committing(aside) => Some(aside.digest),
-            _ => self.serving.as_ref().map(|serving| serving.digest).or(self.past),
+            Candidate::Committing(aside) => {
+                let serving = self.serving.as_ref().map(|serving| serving.digest);
+                (Some(aside.digest), serving.or(previous))
+            }
+            _ => (serves, previous),
         }
     }
 

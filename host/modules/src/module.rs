@@ -218,7 +218,8 @@ fn is_yes(value: &bool) -> bool {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Source {
     /// A ConfigMap in the namespace innkeeper-modules, with the component, plain or gzip, in
-    /// its binaryData.
+    /// its binaryData. If its annotation innkeeper.dev/parts is 3, then the rest of it is in the
+    /// ConfigMaps NAME-part-2 and NAME-part-3, under the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map: Option<ConfigMapSource>,
 
@@ -424,6 +425,13 @@ pub struct CandidateStatus {
     pub digest: String,
     /// Where it is: Loading, Rehearsing, Held, InstallingCrds, Committing, Rejected, Recalling.
     pub state: String,
+    /// If it is held or refused, one CamelCase word why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// If it is held or refused, why and what to do, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub message: Option<String>,
     /// Primaries that there were when it was rehearsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primaries: Option<u32>,

@@ -511,7 +511,7 @@ impl Supervisor {
 
     /// Deletes the copies of versions that are neither decided nor the one before.
     fn sweep_copies(&mut self, name: &str) {
-        let Some(report) = self.driver.report(name) else { return };
+        let Some(report) = self.driver.decision(name) else { return };
         let digest = |value: Option<&serde_json::Value>| {
             value.and_then(|value| value.as_str()?.parse::<Digest>().ok())
         };
@@ -574,7 +574,10 @@ impl Supervisor {
 
     /// The driver's report and what the module may and can read.
     fn report(&self, name: &str) -> Option<Report> {
-        let mut report = self.driver.report(name)?;
+        Some(self.complete(name, self.driver.report(name)?))
+    }
+
+    fn complete(&self, name: &str, mut report: Report) -> Report {
         if let Some(running) = self.shared.module(name) {
             report.conditions.extend(readable(&running));
         }
@@ -583,7 +586,7 @@ impl Supervisor {
         for condition in &mut report.conditions {
             condition.message = said::cut(&condition.message, said::MESSAGE_BYTES_MAX);
         }
-        Some(report)
+        report
     }
 
     /// Writes a Module's status; `None` if there is nothing to write yet.
@@ -595,10 +598,10 @@ impl Supervisor {
         self.write_report(name, report).await
     }
 
-    /// The same, also if nothing serves yet.
+    /// Writes down which version is decided, also if nothing serves yet.
     async fn write_decision(&mut self, name: &str) -> Option<Written> {
-        let report = self.report(name)?;
-        self.write_report(name, report).await
+        let decision = self.complete(name, self.driver.decision(name)?);
+        self.write_report(name, decision).await
     }
 
     async fn write_report(&mut self, name: &str, mut report: Report) -> Option<Written> {

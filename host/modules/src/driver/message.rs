@@ -104,7 +104,8 @@ pub enum Action<G = Guest> {
         /// The candidate, with the settings that it would serve with.
         candidate: Arc<Served<G>>,
     },
-    /// Keep a copy of the component, then write the report; answer with [`Input::Committed`].
+    /// Keep a copy of the component, then write the [decision](crate::Driver::decision); answer with
+    /// [`Input::Committed`].
     Commit {
         /// To be given back.
         digest: Digest,

@@ -48,8 +48,9 @@ impl<G: Loaded> Driver<G> {
     /// two does, who served when the host was here last; then the first by name. A module
     /// that `serves` itself yields only to who serves too.
     fn rival(&self, name: &str, mine: &Territory, serves: bool) -> Option<String> {
-        let decided =
-            |name: &str| self.lives.get(name).is_some_and(|life| life.machine.decided().is_some());
+        let decided = |name: &str| {
+            self.lives.get(name).is_some_and(|life| life.machine.decision().0.is_some())
+        };
         let is_rival = |(other, life): &(&String, &Life<G>)| {
             let Some(theirs) = life.territory() else { return false };
             let first = life.serving.is_some()

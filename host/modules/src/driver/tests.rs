@@ -320,6 +320,45 @@ fn a_report_says_what_serves_and_what_was_ever_owned() {
 }
 
 #[test]
+fn a_decision_is_told_only_where_it_is_written_down() {
+    let mut driver = driver();
+    let digests = |report: Option<Report>| {
+        let members = report.unwrap().members;
+        let digest = |value: &Value| value.as_str().map(|text| text[..12].to_owned());
+        (digest(&members["digest"]), members.get("previous").and_then(|one| digest(&one["digest"])))
+    };
+    let short = |name: &str| Some(component(name).digest.short());
+    driver.handle("m", module(1, &spec()));
+    driver.handle("m", source("a"));
+    handle(&mut driver, loaded("a", |_| {}));
+    driver.handle("m", source("b"));
+    driver.handle("m", loaded("b", |_| {}));
+    let digest = component("b").digest;
+    driver.handle("m", Input::Rehearsed { digest, result: Ok(Rehearsal::default()) });
+    // Its copy is not kept yet: a host that starts anew is to find what served.
+    assert_eq!(digests(driver.report("m")), (short("a"), None));
+    assert_eq!(digests(driver.decision("m")), (short("b"), short("a")));
+    driver.handle("m", Input::Committed { digest, result: Ok(()) });
+    assert_eq!(digests(driver.report("m")), (short("b"), short("a")));
+}
+
+#[test]
+fn a_refusal_is_told_in_the_status_and_is_never_too_long_for_it() {
+    let mut driver = driver();
+    driver.handle("m", module(1, &spec()));
+    driver.handle("m", source("a"));
+    let result = Err(Verdict::new("InvalidManifest", "x".repeat(20_000), Again::Never));
+    driver.handle("m", Input::Loaded { digest: component("a").digest, result });
+    let members = driver.report("m").unwrap().members;
+    for told in [&members["candidate"], &members["rejected"][0]] {
+        assert_eq!(told["reason"], "InvalidManifest");
+        let length = told["message"].as_str().unwrap().chars().count();
+        assert!((1_000..=4_096).contains(&length), "{length}");
+    }
+    assert_eq!(members["candidate"]["state"], "Rejected");
+}
+
+#[test]
 fn what_comes_for_a_module_that_is_gone_is_dropped() {
     let mut driver = driver();
     assert!(driver.handle("m", source("a")).is_empty());

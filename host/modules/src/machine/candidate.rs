@@ -4,6 +4,9 @@ use super::Verdict;
 use crate::rollout::Rehearsal;
 use crate::source::Digest;
 
+/// The name of the state of a candidate that is refused.
+pub const REJECTED: &str = "Rejected";
+
 /// What is on its way to serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Candidate {
@@ -53,7 +56,7 @@ impl Candidate {
             Self::Held(..) => "Held",
             Self::InstallingCrds(_) => "InstallingCrds",
             Self::Committing(_) => "Committing",
-            Self::Rejected(..) => "Rejected",
+            Self::Rejected(..) => REJECTED,
             Self::Leaving => "Leaving",
         }
     }

@@ -4,6 +4,7 @@ use innkeeper_contract::{Condition, ConditionStatus};
 
 use super::{Aside, Candidate, Machine, Source, Verdict, condition, reason};
 use crate::module;
+use crate::source::Digest;
 
 impl Machine {
     /// The conditions of the Module, ordered by type.
@@ -12,6 +13,16 @@ impl Machine {
         let mut all = vec![self.healthy(), self.ready(&loaded), loaded, self.serves(), self.held()];
         all.sort_by(|a, b| a.type_.cmp(&b.type_));
         all
+    }
+
+    /// Why the candidate is refused; also while it is tried again, until that is known better.
+    pub fn refused(&self) -> Option<(Digest, &Verdict)> {
+        match (&self.retried, &self.candidate) {
+            (Some((digest, verdict)), _) | (None, Candidate::Rejected(digest, verdict)) => {
+                Some((*digest, verdict))
+            }
+            _ => None,
+        }
     }
 
     fn loaded(&self) -> Condition {
@@ -92,6 +103,17 @@ impl Machine {
 
     fn held(&self) -> Condition {
         let type_ = condition::HELD;
+        // A person has to do something here too, and an approval is not it.
+        if let Some((digest, verdict)) =
+            self.refused().filter(|(_, verdict)| verdict.reason == reason::CRD_NOT_ADDITIVE)
+        {
+            let message = format!(
+                "{} is held, and an approval does not help: {}.",
+                digest.short(),
+                verdict.message
+            );
+            return make(type_, ConditionStatus::True, &verdict.reason, message);
+        }
         let Candidate::Held(aside, held) = &self.candidate else {
             let message = "No version waits for a person's word.";
             return make(type_, ConditionStatus::False, reason::NOTHING_HELD, message);

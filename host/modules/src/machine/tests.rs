@@ -11,6 +11,7 @@ use innkeeper_contract::Condition;
 use super::*;
 use crate::rollout::Deed;
 
+mod definitions;
 mod leaving;
 mod picture;
 mod rollout;
