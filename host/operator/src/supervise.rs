@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
-use innkeeper_core::{Key, Selector, said, status};
+use innkeeper_core::{Key, Selector, said};
 use innkeeper_modules::driver::{Leaving, copy_name};
 use innkeeper_modules::{
     Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings,
@@ -641,15 +641,6 @@ impl Supervisor {
             self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();
         }
         let Some(object) = self.place.module_object(name) else { return };
-        // What served before the host was restarted is no news.
-        let serves =
-            self.driver.report(name).and_then(|report| report.members.get("digest").cloned());
-        if event.reason == machine::reason::SERVING
-            && serves.is_some()
-            && serves == status::live_status(&object).get("digest").cloned()
-        {
-            return;
-        }
         let regarding = Regarding::object(self.place.module_kind(), &object);
         let session = self.shared.cluster.host();
         let written = self.shared.events.publish(&session, &regarding, "Load", event).await;
