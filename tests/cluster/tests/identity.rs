@@ -92,7 +92,8 @@ async fn stage() -> Result<(Stage, Host)> {
             .collect();
         let reader = json!({"apiVersion": READER.api_version, "kind": READER.kind,
             "metadata": {"name": "reader", "namespace": home},
-            "spec": {"reads": reads, "writes": "made"}});
+            "spec": {"reads": reads, "writes": "made",
+                "looksFor": [backwards(TREASURE), backwards(&encoded), backwards("map of home")]}});
         stage.admin.apply(&reader.to_string()).await?;
         let spec = json!({ "namespaces": [home] });
         stage.module_without_rights(module, "reader", &spec).await?;
@@ -113,6 +114,10 @@ async fn stage() -> Result<(Stage, Host)> {
     }
     let host = stage.host().await?;
     Ok((stage, host))
+}
+
+fn backwards(text: &str) -> String {
+    text.chars().rev().collect()
 }
 
 /// What a reader says that it has seen: for each namespace the map, the Secret, and the list of
@@ -181,7 +186,13 @@ async fn each_of_three_modules_sees_what_its_account_may_and_nothing_else() -> R
     })
     .await?;
 
-    // The bytes are nowhere: not in what a guest is given, which its status repeats, nor in
+    // The bytes are nowhere. Not in the memory of the guest that reads the Secret, which it looks
+    // through itself (and finds there what it may have):
+    for (_, home) in MODULES_AND_HOMES {
+        let reader = stage.admin.must_get(READER, home, "reader").await?;
+        assert_eq!(reader["status"]["held"], json!([false, false, true]), "{home}");
+    }
+    // not in what a guest is given, which its status repeats, nor in
     // what the host says of it.
     let mut told = host.log().join("\n");
     told += &host.http("/metrics").await?.1;
