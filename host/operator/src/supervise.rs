@@ -323,7 +323,14 @@ impl Supervisor {
         self.shared.metrics.reloads.with_label_values(&[&**name, "served"]).inc();
         // Its probation begins next, if it has one.
         self.replaced = self.shared.module(name);
-        self.shared.serve(&Arc::new(running));
+        let running = Arc::new(running);
+        self.shared.serve(&running);
+        if let Some(before) = self.replaced.clone()
+            && leave::is_narrowed(&before, &running)
+        {
+            let shared = self.shared.clone();
+            self.spawn("narrow", async move { leave::narrow(&shared, &before, &running).await });
+        }
         self.count_serving();
         let primary = &served.guest.manifest().primary;
         self.read_definition(&primary.resource());
