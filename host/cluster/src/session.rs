@@ -139,8 +139,8 @@ impl Session {
         serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))
     }
 
-    /// Reads all objects of a kind in a namespace (empty for a kind of the cluster), in one go: for
-    /// kinds of which there are few. As [`Session::get_as`] otherwise.
+    /// Reads all objects of a kind in a namespace (empty for all, or for a kind of the cluster), in one
+    /// go: for kinds of which there are few. As [`Session::get_as`] otherwise.
     pub async fn list_as<T: DeserializeOwned>(
         &self,
         kind: &Kind,
@@ -152,7 +152,7 @@ impl Session {
             items: Vec<T>,
         }
         let asked = self.asked("list", kind, "", namespace, Guard::None);
-        let path = path(kind, Some(namespace), None, "")?;
+        let path = path(kind, Some(namespace).filter(|one| !one.is_empty()), None, "")?;
         let request = request(Method::GET, &path, "", "", Vec::new())?;
         let (_, text) = self.ask(Ask { asked: asked.clone(), request, repeatable: true }).await?;
         let list: List<T> =

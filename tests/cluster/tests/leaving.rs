@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 use anyhow::Result;
-use innkeeper_cluster_tests::stage::{MANY, SOON, output_with};
+use innkeeper_cluster_tests::stage::{MANY, MODULES, SOON, output_with};
 use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, eventually};
 use serde_json::{Value, json};
 
@@ -216,6 +216,28 @@ async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -
             one["status"].get("ownedKinds").is_none()
         })
         .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_module_whose_guest_cannot_be_had_any_more_lets_its_primaries_go_all_the_same()
+-> Result<()> {
+    let (stage, namespace) = stage().await?;
+    let host = stage.host().await?;
+    stage.ready("stack").await?;
+    stage.admin.apply(&stack(&namespace, "app", 2, false)).await?;
+    stage.all_synced(STACK, &namespace, 1).await?;
+    host.kill().await?;
+    // Source and copy are lost while no host runs: nobody can be asked any more.
+    for config_map in stage.admin.list(Kind::CONFIG_MAP, MODULES).await? {
+        let name = config_map["metadata"]["name"].as_str().unwrap();
+        stage.admin.delete(Kind::CONFIG_MAP, MODULES, name).await?;
+    }
+    stage.admin.delete(STACK, &namespace, "app").await?;
+    stage.admin.delete(Kind::MODULE, "", "stack").await?;
+    let _host = stage.host().await?;
+    stage.admin.until_gone(MANY, (Kind::MODULE, "", "stack")).await?;
+    stage.admin.until_gone(SOON, (STACK, &namespace, "app")).await?;
     Ok(())
 }
 
