@@ -70,6 +70,7 @@
 //! | [`kinds`] | builders for the objects that guests make |
 //! | [`read`] | thin views of objects that guests read |
 //! | [`condition`], [`event`] | what is said about the primary |
+//! | [`names`] | whether a text is a name that Kubernetes takes |
 //! | `schema` | a CustomResourceDefinition from Rust types (not on wasm) |
 //! | `testing` | scenarios: a primary and a world in, sentences about the outcome out (not on wasm) |
 //! | `allocator` | the guest's memory (on wasm) |
@@ -86,6 +87,7 @@ mod desired;
 pub mod event;
 pub mod kinds;
 mod metadata;
+pub mod names;
 mod observed;
 mod outcome;
 pub mod read;
@@ -107,7 +109,7 @@ pub use metadata::{Labels, Metadata, labels};
 pub use observed::{Observed, Owned};
 pub use outcome::Outcome;
 pub use reconciler::{Ending, Reconciler, describe_text, reconcile_text};
-pub use resource::{Column, ColumnType, CustomResource, Primary, Resource};
+pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule};
 pub use serde_json;
 
 /// Makes a component of a [`Reconciler`]: `innkeeper_sdk::export!(MyGuest);`.

@@ -29,7 +29,7 @@ pub struct DeploymentSpec {
 }
 
 /// Objects by their labels.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
     /// Labels that all must be there.
