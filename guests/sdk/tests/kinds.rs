@@ -2,11 +2,12 @@
 
 use expect_test::{Expect, expect};
 use innkeeper_sdk::kinds::{
-    AccessMode, Affinity, ConcurrencyPolicy, Container, CronJob, Job, JobSpec,
+    AccessMode, Affinity, ConcurrencyPolicy, Container, CronJob, DeploymentStrategy, Job, JobSpec,
     PersistentVolumeClaim, Pod, PodTemplate, Probe, RestartPolicy, Volume,
 };
 use innkeeper_sdk::{Apply as _, labels};
 use serde::Serialize;
+use serde_json::json;
 
 #[track_caller]
 fn check(object: &impl Serialize, expected: &Expect) {
@@ -64,6 +65,14 @@ fn containers_have_probes_variables_of_secrets_and_mounts() {
 fn a_probe_may_run_a_program() {
     let probe = Probe::exec(["test", "-f", "/ready"]).timeout_seconds(5);
     check(&probe, &expect![[r#"{"exec":{"command":["test","-f","/ready"]},"timeoutSeconds":5}"#]]);
+}
+
+#[test]
+fn a_deployment_that_recreates_its_pods_has_no_parameters_of_a_rolling_update() {
+    let rolling = serde_json::to_value(DeploymentStrategy::RollingUpdate).unwrap();
+    assert_eq!(rolling, json!({ "type": "RollingUpdate" }));
+    let recreate = serde_json::to_value(DeploymentStrategy::Recreate).unwrap();
+    assert_eq!(recreate, json!({ "type": "Recreate", "rollingUpdate": null }));
 }
 
 #[test]

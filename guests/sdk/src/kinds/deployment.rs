@@ -1,4 +1,4 @@
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::PodTemplate;
 use crate::{Apply, Labels, Metadata, Resource};
@@ -37,13 +37,41 @@ pub struct LabelSelector {
 }
 
 /// How pods are replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "type")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeploymentStrategy {
     /// New pods come before the old ones go.
     RollingUpdate,
     /// The old pods go before new ones come.
     Recreate,
+}
+
+impl Serialize for DeploymentStrategy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Rolling {
+            #[serde(rename = "type")]
+            type_: &'static str,
+        }
+
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Recreate {
+            #[serde(rename = "type")]
+            type_: &'static str,
+            // The server has filled it in where the Deployment was made without a strategy, by
+            // hand or by the operator before, and refuses it beside this type. A null takes
+            // it away.
+            rolling_update: (),
+        }
+
+        match self {
+            Self::RollingUpdate => Rolling { type_: "RollingUpdate" }.serialize(serializer),
+            Self::Recreate => {
+                Recreate { type_: "Recreate", rolling_update: () }.serialize(serializer)
+            }
+        }
+    }
 }
 
 impl Deployment {
