@@ -5,6 +5,7 @@
 //! | `primary` | the `PostgreSQL` |
 //! | `names` | the names of what is made of it |
 //! | `password` | the Secret, of which only digests are seen |
+//! | `deployed` | the Deployment as it is |
 //! | `scripts` | what the containers run: `scripts/*.sh` |
 //! | `volumes`, `server`, `backup` | the objects that are desired |
 //! | `ready_pods` | the label `appReady`, merged onto pods |
@@ -12,6 +13,7 @@
 //! | `reconcile` | what should be, from what is |
 
 mod backup;
+mod deployed;
 mod names;
 mod password;
 mod primary;

@@ -1,5 +1,4 @@
-use innkeeper_sdk::{Condition, Context, Labels, Observed, ReadError, Resource, condition, read};
-use serde::Deserialize;
+use innkeeper_sdk::{Condition, Context, Observed, ReadError, condition, read};
 
 use crate::PostgreSQL;
 
@@ -48,41 +47,4 @@ impl Password {
             Self::Missing(reason, message) => condition::fails(TYPE, reason, message),
         }
     }
-}
-
-/// The digest that the pods have now; `None` if there is no Deployment.
-pub(crate) fn rolled_out(observed: &Observed<PostgreSQL>) -> Option<String> {
-    let server = observed.owned::<Server>(observed.name())?;
-    server.object.spec.template.metadata.annotations.get(DIGEST_ANNOTATION).cloned()
-}
-
-/// A Deployment's pods' annotations.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Server {
-    spec: ServerSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ServerSpec {
-    template: Template,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Template {
-    metadata: Annotated,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Annotated {
-    annotations: Labels,
-}
-
-impl Resource for Server {
-    const API_VERSION: &'static str = read::Deployment::API_VERSION;
-    const KIND: &'static str = read::Deployment::KIND;
-    const PLURAL: &'static str = read::Deployment::PLURAL;
 }

@@ -1,11 +1,13 @@
-use innkeeper_sdk::kinds::{ConfigMap, CronJob, Deployment, PersistentVolumeClaim, Pod, Service};
+use innkeeper_sdk::kinds::{
+    ConfigMap, CronJob, Deployment, DeploymentStrategy, PersistentVolumeClaim, Pod, Service,
+};
 use innkeeper_sdk::{
     Context, Describe, Desired, Manifest, Observed, Outcome, Reconciler, condition, event, read,
 };
 
-use crate::password::{self, Password};
+use crate::password::Password;
 use crate::ready_pods::Pods;
-use crate::{Names, PostgreSQL, backup, report, scripts, server, volumes};
+use crate::{Names, PostgreSQL, backup, deployed, report, scripts, server, volumes};
 
 /// The reconcile logic of postgres.
 pub struct Guest;
@@ -43,6 +45,7 @@ impl Reconciler for Guest {
             }
         };
         let names = Names::of(observed.primary());
+        let strategy = server::strategy(deployed::is_rolling(context, observed));
         let password = Password::read(context, observed);
         let backed_up = report::backed_up(observed, &names);
         let mut said = Desired::new()
@@ -55,17 +58,18 @@ impl Reconciler for Guest {
 
         match &password {
             Password::Found(digest) => {
-                let desired = works(said, observed, &names, digest).ready_condition(observed);
+                let desired =
+                    works(said, observed, &names, strategy, digest).ready_condition(observed);
                 rest(desired, observed, &names, &pods).complete()
             }
             Password::Missing(reason, message) => {
                 let said = said.condition(condition::not_ready(reason, message));
                 // Nothing half-made at first. Nothing taken away later, and what changes by hand is
                 // set back: what was rolled out last stays what is wanted.
-                match password::rolled_out(observed) {
+                match deployed::password_digest(observed) {
                     None => said,
                     Some(digest) => {
-                        let desired = works(said, observed, &names, &digest);
+                        let desired = works(said, observed, &names, strategy, &digest);
                         rest(desired, observed, &names, &pods)
                     }
                 }
@@ -80,12 +84,13 @@ fn works(
     desired: Desired,
     observed: &Observed<PostgreSQL>,
     names: &Names,
+    strategy: DeploymentStrategy,
     password_digest: &str,
 ) -> Desired {
     let postgres = observed.primary();
     desired
         .object(scripts::config_map(&names.server))
-        .object(server::deployment(postgres, names, password_digest))
+        .object(server::deployment(postgres, names, strategy, password_digest))
         .object(server::service(names))
         .object(backup::cron_job(postgres, names))
 }

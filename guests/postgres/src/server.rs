@@ -26,10 +26,17 @@ pub(crate) fn service(names: &Names) -> Service {
     Service::new(&names.server, &pod_labels(names)).port(PORT, PORT).type_(ServiceType::NodePort)
 }
 
-/// The server: one pod, and never two of a roll-out at once, since they share a volume.
+/// How the server's pod is replaced: never by one that comes first, which would wait for the
+/// lock of the volume, while the old one would wait for it to be ready.
+pub(crate) fn strategy(is_rolling: bool) -> DeploymentStrategy {
+    if is_rolling { DeploymentStrategy::InPlace } else { DeploymentStrategy::Recreate }
+}
+
+/// The server: one pod.
 pub(crate) fn deployment(
     postgres: &PostgreSQL,
     names: &Names,
+    strategy: DeploymentStrategy,
     password_digest: &str,
 ) -> Deployment {
     let labels = pod_labels(names);
@@ -42,9 +49,7 @@ pub(crate) fn deployment(
         .volume(Volume::of_config_map(scripts::VOLUME, scripts::name(&names.server)))
         .grace_seconds(GRACE_SECONDS)
         .isolated();
-    Deployment::new(&names.server, &labels, template)
-        .replicas(1)
-        .strategy(DeploymentStrategy::Recreate)
+    Deployment::new(&names.server, &labels, template).replicas(1).strategy(strategy)
 }
 
 /// The only container that needs the password: the server has it in its data.

@@ -420,11 +420,29 @@ fn what_the_scripts_are_is_part_of_their_name() {
 fn the_objects_of_the_original_operator_can_be_adopted() {
     // To be adopted an object must carry all labels that are desired of it.
     let run = given(sample()).run();
-    run.desires::<Deployment>(NAME)
-        .without("/metadata/labels")
-        // Filled in by the server where no strategy was given, and refused beside `Recreate`.
-        .with("/spec/strategy/rollingUpdate", Value::Null);
+    run.desires::<Deployment>(NAME).without("/metadata/labels");
     run.desires::<Service>(NAME).without("/metadata/labels");
+}
+
+#[test]
+fn a_deployment_that_rolls_cannot_be_made_to_recreate_so_it_replaces_its_pod_in_place() {
+    // As the API server fills in a Deployment that was made without a strategy.
+    let original = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": NAME },
+        "spec": {
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": { "maxSurge": "25%", "maxUnavailable": "25%" },
+            },
+        },
+    });
+    let in_place = json!({
+        "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 0, "maxUnavailable": 1 },
+    });
+    let before = given(sample()).beside(original.clone()).run();
+    before.desires::<Deployment>(NAME).with("/spec/strategy", in_place.clone());
+    let after = given(sample()).owns_ready(original).run();
+    after.desires::<Deployment>(NAME).with("/spec/strategy", in_place);
 }
 
 #[test]

@@ -68,11 +68,19 @@ fn a_probe_may_run_a_program() {
 }
 
 #[test]
-fn a_deployment_that_recreates_its_pods_has_no_parameters_of_a_rolling_update() {
-    let rolling = serde_json::to_value(DeploymentStrategy::RollingUpdate).unwrap();
-    assert_eq!(rolling, json!({ "type": "RollingUpdate" }));
-    let recreate = serde_json::to_value(DeploymentStrategy::Recreate).unwrap();
-    assert_eq!(recreate, json!({ "type": "Recreate", "rollingUpdate": null }));
+fn a_deployments_strategy_has_parameters_where_it_needs_some() {
+    for (strategy, expected) in [
+        (DeploymentStrategy::RollingUpdate, json!({ "type": "RollingUpdate" })),
+        (DeploymentStrategy::Recreate, json!({ "type": "Recreate" })),
+        (
+            DeploymentStrategy::InPlace,
+            json!({
+                "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 0, "maxUnavailable": 1 },
+            }),
+        ),
+    ] {
+        assert_eq!(serde_json::to_value(strategy).unwrap(), expected);
+    }
 }
 
 #[test]
