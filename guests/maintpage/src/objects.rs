@@ -15,9 +15,10 @@ pub fn page_name(maintpage: &str) -> String {
 }
 
 /// The maintenance Pod.
-pub(crate) fn page(page: &MaintPage) -> Pod {
+pub(crate) fn page(page: &MaintPage, with_probe: bool) -> Pod {
     let image = &page.spec.maintpageconfig.maintpageimage;
-    let template = PodTemplate::new(&Side::Page.labels(page)).container(container(PAGE, image));
+    let container = if with_probe { probed(PAGE, image) } else { Container::new(PAGE, image) };
+    let template = PodTemplate::new(&Side::Page.labels(page)).container(container);
     Pod::new(page_name(&page.metadata.name), template)
 }
 
@@ -25,7 +26,7 @@ pub(crate) fn page(page: &MaintPage) -> Pod {
 pub(crate) fn app(page: &MaintPage) -> Deployment {
     let app = &page.spec.appconfig;
     let labels = Side::App.labels(page);
-    let template = PodTemplate::new(&labels).container(container(&app.appname, &app.appimage));
+    let template = PodTemplate::new(&labels).container(probed(&app.appname, &app.appimage));
     Deployment::new(&app.appname, &labels, template).replicas(1)
 }
 
@@ -37,6 +38,6 @@ pub(crate) fn service(page: &MaintPage, side: Side) -> Service {
 
 /// A container that is ready when it takes connections: the Service moves to pods that are
 /// ready, and without a probe a pod is ready as soon as it has started.
-fn container(name: &str, image: &str) -> Container {
+fn probed(name: &str, image: &str) -> Container {
     Container::new(name, image).readiness_probe(Probe::tcp(PORT).period_seconds(2))
 }

@@ -5,7 +5,7 @@ use innkeeper_sdk::{
 };
 
 use crate::side::{Side, route};
-use crate::{MaintPage, MaintPageStatus, PublishStatus, clash, objects, page_name};
+use crate::{MaintPage, MaintPageStatus, PublishStatus, clash, objects, page_name, probe};
 
 /// The reconcile logic of maintpage.
 pub struct Guest;
@@ -34,7 +34,7 @@ impl Reconciler for Guest {
                 return Outcome::failed("Unreadable", message);
             }
         }
-        desired(observed)
+        desired(context, observed)
     }
 }
 
@@ -71,7 +71,7 @@ fn unusable(page: &MaintPage) -> Option<(&'static str, String)> {
     None
 }
 
-fn desired(observed: &Observed<MaintPage>) -> Outcome {
+fn desired(context: &Context, observed: &Observed<MaintPage>) -> Outcome {
     let page = observed.primary();
     let side = route(observed);
     let mut desired =
@@ -84,7 +84,10 @@ fn desired(observed: &Observed<MaintPage>) -> Outcome {
         let message = format!("Pod {} has ended and is made anew", page_name(observed.name()));
         desired = desired.event(event::normal("PageReplaced", message));
     } else {
-        desired = desired.object_with(objects::page(page), [Policy::RecreateWhenImmutable]);
+        desired = desired.object_with(
+            objects::page(page, probe::is_wanted(context, observed)),
+            [Policy::RecreateWhenImmutable],
+        );
     }
 
     // A new appname: what had the old one serves until the new one answers.

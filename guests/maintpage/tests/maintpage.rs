@@ -383,6 +383,32 @@ fn the_objects_of_the_original_operator_are_the_ones_that_are_desired() {
 }
 
 #[test]
+fn the_originals_pod_is_taken_over_as_it_is_and_made_anew_with_a_probe_while_it_is_not_published() {
+    // A probe cannot be added to a Pod that is there.
+    let original = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": PAGE, "labels": { "app": "shop" } },
+        "spec": { "containers": [{ "name": "maintpage", "image": "maintenance:1" }] },
+    });
+    let probe = "/spec/containers/0/readinessProbe";
+    given(sample()).beside(original.clone()).run().desires::<Pod>(PAGE).without(probe);
+
+    let service = |app: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": APP },
+            "spec": { "selector": { "app": app } },
+        })
+    };
+    let ours = given(sample()).owns_ready(original.clone()).owns_ready(service("web")).run();
+    ours.desires::<Pod>(PAGE).with(&format!("{probe}/tcpSocket/port"), 8080);
+
+    let published =
+        changed(|page| page["spec"]["maintpageconfig"]["maintpagetoggle"] = json!(true));
+    let ours = given(published).owns_ready(original).owns_ready(service("shop")).run();
+    ours.desires::<Pod>(PAGE).without(probe);
+}
+
+#[test]
 fn the_crd_is_as_the_types_say() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<MaintPage>());
 }
