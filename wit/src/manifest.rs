@@ -36,12 +36,17 @@ pub struct Manifest {
     /// a primary goes. `innkeeper.dev/<module>` is the name if this is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
+    /// The guest decorates its primaries, which another module or another controller controls: any
+    /// number may. It gives no status and no conditions; it makes objects, and merges fields. Kinds
+    /// of Kubernetes' own are always decorated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decorates: bool,
     /// JSON Schema of the Module's `parameters`; without it a Module must not give any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters_schema: Option<Value>,
 }
 
-/// A kind that a guest makes objects of.
+/// A kind that a guest makes objects of, or merges into. It may be the primary's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -52,4 +57,8 @@ pub struct OwnedKind {
     /// are then left out without an error, and made as soon as it is served.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
+    /// The guest makes none of its own: it only merges into what is there (the policy `merge`), so
+    /// that its module needs no right to create and delete.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub merges: bool,
 }

@@ -273,7 +273,7 @@ fn table(components: &[Component]) -> Vec<String> {
         } else if one.gzip_bytes < CONFIG_MAP_BYTES {
             "compressed"
         } else {
-            "NO"
+            "in parts"
         };
         lines.push(format!("{:width$}  {:>9}  {:>9}  {fits}", one.name, one.bytes, one.gzip_bytes));
     }
@@ -321,6 +321,6 @@ mod tests {
         ]);
         assert!(lines[1].ends_with("yes"), "{lines:?}");
         assert!(lines[2].ends_with("compressed"), "{lines:?}");
-        assert!(lines[3].ends_with("NO"), "{lines:?}");
+        assert!(lines[3].ends_with("in parts"), "{lines:?}");
     }
 }

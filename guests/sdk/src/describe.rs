@@ -37,21 +37,36 @@ impl Describe {
             crds: Vec::new(),
             resync_seconds: None,
             finalizer: None,
+            decorates: false,
             parameters_schema: None,
         };
         Self { manifest }
     }
 
+    /// The guest decorates its primaries, which something else controls: it gives no status. Kinds
+    /// of Kubernetes' own are always decorated.
+    pub fn decorates(mut self) -> Self {
+        self.manifest.decorates = true;
+        self
+    }
+
     /// The guest makes objects of this kind.
     pub fn owns<R: Resource>(mut self) -> Self {
-        self.manifest.owned.push(OwnedKind { kind: R::kind(), optional: false });
+        self.manifest.owned.push(OwnedKind { kind: R::kind(), optional: false, merges: false });
         self
     }
 
     /// The guest makes objects of this kind where the cluster serves it: its objects are left
     /// out elsewhere without an error, and made as soon as it is served.
     pub fn owns_if_served<R: Resource>(mut self) -> Self {
-        self.manifest.owned.push(OwnedKind { kind: R::kind(), optional: true });
+        self.manifest.owned.push(OwnedKind { kind: R::kind(), optional: true, merges: false });
+        self
+    }
+
+    /// The guest makes no objects of this kind, which may be the primary's, but merges into those that
+    /// are there ([`Policy::Merge`](crate::Policy::Merge)).
+    pub fn merges_into<R: Resource>(mut self) -> Self {
+        self.manifest.owned.push(OwnedKind { kind: R::kind(), optional: false, merges: true });
         self
     }
 

@@ -60,7 +60,8 @@ fn text(opened: &Opened, gzip_bytes: usize) -> Result<String, std::fmt::Error> {
         "owns",
         owned.map(|owned| {
             let optional = if owned.optional { ", where it is served" } else { "" };
-            format!("{}{optional}", kind(&owned.kind))
+            let merges = if owned.merges { ", only merged into" } else { "" };
+            format!("{}{optional}{merges}", kind(&owned.kind))
         }),
     )?;
     row(&mut out, "reads", manifest.reads.iter().map(kind))?;

@@ -14,6 +14,7 @@ mod rbac;
 mod render;
 mod run;
 mod serve;
+mod uninstall;
 
 use std::process::ExitCode;
 
@@ -39,9 +40,15 @@ enum Command {
     /// Print the least rights that a guest needs, as YAML.
     Rbac(rbac::Arguments),
     /// Put a guest into the cluster and point a Module at it.
+    ///
+    /// The guest lies in a ConfigMap of the namespace innkeeper-modules that is named by its content
+    /// and never changed. One that has more than 1 MiB packed is split over several: NAME, and
+    /// NAME-part-2 and so on, written before it.
     Push(push::Arguments),
     /// Show the modules of a cluster, and say which of their versions may serve.
     Modules(modules::Arguments),
+    /// Delete all Modules, and take the host's finalizers off what they reconciled.
+    Uninstall(uninstall::Arguments),
     /// Show what a guest desires for objects from files, without a cluster.
     Render(render::Arguments),
     /// Print the CustomResourceDefinition of Module, as YAML.
@@ -59,6 +66,7 @@ fn main() -> ExitCode {
         Command::Rbac(arguments) => rbac::run(&arguments),
         Command::Push(arguments) => push::run(&arguments),
         Command::Modules(arguments) => modules::run(&arguments),
+        Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
         Command::Crd => innkeeper_modules::crd_yaml().map_err(Into::into).and_then(out::write),
     };

@@ -9,6 +9,7 @@ use innkeeper_cluster::{ApiError, Force, Session};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Manager};
 use innkeeper_modules::Module;
+use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::module::{
     self, APPROVE_ANNOTATION, CandidateStatus, ModuleCondition, ModuleStatus, REJECT_ANNOTATION,
     SOURCE_KEY,
@@ -71,7 +72,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 out::write(describe(&module))
             }
             What::Approve { name, digest } => {
-                let digest = meant(&get(&session, name).await?, digest.as_deref())?;
+                let module = get(&session, name).await?;
+                let digest = meant(&module, digest.as_deref())?;
+                approvable(&module, &digest)?;
                 word(&session, name, &digest, "").await?;
                 out::write(format!("{} of {name} is approved\n", short(&digest)))
             }
@@ -117,7 +120,8 @@ async fn list(session: &Session) -> anyhow::Result<()> {
         let ready = condition(&status, "Ready");
         let guest = status.guest.clone().unwrap_or_default();
         let candidate = status.candidate.as_ref().map_or_else(String::new, |candidate| {
-            format!("{} {}", short(&candidate.digest), candidate.state)
+            let reason = candidate.reason.as_deref().unwrap_or_default();
+            format!("{} {} {reason}", short(&candidate.digest), candidate.state)
         });
         rows.push([
             module.metadata.name,
@@ -186,7 +190,11 @@ fn describe(module: &Module) -> String {
 }
 
 fn describe_candidate(text: &mut String, candidate: &CandidateStatus) {
-    let _ = writeln!(text, "Candidate:  {} {}", short(&candidate.digest), candidate.state);
+    let why = match (&candidate.reason, &candidate.message) {
+        (Some(reason), Some(message)) => format!(" {reason}: {message}"),
+        _ => String::new(),
+    };
+    let _ = writeln!(text, "Candidate:  {} {}{why}", short(&candidate.digest), candidate.state);
     let CandidateStatus { primaries: Some(primaries), rehearsed: Some(rehearsed), .. } = candidate
     else {
         return;
@@ -241,6 +249,24 @@ fn meant(module: &Module, digest: Option<&str>) -> anyhow::Result<String> {
         None => bail!(
             "{name} knows no version {digest}; one that is still to come has to be named by all 64 digits"
         ),
+    }
+}
+
+/// Says so where an approval would be in vain: what a definition would break, it would break all the
+/// same.
+fn approvable(module: &Module, digest: &str) -> anyhow::Result<()> {
+    let candidate = module.status.as_ref().and_then(|status| status.candidate.as_ref());
+    match candidate {
+        Some(CandidateStatus { digest: refused, reason: Some(reason), message, .. })
+            if refused == digest && reason == CRD_NOT_ADDITIVE =>
+        {
+            bail!(
+                "{} cannot be approved ({reason}): {}",
+                short(digest),
+                message.as_deref().unwrap_or_default()
+            )
+        }
+        _ => Ok(()),
     }
 }
 
@@ -311,7 +337,8 @@ mod tests {
             "digest": "a".repeat(64),
             "guest": {"name": "podroute", "version": "0.1.0"},
             "previous": {"digest": "b".repeat(64), "configMap": "web-copy-bbbbbbbbbbbb"},
-            "candidate": {"digest": "c".repeat(64), "state": "Held", "primaries": 7, "rehearsed": 7,
+            "candidate": {"digest": "c".repeat(64), "state": "Held", "reason": "WouldDelete",
+                "message": "it would delete 1 object", "primaries": 7, "rehearsed": 7,
                 "creates": 0, "changes": 7, "deletes": 1, "failures": 0, "examples": [
                 {"action": "Delete", "object": "Service web/a"},
                 {"action": "Change", "object": "Deployment web/a", "fields": [".spec.replicas"]}]},
@@ -327,7 +354,7 @@ mod tests {
             Name:       web
             Serving:    podroute 0.1.0 (aaaaaaaaaaaa)
             Before:     bbbbbbbbbbbb (ConfigMap innkeeper-modules/web-copy-bbbbbbbbbbbb)
-            Candidate:  cccccccccccc Held
+            Candidate:  cccccccccccc Held WouldDelete: it would delete 1 object
               run for 7 of 7 primaries: 0 to create, 7 to change, 1 to delete, 0 failing
               delete   Service web/a
               change   Deployment web/a .spec.replicas
@@ -348,6 +375,18 @@ mod tests {
         assert!(told(Some("d")).unwrap_err().contains("first 12 hex digits"));
         let nothing = meant(&module(&json!({})), None).unwrap_err();
         assert!(nothing.to_string().contains("no version of web is held"));
+    }
+
+    #[test]
+    fn an_approval_in_vain_is_refused_with_the_reason() {
+        let refused = module(&json!({"candidate": {"digest": "c".repeat(64), "state": "Rejected",
+            "reason": "CrdNotAdditive", "message": ".spec.color is gone"}}));
+        assert_eq!(
+            approvable(&refused, &"c".repeat(64)).unwrap_err().to_string(),
+            "cccccccccccc cannot be approved (CrdNotAdditive): .spec.color is gone"
+        );
+        assert!(approvable(&refused, &"d".repeat(64)).is_ok());
+        assert!(approvable(&held(), &"c".repeat(64)).is_ok());
     }
 
     #[test]

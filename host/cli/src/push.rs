@@ -4,22 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use innkeeper_cluster::{ApiError, Force, Session};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Manager};
 use innkeeper_modules::module::{self, NAMESPACE, SOURCE_KEY};
-use innkeeper_modules::source::gzip;
-use serde_json::{Value, json};
+use innkeeper_modules::parts;
+use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
-use crate::inspect::size;
 use crate::out;
 use crate::run::KubeArguments;
-
-/// What a ConfigMap holds, in bytes: Kubernetes' limit.
-const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;
 
 /// How often the Module is looked at with `--wait`.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -55,14 +49,17 @@ async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
     // Before anything is written: a ConfigMap that no Module uses helps nobody.
     session.get(&module_kind, &module_key).await.map_err(|error| explain(error, name))?;
 
-    let body = config_map(name, opened)?;
-    let config_map = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let config_map = format!("{name}-{}", opened.component.digest.short());
     let kind = Kind::namespaced("v1", "ConfigMap", "configmaps");
-    let key = Key::new(NAMESPACE, &config_map);
-    session
-        .apply(&kind, &key, &Manager::Push, &body, Force::Yes)
-        .await
-        .map_err(|error| explain(error, name))?;
+    let mut told = String::new();
+    for body in parts::config_maps(&config_map, &opened.component, &metadata(name, opened)) {
+        let part = body["metadata"]["name"].as_str().unwrap_or_default();
+        session
+            .apply(&kind, &Key::new(NAMESPACE, part), &Manager::Push, &body, Force::Yes)
+            .await
+            .map_err(|error| explain(error, name))?;
+        told = format!("ConfigMap {NAMESPACE}/{part}\n{told}");
+    }
     let source = json!({
         "apiVersion": module::API_VERSION,
         "kind": module::KIND,
@@ -73,9 +70,7 @@ async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
         .apply(&module_kind, &module_key, &Manager::Push, &source, Force::Yes)
         .await
         .map_err(|error| explain(error, name))?;
-    out::write(format!(
-        "ConfigMap {NAMESPACE}/{config_map}\nModule {name} now has it as its source\n"
-    ))?;
+    out::write(format!("{told}Module {name} now has it as its source\n"))?;
     match arguments.wait {
         Some(seconds) => {
             let limit = Duration::from_secs(seconds);
@@ -87,34 +82,13 @@ async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
     }
 }
 
-/// The ConfigMap: named by its content, and never changed.
-fn config_map(module: &str, opened: &Opened) -> anyhow::Result<Value> {
-    let plain = &opened.component.bytes;
-    let packed = gzip(plain);
-    let bytes = if packed.len() < plain.len() { &packed[..] } else { plain };
-    if bytes.len() > CONFIG_MAP_BYTES_MAX {
-        bail!(
-            "the guest has {} packed, and a ConfigMap holds {}: build it smaller (opt-level, lto, strip; types that are not needed)",
-            size(bytes.len()),
-            size(CONFIG_MAP_BYTES_MAX)
-        );
-    }
+/// What the ConfigMaps have in common. They are named by their content, and never changed.
+fn metadata(module: &str, opened: &Opened) -> Map<String, Value> {
     let manifest = opened.guest.manifest();
-    Ok(json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": format!("{module}-{}", opened.component.digest.short()),
-            "namespace": NAMESPACE,
-            "labels": { "innkeeper.dev/module": module },
-            "annotations": {
-                "innkeeper.dev/digest": format!("sha256:{}", opened.component.digest),
-                "innkeeper.dev/guest": format!("{} {}", manifest.name, manifest.version).trim_end(),
-            },
-        },
-        "immutable": true,
-        "binaryData": { SOURCE_KEY: STANDARD.encode(bytes) },
-    }))
+    let guest = format!("{} {}", manifest.name, manifest.version);
+    let labels = json!({ "innkeeper.dev/module": module });
+    let annotations = json!({ "innkeeper.dev/guest": guest.trim_end() });
+    Map::from_iter([("labels".to_owned(), labels), ("annotations".to_owned(), annotations)])
 }
 
 fn explain(error: ApiError, module: &str) -> anyhow::Error {

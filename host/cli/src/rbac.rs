@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest};
+use innkeeper_core::decoration;
 use innkeeper_modules::module;
 
 use crate::component;
@@ -96,6 +97,7 @@ enum Place {
 }
 
 const READ: &[&str] = &["get", "list", "watch"];
+const MERGE: &[&str] = &["get", "list", "watch", "patch"];
 const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
 fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
@@ -108,19 +110,26 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
         verbs,
         place: if kind.is_namespaced() { Place::Namespaces } else { Place::Cluster },
     };
-    let mut rules = vec![
-        rule(format!("The primaries: to watch {}.", primary.plural), primary, "", READ),
-        rule("To write their status (server-side apply).".into(), primary, "/status", &["patch"]),
-    ];
+    let mut rules =
+        vec![rule(format!("The primaries: to watch {}.", primary.plural), primary, "", READ)];
+    if !decoration::decorates(manifest) {
+        let why = "To write their status (server-side apply).";
+        rules.push(rule(why.into(), primary, "/status", &["patch"]));
+    }
     if manifest.finalizer.is_some() {
         let why = "To write the guest's finalizer on them.".into();
         rules.push(rule(why, primary, "", &["patch"]));
     }
-    if !manifest.owned.is_empty() {
+    if manifest.owned.iter().any(|owned| !owned.merges) {
         let why = "To own what is made for them: an owner reference that blocks deletion needs\nthis where OwnerReferencesPermissionEnforcement is on.";
         rules.push(rule(why.into(), primary, "/finalizers", &["update"]));
     }
     for owned in &manifest.owned {
+        if owned.merges {
+            let why = format!("To merge fields into {}, and to take them back.", owned.kind.plural);
+            rules.push(rule(why, &owned.kind, "", MERGE));
+            continue;
+        }
         let optional = if owned.optional { " where it is served" } else { "" };
         let why = format!(
             "To make {}{optional} (apply needs create and patch), and to prune.",

@@ -234,6 +234,26 @@ impl Session {
         Ok(Applied { object, created: status == StatusCode::CREATED })
     }
 
+    /// Merges a patch into an object, as `manager`: for lists that others write to as well, of which
+    /// an apply would only take away what nobody else has applied. `body` has the
+    /// `metadata.resourceVersion` that the patch was made for.
+    pub async fn merge_patch(
+        &self,
+        kind: &Kind,
+        key: &Key,
+        manager: &Manager,
+        body: &Value,
+    ) -> Result<Object, ApiError> {
+        let asked = self.asked("patch", kind, "", key.namespace(), Guard::Version);
+        let path = path(kind, Some(key.namespace()), Some(key.name()), "")?;
+        let query = format!("fieldManager={}", encoded(&manager.to_string()));
+        let body = body.to_string().into_bytes();
+        let request = request(Method::PATCH, &path, &query, "application/merge-patch+json", body)?;
+        let ask = Ask { asked: asked.clone(), request, repeatable: false };
+        let (_, text) = self.ask(ask).await?;
+        self.decode(kind, &text).map_err(|error| asked.unreadable(&error))
+    }
+
     /// Deletes the object with this uid, and no other of its name: another one is answered by
     /// [`ApiError::UidMismatch`]. An object that is not there is [`Deleted::Gone`].
     pub async fn delete(

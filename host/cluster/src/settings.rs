@@ -11,8 +11,10 @@ pub const UNARY_TIMEOUT: Duration = Duration::from_secs(35);
 /// How long one page of a list may take, body included.
 pub const LIST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long the server is asked to keep a watch open, in whole seconds.
-pub const WATCH_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long the server is asked to keep a watch open, in whole seconds. When it is opened again,
+/// the server looks whether that is still allowed: with [`REFUSALS`], a right that is taken away
+/// ends the reads within a minute.
+pub const WATCH_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// How long after [`WATCH_TIMEOUT`] a watch that the server has not ended is cut.
 pub const WATCH_GRACE: Duration = Duration::from_secs(4);
@@ -57,7 +59,7 @@ pub const DENIED_MOST: Duration = Duration::from_secs(30);
 
 /// How often a right that was granted is asked for again, for those who share a cache
 /// that another module's session fills (the one that fills it is told by its watch).
-pub const GRANTED_PERIOD: Duration = Duration::from_mins(5);
+pub const GRANTED_PERIOD: Duration = Duration::from_secs(45);
 
 /// How long after a relist an object that only a write response vouches for may stay
 /// without an event, before it is looked up.

@@ -9,9 +9,11 @@
 pub mod additive;
 pub mod churn;
 pub mod contested;
+pub mod decoration;
 pub mod difference;
 pub mod drift;
 pub mod fieldset;
+pub mod finalizer;
 pub mod labels;
 pub mod manager;
 pub mod object;
@@ -28,6 +30,7 @@ pub mod status;
 pub mod target;
 pub mod wanted;
 
+pub use finalizer::Finalizer;
 pub use labels::Labels;
 pub use manager::Manager;
 pub use object::{Key, Object};

@@ -8,7 +8,7 @@ use std::fmt;
 /// Kubernetes' limit on the name of a field manager, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 
-/// The longest name of a module, in bytes, so that [`Manager::Primary`] fits into [`NAME_BYTES_MAX`].
+/// The longest name of a module, in bytes, so that [`Manager::Merge`] fits into [`NAME_BYTES_MAX`].
 pub const MODULE_NAME_BYTES_MAX: usize = 63;
 
 /// The manager of statuses and CustomResourceDefinitions.
@@ -20,13 +20,25 @@ pub const PUSH: &str = "innkeeper/push";
 /// The manager of a person's word on versions, which `innkeeper modules` writes.
 pub const WORD: &str = "innkeeper/word";
 
+/// How the name of a [`Manager::Merge`] ends.
+const MERGE_SUFFIX: &str = "/merge";
+
 /// A field manager of ours.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Manager {
     /// Statuses and CustomResourceDefinitions: `innkeeper`.
     Host,
-    /// What one primary made or merged: `innkeeper/<module>/<uid of the primary>`.
+    /// What one primary made: `innkeeper/<module>/<uid of the primary>`.
     Primary {
+        /// The module's name.
+        module: String,
+        /// The primary's uid.
+        uid: String,
+    },
+    /// What one primary merged into an object that it did not make:
+    /// `innkeeper/<module>/<uid of the primary>/merge`. Not the manager of what it made, so
+    /// that what was only merged into can never be taken for its own, and deleted.
+    Merge {
         /// The module's name.
         module: String,
         /// The primary's uid.
@@ -49,6 +61,19 @@ impl Manager {
         Self::Primary { module: module.into(), uid: uid.into() }
     }
 
+    /// The manager of what a module merges for one primary.
+    pub fn merge(module: impl Into<String>, uid: impl Into<String>) -> Self {
+        Self::Merge { module: module.into(), uid: uid.into() }
+    }
+
+    /// The uid of the primary for which this manager writes, if it is for one.
+    pub fn uid(&self) -> Option<&str> {
+        match self {
+            Self::Primary { uid, .. } | Self::Merge { uid, .. } => Some(uid),
+            Self::Host | Self::Finalizer { .. } | Self::Push | Self::Word => None,
+        }
+    }
+
     /// Reads a manager's name; `None` if it is not one of ours.
     pub fn parse(name: &str) -> Option<Self> {
         if name == HOST {
@@ -63,7 +88,10 @@ impl Manager {
         let (module, rest) = name.strip_prefix(HOST)?.strip_prefix('/')?.split_once('/')?;
         Some(match rest {
             "finalizer" => Self::Finalizer { module: module.to_owned() },
-            uid => Self::primary(module, uid),
+            rest => match rest.strip_suffix(MERGE_SUFFIX) {
+                Some(uid) => Self::merge(module, uid),
+                None => Self::primary(module, rest),
+            },
         })
     }
 
@@ -80,6 +108,7 @@ impl fmt::Display for Manager {
             Self::Push => f.write_str(PUSH),
             Self::Word => f.write_str(WORD),
             Self::Primary { module, uid } => write!(f, "{HOST}/{module}/{uid}"),
+            Self::Merge { module, uid } => write!(f, "{HOST}/{module}/{uid}{MERGE_SUFFIX}"),
             Self::Finalizer { module } => write!(f, "{HOST}/{module}/finalizer"),
         }
     }
@@ -96,6 +125,7 @@ mod tests {
             Manager::Push,
             Manager::Word,
             Manager::primary("podroute", "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d"),
+            Manager::merge("podroute", "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d"),
             Manager::Finalizer { module: "podroute".into() },
         ] {
             assert_eq!(Manager::parse(&manager.to_string()), Some(manager));
@@ -113,7 +143,7 @@ mod tests {
     #[test]
     fn the_longest_module_name_fits() {
         let module = "m".repeat(MODULE_NAME_BYTES_MAX);
-        let name = Manager::primary(module, "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d").to_string();
+        let name = Manager::merge(module, "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d").to_string();
         assert!(name.len() <= NAME_BYTES_MAX);
     }
 }

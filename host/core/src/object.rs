@@ -6,7 +6,7 @@
 //! may hold a Secret's values.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -278,6 +278,21 @@ impl Object {
     /// The owner that is the controller.
     pub fn controller(&self) -> Option<&Owner> {
         self.owners.iter().find(|owner| owner.controller)
+    }
+
+    /// The uids of what owns it, and of the primaries that wrote to it: an object that has no
+    /// owner (since it may have none, or since it is only merged into) is found by these.
+    pub fn makers(&self) -> BTreeSet<&str> {
+        let owners = self.owners.iter().map(|owner| &*owner.uid);
+        owners.chain(self.entries.iter().filter_map(|entry| entry.manager.uid())).collect()
+    }
+
+    /// Whether a primary owns or made it: one that was only merged into is somebody else's.
+    pub fn is_made_for(&self, uid: &str) -> bool {
+        self.owners.iter().any(|owner| *owner.uid == *uid)
+            || self.entries.iter().any(
+                |entry| matches!(&entry.manager, Manager::Primary { uid: maker, .. } if maker == uid),
+            )
     }
 
     /// The fields that a manager of ours holds by apply on the object itself.

@@ -1,11 +1,20 @@
 //! Whose an object is (rules 1, 3 and 5).
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::{Manager, Object, Target};
 
 /// The annotation by which a primary takes over objects that nobody owns.
 pub const ADOPT_ANNOTATION: &str = "innkeeper.dev/adopt";
+
+/// The label of an object that outlives its primary: its value is the primary's
+/// [`identity`](Primary::identity), so that only a primary of the same kind, namespace and name
+/// takes it up again.
+pub const KEPT_FOR_LABEL: &str = "innkeeper.dev/kept-for";
+
+/// Bytes of the hash in [`KEPT_FOR_LABEL`].
+const IDENTITY_BYTES: usize = 16;
 
 /// The primary of a run, as far as ownership goes.
 #[derive(Clone, Debug)]
@@ -16,6 +25,8 @@ pub struct Primary {
     pub uid: Box<str>,
     /// The manager of what it makes.
     pub manager: Manager,
+    /// The manager of what it merges into objects that it did not make.
+    pub merger: Manager,
 }
 
 /// Whose an object of a desired name is.
@@ -51,7 +62,29 @@ impl std::fmt::Display for Holder {
 impl Primary {
     /// A primary of a module.
     pub fn new(module: &str, target: Target, uid: &str) -> Self {
-        Self { target, uid: uid.into(), manager: Manager::primary(module, uid) }
+        Self {
+            target,
+            uid: uid.into(),
+            manager: Manager::primary(module, uid),
+            merger: Manager::merge(module, uid),
+        }
+    }
+
+    /// Who the primary is over its deletion and return: a hash of group, kind, namespace and
+    /// name, 32 hex digits.
+    pub fn identity(&self) -> String {
+        let Target { kind, key } = &self.target;
+        let mut hash = Sha256::new();
+        for part in [kind.group(), &kind.kind, key.namespace(), key.name()] {
+            hash.update(part);
+            hash.update([0]);
+        }
+        hex::encode(&hash.finalize()[..IDENTITY_BYTES])
+    }
+
+    /// Whether an object outlived its primary, and this is that primary again.
+    pub fn is_kept(&self, object: &Object) -> bool {
+        object.labels.get(KEPT_FOR_LABEL).is_some_and(|value| *value == *self.identity())
     }
 
     /// Whether Kubernetes lets an object be owned by this primary: a namespaced owner owns
@@ -93,6 +126,23 @@ impl Primary {
     /// Whether this primary made an object: it has an entry of its manager.
     pub fn made(&self, object: &Object) -> bool {
         object.applied_by(&self.manager).is_some()
+    }
+
+    /// Whether this primary has merged fields into an object.
+    pub fn merged(&self, object: &Object) -> bool {
+        object.applied_by(&self.merger).is_some()
+    }
+
+    /// The managers of this module whose primaries are gone and that still hold fields of an
+    /// object that was kept: what they hold could never be taken away any more.
+    pub fn predecessors(&self, object: &Object) -> Vec<Manager> {
+        let mine = |manager: &&Manager| match (manager, &self.manager) {
+            (Manager::Primary { module, uid }, Manager::Primary { module: my_module, uid: my }) => {
+                module == my_module && uid != my
+            }
+            _ => false,
+        };
+        object.entries.iter().map(|entry| &entry.manager).filter(mine).cloned().collect()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::fieldset::FieldSet;
 use crate::ownership::{Holder, Primary, Standing};
 use crate::settled::{self, Remembered};
 use crate::wanted::{Wanted, Wish};
-use crate::{Object, Target, drift, order};
+use crate::{Manager, Object, Target, drift, order};
 
 /// The annotation on an object whose kind holds data and which may be deleted all the same.
 pub const DELETABLE_ANNOTATION: &str = "innkeeper.dev/deletable";
@@ -74,6 +74,7 @@ pub struct Rejected {
 
 /// All that a plan is made from.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Input<'a> {
     /// The primary.
     pub primary: &'a Primary,
@@ -83,7 +84,7 @@ pub struct Input<'a> {
     pub complete: bool,
     /// What is at the names of `wish.wanted`, one for one.
     pub seen: &'a [Seen],
-    /// The objects that the primary owns or made.
+    /// The objects that the primary owns, made or merged into.
     pub made: &'a [(Target, Arc<Object>)],
     /// The rounds before.
     pub memory: &'a Memory,
@@ -91,6 +92,8 @@ pub struct Input<'a> {
     pub readable: bool,
     /// The primary adopts objects that nobody owns.
     pub adopt: bool,
+    /// The primary is being deleted: what is to outlive it stays.
+    pub deleting: bool,
     /// The time.
     pub now: Timestamp,
 }
@@ -102,6 +105,9 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Something is to be pruned as soon as one more round has been clean.
     pub prune_waits: bool,
+    /// What is no longer wanted, goes, and is not gone yet: as long as there is such a thing, a
+    /// primary that is being deleted keeps its finalizer.
+    pub going: Vec<Target>,
 }
 
 /// One step.
@@ -133,6 +139,18 @@ pub enum Action {
         uid: Box<str>,
         /// The version whose owners were checked.
         resource_version: Box<str>,
+    },
+    /// Merge the wanted fields into it: it is somebody else's.
+    Merge {
+        /// The uid that was observed.
+        uid: Box<str>,
+        /// Why.
+        reason: Why,
+    },
+    /// Take the merged fields back: they are no longer wanted.
+    TakeBack {
+        /// The uid that was observed.
+        uid: Box<str>,
     },
     /// Delete it, to make it anew: an immutable field has to change.
     Recreate {
@@ -191,6 +209,10 @@ pub enum Leave {
     Protected,
     /// It is no longer wanted and goes after one more clean round.
     PruneWaits,
+    /// It is no longer wanted since the primary goes, and is to outlive it.
+    Kept,
+    /// Fields are to be merged into it, and it does not exist.
+    NothingThere,
 }
 
 impl Leave {
@@ -203,13 +225,15 @@ impl Leave {
             | Self::Conflict(_)
             | Self::Blocked(_)
             | Self::Contested(_)
-            | Self::Rejected(_) => true,
+            | Self::Rejected(_)
+            | Self::NothingThere => true,
             Self::Settled
             | Self::CreateOnly
             | Self::Unserved
             | Self::Terminating
             | Self::Protected
-            | Self::PruneWaits => false,
+            | Self::PruneWaits
+            | Self::Kept => false,
         }
     }
 }
@@ -231,15 +255,18 @@ pub fn plan(input: &Input<'_>) -> Plan {
     block_creates(&mut steps);
 
     let mut prune_waits = false;
+    let mut going = Vec::new();
     if input.complete {
         let mut prunes = prunes(input);
+        prunes.extend(take_backs(input));
+        going = going_of(input, &prunes);
         let clean = input.memory.clean
             && !steps
                 .iter()
                 .any(|step| matches!(&step.action, Action::Leave(leave) if leave.is_problem()));
         if !clean || !input.readable {
             for step in &mut prunes {
-                if matches!(step.action, Action::Delete { .. }) {
+                if matches!(step.action, Action::Delete { .. } | Action::TakeBack { .. }) {
                     step.action = Action::Leave(Leave::PruneWaits);
                     prune_waits = true;
                 }
@@ -247,22 +274,28 @@ pub fn plan(input: &Input<'_>) -> Plan {
         }
         steps.append(&mut prunes);
     }
-    Plan { steps, prune_waits }
+    Plan { steps, prune_waits, going }
 }
 
 fn for_wanted(input: &Input<'_>, wanted: &Wanted, seen: &Seen) -> Action {
     let object = match seen {
         Seen::Present(object) => object,
+        Seen::Absent if wanted.has(Policy::Merge) => return Action::Leave(Leave::NothingThere),
         Seen::Absent => return create(input, wanted),
         Seen::Unknown => return Action::Leave(Leave::Unknown),
         Seen::NotServed if wanted.optional => return Action::Leave(Leave::Unserved),
         Seen::NotServed => return Action::Leave(Leave::NotServed),
         Seen::Unreadable(why) => return Action::Leave(Leave::Unreadable(why.clone())),
     };
+    if wanted.has(Policy::Merge) {
+        return merge(input, wanted, object);
+    }
     match input.primary.standing(object) {
         Standing::Others(holder) => Action::Leave(Leave::Conflict(holder)),
         _ if object.is_terminating() => Action::Leave(Leave::Terminating),
-        Standing::Nobodys if input.adopt && has_labels(object, wanted) => {
+        Standing::Nobodys
+            if input.primary.is_kept(object) || input.adopt && has_labels(object, wanted) =>
+        {
             match rejected(input, wanted) {
                 Some(rejected) => Action::Leave(Leave::Rejected(rejected.clone())),
                 None => Action::Adopt {
@@ -276,6 +309,24 @@ fn for_wanted(input: &Input<'_>, wanted: &Wanted, seen: &Seen) -> Action {
         }
         Standing::Ours => for_ours(input, wanted, object),
     }
+}
+
+/// What is merged may be anybody's, so nothing is taken by force: a field that another manager
+/// holds is a conflict, which the server tells.
+fn merge(input: &Input<'_>, wanted: &Wanted, object: &Object) -> Action {
+    if object.is_terminating() {
+        return Action::Leave(Leave::Terminating);
+    }
+    let remembered = input.memory.applied.get(&wanted.target);
+    let manager = &input.primary.merger;
+    if is_settled(remembered, wanted, object, manager) {
+        return Action::Leave(Leave::Settled);
+    }
+    if let Some(rejected) = rejected(input, wanted) {
+        return Action::Leave(Leave::Rejected(rejected.clone()));
+    }
+    let reason = why(remembered, wanted, object, input.primary, manager);
+    Action::Merge { uid: object.uid.clone(), reason }
 }
 
 fn create(input: &Input<'_>, wanted: &Wanted) -> Action {
@@ -292,11 +343,7 @@ fn for_ours(input: &Input<'_>, wanted: &Wanted, object: &Object) -> Action {
     }
     let remembered = input.memory.applied.get(&wanted.target);
     let manager = &input.primary.manager;
-    let settled = match remembered {
-        Some(remembered) => remembered.is_settled(&wanted.body, object, manager),
-        None => settled::is_settled_after_restart(object, manager, &wanted.body),
-    };
-    if settled {
+    if is_settled(remembered, wanted, object, manager) {
         return Action::Leave(Leave::Settled);
     }
     if let Some(rejected) = rejected(input, wanted) {
@@ -312,7 +359,21 @@ fn for_ours(input: &Input<'_>, wanted: &Wanted, object: &Object) -> Action {
     if let Some(contest) = input.memory.reverts.contest(&wanted.target, input.now) {
         return Action::Leave(Leave::Contested(contest));
     }
-    Action::Apply { uid: object.uid.clone(), reason: why(remembered, wanted, object, manager) }
+    let reason = why(remembered, wanted, object, input.primary, manager);
+    Action::Apply { uid: object.uid.clone(), reason }
+}
+
+/// Whether applying what is wanted would change nothing.
+fn is_settled(
+    remembered: Option<&Remembered>,
+    wanted: &Wanted,
+    object: &Object,
+    manager: &Manager,
+) -> bool {
+    match remembered {
+        Some(remembered) => remembered.is_settled(&wanted.body, object, manager),
+        None => settled::is_settled_after_restart(object, manager, &wanted.body),
+    }
 }
 
 /// Whether what is wanted changed, or somebody changed the object.
@@ -320,11 +381,12 @@ fn why(
     remembered: Option<&Remembered>,
     wanted: &Wanted,
     object: &Object,
-    manager: &crate::Manager,
+    primary: &Primary,
+    manager: &Manager,
 ) -> Why {
     let applied_before = match remembered {
         Some(remembered) => remembered.is_of(wanted.digest()),
-        None => annotation(object, settled::APPLIED_ANNOTATION).as_deref() == Some(wanted.digest()),
+        None => annotation(object, &wanted.annotation(primary)).as_deref() == Some(wanted.digest()),
     };
     if !applied_before {
         return Why::Changed;
@@ -362,14 +424,22 @@ fn block_creates(steps: &mut [Step]) {
     }
 }
 
-/// What this primary made and no longer wants, last kinds first.
-fn prunes(input: &Input<'_>) -> Vec<Step> {
-    let wanted: BTreeSet<&Target> = input.wish.wanted.iter().map(|wanted| &wanted.target).collect();
+/// What is there and not wanted in this way, last kinds first.
+fn unwanted<'a>(
+    input: &'a Input<'_>,
+    merges: bool,
+) -> impl Iterator<Item = &'a (Target, Arc<Object>)> {
+    let same_way = move |wanted: &&Wanted| wanted.has(Policy::Merge) == merges;
+    let wanted: BTreeSet<&Target> =
+        input.wish.wanted.iter().filter(same_way).map(|wanted| &wanted.target).collect();
     // One object may be seen as two kinds: two versions of one.
     let wanted_uids: BTreeSet<&str> = input
-        .seen
+        .wish
+        .wanted
         .iter()
-        .filter_map(|seen| match seen {
+        .zip(input.seen)
+        .filter(|(wanted, _)| same_way(wanted))
+        .filter_map(|(_, seen)| match seen {
             Seen::Present(object) => Some(&*object.uid),
             _ => None,
         })
@@ -381,23 +451,56 @@ fn prunes(input: &Input<'_>) -> Vec<Step> {
             !wanted.contains(target)
                 && !wanted_uids.contains(&*object.uid)
                 && !input.wish.keep.contains(&target.reference())
-                && input.primary.made(object)
-                && input.primary.standing(object) == Standing::Ours
-                && !object.is_terminating()
         })
         .collect();
     unwanted.sort_by(|a, b| order::sort_key(&b.0).cmp(&order::sort_key(&a.0)));
-    unwanted
-        .into_iter()
+    unwanted.into_iter()
+}
+
+fn is_made(input: &Input<'_>, object: &Object) -> bool {
+    input.primary.made(object) && input.primary.standing(object) == Standing::Ours
+}
+
+/// What this primary made and no longer wants, last kinds first.
+fn prunes(input: &Input<'_>) -> Vec<Step> {
+    unwanted(input, false)
+        .filter(|(_, object)| is_made(input, object) && !object.is_terminating())
         .map(|(target, object)| Step {
             target: target.clone(),
             wanted: None,
-            action: if may_be_deleted(target, object) {
+            action: if input.deleting && input.primary.is_kept(object) {
+                Action::Leave(Leave::Kept)
+            } else if may_be_deleted(target, object) {
                 Action::Delete { uid: object.uid.clone() }
             } else {
                 Action::Leave(Leave::Protected)
             },
         })
+        .collect()
+}
+
+/// What this primary merged into and no longer wants to.
+fn take_backs(input: &Input<'_>) -> impl Iterator<Item = Step> {
+    unwanted(input, true)
+        .filter(|(_, object)| input.primary.merged(object) && !object.is_terminating())
+        .map(|(target, object)| Step {
+            target: target.clone(),
+            wanted: None,
+            action: Action::TakeBack { uid: object.uid.clone() },
+        })
+}
+
+/// What goes and is not gone: what is to be deleted or taken back, and what terminates.
+fn going_of(input: &Input<'_>, prunes: &[Step]) -> Vec<Target> {
+    let goes =
+        |step: &&Step| matches!(step.action, Action::Delete { .. } | Action::TakeBack { .. });
+    let terminates = unwanted(input, false)
+        .filter(|(_, object)| is_made(input, object) && object.is_terminating());
+    prunes
+        .iter()
+        .filter(goes)
+        .map(|step| step.target.clone())
+        .chain(terminates.map(|(target, _)| target.clone()))
         .collect()
 }
 
@@ -446,6 +549,10 @@ impl fmt::Display for Leave {
             Self::Rejected(rejected) => f.write_str(&rejected.message),
             Self::Protected => f.write_str("no longer wanted, kept since its kind holds data"),
             Self::PruneWaits => f.write_str("no longer wanted, goes after one more clean round"),
+            Self::Kept => f.write_str("kept when the primary goes"),
+            Self::NothingThere => {
+                f.write_str("fields are to be merged into it, but it does not exist")
+            }
         }
     }
 }
@@ -459,6 +566,11 @@ impl fmt::Display for Step {
             Action::Apply { reason: Why::Drift { fields, other }, .. } => {
                 write!(f, "apply {target}: {other} changed {}", fields.join(", "))
             }
+            Action::Merge { reason: Why::Changed, .. } => write!(f, "merge {target}: changed"),
+            Action::Merge { reason: Why::Drift { fields, other }, .. } => {
+                write!(f, "merge {target}: {other} changed {}", fields.join(", "))
+            }
+            Action::TakeBack { .. } => write!(f, "take back from {target}"),
             Action::Adopt { .. } => write!(f, "adopt {target}"),
             Action::Recreate { .. } => write!(f, "recreate {target}"),
             Action::Delete { .. } => write!(f, "delete {target}"),

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use innkeeper_contract::{Desired, Kind, Manifest, Policy, Reference};
 use serde_json::{Value, json};
 
-use crate::ownership::Primary;
+use crate::ownership::{KEPT_FOR_LABEL, Primary};
 use crate::plan::DELETABLE_ANNOTATION;
-use crate::{Key, Target, churn, order, said, settled};
+use crate::{Key, Target, churn, decoration, order, said, settled};
 
 /// Why a `desired` document is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum Refusal {
     },
     /// An object lies outside the primary's namespace.
     #[error(
-        "the guest gave {what}, outside the primary's namespace; the Module does not allow that (allowCrossNamespace)"
+        "the guest gave {what}, outside the primary's namespace; the Module does not allow that (spec.allowCrossNamespace)"
     )]
     CrossNamespace {
         /// The object.
@@ -52,16 +52,6 @@ pub enum Refusal {
         /// What is wrong.
         problem: String,
     },
-    /// A policy that this version does not carry out.
-    #[error(
-        "the guest gave {what} with the policy {policy}, which this version of the host does not support"
-    )]
-    UnsupportedPolicy {
-        /// The object.
-        what: String,
-        /// The policy.
-        policy: &'static str,
-    },
 }
 
 impl Refusal {
@@ -72,18 +62,20 @@ impl Refusal {
             Self::CrossNamespace { .. } => "CrossNamespace",
             Self::Twice { .. } | Self::Malformed { .. } => "MalformedObject",
             Self::MalformedStatus { .. } => "MalformedStatus",
-            Self::UnsupportedPolicy { .. } => "UnsupportedPolicy",
         }
     }
 }
 
-/// One object that should be, complete: with its namespace, owner and stamp.
+/// One object that should be, complete: with its namespace, its owner (or what says that it has
+/// none), and its stamp.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     /// Which object.
     pub target: Target,
     /// The fields to apply, without guards.
     pub body: Value,
+    /// The digest of the body, as in its annotation.
+    digest: String,
     /// How it differs from an ordinary owned object.
     pub policy: BTreeSet<Policy>,
     /// Its kind may be unserved without that being an error.
@@ -114,9 +106,16 @@ impl Wanted {
 
     /// The digest of the body, as in its annotation.
     pub fn digest(&self) -> &str {
-        self.body["metadata"]["annotations"][settled::APPLIED_ANNOTATION]
-            .as_str()
-            .unwrap_or_default()
+        &self.digest
+    }
+
+    /// The name of the annotation with the digest of the body.
+    pub fn annotation(&self, primary: &Primary) -> String {
+        if self.has(Policy::Merge) {
+            settled::merge_annotation(&primary.merger)
+        } else {
+            settled::APPLIED_ANNOTATION.to_owned()
+        }
     }
 
     /// Whether the guest gave a policy.
@@ -166,6 +165,16 @@ impl Wish {
         primary: &Primary,
         cross_namespace: bool,
     ) -> Result<Self, Refusal> {
+        if decoration::decorates(manifest)
+            && (desired.status.is_some() || !desired.conditions.is_empty())
+        {
+            return Err(Refusal::MalformedStatus {
+                problem: format!(
+                    "the guest decorates {}, so status and conditions are not its to give",
+                    manifest.primary
+                ),
+            });
+        }
         said::check(desired.status.as_ref(), &desired.conditions, &desired.events)
             .map_err(|problem| Refusal::MalformedStatus { problem })?;
         let mut wanted = Vec::with_capacity(desired.objects.len());
@@ -250,10 +259,18 @@ fn read_one(
             kind: said::cut(&format!("{api_version} {kind_name}"), WHAT_BYTES_MAX),
         })?;
     let policy: BTreeSet<Policy> = desired.policy.iter().copied().collect();
-    for (unsupported, name) in [(Policy::Merge, "merge"), (Policy::Orphan, "orphan")] {
-        if policy.contains(&unsupported) {
-            return Err(Refusal::UnsupportedPolicy { what, policy: name });
-        }
+    let merges = policy.contains(&Policy::Merge);
+    if merges && policy.len() > 1 {
+        return Err(malformed(
+            "the policy merge goes with no other: the object is somebody else's".to_owned(),
+        ));
+    }
+
+    if owned.merges && !merges {
+        return Err(malformed(format!(
+            "the manifest says that the guest only merges into {}, so it needs the policy merge",
+            owned.kind
+        )));
     }
 
     let namespace = namespace_of(&owned.kind, given_namespace, primary).map_err(malformed)?;
@@ -268,13 +285,26 @@ fn read_one(
     if owned.kind.is_namespaced() {
         body["metadata"]["namespace"] = namespace.into();
     }
-    if at_home {
+    let orphan = policy.contains(&Policy::Orphan);
+    if orphan {
+        body["metadata"]["labels"][KEPT_FOR_LABEL] = primary.identity().into();
+    } else if at_home && !merges {
         body["metadata"]["ownerReferences"] = json!([primary.owner_reference()]);
+    } else if !merges && manifest.finalizer.is_none() {
+        // Nobody would delete it.
+        return Err(malformed(
+            "it lies outside the primary's namespace, so Kubernetes does not delete it with the primary: the guest must ask for a finalizer, or give the policy orphan".to_owned(),
+        ));
     }
     if policy.contains(&Policy::Deletable) {
         body["metadata"]["annotations"][DELETABLE_ANNOTATION] = "true".into();
     }
-    settled::stamp(&mut body);
+    let digest = settled::digest(&body);
+    if merges {
+        settled::stamp_merge(&mut body, &primary.merger);
+    } else {
+        settled::stamp(&mut body);
+    }
     let labels = object["metadata"]["labels"]
         .as_object()
         .map(|labels| {
@@ -284,7 +314,7 @@ fn read_one(
                 .collect()
         })
         .unwrap_or_default();
-    Ok(Wanted { target, body, policy, optional: owned.optional, labels })
+    Ok(Wanted { target, body, digest, policy, optional: owned.optional, labels })
 }
 
 fn namespace_of<'a>(kind: &Kind, given: &'a str, primary: &'a Primary) -> Result<&'a str, String> {
@@ -320,15 +350,22 @@ mod tests {
         .unwrap()
     }
 
+    fn primary() -> Primary {
+        let kind = Arc::new(manifest().primary);
+        Primary::new("podroute", Target::new(kind, Key::new("web", "first")), "u1")
+    }
+
     fn read(objects: Value, cross_namespace: bool) -> Result<Wish, Refusal> {
+        read_with(&manifest(), objects, cross_namespace)
+    }
+
+    fn read_with(
+        manifest: &Manifest,
+        objects: Value,
+        cross_namespace: bool,
+    ) -> Result<Wish, Refusal> {
         let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
-        let manifest = manifest();
-        let primary = Primary::new(
-            "podroute",
-            Target::new(Arc::new(manifest.primary.clone()), Key::new("web", "first")),
-            "u1",
-        );
-        Wish::read(&desired, &manifest, &primary, cross_namespace)
+        Wish::read(&desired, manifest, &primary(), cross_namespace)
     }
 
     fn refused(object: Value, expected: Expect) {
@@ -388,13 +425,13 @@ mod tests {
         refused(
             json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "other"}}),
             expect![
-                "the guest gave Service other/a, outside the primary's namespace; the Module does not allow that (allowCrossNamespace)"
+                "the guest gave Service other/a, outside the primary's namespace; the Module does not allow that (spec.allowCrossNamespace)"
             ],
         );
         refused(
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
             expect![
-                "the guest gave Namespace a, outside the primary's namespace; the Module does not allow that (allowCrossNamespace)"
+                "the guest gave Namespace a, outside the primary's namespace; the Module does not allow that (spec.allowCrossNamespace)"
             ],
         );
         refused(
@@ -444,11 +481,7 @@ mod tests {
     #[test]
     fn what_a_guest_says_must_be_writable_and_what_is_told_of_it_is_cut() {
         let manifest = manifest();
-        let primary = Primary::new(
-            "podroute",
-            Target::new(Arc::new(manifest.primary.clone()), Key::new("web", "first")),
-            "u1",
-        );
+        let primary = primary();
         let desired =
             json!({"conditions": [{"type": "Ready", "status": "True", "reason": "two words"}]});
         let desired: Desired = serde_json::from_value(desired).unwrap();
@@ -466,11 +499,41 @@ mod tests {
 
     #[test]
     fn another_namespace_needs_the_modules_word_and_has_no_owner() {
+        let elsewhere = |policy: Value| json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "other"}}, "policy": policy}]);
+        let wish = read(elsewhere(json!(["orphan"])), true).unwrap();
+        assert_eq!(wish.wanted[0].body["metadata"].get("ownerReferences"), None);
+        expect![
+            "the guest gave an unusable object (Service a): it lies outside the primary's namespace, so Kubernetes does not delete it with the primary: the guest must ask for a finalizer, or give the policy orphan"
+        ]
+        .assert_eq(&read(elsewhere(json!([])), true).unwrap_err().to_string());
+        let with_finalizer = Manifest { finalizer: Some(String::new()), ..manifest() };
+        read_with(&with_finalizer, elsewhere(json!([])), true).unwrap();
+    }
+
+    #[test]
+    fn an_object_that_stays_has_no_owner_and_says_for_whom_it_is_kept() {
         let wish = read(
-            json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "other"}}}]),
-            true,
+            json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}, "policy": ["orphan"]}]),
+            false,
         )
         .unwrap();
-        assert_eq!(wish.wanted[0].body["metadata"].get("ownerReferences"), None);
+        let metadata = &wish.wanted[0].body["metadata"];
+        assert_eq!(metadata.get("ownerReferences"), None);
+        assert_eq!(metadata["labels"][KEPT_FOR_LABEL], "a9b0903d4d9a82614e63870244d71cd8");
+    }
+
+    #[test]
+    fn what_is_merged_has_no_owner_and_a_stamp_of_its_own() {
+        let merged = |policy: Value| json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}, "policy": policy}]);
+        let wish = read(merged(json!(["merge"])), false).unwrap();
+        let metadata = &wish.wanted[0].body["metadata"];
+        assert_eq!(metadata.get("ownerReferences"), None);
+        let annotations: Vec<_> = metadata["annotations"].as_object().unwrap().keys().collect();
+        assert_eq!(annotations, [&wish.wanted[0].annotation(&primary())]);
+        assert_ne!(annotations[0], settled::APPLIED_ANNOTATION);
+        expect![
+            "the guest gave an unusable object (Service a): the policy merge goes with no other: the object is somebody else's"
+        ]
+        .assert_eq(&read(merged(json!(["merge", "orphan"])), false).unwrap_err().to_string());
     }
 }

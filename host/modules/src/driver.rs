@@ -5,11 +5,12 @@
 //! the first check of parameters against a schema (milliseconds); loading is a [`LoadJob`] for a
 //! thread that may block, or for the same thread where everything must be in one order.
 
+mod kinds;
 mod message;
 mod report;
 mod rivals;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use innkeeper_contract::Manifest;
@@ -17,13 +18,13 @@ use innkeeper_sandbox::{Guest, Limits};
 use serde_json::Value;
 
 use crate::machine::{Again, Candidate, Effect, Event, Facts, Machine, Spec, Verdict, reason};
-use crate::module::{self, KindName, ModuleStatus};
+use crate::module::{self, KindName, KindStatus, ModuleStatus};
 use crate::parameters::{self, ParametersError};
 use crate::registry::{Loaded, Modules, Served};
 use crate::source::{Component, Digest, SourceError};
 use crate::{Module, Place, Settings, manifest};
 
-pub use message::{Action, CrdWish, Input, LoadJob, Report};
+pub use message::{Action, CrdWish, Input, Leaving, LoadJob, Report};
 
 /// The name of the ConfigMap, in [`module::NAMESPACE`], with the host's copy of a version.
 pub fn copy_name(module: &str, digest: Digest) -> String {
@@ -56,12 +57,17 @@ struct Life<G> {
     /// What served before, as long as it may have to serve again.
     before: Option<Arc<Served<G>>>,
     /// The kind that it reconciled when the host was here last.
-    primary: Option<KindName>,
+    primary: Option<KindStatus>,
+    /// It decorated them.
+    decorates: bool,
+    /// The finalizer that it wrote on them.
+    finalizer: Option<String>,
     /// What the Module's annotations said last.
     word: (Option<Digest>, Option<Digest>),
     /// The module has been seen, and with it what its status said of the time before.
     known: bool,
-    owned_kinds: BTreeSet<KindName>,
+    /// What it may have made objects of.
+    owned_kinds: BTreeMap<KindName, KindStatus>,
 }
 
 impl<G> Default for Life<G> {
@@ -74,9 +80,11 @@ impl<G> Default for Life<G> {
             serving: None,
             before: None,
             primary: None,
+            decorates: false,
+            finalizer: None,
             word: (None, None),
             known: false,
-            owned_kinds: BTreeSet::new(),
+            owned_kinds: BTreeMap::new(),
         }
     }
 }
@@ -102,6 +110,12 @@ impl<G: Loaded> Driver<G> {
         self.lives.get(name).map(|life| life.report(name))
     }
 
+    /// The status of a module with what is decided, for [`Action::Commit`]: only that may say it, since
+    /// a host that starts anew goes by it, and needs the copy that is kept before.
+    pub fn decision(&self, name: &str) -> Option<Report> {
+        self.lives.get(name).map(|life| life.decision(name))
+    }
+
     /// Takes what happened to the module `name`; gives what is to be done, in this order.
     ///
     /// What comes for a module that is not known (any more) is dropped.
@@ -118,7 +132,11 @@ impl<G: Loaded> Driver<G> {
         if life.settings.is_none() && matches!(input, Input::Source(_)) {
             return Vec::new();
         }
+        if let Input::NothingLeft(kinds) = &input {
+            return life.forget_kinds(name, kinds, &self.modules);
+        }
         let events = match input {
+            Input::NothingLeft(_) => Vec::new(),
             Input::Module(module) => life.on_module(&module, self.place, self.defaults),
             Input::Malformed { generation, message } => vec![Event::Spec {
                 generation,
@@ -127,7 +145,12 @@ impl<G: Loaded> Driver<G> {
             Input::Contested { generation, verdict } => {
                 vec![Event::Spec { generation, spec: Err(verdict) }]
             }
+            // A file has no finalizer that would keep it, so its module leaves when it is gone.
+            Input::Gone if self.place == Place::Folder && life.has_to_leave() => {
+                vec![Event::Deleting]
+            }
             Input::Gone => vec![Event::Deleted],
+            Input::Left(result) => vec![Event::Left(result)],
             Input::Source(result) => vec![life.on_source(result)],
             Input::Copy { digest, result } => vec![life.on_copy(digest, result)],
             Input::Loaded { digest, result } => vec![life.on_loaded(digest, result)],
@@ -157,16 +180,20 @@ impl<G: Loaded> Life<G> {
     /// Nothing if it is the Module as it was.
     fn on_module(&mut self, module: &Module, place: Place, defaults: Limits) -> Vec<Event> {
         let mut events = Vec::new();
-        if let Some(status) = &module.status {
-            self.owned_kinds.extend(status.owned_kinds.iter().cloned());
-            if !self.known {
-                self.primary.clone_from(&status.primary);
-                events.push(Self::known(status));
-            }
+        if let Some(status) = module.status.as_ref().filter(|_| !self.known) {
+            let owned = status.owned_kinds.iter();
+            self.owned_kinds.extend(owned.map(|kind| (kind.name(), kind.clone())));
+            self.primary.clone_from(&status.primary);
+            self.decorates = status.decorates;
+            self.finalizer.clone_from(&status.finalizer);
+            events.push(Self::known(status));
         }
         self.known = true;
         events.extend(self.on_spec(module, place, defaults));
         events.extend(self.on_word(module));
+        if module.metadata.deletion_timestamp.is_some() {
+            events.push(Event::Deleting);
+        }
         events
     }
 
@@ -376,6 +403,8 @@ impl<G: Loaded> Life<G> {
                     }
                 }
             }
+            Effect::Leave => actions.push(Action::Leave(self.leaving())),
+            Effect::LetGo => actions.push(Action::LetGo),
             Effect::RetryLater => actions.push(Action::RetryLater),
             Effect::Report => {
                 // Of several, the last says it all.
@@ -401,11 +430,7 @@ impl<G: Loaded> Life<G> {
             && loaded == digest
             && let Some(settings) = self.settings.clone()
         {
-            let owned = guest.manifest().owned.iter();
-            self.owned_kinds.extend(owned.map(|owned| KindName {
-                api_version: owned.kind.api_version.clone(),
-                kind: owned.kind.kind.clone(),
-            }));
+            self.note_owned(guest.manifest());
             self.before = self.serving.clone();
             self.serve(name, &guest, settings, modules, actions);
         }
@@ -430,6 +455,7 @@ impl<G: Loaded> Life<G> {
         Served {
             module: name.into(),
             guest: guest.with_limits(settings.limits),
+            dropped: self.dropped(guest.manifest()),
             settings,
             version: self.serving.as_ref().map_or(0, |serving| serving.version) + 1,
         }

@@ -9,7 +9,8 @@
 //!
 //! - [`Module`] is the resource as users write it, [`Settings`] is its spec checked, and
 //!   [`crd()`] its CustomResourceDefinition.
-//! - [`source`] takes a component out of a ConfigMap or a file, within bounds.
+//! - [`source`] takes a component out of a ConfigMap or a file, within bounds; [`parts`] is how it lies
+//!   in ConfigMaps.
 //! - [`Machine`] is the state machine of one module.
 //! - [`Driver`] holds a machine for each module and carries out what needs no I/O; the rest it
 //!   hands out as [`Action`]s. [`Modules`] is what reconciling reads.
@@ -25,6 +26,7 @@ pub mod machine;
 mod manifest;
 pub mod module;
 pub mod parameters;
+pub mod parts;
 mod registry;
 mod rivals;
 pub mod rollout;

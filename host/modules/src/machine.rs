@@ -23,6 +23,7 @@ mod candidate;
 mod conditions;
 mod effect;
 mod event;
+mod leaving;
 mod verdict;
 
 use innkeeper_contract::{Event as Notice, EventType};
@@ -30,7 +31,7 @@ use innkeeper_contract::{Event as Notice, EventType};
 use crate::rollout::{Rehearsal, Rollout, Strategy};
 use crate::source::Digest;
 
-pub use candidate::{Aside, Candidate};
+pub use candidate::{Aside, Candidate, REJECTED};
 pub use effect::Effect;
 pub use event::{Event, Facts, Spec};
 pub use verdict::{Again, Verdict};
@@ -74,6 +75,10 @@ pub mod reason {
     pub const REJECTED: &str = "Rejected";
     /// The version before serves again, since too much failed.
     pub const ROLLED_BACK: &str = "RolledBack";
+    /// A definition of the candidate would take less than the installed one.
+    pub const CRD_NOT_ADDITIVE: &str = "CrdNotAdditive";
+    /// The Module is being deleted.
+    pub const LEAVING: &str = "Leaving";
 }
 
 /// Types of the conditions of a Module.
@@ -86,7 +91,7 @@ pub mod condition {
     pub const READY: &str = "Ready";
     /// The runs of the module do not fail.
     pub const HEALTHY: &str = "Healthy";
-    /// A new version waits for a person's word.
+    /// A new version waits for a person: for a word, or for a deed that no word stands in for.
     pub const HELD: &str = "Held";
 }
 
@@ -142,6 +147,8 @@ pub struct Machine {
     /// What a person has said must not serve, as last heard.
     unwanted: Option<Digest>,
     runs: Option<Result<(), Verdict>>,
+    /// The Module is being deleted; why it cannot be let go yet, if something stands in the way.
+    leaving: Option<Result<(), Verdict>>,
 }
 
 impl Default for Machine {
@@ -166,6 +173,7 @@ impl Default for Machine {
             approved: None,
             unwanted: None,
             runs: None,
+            leaving: None,
         }
     }
 }
@@ -211,20 +219,21 @@ impl Machine {
         }
     }
 
-    /// The version to which a person may go back: the one before that which is decided.
-    pub fn previous(&self) -> Option<Digest> {
-        match (&self.candidate, &self.serving) {
-            // While the next one is written down, that is what serves.
-            (Candidate::Committing(_), Some(serving)) => Some(serving.digest),
-            _ => self.previous,
-        }
+    /// What serves and what served before it, as a host that starts anew is to find them: until the
+    /// copy of a candidate is kept, that is what they were.
+    pub fn standing(&self) -> (Option<Digest>, Option<Digest>) {
+        (self.serving.as_ref().map(|serving| serving.digest).or(self.past), self.previous)
     }
 
-    /// What serves, or is as good as serving: what a host that starts anew is to begin with.
-    pub fn decided(&self) -> Option<Digest> {
+    /// The same with what is decided, from when its copy is kept.
+    pub fn decision(&self) -> (Option<Digest>, Option<Digest>) {
+        let (serves, previous) = self.standing();
         match &self.candidate {
-            Candidate::Committing(aside) => Some(aside.digest),
-            _ => self.serving.as_ref().map(|serving| serving.digest).or(self.past),
+            Candidate::Committing(aside) => {
+                let serving = self.serving.as_ref().map(|serving| serving.digest);
+                (Some(aside.digest), serving.or(previous))
+            }
+            _ => (serves, previous),
         }
     }
 
@@ -233,11 +242,24 @@ impl Machine {
         self.generation
     }
 
+    /// Whether the candidate is decided, and about to serve.
+    pub fn is_committing(&self) -> bool {
+        matches!(self.candidate, Candidate::Committing(_))
+    }
+
+    /// Whether the Module is being deleted.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.is_some()
+    }
+
     /// Takes an event; gives what is to be done, in this order.
     pub fn step(&mut self, event: Event) -> Vec<Effect> {
         let before = self.told();
         let mut effects = Vec::new();
         match event {
+            event if self.is_leaving() => self.step_leaving(event, &mut effects),
+            Event::Deleting => self.on_deleting(&mut effects),
+            Event::Left(_) => {}
             Event::Known { served, previous, rejected } => {
                 self.past = served;
                 self.previous = previous;
@@ -384,7 +406,8 @@ impl Machine {
                     Candidate::Rehearsing(_)
                     | Candidate::Held(..)
                     | Candidate::InstallingCrds(_)
-                    | Candidate::Rejected(..) => self.consider(effects),
+                    | Candidate::Rejected(..)
+                    | Candidate::Leaving => self.consider(effects),
                 }
             }
         }
@@ -462,8 +485,7 @@ impl Machine {
             }
             return self.consider(effects);
         }
-        let aside = |facts: Facts| Aside { digest, title: facts.title, has_crds: facts.has_crds };
-        let result = result.and_then(|facts| facts.fits.clone().map(|()| aside(facts)));
+        let result = result.and_then(|facts| facts.fits.clone().map(|()| aside(digest, facts)));
         match result {
             Err(verdict) if recalled && self.source != Source::Present(digest) => {
                 self.forget_past(&verdict, effects);
@@ -741,6 +763,10 @@ impl Machine {
             None => String::new(),
         }
     }
+}
+
+fn aside(digest: Digest, facts: Facts) -> Aside {
+    Aside { digest, title: facts.title, has_crds: facts.has_crds }
 }
 
 fn warning(verdict: &Verdict) -> Effect {

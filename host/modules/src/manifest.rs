@@ -50,14 +50,17 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
     if manifest.primary.group() == module::GROUP {
         errors.push(format!("primary: kinds of {} are the host's own", module::GROUP));
     }
-    let mut seen = BTreeSet::from([names(&manifest.primary)]);
+    let mut seen = BTreeSet::new();
     for (index, owned) in manifest.owned.iter().enumerate() {
         let place = format!("owned[{index}].kind");
         kind(&place, &owned.kind, &mut errors);
         if owned.kind.group() == module::GROUP {
             errors.push(format!("{place}: kinds of {} are the host's own", module::GROUP));
         }
-        if !seen.insert(names(&owned.kind)) {
+        // A guest may merge into its primary, and make others of its kind.
+        let is_another =
+            names(&owned.kind) == names(&manifest.primary) && owned.kind != manifest.primary;
+        if !seen.insert(names(&owned.kind)) || is_another {
             errors.push(format!("{place}: {} is named twice", owned.kind));
         }
     }
@@ -252,13 +255,14 @@ mod tests {
             |manifest| {
                 let module = Kind::cluster("innkeeper.dev/v1alpha1", "Module", "modules");
                 manifest.owned = vec![
-                    OwnedKind { kind: module, optional: false },
-                    OwnedKind { kind: manifest.primary.clone(), optional: false },
+                    OwnedKind { kind: module, optional: false, merges: false },
+                    OwnedKind { kind: manifest.primary.clone(), optional: false, merges: true },
+                    OwnedKind { kind: manifest.primary.clone(), optional: false, merges: false },
                 ];
             },
             &expect![[r#"
                 owned[0].kind: kinds of innkeeper.dev are the host's own
-                owned[1].kind: quay.io/v1alpha1 Podroute is named twice"#]],
+                owned[2].kind: quay.io/v1alpha1 Podroute is named twice"#]],
         );
     }
 

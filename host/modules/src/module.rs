@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use innkeeper_contract::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -41,6 +42,10 @@ pub const APPROVE_ANNOTATION: &str = "innkeeper.dev/approve";
 /// The annotation by which a person refuses a version, in the same form.
 pub const REJECT_ANNOTATION: &str = "innkeeper.dev/reject";
 
+/// The finalizer on a Module whose guest has one on its primaries: the host takes those off
+/// before the Module goes. A Module without it can be deleted also while no host runs.
+pub const FINALIZER: &str = "innkeeper.dev/module";
+
 /// Reconcile logic: a WebAssembly component, and how the host runs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,6 +75,12 @@ pub struct Metadata {
     /// Counts changes of the spec; 0 in a file.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub generation: i64,
+    /// The finalizers; the host's own is [`FINALIZER`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
+    /// When deletion was asked for, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_timestamp: Option<String>,
     /// Annotations; the host reads [`APPROVE_ANNOTATION`] and [`REJECT_ANNOTATION`] only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
@@ -127,6 +138,11 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 63)))]
     pub namespaces: Vec<String>,
+
+    /// Whether the guest may make objects outside the namespace of their primary. It needs a
+    /// finalizer then, since Kubernetes does not delete those with the primary.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_cross_namespace: bool,
 
     /// Stops writing. What would be written is still worked out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -202,7 +218,8 @@ fn is_yes(value: &bool) -> bool {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Source {
     /// A ConfigMap in the namespace innkeeper-modules, with the component, plain or gzip, in
-    /// its binaryData.
+    /// its binaryData. If its annotation innkeeper.dev/parts is 3, then the rest of it is in the
+    /// ConfigMaps NAME-part-2 and NAME-part-3, under the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map: Option<ConfigMapSource>,
 
@@ -257,6 +274,12 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub reads: Option<u32>,
+
+    /// Writes that the module may make in a second, in the long run; 200 if left out. Twenty times
+    /// as many may be made at once after a pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub writes_per_second: Option<u32>,
 
     /// Number of elements in the component's tables, all together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -347,7 +370,16 @@ pub struct ModuleStatus {
 
     /// The kind of the primaries that the module reconciles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub primary: Option<KindName>,
+    pub primary: Option<KindStatus>,
+
+    /// Whether the guest decorates the primaries, so that others may reconcile them as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decorates: bool,
+
+    /// The finalizer that the module writes on its primaries. When the Module is deleted, the
+    /// host takes it off all of them before the Module goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finalizer: Option<String>,
 
     /// The version that served before, whose copy the host keeps: to go back to it, make it the
     /// source.
@@ -363,10 +395,10 @@ pub struct ModuleStatus {
     #[schemars(length(max = 16))]
     pub rejected: Vec<RejectedVersion>,
 
-    /// The kinds that the module may have made objects of: those of the guest that serves and
-    /// of those before it.
+    /// The kinds that the module may have made objects of: those of the guest that serves, and of
+    /// those before it as long as such objects are there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub owned_kinds: Vec<KindName>,
+    pub owned_kinds: Vec<KindStatus>,
 
     /// Loaded: the present source is loaded. Serving: some version is serving. Ready: the
     /// present source serves with the present spec. Healthy: its runs do not fail.
@@ -391,8 +423,15 @@ pub struct Previous {
 pub struct CandidateStatus {
     /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// Where it is: Loading, Rehearsing, Held, InstallingCrds, Committing, Rejected or Recalling.
+    /// Where it is: Loading, Rehearsing, Held, InstallingCrds, Committing, Rejected, Recalling.
     pub state: String,
+    /// If it is held or refused, one CamelCase word why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// If it is held or refused, why and what to do, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub message: Option<String>,
     /// Primaries that there were when it was rehearsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primaries: Option<u32>,
@@ -461,6 +500,45 @@ pub struct KindName {
     pub api_version: String,
     /// The kind's name.
     pub kind: String,
+}
+
+/// A kind, with what is needed to address its objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KindStatus {
+    /// Group and version.
+    pub api_version: String,
+    /// The kind's name.
+    pub kind: String,
+    /// The resource's name in URLs; empty if a host wrote this that did not say it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub plural: String,
+    /// The objects belong to the whole cluster.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cluster_scoped: bool,
+}
+
+impl KindStatus {
+    /// Of a kind.
+    pub fn of(kind: &Kind) -> Self {
+        Self {
+            api_version: kind.api_version.clone(),
+            kind: kind.kind.clone(),
+            plural: kind.plural.clone(),
+            cluster_scoped: !kind.is_namespaced(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> KindName {
+        KindName { api_version: self.api_version.clone(), kind: self.kind.clone() }
+    }
+
+    /// The kind; `None` if it is not known how its objects are addressed.
+    pub fn known(&self) -> Option<Kind> {
+        let make = if self.cluster_scoped { Kind::cluster } else { Kind::namespaced };
+        (!self.plural.is_empty()).then(|| make(&self.api_version, &self.kind, &self.plural))
+    }
 }
 
 /// A condition, as Kubernetes writes it.

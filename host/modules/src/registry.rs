@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use innkeeper_contract::Manifest;
+use innkeeper_contract::{Kind, Manifest};
 use innkeeper_sandbox::{Guest, Limits};
 
 use crate::Settings;
@@ -35,6 +35,9 @@ pub struct Served<G = Guest> {
     pub module: Arc<str>,
     /// The guest, with the limits of the settings.
     pub guest: G,
+    /// The kinds that versions before it declared and this one does not: what they made of these
+    /// is pruned.
+    pub dropped: Vec<Kind>,
     /// How it is run.
     pub settings: Settings,
     /// Counts what has served for this module, from 1: a later one is larger.

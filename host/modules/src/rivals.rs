@@ -11,6 +11,8 @@ use crate::module::KindName;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Territory {
     pub(crate) primary: KindName,
+    /// It decorates them: so may others.
+    pub(crate) decorates: bool,
     /// Empty for all.
     pub(crate) namespaces: BTreeSet<String>,
     /// In Kubernetes' text form; empty for all.
@@ -20,7 +22,9 @@ pub(crate) struct Territory {
 impl Territory {
     /// Whether there may be a primary that both reconcile. Versions of one kind are one kind.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        self.primary.kind == other.primary.kind
+        !self.decorates
+            && !other.decorates
+            && self.primary.kind == other.primary.kind
             && group(&self.primary) == group(&other.primary)
             && (self.namespaces.is_empty()
                 || other.namespaces.is_empty()
@@ -44,6 +48,7 @@ mod tests {
     fn territory(api_version: &str, namespaces: &[&str], selector: &str) -> Territory {
         Territory {
             primary: KindName { api_version: api_version.into(), kind: "Podroute".into() },
+            decorates: false,
             namespaces: namespaces.iter().map(|one| (*one).to_owned()).collect(),
             selector: selector.into(),
         }
@@ -59,6 +64,9 @@ mod tests {
             assert_eq!(all.overlaps(&other), overlaps, "{other:?}");
             assert_eq!(other.overlaps(&all), overlaps, "{other:?}");
         }
+        let decorates = Territory { decorates: true, ..all.clone() };
+        assert!(!all.overlaps(&decorates) && !decorates.overlaps(&all));
+        assert!(!decorates.overlaps(&decorates), "any number decorate");
         let here = territory("quay.io/v1", &["a", "b"], "tier=web");
         for (namespaces, selector, overlaps) in [
             (&["b"][..], "", true),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use innkeeper_core::manager::MODULE_NAME_BYTES_MAX;
@@ -23,6 +24,12 @@ pub const OUTPUT_BYTES_MAX: usize = 256 << 20;
 
 /// The shortest resync period, so that a slip of units cannot keep the host busy.
 pub const RESYNC_MIN: Duration = Duration::from_secs(1);
+
+/// Writes in a second that a module may make which does not say it.
+pub(crate) const WRITES_PER_SECOND: NonZeroU32 = NonZeroU32::new(200).unwrap();
+
+/// The most that it may say.
+pub(crate) const WRITES_PER_SECOND_MAX: u32 = 10_000;
 
 /// Where a component comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,10 +71,14 @@ pub struct Settings {
     pub manage_status: bool,
     /// Bounds of loading and of each run.
     pub limits: Limits,
+    /// Writes that the module may make in a second, in the long run.
+    pub writes_per_second: NonZeroU32,
     /// Kubernetes' text form of the selector of primaries; empty for all.
     pub selector: String,
     /// Namespaces of primaries; empty for all.
     pub namespaces: BTreeSet<String>,
+    /// Whether objects may lie outside the primary's namespace.
+    pub allow_cross_namespace: bool,
     /// Plan, but write nothing.
     pub suspend: bool,
     /// How a new version comes to serve.
@@ -153,6 +164,7 @@ impl Settings {
             })
         });
         let limits = check.limits(&spec.limits, defaults);
+        let writes_per_second = check.writes(spec.limits.writes_per_second);
         let rollout = check.rollout(&spec.rollout);
         let selector =
             spec.selector.as_ref().map(|selector| check.selector(selector)).unwrap_or_default();
@@ -168,8 +180,10 @@ impl Settings {
                 resync,
                 manage_status: spec.manage_status,
                 limits,
+                writes_per_second,
                 selector,
                 namespaces: spec.namespaces.iter().cloned().collect(),
+                allow_cross_namespace: spec.allow_cross_namespace,
                 suspend: spec.suspend,
                 rollout,
             });
@@ -315,6 +329,13 @@ impl Check {
             out.table_elements = self.count("spec.limits.tableElements", elements, 1, 1 << 20);
         }
         out
+    }
+
+    fn writes(&mut self, given: Option<u32>) -> NonZeroU32 {
+        let Some(given) = given else { return WRITES_PER_SECOND };
+        let field = "spec.limits.writesPerSecond";
+        self.count(field, given, 1, WRITES_PER_SECOND_MAX);
+        NonZeroU32::new(given).unwrap_or(WRITES_PER_SECOND)
     }
 
     fn rollout(&mut self, rollout: &module::Rollout) -> Rollout {

@@ -10,11 +10,14 @@ use flate2::Compression;
 use flate2::read::{GzEncoder, MultiGzDecoder};
 use sha2::{Digest as _, Sha256};
 
-use crate::module;
+use crate::{module, parts};
 
-/// The largest source as it lies there (gzip or plain), in bytes. A ConfigMap holds 1 MiB; this
-/// bounds files.
-pub const PACKED_BYTES_MAX: usize = 32 << 20;
+/// The largest component, unpacked, in bytes: no more than the sandbox loads.
+pub const COMPONENT_BYTES_MAX: usize = innkeeper_sandbox::COMPONENT_BYTES_DEFAULT;
+
+/// The largest source as it lies there (gzip or plain), in bytes, all its parts together. Packing
+/// makes nothing larger, so this is the same limit.
+pub const PACKED_BYTES_MAX: usize = COMPONENT_BYTES_MAX;
 
 /// The first bytes of gzip.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -111,6 +114,33 @@ pub enum SourceError {
         /// The keys that it has.
         present: Vec<String>,
     },
+    /// A part of it is not there.
+    #[error(
+        "{what} says that it has {parts} parts, and {part} does not exist: create it with its piece under the key {key} of binaryData, or correct the annotation {}",
+        parts::ANNOTATION
+    )]
+    NoPart {
+        /// The source: its first part.
+        what: String,
+        /// How many parts it has, as it says.
+        parts: usize,
+        /// The part that is not there.
+        part: String,
+        /// The key under which each part has its piece.
+        key: String,
+    },
+    /// The annotation of its first part is no number of parts.
+    #[error(
+        "{what} has {value:?} in its annotation {}: it has to be the number of its parts, 1 to {}",
+        parts::ANNOTATION,
+        parts::PARTS_MAX
+    )]
+    Parts {
+        /// The source.
+        what: String,
+        /// What the annotation says.
+        value: String,
+    },
     /// It has no bytes.
     #[error("{0} is empty")]
     Empty(String),
@@ -155,15 +185,19 @@ impl SourceError {
     /// One CamelCase word for a condition.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::Missing(_) | Self::NoKey { .. } | Self::ManyKeys { .. } => "SourceNotFound",
+            Self::Missing(_) | Self::NoKey { .. } | Self::ManyKeys { .. } | Self::NoPart { .. } => {
+                "SourceNotFound"
+            }
             Self::Unreadable { .. } => "SourceUnreadable",
-            Self::Empty(_) | Self::Gzip { .. } | Self::NotWasm { .. } => "SourceMalformed",
+            Self::Parts { .. } | Self::Empty(_) | Self::Gzip { .. } | Self::NotWasm { .. } => {
+                "SourceMalformed"
+            }
             Self::TooLarge { .. } => "SourceTooLarge",
         }
     }
 }
 
-/// The value in a ConfigMap's `binaryData` that is the component: of `key`, or else of
+/// The key in a ConfigMap's `binaryData` of the component: `key`, or else
 /// [`module::SOURCE_KEY`], or else the only one.
 ///
 /// `what` names the ConfigMap in errors.
@@ -171,19 +205,19 @@ pub fn pick_key<'a, V>(
     what: &str,
     binary_data: &'a BTreeMap<String, V>,
     key: Option<&str>,
-) -> Result<&'a V, SourceError> {
+) -> Result<&'a str, SourceError> {
     let present = || binary_data.keys().cloned().collect::<Vec<_>>();
     let wanted = key.unwrap_or(module::SOURCE_KEY);
-    match (binary_data.get(wanted), key) {
-        (Some(value), _) => Ok(value),
+    match (binary_data.get_key_value(wanted), key) {
+        (Some((key, _)), _) => Ok(key),
         (None, Some(key)) => Err(SourceError::NoKey {
             what: what.to_owned(),
             key: key.to_owned(),
             present: present(),
         }),
         (None, None) => {
-            let mut values = binary_data.values();
-            match (values.next(), values.next()) {
+            let mut keys = binary_data.keys();
+            match (keys.next(), keys.next()) {
                 (Some(only), None) => Ok(only),
                 (None, _) => Err(SourceError::NoKey {
                     what: what.to_owned(),
@@ -296,7 +330,8 @@ mod tests {
                 .map(|key| ((*key).to_owned(), (*key).to_owned()))
                 .collect::<BTreeMap<_, _>>()
         };
-        let pick = |keys: &[&str], key| pick_key("ConfigMap a", &data(keys), key).cloned();
+        let pick =
+            |keys: &[&str], key| pick_key("ConfigMap a", &data(keys), key).map(str::to_owned);
         assert_eq!(pick(&["a", "b"], Some("b")).unwrap(), "b");
         assert_eq!(pick(&["a", "guest.wasm"], None).unwrap(), "guest.wasm");
         assert_eq!(pick(&["a"], None).unwrap(), "a");

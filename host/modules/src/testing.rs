@@ -15,11 +15,13 @@ pub(crate) fn manifest(name: &str) -> Manifest {
         owned: vec![OwnedKind {
             kind: Kind::namespaced("v1", "ConfigMap", "configmaps"),
             optional: false,
+            merges: false,
         }],
         reads: Vec::new(),
         crds: Vec::new(),
         resync_seconds: None,
         finalizer: None,
+        decorates: false,
         parameters_schema: None,
     }
 }

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Applied, Caches, Deleted, Propagation};
+use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::{Action, Leave, Plan, Rejected, Step, Why};
 use innkeeper_core::settled::Remembered;
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Manager, Object, Target};
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use crate::memory::Memory;
 use crate::problem::{Problem, Problems, Retry};
@@ -43,8 +45,8 @@ pub struct Apply<'a> {
     pub running: &'a Running,
     /// The primary's key.
     pub work: &'a Work,
-    /// The manager of what the primary makes.
-    pub manager: &'a Manager,
+    /// The primary, whose managers write.
+    pub me: &'a Primary,
     /// The time.
     pub now: Timestamp,
 }
@@ -61,7 +63,7 @@ impl Apply<'_> {
         let mut outcome = Outcome::default();
         for step in &plan.steps {
             // What was not applied in this round may be what replaces it.
-            if matches!(step.action, Action::Delete { .. })
+            if matches!(step.action, Action::Delete { .. } | Action::TakeBack { .. })
                 && (outcome.again || !outcome.problems.is_empty())
             {
                 continue;
@@ -90,6 +92,10 @@ impl Apply<'_> {
             (Action::Delete { uid } | Action::Recreate { uid }, _) => {
                 return self.delete(target, uid, memory, outcome).await;
             }
+            (Action::TakeBack { uid }, _) => {
+                return self.take_back(target, uid, memory, outcome).await;
+            }
+            (Action::Merge { uid, .. }, Some(wanted)) => (wanted.apply_body(uid), "merge"),
             (Action::Create, Some(wanted)) => (wanted.create_body(), "create"),
             (Action::Apply { uid, .. }, Some(wanted)) => (wanted.apply_body(uid), "apply"),
             (Action::Adopt { uid, resource_version }, Some(wanted)) => {
@@ -102,12 +108,22 @@ impl Apply<'_> {
         let session = &self.running.session;
         // Its event may overtake the answer: it is told once, as our write.
         let _writing = self.caches.writing(&target.kind, &target.key);
-        let result =
-            session.apply(&target.kind, &target.key, self.manager, &body, Force::Yes).await;
+        let (manager, force) = match &step.action {
+            Action::Merge { .. } => (&self.me.merger, Force::No),
+            _ => (&self.me.manager, Force::Yes),
+        };
+        let result = session.apply(&target.kind, &target.key, manager, &body, force).await;
         match (result, wanted) {
             (Ok(applied), Some(wanted)) => {
-                self.shared.metrics.wrote(self.running.name(), verb);
-                self.applied(step, &wanted.body, applied, memory, outcome);
+                self.shared.count_write(self.running.name(), verb);
+                let predecessors = self.me.predecessors(&applied.object);
+                let uid = applied.object.uid.clone();
+                self.applied(step, (&wanted.body, manager), applied, memory, outcome);
+                for predecessor in predecessors {
+                    if let Err(error) = self.empty(target, &uid, &predecessor).await {
+                        return self.refused(target, "", &error, memory, outcome);
+                    }
+                }
                 Next::GoOn
             }
             (Ok(_), None) => Next::GoOn,
@@ -121,14 +137,14 @@ impl Apply<'_> {
     fn applied(
         &self,
         step: &Step,
-        body: &serde_json::Value,
+        (body, manager): (&Value, &Manager),
         applied: Applied,
         memory: &mut Memory,
         outcome: &mut Outcome,
     ) {
         let target = &step.target;
         let Applied { object, created } = applied;
-        match Remembered::new(body, &object, self.manager) {
+        match Remembered::new(body, &object, manager) {
             Some(remembered) => {
                 memory.plan.applied.insert(target.clone(), remembered);
             }
@@ -158,6 +174,46 @@ impl Apply<'_> {
         }
     }
 
+    /// Takes merged fields back: the empty intent of their manager.
+    async fn take_back(
+        &self,
+        target: &Target,
+        uid: &str,
+        memory: &mut Memory,
+        outcome: &mut Outcome,
+    ) -> Next {
+        tracing::info!(module = %self.running.name(), primary = %self.work.key, "take back from {target}");
+        match self.empty(target, uid, &self.me.merger).await {
+            Ok(()) => {
+                self.shared.count_write(self.running.name(), "take_back");
+                memory.plan.applied.remove(target);
+                memory.plan.rejected.remove(target);
+                outcome.wrote = true;
+                Next::GoOn
+            }
+            Err(error) => self.refused(target, "", &error, memory, outcome),
+        }
+    }
+
+    /// Applies nothing at all as a manager: what it alone held goes.
+    async fn empty(&self, target: &Target, uid: &str, manager: &Manager) -> Result<(), ApiError> {
+        let key = &target.key;
+        let body = json!({
+            "apiVersion": target.kind.api_version,
+            "kind": target.kind.kind,
+            "metadata": {
+                "name": key.name(),
+                "namespace": (!key.namespace().is_empty()).then_some(key.namespace()),
+                "uid": uid,
+            },
+        });
+        let session = &self.running.session;
+        let _writing = self.caches.writing(&target.kind, key);
+        let applied = session.apply(&target.kind, key, manager, &body, Force::No).await?;
+        shared::wrote(self.shared, self.caches, target, applied.object, self.work);
+        Ok(())
+    }
+
     async fn delete(
         &self,
         target: &Target,
@@ -171,7 +227,7 @@ impl Apply<'_> {
         let result = session.delete(&target.kind, &target.key, uid, Propagation::Background).await;
         match result {
             Ok(deleted) => {
-                self.shared.metrics.wrote(self.running.name(), "delete");
+                self.shared.count_write(self.running.name(), "delete");
                 memory.plan.applied.remove(target);
                 memory.plan.rejected.remove(target);
                 match deleted {
@@ -239,6 +295,11 @@ impl Apply<'_> {
                 outcome.again = true;
                 Next::GoOn
             }
+            // Whoever gives the field up changes the object, and that runs the key again.
+            ApiError::FieldConflict { .. } => {
+                problem(Retry::OnChange);
+                Next::GoOn
+            }
             ApiError::TooManyRequests { .. }
             | ApiError::Unavailable { .. }
             | ApiError::Timeout { .. }
@@ -255,7 +316,6 @@ impl Apply<'_> {
             | ApiError::NamespaceMissing { .. }
             | ApiError::NamespaceTerminating { .. }
             | ApiError::NotFound { .. }
-            | ApiError::FieldConflict { .. }
             | ApiError::Other { .. } => {
                 problem(Retry::Backoff);
                 Next::GoOn
@@ -282,6 +342,7 @@ pub fn problem_of(target: &Target, leave: &Leave, now: Timestamp) -> Option<Prob
         Leave::Conflict(_) => ("Conflict", Retry::OnChange),
         Leave::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
         Leave::Unknown => ("Unknown", Retry::Backoff),
+        Leave::NothingThere => ("NothingToMergeInto", Retry::OnChange),
         Leave::Contested(contest) => {
             let wait = Duration::try_from(contest.until.duration_since(now)).unwrap_or_default();
             ("Contested", Retry::After(wait))
@@ -293,7 +354,8 @@ pub fn problem_of(target: &Target, leave: &Leave, now: Timestamp) -> Option<Prob
         | Leave::Unserved
         | Leave::Terminating
         | Leave::Protected
-        | Leave::PruneWaits => return None,
+        | Leave::PruneWaits
+        | Leave::Kept => return None,
     };
     Some(Problem {
         target: Some(target.clone()),
@@ -310,9 +372,7 @@ pub async fn settle(
     memory: &mut Memory,
 ) -> Result<(), Problem> {
     // What a version before declared may be out of this one's reach.
-    memory
-        .unsettled
-        .retain(|target| running.kind(&target.kind.api_version, &target.kind.kind).is_some());
+    memory.unsettled.retain(|target| running.known_kind(&target.kind).is_some());
     while let Some(target) = memory.unsettled.first().cloned() {
         let found = match running.session.get(&target.kind, &target.key).await {
             Ok(object) => Some(Arc::new(object)),

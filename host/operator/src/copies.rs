@@ -1,21 +1,18 @@
 //! The host's copies of components: what served last is to be had whatever becomes of its source.
 //!
 //! A copy is an immutable ConfigMap beside the sources, named by the module and the digest and
-//! owned by the Module. There are two at most for each module: of what serves and of what served
-//! before.
+//! owned by the Module; of a large component it is several, the parts of one source. There are two
+//! copies at most for each module: of what serves and of what served before.
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use innkeeper_cluster::session::Propagation;
 use innkeeper_cluster::{ApiError, Cluster};
 use innkeeper_core::{Key, Object};
 use innkeeper_modules::driver::copy_name;
 use innkeeper_modules::module::{self, NAMESPACE, SOURCE_KEY};
-use innkeeper_modules::source::gzip;
-use innkeeper_modules::{Again, Component, Digest, SourceError, Verdict};
-use serde_json::json;
+use innkeeper_modules::{Again, Component, Digest, SourceError, Verdict, parts};
+use serde_json::{Map, Value, json};
 
 use crate::sources::{CONFIG_MAP, read_config_map};
 
@@ -38,32 +35,37 @@ pub async fn keep(
             format!("the copy {NAMESPACE}/{name} of {} cannot be kept: {why}", digest.short());
         Verdict::new("CopyNotKept", message, Again::Later)
     };
-    let body = json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": name,
-            "namespace": NAMESPACE,
-            "labels": {COPY_LABEL: owner},
-            "annotations": {"innkeeper.dev/digest": digest.to_string()},
-            "ownerReferences": [{
-                "apiVersion": module::API_VERSION, "kind": module::KIND,
-                "name": owner, "uid": module.uid,
-            }],
-        },
-        "immutable": true,
-        "binaryData": {SOURCE_KEY: STANDARD.encode(gzip(&component.bytes))},
-    });
     let host = cluster.host();
-    match host.create(&CONFIG_MAP, NAMESPACE, &body).await {
-        Ok(()) => Ok(()),
-        Err(ApiError::AlreadyThere { .. }) => match fetch(cluster, owner, digest).await {
-            Ok(found) if found.digest == digest => Ok(()),
-            Ok(_) => Err(refused("something else has its name; delete it".to_owned())),
-            Err(error) => Err(refused(format!("{error}; delete it"))),
-        },
-        Err(error) => Err(refused(error.to_string())),
+    let mut written = Vec::new();
+    let mut was_there = false;
+    for body in parts::config_maps(&name, component, &metadata(module)) {
+        written.extend(body["metadata"]["name"].as_str().map(str::to_owned));
+        match host.create(&CONFIG_MAP, NAMESPACE, &body).await {
+            Ok(()) => {}
+            // From a time when the host was killed in between, or the whole of it.
+            Err(ApiError::AlreadyThere { .. }) => was_there = true,
+            Err(error) => return Err(refused(error.to_string())),
+        }
     }
+    if !was_there {
+        return Ok(());
+    }
+    let all = written.join(", ");
+    match fetch(cluster, owner, digest).await {
+        Ok(found) if found.digest == digest => Ok(()),
+        Ok(_) => Err(refused(format!("something else has its name; delete {all}"))),
+        Err(error) => Err(refused(format!("{error}; delete {all}"))),
+    }
+}
+
+/// What all ConfigMaps of a module's copies have in common.
+fn metadata(module: &Object) -> Map<String, Value> {
+    let owner = module.key.name();
+    let labels = json!({COPY_LABEL: owner});
+    let owners = json!([{
+        "apiVersion": module::API_VERSION, "kind": module::KIND, "name": owner, "uid": module.uid,
+    }]);
+    Map::from_iter([("labels".to_owned(), labels), ("ownerReferences".to_owned(), owners)])
 }
 
 /// Reads a copy.
@@ -78,7 +80,8 @@ pub async fn fetch(
     read_config_map(cluster, &copy_name(module, digest), Some(SOURCE_KEY)).await
 }
 
-/// Deletes the copies of a module among these ConfigMaps, but for those with these names.
+/// Deletes the copies of a module among these ConfigMaps, but for those with these names and their
+/// further parts.
 pub async fn sweep(
     cluster: &Cluster,
     module: &str,
@@ -86,7 +89,8 @@ pub async fn sweep(
     kept: &[String],
 ) {
     for (key, uid) in config_maps {
-        if kept.iter().any(|name| name == key.name()) {
+        let name = key.name();
+        if kept.iter().any(|kept| kept == name || parts::first_of(name) == Some(kept)) {
             continue;
         }
         let host = cluster.host();

@@ -7,6 +7,7 @@ use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Session, crd};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Manager, Object, additive, settled};
+use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::{Again, CrdWish, Verdict};
 use serde_json::Value;
 
@@ -105,13 +106,14 @@ fn changes_additively(wish: &CrdWish, live: &Object) -> Result<bool, Verdict> {
     let more = broken.len().saturating_sub(BREAKS_TOLD);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let told = broken.iter().take(BREAKS_TOLD).cloned().collect::<Vec<_>>().join("; ");
+    // What is installed may be changed at any time, by a person, so it is looked at again.
     Err(Verdict::new(
-        "CrdNotAdditive",
+        CRD_NOT_ADDITIVE,
         format!(
             "the CustomResourceDefinition {} would take less than the installed one: {told}{more}; add a version instead of changing one, or change the installed definition yourself",
             wish.name
         ),
-        Again::WhenSpecChanges,
+        Again::Later,
     ))
 }
 

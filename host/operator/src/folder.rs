@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use innkeeper_cluster::{Env, Task};
 use innkeeper_modules::folder::{Change, Folder};
+use innkeeper_modules::source::COMPONENT_BYTES_MAX;
 use innkeeper_modules::{Input, SourceRef};
 use tokio::sync::mpsc;
 
-use crate::sources::{COMPONENT_BYTES_MAX, Happened};
+use crate::sources::Happened;
 
 /// How often the folder is looked at. A saved file is taken after two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -103,6 +103,12 @@ impl Health {
         }
     }
 
+    /// How the runs of a module go.
+    pub fn runs(&self, module: &str) -> Runs {
+        let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        modules.get(module).map_or(Runs::Succeed, OfModule::runs)
+    }
+
     /// Forgets a module.
     pub fn forget_module(&self, module: &str) {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(module);

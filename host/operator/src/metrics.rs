@@ -103,7 +103,8 @@ impl Metrics {
             )?,
             writes: counter(
                 "innkeeper_writes_total",
-                "Writes to the API server by module and verb (create, apply, delete, status, event).",
+                "Writes to the API server by module and verb (create, apply, merge, take_back, \
+                 delete, finalizer, release, status, event).",
                 &["controller", "verb"],
             )?,
             cache_objects: gauge(
@@ -142,6 +143,11 @@ impl Metrics {
     /// Counts a write.
     pub fn wrote(&self, module: &str, verb: &str) {
         self.writes.with_label_values(&[module, verb]).inc();
+    }
+
+    /// How many writes were counted.
+    pub fn written(&self, module: &str, verb: &str) -> u64 {
+        self.writes.with_label_values(&[module, verb]).get()
     }
 
     /// All figures in Prometheus' text format.

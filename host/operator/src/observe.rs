@@ -46,14 +46,15 @@ impl<'a> Observation<'a> {
         &self.primary
     }
 
-    /// The objects of declared kinds that the primary owns, in order; recorded as read.
-    pub fn owned(&mut self) -> Vec<(Target, Arc<Object>)> {
+    /// The objects that the primary owns, made or merged into, in order, also of kinds that only
+    /// versions before declared; recorded as read.
+    pub fn made(&mut self) -> Vec<(Target, Arc<Object>)> {
         self.reads.insert(Read::Owned { uid: self.primary.uid.clone() });
         self.frozen
             .owned_by(&self.primary.uid)
             .into_iter()
             .filter_map(|(kind, object)| {
-                let kind = self.running.kind(&kind.api_version, &kind.kind)?.clone();
+                let kind = self.running.known_kind(&kind)?.clone();
                 Some((Target::new(kind, object.key.clone()), object))
             })
             .collect()
@@ -68,10 +69,13 @@ impl<'a> Observation<'a> {
             .collect()
     }
 
-    /// The `observed` document.
-    pub fn document(&self, owned: &[(Target, Arc<Object>)], unapplied: &[Unapplied]) -> String {
-        let owned: Vec<_> = owned
-            .iter()
+    /// The `observed` document. What is only merged into is not the primary's own.
+    pub fn document(&self, made: &[(Target, Arc<Object>)], unapplied: &[Unapplied]) -> String {
+        let declared = |target: &Target| {
+            self.running.kind(&target.kind.api_version, &target.kind.kind).is_some()
+        };
+        let owned: Vec<_> = own(made, &self.primary)
+            .filter(|(target, _)| declared(target))
             .map(|(target, object)| (&**object, readiness::of(&target.kind, object)))
             .collect();
         Observed {
@@ -80,7 +84,7 @@ impl<'a> Observation<'a> {
             unapplied,
             unserved: &self.unserved(),
             parameters: &self.running.parameters,
-            deleting: false,
+            deleting: self.primary.is_terminating(),
         }
         .document()
     }
@@ -163,6 +167,14 @@ impl Host for Observation<'_> {
             Level::Error => tracing::error!(%module, primary = %key, guest = true, "{message}"),
         }
     }
+}
+
+/// Of what a primary made or merged into, what is its own.
+pub fn own<'a>(
+    made: &'a [(Target, Arc<Object>)],
+    primary: &Object,
+) -> impl Iterator<Item = &'a (Target, Arc<Object>)> {
+    made.iter().filter(|(_, object)| object.is_made_for(&primary.uid))
 }
 
 fn refused(why: Unreadable) -> ReadError {

@@ -5,6 +5,7 @@
 //!   runs it once more afterwards.
 //! - Modules take turns: one with many keys cannot hold up one with few.
 //! - At most [`Bounds::running_per_module`] keys of one module are worked on at once.
+//! - A module that has written more than it may waits ([`Rate`]); the others do not.
 //! - A key that failed waits by [`Backoff`]; a change that concerns it runs it at once. Its
 //!   failures are forgotten when it succeeds.
 //!
@@ -13,11 +14,13 @@
 //! tests and the simulator run it on virtual time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use innkeeper_core::Key;
 
 use crate::backoff::Backoff;
+use crate::rate::Rate;
 
 /// Limits of the queue.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +58,7 @@ struct Lane {
     ready: VecDeque<Key>,
     entries: BTreeMap<Key, Entry>,
     running: usize,
+    writes: Rate,
 }
 
 #[derive(Debug, Default)]
@@ -145,7 +149,9 @@ impl Queue {
             return None;
         }
         let per_module = self.bounds.running_per_module;
-        let has_turn = |lane: &Lane| !lane.ready.is_empty() && lane.running < per_module;
+        let has_turn = |lane: &Lane| {
+            !lane.ready.is_empty() && lane.running < per_module && lane.writes.ready_at() <= now
+        };
         let after = match &self.last {
             Some(last) => std::ops::Bound::Excluded(last.clone()),
             None => std::ops::Bound::Unbounded,
@@ -199,6 +205,18 @@ impl Queue {
         }
     }
 
+    /// So many writes a second may a module make.
+    pub fn set_rate(&mut self, module: &std::sync::Arc<str>, writes_per_second: NonZeroU32) {
+        self.lanes.entry(module.clone()).or_default().writes.set(writes_per_second);
+    }
+
+    /// A module has written something.
+    pub fn wrote(&mut self, module: &str, now: Duration) {
+        if let Some(lane) = self.lanes.get_mut(module) {
+            lane.writes.spend(now);
+        }
+    }
+
     /// Forgets all keys of a module that no worker has.
     pub fn forget_module(&mut self, module: &str) {
         let Some(lane) = self.lanes.get_mut(module) else { return };
@@ -220,9 +238,21 @@ impl Queue {
         self.closed = true;
     }
 
-    /// When the next key becomes due, if one waits for a time.
-    pub fn next_due(&self) -> Option<Duration> {
-        self.due.first().map(|(when, _)| *when)
+    /// When the next key becomes due, if one waits for a time; also for its module's writes, if
+    /// these have to wait at `now`.
+    pub fn next_due(&self, now: Duration) -> Option<Duration> {
+        let written = self
+            .lanes
+            .values()
+            .filter(|lane| !lane.ready.is_empty())
+            .map(|lane| lane.writes.ready_at())
+            .filter(|ready_at| *ready_at > now);
+        self.due.first().map(|(when, _)| *when).into_iter().chain(written).min()
+    }
+
+    /// Whether no key of a module is ready or worked on.
+    pub fn is_idle(&self, module: &str) -> bool {
+        self.lanes.get(module).is_none_or(|lane| lane.running == 0 && lane.ready.is_empty())
     }
 
     /// Keys that are worked on now.
@@ -239,7 +269,7 @@ impl Queue {
     pub fn is_quiet(&self, now: Duration) -> bool {
         self.running == 0
             && self.lanes.values().all(|lane| lane.ready.is_empty())
-            && self.next_due().is_none_or(|due| due > now)
+            && self.next_due(now).is_none_or(|due| due > now)
     }
 }
 
@@ -326,7 +356,7 @@ mod tests {
             let work = queue.next(now).expect("it is due");
             // Jitter 0.5 is the middle of its range, which adds nothing.
             queue.done(&work, Done::Failed, now, 0.5);
-            let due = queue.next_due().unwrap();
+            let due = queue.next_due(now).unwrap();
             assert_eq!(queue.next(due.saturating_sub(Duration::from_millis(1))), None);
             delays.push(due.saturating_sub(now).as_secs());
             now = due;
@@ -337,7 +367,24 @@ mod tests {
         queue.wake(&a);
         let again = queue.next(now).unwrap();
         queue.done(&again, Done::Failed, now, 0.5);
-        assert_eq!(queue.next_due(), Some(now + SECOND));
+        assert_eq!(queue.next_due(now), Some(now + SECOND));
+    }
+
+    #[test]
+    fn a_module_that_has_written_too_much_waits_and_the_others_do_not() {
+        let mut queue = queue(4, 4);
+        let noisy: std::sync::Arc<str> = "noisy".into();
+        queue.set_rate(&noisy, NonZeroU32::new(1).unwrap());
+        let now = Duration::from_mins(1);
+        for _ in 0..25 {
+            queue.wrote("noisy", now);
+        }
+        queue.wake(&work("noisy", "a"));
+        queue.wake(&work("calm", "x"));
+        assert_eq!(drain(&mut queue, now), ["calm/x"]);
+        assert_eq!(queue.next_due(now), Some(now + SECOND * 5));
+        assert!(!queue.is_quiet(now), "a change is not worked on for longer, not forgotten");
+        assert_eq!(drain(&mut queue, now + SECOND * 5), ["noisy/a"]);
     }
 
     #[test]
@@ -349,7 +396,7 @@ mod tests {
         assert_eq!(queue.next(SECOND), None);
         queue.wake(&work("m", "a"));
         assert_eq!(queue.next(SECOND), Some(work("m", "a")));
-        assert_eq!(queue.next_due(), None);
+        assert_eq!(queue.next_due(SECOND), None);
     }
 
     #[test]
@@ -358,7 +405,7 @@ mod tests {
         queue.wake(&work("m", "a"));
         let first = queue.next(SECOND).unwrap();
         queue.done(&first, Done::Stuck(None), SECOND, 0.5);
-        assert_eq!((queue.next(SECOND * 10_000), queue.next_due()), (None, None));
+        assert_eq!((queue.next(SECOND * 10_000), queue.next_due(SECOND)), (None, None));
         queue.wake(&work("m", "a"));
         assert!(queue.next(SECOND).is_some());
     }
@@ -369,7 +416,7 @@ mod tests {
         queue.wake_at(&work("m", "a"), SECOND * 9);
         queue.wake_at(&work("m", "a"), SECOND * 3);
         queue.wake_at(&work("m", "a"), SECOND * 6);
-        assert_eq!(queue.next_due(), Some(SECOND * 3));
+        assert_eq!(queue.next_due(SECOND), Some(SECOND * 3));
         assert_eq!(drain(&mut queue, SECOND * 3), ["m/a"]);
         assert!(queue.is_quiet(SECOND * 100));
     }
@@ -398,6 +445,6 @@ mod tests {
         queue.done(&first, Done::Failed, Duration::ZERO, 0.5);
         queue.forget_module("m");
         assert_eq!(queue.next(SECOND * 100), None);
-        assert_eq!(queue.next_due(), None);
+        assert_eq!(queue.next_due(SECOND), None);
     }
 }

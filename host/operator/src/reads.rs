@@ -35,9 +35,9 @@ pub enum Read {
         /// The labels that they have.
         selector: Selector,
     },
-    /// The objects that this uid owns, of any kind.
+    /// The objects that this uid owns, made or merged into, of any kind.
     Owned {
-        /// The owner's uid.
+        /// The primary's uid.
         uid: Box<str>,
     },
 }
@@ -72,9 +72,7 @@ impl Change {
                             && selector.matches(&object.labels)
                     })
             }
-            Read::Owned { uid } => {
-                self.versions().any(|object| object.owners.iter().any(|owner| owner.uid == *uid))
-            }
+            Read::Owned { uid } => self.versions().any(|object| object.makers().contains(&**uid)),
         }
     }
 }
@@ -193,8 +191,8 @@ impl Index {
                     .into_iter()
                     .flat_map(|works| works.0.iter().cloned()),
             );
-            for owner in &*object.owners {
-                let works = self.owned.get(&owner.uid);
+            for uid in object.makers() {
+                let works = self.owned.get(uid);
                 found.extend(works.into_iter().flat_map(|works| works.0.iter().cloned()));
             }
             let labels =

@@ -7,6 +7,7 @@ use std::time::Duration;
 use innkeeper_cluster::cache::Unreadable;
 use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
 use innkeeper_contract::{Desired, Failure};
+use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Leave, Plan, annotation};
 use innkeeper_core::wanted::{Refusal, Wish};
@@ -15,9 +16,10 @@ use innkeeper_sandbox::{CallError, Outcome, Run};
 use jiff::Timestamp;
 
 use crate::apply::{self, Apply};
+use crate::finalize::{Finalizers, Written};
 use crate::health::Failing;
 use crate::memory::Memory;
-use crate::observe::Observation;
+use crate::observe::{Observation, own};
 use crate::problem::{Problem, Problems, Retry};
 use crate::queue::{Done, Work};
 use crate::report::{self, Findings};
@@ -52,6 +54,29 @@ struct Sight {
     requeue: Option<Duration>,
     /// Whether the guest was asked; else nothing is known of how it runs.
     guest_ran: bool,
+    /// The guest says that nothing is left to do for a primary that is being deleted.
+    finalized: bool,
+}
+
+impl Sight {
+    fn of(running: &Arc<Running>, primary: &Arc<Object>) -> Box<Self> {
+        Box::new(Self {
+            running: running.clone(),
+            primary: primary.clone(),
+            findings: Findings::default(),
+            failing: None,
+            requeue: None,
+            guest_ran: true,
+            finalized: false,
+        })
+    }
+
+    /// Nothing can be done, and it is not the guest's fault.
+    fn hindered(mut self: Box<Self>, problem: Problem) -> Round {
+        self.findings.problems.push(problem);
+        self.guest_ran = false;
+        Round::Quiet(self)
+    }
 }
 
 /// Works on one key until it is quiet.
@@ -115,7 +140,7 @@ async fn finish(
     mut seen: Sight,
     memory: &mut Memory,
 ) -> Done {
-    let Sight { running, primary, findings, failing, requeue, guest_ran } = &mut seen;
+    let Sight { running, primary, findings, failing, requeue, guest_ran, .. } = &mut seen;
     memory.unapplied = findings.problems.unapplied();
     // A suspended module writes nothing at all.
     if !running.settings().suspend {
@@ -158,24 +183,22 @@ async fn round(
         *memory = Memory { uid: primary.uid.clone(), ..Memory::default() };
     }
 
-    let mut seen = Box::new(Sight {
-        running: running.clone(),
-        primary: primary.clone(),
-        findings: Findings::default(),
-        failing: None,
-        requeue: None,
-        guest_ran: true,
-    });
+    let seen = Sight::of(running, &primary);
     if let Some(problem) = unsettled {
-        seen.findings.problems.push(problem);
-        seen.guest_ran = false;
-        return Round::Quiet(seen);
+        return seen.hindered(problem);
     }
+    let finalizers = Finalizers { shared, caches, running, work, primary: &primary };
+    let held = running.settings().suspend || is_paused(&primary);
+    let mut seen = match take_turn(&finalizers, held, seen, memory).await {
+        Ok(seen) => seen,
+        Err(round) => return round,
+    };
+    let deleting = primary.is_terminating();
 
     let now = shared.env.now();
     let mut observation = Observation::new(running, &frozen, primary.clone(), now);
-    let owned = observation.owned();
-    let document = observation.document(&owned, &memory.unapplied);
+    let made = observation.made();
+    let document = observation.document(&made, &memory.unapplied);
     let result = run(shared, running, &document, &mut observation).await;
 
     let unknown = observation.take_unknown();
@@ -193,7 +216,7 @@ async fn round(
     let planned = match take_outcome(running, result, &me, &mut seen) {
         Ok((complete, wish)) => {
             let plan =
-                make_plan(&mut observation, &frozen, &me, &wish, complete, &owned, memory, now);
+                make_plan(&mut observation, &frozen, &me, &wish, complete, &made, memory, now);
             Some((complete, wish, plan))
         }
         Err((refused, figure)) => {
@@ -204,7 +227,7 @@ async fn round(
             None
         }
     };
-    seen.findings.owned = owned;
+    seen.findings.owned = own(&made, &primary).cloned().collect();
     let reads = observation.into_reads();
     if begun.record(work, reads) {
         shared.wake(work);
@@ -214,14 +237,15 @@ async fn round(
         return Round::Quiet(seen);
     };
 
-    if running.settings().suspend || is_paused(&primary) {
+    // A pause stops no deletion.
+    if held && !deleting {
         seen.findings.paused = Some(apply::tell(&plan));
         seen.findings.problems = left_alone(&plan, now);
         return Round::Quiet(seen);
     }
     let unknown = plan.steps.iter().filter(|step| step.action == Action::Leave(Leave::Unknown));
     memory.unsettled.extend(unknown.map(|step| step.target.clone()));
-    let apply = Apply { shared, caches, running, work, manager: &me.manager, now };
+    let apply = Apply { shared, caches, running, work, me: &me, now };
     let outcome = apply.carry_out(&plan, &wish, memory).await;
     let clean = complete && outcome.problems.is_empty() && !outcome.again;
     let became_clean = clean && !memory.plan.clean;
@@ -234,9 +258,47 @@ async fn round(
     // A prune that waits for a clean round has it now, if the kinds were readable.
     let prune_now = became_clean && plan.prune_waits && all_readable(running, &frozen);
     if (outcome.wrote && !transient) || outcome.again || prune_now {
-        Round::Again(seen)
-    } else {
-        Round::Quiet(seen)
+        return Round::Again(seen);
+    }
+    let nothing_left = plan.going.is_empty() && seen.findings.problems.is_empty();
+    if deleting && seen.finalized && nothing_left {
+        return let_go(&finalizers, seen, memory).await;
+    }
+    Round::Quiet(seen)
+}
+
+/// What comes before the guest is asked, by the finalizers. Gives `seen` back if the guest is.
+async fn take_turn(
+    finalizers: &Finalizers<'_>,
+    held: bool,
+    seen: Box<Sight>,
+    memory: &mut Memory,
+) -> Result<Box<Sight>, Round> {
+    match finalizers.running.turn(finalizers.primary) {
+        Turn::Nothing => {
+            finalizers.shared.health.note(finalizers.work, None);
+            Err(Round::Nothing(Done::Ok(None)))
+        }
+        Turn::Work | Turn::Finalize => Ok(seen),
+        // Nothing is written, so there is nothing that it would have to be asked about.
+        Turn::Add if held => Ok(seen),
+        Turn::Add => Err(match finalizers.add(memory).await {
+            Written::Yes | Written::Overtaken => Round::Again(seen),
+            Written::No(problem) => seen.hindered(problem),
+        }),
+        Turn::Release => Err(let_go(finalizers, seen, memory).await),
+    }
+}
+
+/// Takes the module's finalizers off a primary.
+async fn let_go(finalizers: &Finalizers<'_>, seen: Box<Sight>, memory: &mut Memory) -> Round {
+    match finalizers.release(memory).await {
+        Written::Yes => {
+            finalizers.shared.health.note(finalizers.work, None);
+            Round::Nothing(Done::Ok(None))
+        }
+        Written::Overtaken => Round::Again(seen),
+        Written::No(problem) => seen.hindered(problem),
     }
 }
 
@@ -258,11 +320,7 @@ fn find_primary(
         Seen::Unreadable(_) => return Err(Done::Stuck(None)),
     };
     // A guest never sees a cache that has not been read; what changes that runs the key again.
-    // A primary that is going makes nothing any more, and its objects go with it.
-    if !is_synced(frozen) || primary.is_terminating() || !running.selects(&primary) {
-        return Err(Done::Ok(None));
-    }
-    Ok(primary)
+    if is_synced(frozen) { Ok(primary) } else { Err(Done::Ok(None)) }
 }
 
 /// Runs the guest, when it is its turn. Nothing is written.
@@ -323,9 +381,11 @@ fn take_outcome(
             return Err((problem, error.reason()));
         }
     };
-    let wish = Wish::read(&desired, running.guest().manifest(), primary, false)
+    let wish = running
+        .wish(&desired, primary)
         .map_err(|refusal| (of_refusal(&refusal), refusal.reason()))?;
-    let Desired { status, conditions, events, requeue_after_seconds, .. } = desired;
+    let Desired { status, conditions, events, requeue_after_seconds, finalized, .. } = desired;
+    seen.finalized = finalized;
     seen.findings.status = Some(status.unwrap_or_default());
     seen.findings.conditions = conditions;
     seen.findings.events = events;
@@ -378,7 +438,7 @@ pub fn make_plan(
     me: &Primary,
     wish: &Wish,
     complete: bool,
-    owned: &[(Target, Arc<Object>)],
+    made: &[(Target, Arc<Object>)],
     memory: &Memory,
     now: Timestamp,
 ) -> Plan {
@@ -389,9 +449,10 @@ pub fn make_plan(
         wish,
         complete,
         seen: &seen,
-        made: owned,
+        made,
         memory: &memory.plan,
         readable: all_readable(observation.running(), frozen),
+        deleting: observation.primary().is_terminating(),
         adopt: annotation(observation.primary(), ADOPT_ANNOTATION).as_deref() == Some("true"),
         now,
     })

@@ -151,8 +151,8 @@ async fn sight(shared: &Shared, running: &Running, primary: &Object, now: Timest
     // What would be pruned after one more clean round counts.
     memory.plan.clean = true;
     let mut observation = Observation::new(running, &frozen, primary.clone(), now);
-    let owned = observation.owned();
-    let document = observation.document(&owned, &memory.unapplied);
+    let made = observation.made();
+    let document = observation.document(&made, &memory.unapplied);
     let result = reconcile::run(shared, running, &document, &mut observation).await;
     if !observation.take_unknown().is_empty() {
         return Sight::Nothing;
@@ -170,7 +170,7 @@ async fn sight(shared: &Shared, running: &Running, primary: &Object, now: Timest
         Target::new(running.primary.clone(), primary.key.clone()),
         &primary.uid,
     );
-    match Wish::read(&desired, running.guest().manifest(), &me, false) {
+    match running.wish(&desired, &me) {
         Err(refusal) => Sight::Fails(format!("{}: {refusal}", refusal.reason())),
         Ok(wish) => {
             let plan = reconcile::make_plan(
@@ -179,7 +179,7 @@ async fn sight(shared: &Shared, running: &Running, primary: &Object, now: Timest
                 &me,
                 &wish,
                 complete,
-                &owned,
+                &made,
                 &memory,
                 now,
             );
@@ -241,12 +241,18 @@ fn compare(
                     rehearsal.add(Deed::Delete, object(), Vec::new());
                 }
             }
+            // What is merged into stays, without these fields.
+            Action::TakeBack { .. } => {
+                if !matches!(before, Some(Action::TakeBack { .. })) {
+                    rehearsal.add(Deed::Change, object(), vec![".".to_owned()]);
+                }
+            }
             Action::Recreate { .. } => {
                 if !matches!(before, Some(Action::Recreate { .. })) {
                     rehearsal.add(Deed::Recreate, object(), Vec::new());
                 }
             }
-            Action::Apply { .. } | Action::Adopt { .. } => {
+            Action::Apply { .. } | Action::Adopt { .. } | Action::Merge { .. } => {
                 let now_wanted = step.wanted.and_then(|index| wish.wanted.get(index));
                 let fields = match (now_wanted, wanted.get(&step.target)) {
                     (Some(new), Some(old)) => difference::fields(&old.body, &new.body, FIELDS_MAX),

@@ -133,6 +133,10 @@ pub async fn report(
     findings: &Findings,
     memory: &mut Memory,
 ) -> Option<Problem> {
+    if running.decorates {
+        events(shared, running, primary, findings, memory).await;
+        return None;
+    }
     let manage = running.settings().manage_status;
     let conditions = if manage {
         let has_optional = running.guest().manifest().owned.iter().any(|owned| owned.optional);
@@ -174,7 +178,7 @@ pub async fn report(
     let _writing = caches.writing(&target.kind, &target.key);
     match session.apply_status(&target.kind, &target.key, &Manager::Host, &body, Force::Yes).await {
         Ok(applied) => {
-            shared.metrics.wrote(running.name(), "status");
+            shared.count_write(running.name(), "status");
             shared::wrote(shared, caches, &target, applied.object, work);
             None
         }
@@ -250,7 +254,7 @@ async fn events(
     for event in events {
         let regarding = Regarding::object(&running.primary, primary);
         match shared.events.publish(&running.session, &regarding, "Reconcile", &event).await {
-            Ok(Published::Written) => shared.metrics.wrote(running.name(), "event"),
+            Ok(Published::Written) => shared.count_write(running.name(), "event"),
             Ok(Published::Counted(_) | Published::TooMany) => {}
             // An Event is a courtesy: what it says stands in the conditions too.
             Err(error) => tracing::warn!(

@@ -5,14 +5,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::{Session, View};
-use innkeeper_contract::Kind;
-use innkeeper_core::{Object, Selector};
+use innkeeper_contract::{Desired, Kind};
+use innkeeper_core::finalizer::Turn;
+use innkeeper_core::ownership::Primary;
+use innkeeper_core::wanted::{Refusal, Wish};
+use innkeeper_core::{Finalizer, Object, Selector, decoration};
 use innkeeper_modules::{Served, Settings};
 use innkeeper_sandbox::Guest;
 
+/// How far a module has left, whose Module is being deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// It stays.
+    No,
+    /// Its finalizer comes off all primaries; off those that are being deleted when the guest says
+    /// that nothing is left to do.
+    Finalizing,
+    /// Its finalizer comes off all primaries.
+    AtOnce,
+}
+
 /// One version of a module as it serves: replaced whole, never changed, so that a round that
 /// began with one ends with the same.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Running {
     /// The guest and its settings.
     served: Arc<Served>,
@@ -21,13 +36,21 @@ pub struct Running {
     /// Requests as the module's ServiceAccount.
     pub session: Session,
     /// The caches, as the module's ServiceAccount may read them.
-    pub view: View,
+    pub view: Arc<View>,
     /// The primary kind.
     pub primary: Arc<Kind>,
     /// The Module's parameters as JSON; empty for none.
     pub parameters: String,
+    /// The module's finalizer on its primaries.
+    pub finalizer: Finalizer,
+    /// The guest decorates its primaries: it gives no status.
+    pub decorates: bool,
+    /// Whether the module leaves.
+    pub leaving: Leaving,
     /// The kinds that the manifest declares, by group and version, and kind.
     kinds: BTreeMap<(String, String), Arc<Kind>>,
+    /// The kinds that versions before declared: of them only what was made is seen, to be pruned.
+    dropped: Vec<Arc<Kind>>,
 }
 
 impl Running {
@@ -39,8 +62,31 @@ impl Running {
             .collect();
         let parameters = &served.settings.parameters;
         let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
-        let primary = Arc::new(served.guest.manifest().primary.clone());
-        Self { served, selector, session, view, primary, parameters, kinds }
+        let manifest = served.guest.manifest();
+        let primary = Arc::new(manifest.primary.clone());
+        let view = Arc::new(view);
+        let finalizer = Finalizer::new(&served.module, manifest.finalizer.as_deref());
+        let dropped = served.dropped.iter().cloned().map(Arc::new).collect();
+        let decorates = decoration::decorates(manifest);
+        Self {
+            served,
+            selector,
+            session,
+            view,
+            primary,
+            parameters,
+            finalizer,
+            decorates,
+            leaving: Leaving::No,
+            kinds,
+            dropped,
+        }
+    }
+
+    /// The same, on its way out.
+    #[must_use]
+    pub fn leaving(&self, leaving: Leaving) -> Self {
+        Self { leaving, ..self.clone() }
     }
 
     /// The module's name.
@@ -63,6 +109,17 @@ impl Running {
         self.kinds.get(&(api_version.to_owned(), kind.to_owned()))
     }
 
+    /// The kinds that versions before declared and this one does not.
+    pub fn dropped(&self) -> &[Arc<Kind>] {
+        &self.dropped
+    }
+
+    /// A kind of which there may be objects that the module made.
+    pub fn known_kind(&self, kind: &Kind) -> Option<&Arc<Kind>> {
+        let declared = self.kind(&kind.api_version, &kind.kind);
+        declared.or_else(|| self.dropped.iter().find(|one| ***one == *kind))
+    }
+
     /// All declared kinds, in order.
     pub fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.kinds.values()
@@ -78,6 +135,25 @@ impl Running {
         let namespaces = &self.settings().namespaces;
         (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
             && self.selector.matches(&object.labels)
+    }
+
+    /// What is to be done for a primary.
+    pub fn turn(&self, primary: &Object) -> Turn {
+        let stays = match self.leaving {
+            Leaving::No => true,
+            Leaving::Finalizing => primary.is_terminating(),
+            Leaving::AtOnce => false,
+        };
+        self.finalizer.turn(primary, stays && self.selects(primary))
+    }
+
+    /// What the guest wants of a primary, checked.
+    ///
+    /// # Errors
+    /// If it breaks the contract, or wants what the Module does not allow.
+    pub fn wish(&self, desired: &Desired, primary: &Primary) -> Result<Wish, Refusal> {
+        let cross_namespace = self.settings().allow_cross_namespace;
+        Wish::read(desired, self.guest().manifest(), primary, cross_namespace)
     }
 
     /// The objects of the primary kind in the module's namespaces, by namespace and name. One that cannot
@@ -106,6 +182,14 @@ impl Running {
                 .map(|seconds| Duration::from_secs(seconds.into())),
         }
     }
+}
+
+/// The kinds that a version watches: those that its guest declares, and those that versions before
+/// it declared.
+pub fn watched(served: &Served) -> Vec<Kind> {
+    let mut kinds = declared(&served.guest);
+    kinds.extend(served.dropped.iter().cloned());
+    kinds
 }
 
 /// The kinds that a guest declares, each once: its primary, what it owns, what it reads.

@@ -131,6 +131,7 @@ impl Shared {
     /// From now on a module serves like this: all its primaries are run.
     pub fn serve(&self, running: &Arc<Running>) {
         let name = running.name().clone();
+        self.queue().set_rate(&name, running.settings().writes_per_second);
         self.health.swapped(&name);
         self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, running.clone());
         self.wake_primaries(running);
@@ -173,6 +174,12 @@ impl Shared {
         for running in readers {
             self.wake_primaries(&running);
         }
+    }
+
+    /// A module has written something: it counts, and counts towards its rate.
+    pub fn count_write(&self, module: &str, verb: &str) {
+        self.metrics.wrote(module, verb);
+        self.queue().wrote(module, self.elapsed());
     }
 
     /// Runs one key.
@@ -244,6 +251,10 @@ impl Listener for Waker {
         for running in shared.modules() {
             if running.primary == change.kind {
                 woken.insert(Work { module: running.name().clone(), key: key.clone() });
+            }
+            if change.after.is_none() && running.dropped().contains(&change.kind) {
+                let module = running.name().to_string();
+                let _ = self.supervisor.send(Happened::MayBeGone(module));
             }
         }
         if let Some(writer) = &change.writer {

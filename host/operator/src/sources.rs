@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 
-use base64::Engine as _;
 use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Caches, Change, Cluster, Namespaces, View, crd};
 use innkeeper_contract::{Condition, Kind};
 use innkeeper_core::{Key, Labels, Manager, Object, status};
 use innkeeper_modules::driver::copy_name;
 use innkeeper_modules::module::{self, NAMESPACE};
+use innkeeper_modules::parts::{self, ConfigMap, Reading};
+use innkeeper_modules::source::COMPONENT_BYTES_MAX;
 use innkeeper_modules::{
-    Component, Digest, Input, Module, Report, SourceError, SourceRef, Verdict, source,
+    Component, Digest, Input, Module, Report, SourceError, SourceRef, Verdict,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -23,9 +24,6 @@ use crate::shared::Shared;
 
 /// The name under which the host reads for itself. No Module can have it: it is no DNS label.
 pub const HOST_MODULE: &str = "(host)";
-
-/// The most that a component may have, unpacked, in bytes, before the module's own limit applies.
-pub const COMPONENT_BYTES_MAX: usize = 64 << 20;
 
 /// The kind of Modules.
 pub static MODULE: LazyLock<Kind> =
@@ -74,6 +72,8 @@ pub enum Happened {
     },
     /// A module can read something else than before.
     State(String),
+    /// Objects may be gone of kinds that only versions before declared; the module's name.
+    MayBeGone(String),
     /// The place itself has to be looked at.
     PlaceChanged,
 }
@@ -158,15 +158,24 @@ impl Place {
         self.sources_mut().insert(module.to_owned(), source);
     }
 
-    /// Whether there is a copy of a version; `None` if that is not known.
+    /// Whether there is a copy of a version, with all its parts; `None` if that is not known.
     pub fn has_copy(&self, module: &str, digest: Digest) -> Option<bool> {
         let Self::Cluster(from) = self else { return None };
-        let key = Key::new(NAMESPACE, &copy_name(module, digest));
-        match from.config_maps.as_ref()?.freeze().get(&CONFIG_MAP, &key) {
-            innkeeper_cluster::Seen::Present(_) => Some(true),
-            innkeeper_cluster::Seen::Absent => Some(false),
+        let view = from.config_maps.as_ref()?.freeze();
+        let see = |name: &str| match view.get(&CONFIG_MAP, &Key::new(NAMESPACE, name)) {
+            innkeeper_cluster::Seen::Present(object) => Some(Some(object)),
+            innkeeper_cluster::Seen::Absent => Some(None),
             _ => None,
+        };
+        let name = copy_name(module, digest);
+        let Some(first) = see(&name)? else { return Some(false) };
+        let Some(parts) = parts_of(&first) else { return Some(false) };
+        for number in 2..=parts {
+            if see(&parts::name(&name, number))?.is_none() {
+                return Some(false);
+            }
         }
+        Some(true)
     }
 
     /// The name of the ConfigMap that is a module's source.
@@ -183,7 +192,7 @@ impl Place {
         self.sources_mut().remove(module);
     }
 
-    /// The modules with this source.
+    /// The modules with this source, or with a source that this is a further part of.
     pub fn modules_of(&self, source: &SourceRef) -> Vec<String> {
         let sources = match self {
             Self::Cluster(from) => &from.sources,
@@ -191,7 +200,7 @@ impl Place {
         };
         let same = |one: &SourceRef| match (one, source) {
             (SourceRef::ConfigMap { name, .. }, SourceRef::ConfigMap { name: other, .. }) => {
-                name == other
+                name == other || parts::first_of(other) == Some(name)
             }
             (one, other) => one == other,
         };
@@ -348,32 +357,39 @@ pub fn input_of(object: &Object) -> Happened {
     Happened::Input { module: object.key.name().to_string(), input: Box::new(input) }
 }
 
-/// Reads the component in a ConfigMap of the modules' namespace.
+/// How many parts a source or a copy has, by its first part; `None` if that cannot be read.
+fn parts_of(first: &Object) -> Option<usize> {
+    let config_map: ConfigMap = serde_json::from_str(&first.text).ok()?;
+    config_map.parts(first.key.name()).ok()
+}
+
+/// Reads the component in a ConfigMap of the modules' namespace, and in its further parts.
+///
+/// # Errors
+/// Why there is none to be had.
 pub async fn read_config_map(
     cluster: &Cluster,
     name: &str,
     key: Option<&str>,
 ) -> Result<Component, SourceError> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct ConfigMap {
-        #[serde(default)]
-        binary_data: BTreeMap<String, String>,
+    let missing = || SourceError::Missing(format!("ConfigMap {NAMESPACE}/{name}"));
+    let first = get_config_map(cluster, name).await?.ok_or_else(missing)?;
+    let mut reading = Reading::begin(name, &first, key)?;
+    while let Some(part) = reading.wanted() {
+        let part = get_config_map(cluster, &part).await?.ok_or_else(|| reading.missing())?;
+        reading.take(&part)?;
     }
-    let what = format!("ConfigMap {NAMESPACE}/{name}");
-    let unreadable = |why: String| SourceError::Unreadable { what: what.clone(), why };
-    let config_map: ConfigMap =
-        cluster.host().get_as(&CONFIG_MAP, &Key::new(NAMESPACE, name)).await.map_err(|error| {
-            match error {
-                ApiError::NotFound { .. } | ApiError::NamespaceMissing { .. } => {
-                    SourceError::Missing(what.clone())
-                }
-                error => unreadable(error.to_string()),
-            }
-        })?;
-    let encoded = source::pick_key(&what, &config_map.binary_data, key)?;
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(encoded)
-        .map_err(|error| unreadable(format!("binaryData is not base64: {error}")))?;
-    source::unpack(&what, &bytes, COMPONENT_BYTES_MAX)
+    reading.component(COMPONENT_BYTES_MAX)
+}
+
+/// `None` if it is not there.
+async fn get_config_map(cluster: &Cluster, name: &str) -> Result<Option<ConfigMap>, SourceError> {
+    match cluster.host().get_as(&CONFIG_MAP, &Key::new(NAMESPACE, name)).await {
+        Ok(config_map) => Ok(Some(config_map)),
+        Err(ApiError::NotFound { .. } | ApiError::NamespaceMissing { .. }) => Ok(None),
+        Err(error) => Err(SourceError::Unreadable {
+            what: format!("ConfigMap {NAMESPACE}/{name}"),
+            why: error.to_string(),
+        }),
+    }
 }

@@ -13,27 +13,35 @@ use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
 use innkeeper_core::{Key, Selector, said, status};
-use innkeeper_modules::driver::copy_name;
+use innkeeper_modules::driver::{Leaving, copy_name};
 use innkeeper_modules::{
     Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings,
     SourceError, Verdict, machine, module,
 };
 use innkeeper_sandbox::Engine;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::copies;
 use crate::crds::{self, Statuses};
 use crate::health::{Failing, News, Runs};
+use crate::leave;
 use crate::rehearse;
 use crate::running::{self, Running};
 use crate::shared::{Execution, Shared};
 use crate::sources::{HOST_MODULE, Happened, Place, Written};
+
+/// So many components are loaded at once. A module has at most one of them, so that one that takes long
+/// to compile does not hold up the others; more would take the cores from those that serve.
+const LOADS_AT_ONCE: usize = 2;
 
 /// The first wait before something that failed for a reason elsewhere is tried again.
 const RETRY_LEAST: Duration = Duration::from_secs(2);
 
 /// After which time a Module's status that could not be written is tried again.
 const STATUS_RETRY: Duration = Duration::from_secs(10);
+
+/// After which time is looked again whether objects of kinds are gone that no version declares.
+const LEFTOVERS_AGAIN: Duration = Duration::from_secs(1);
 
 /// The longest.
 const RETRY_MOST: Duration = Duration::from_mins(5);
@@ -48,6 +56,8 @@ pub struct Supervisor {
     inbox: mpsc::UnboundedReceiver<Happened>,
     outbox: mpsc::UnboundedSender<Happened>,
     tasks: FuturesUnordered<Task<()>>,
+    /// So many components may be compiled at once, of all modules.
+    loads: Arc<Semaphore>,
     /// The last read of each module's source.
     fetches: BTreeMap<String, Task<()>>,
     /// What the last version that began to serve has replaced.
@@ -83,6 +93,7 @@ impl Supervisor {
             inbox,
             outbox,
             tasks: FuturesUnordered::new(),
+            loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
             fetches: BTreeMap::new(),
             replaced: None,
             before: BTreeMap::new(),
@@ -163,7 +174,9 @@ impl Supervisor {
             }
             Happened::State(module) => {
                 self.write_status(&module).await;
+                self.look_for_leftovers(&module).await;
             }
+            Happened::MayBeGone(module) => self.look_for_leftovers(&module).await,
             Happened::PlaceChanged => {
                 if self.place.look_around(&self.outbox) {
                     self.shared.know_modules();
@@ -216,6 +229,8 @@ impl Supervisor {
                 self.shared.health.end_probation(name);
             }
             Action::Serve(served) => self.serve(&served),
+            Action::Leave(leaving) => self.leave(name, leaving),
+            Action::LetGo => self.let_go(name),
             Action::RetryLater => {
                 let env = self.shared.env.clone();
                 let wait = self
@@ -279,7 +294,10 @@ impl Supervisor {
         tracing::info!(module = name, component = ?job.component, "loading");
         let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
         let execution = self.shared.execution;
+        let loads = self.loads.clone();
         self.spawn("load", async move {
+            // Modules take turns: whoever asked first is loaded first.
+            let _permit = loads.acquire_owned().await;
             let input = match execution {
                 Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
                 Execution::Inline => job.run(&engine),
@@ -329,7 +347,7 @@ impl Supervisor {
             Namespaces::Only(settings.namespaces.clone())
         };
         let session = self.session(settings.service_account.as_deref());
-        let view = self.caches.open(&session, name, &running::declared(&served.guest), &namespaces);
+        let view = self.caches.open(&session, name, &running::watched(served), &namespaces);
         Some(Running::new(served.clone(), selector, session, view))
     }
 
@@ -415,8 +433,63 @@ impl Supervisor {
         });
     }
 
+    /// The primaries of a module that leaves are let go.
+    fn leave(&mut self, name: &str, leaving: Leaving) {
+        tracing::info!(module = name, "leaves");
+        self.rehearsals.remove(name);
+        let session = self.session(leaving.service_account.as_deref());
+        let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
+        self.spawn("leave", async move {
+            let result = leave::leave(&shared, &session, &module, &leaving).await;
+            let input = Box::new(Input::Left(result));
+            let _ = outbox.send(Happened::Input { module, input });
+        });
+    }
+
+    /// Takes the host's finalizer off a Module, which goes then; one of a folder is gone already.
+    fn let_go(&mut self, name: &str) {
+        let (cluster, outbox, module) =
+            (self.shared.cluster.clone(), self.outbox.clone(), name.to_owned());
+        let live = self.place.module_object(name);
+        self.spawn("let go", async move {
+            let input = match live {
+                None => Input::Gone,
+                Some(live) => match leave::let_go(&cluster.host(), &live).await {
+                    // Its event tells that it is gone.
+                    Ok(()) => return,
+                    Err(verdict) => Input::Left(Err(verdict)),
+                },
+            };
+            let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
+        });
+    }
+
+    /// Looks whether of the kinds that only versions before declared anything is there.
+    async fn look_for_leftovers(&mut self, name: &str) {
+        let Some(running) = self.shared.module(name) else { return };
+        if running.dropped().is_empty() {
+            return;
+        }
+        // A round of the version before may be making one.
+        if !self.shared.queue().is_idle(name) {
+            return self.tell_later(LEFTOVERS_AGAIN, Happened::MayBeGone(name.to_owned()));
+        }
+        let gone = leave::gone(&running);
+        if !gone.is_empty() {
+            self.handle(name, Input::NothingLeft(gone)).await;
+        }
+    }
+
     async fn commit(&mut self, name: &str, digest: Digest, kept: Result<(), Verdict>) {
         let mut result = kept;
+        let finalizes =
+            self.driver.report(name).is_some_and(|report| report.members.contains_key("finalizer"));
+        if result.is_ok()
+            && finalizes
+            && let Some(live) = self.place.module_object(name)
+        {
+            result = leave::hold(&self.shared.cluster.host(), &live).await;
+        }
         if result.is_ok() && self.place.keeps_decisions() {
             let refused = |why: String| {
                 let message =
@@ -438,7 +511,7 @@ impl Supervisor {
 
     /// Deletes the copies of versions that are neither decided nor the one before.
     fn sweep_copies(&mut self, name: &str) {
-        let Some(report) = self.driver.report(name) else { return };
+        let Some(report) = self.driver.decision(name) else { return };
         let digest = |value: Option<&serde_json::Value>| {
             value.and_then(|value| value.as_str()?.parse::<Digest>().ok())
         };
@@ -456,10 +529,15 @@ impl Supervisor {
     }
 
     fn tell_after(&mut self, name: &str, time: Duration, input: Input) {
-        let (env, outbox, module) = (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
+        let happened = Happened::Input { module: name.to_owned(), input: Box::new(input) };
+        self.tell_later(time, happened);
+    }
+
+    fn tell_later(&mut self, time: Duration, happened: Happened) {
+        let (env, outbox) = (self.shared.env.clone(), self.outbox.clone());
         self.spawn("later", async move {
             env.sleep(time).await;
-            let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
+            let _ = outbox.send(happened);
         });
     }
 
@@ -496,7 +574,10 @@ impl Supervisor {
 
     /// The driver's report and what the module may and can read.
     fn report(&self, name: &str) -> Option<Report> {
-        let mut report = self.driver.report(name)?;
+        Some(self.complete(name, self.driver.report(name)?))
+    }
+
+    fn complete(&self, name: &str, mut report: Report) -> Report {
         if let Some(running) = self.shared.module(name) {
             report.conditions.extend(readable(&running));
         }
@@ -505,7 +586,7 @@ impl Supervisor {
         for condition in &mut report.conditions {
             condition.message = said::cut(&condition.message, said::MESSAGE_BYTES_MAX);
         }
-        Some(report)
+        report
     }
 
     /// Writes a Module's status; `None` if there is nothing to write yet.
@@ -517,10 +598,10 @@ impl Supervisor {
         self.write_report(name, report).await
     }
 
-    /// The same, also if nothing serves yet.
+    /// Writes down which version is decided, also if nothing serves yet.
     async fn write_decision(&mut self, name: &str) -> Option<Written> {
-        let report = self.report(name)?;
-        self.write_report(name, report).await
+        let decision = self.complete(name, self.driver.decision(name)?);
+        self.write_report(name, decision).await
     }
 
     async fn write_report(&mut self, name: &str, mut report: Report) -> Option<Written> {
@@ -539,12 +620,7 @@ impl Supervisor {
         self.said.insert(name.to_owned(), report.conditions.clone());
         let written = self.place.write_status(name, &report, &self.shared, &self.caches).await;
         if matches!(written, Written::No(_)) {
-            let (env, outbox, module) =
-                (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
-            self.spawn("status", async move {
-                env.sleep(STATUS_RETRY).await;
-                let _ = outbox.send(Happened::State(module));
-            });
+            self.tell_later(STATUS_RETRY, Happened::State(name.to_owned()));
         }
         Some(written)
     }

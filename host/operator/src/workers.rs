@@ -26,7 +26,7 @@ pub async fn work(shared: Arc<Shared>, caches: Caches, mut stop: watch::Receiver
             let mut queue = shared.queue();
             let now = shared.elapsed();
             let ready: Vec<Work> = std::iter::from_fn(|| queue.next(now)).collect();
-            (ready, queue.next_due())
+            (ready, queue.next_due(now))
         };
         for work in ready {
             let (shared, caches) = (shared.clone(), caches.clone());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -28,10 +28,14 @@ const TOKEN_SECONDS: u32 = 6 * 3600;
 ///
 /// `namespace` and `name` are plain texts; the namespace is ignored for kinds that have
 /// none.
+#[derive(Clone)]
 pub struct Admin {
     client: kube::Client,
-    kinds: Mutex<BTreeMap<(String, String), (ApiResource, Scope)>>,
+    kinds: Arc<Mutex<Kinds>>,
 }
+
+/// What the server says of kinds, by group and version, and kind.
+type Kinds = BTreeMap<(String, String), (ApiResource, Scope)>;
 
 impl Admin {
     /// With the admin's rights on `plane`.
@@ -41,7 +45,7 @@ impl Admin {
 
     /// With the rights of the kubeconfig at `path`.
     pub async fn connect(path: &Path) -> Result<Self> {
-        Ok(Self { client: client(path).await?, kinds: Mutex::default() })
+        Ok(Self { client: client(path).await?, kinds: Arc::default() })
     }
 
     /// The client underneath.
@@ -300,7 +304,7 @@ impl Admin {
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(String, String), (ApiResource, Scope)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Kinds> {
         self.kinds.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -7,6 +7,11 @@ use anyhow::{Context as _, Result};
 pub struct Chance(u64);
 
 impl Chance {
+    /// From this seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// From the seed in `INNKEEPER_TEST_SEED`, or a new one; prints it.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn manifest() -> Manifest {
-    let owned = |kind, optional| OwnedKind { kind, optional };
+    let owned = |kind, optional| OwnedKind { kind, optional, merges: false };
     Manifest {
         name: "podroute".into(),
         version: "0.1.0".into(),
@@ -22,6 +22,7 @@ fn manifest() -> Manifest {
         crds: vec![json!({"metadata": {"name": "podroutes.quay.io"}})],
         resync_seconds: None,
         finalizer: Some(String::new()),
+        decorates: false,
         parameters_schema: None,
     }
 }

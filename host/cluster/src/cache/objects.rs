@@ -50,7 +50,8 @@ impl Ord for ByKey {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Live {
     objects: RedBlackTreeSetSync<ByKey>,
-    /// The keys of the objects that name an owner, by its uid; ordered.
+    /// The keys of the objects that name an owner or a primary that wrote to them, by its uid;
+    /// ordered.
     owned: RedBlackTreeMapSync<Box<str>, Vec<Key>>,
     /// Where the cache is doubtful, and the relist during or after which it became so.
     unknown: RedBlackTreeMapSync<Key, u64>,
@@ -88,7 +89,7 @@ impl Live {
     }
 
     fn insert(&mut self, object: Arc<Object>) {
-        for uid in owners(&object) {
+        for uid in object.makers() {
             let mut keys = self.owned.get(uid).cloned().unwrap_or_default();
             if let Err(at) = keys.binary_search(&object.key) {
                 keys.insert(at, object.key.clone());
@@ -105,7 +106,7 @@ impl Live {
 
     /// Takes an object out of the index of owners, except of those that it keeps.
     fn unindex(&mut self, object: &Object, kept: &BTreeSet<&str>) {
-        for uid in owners(object).difference(kept) {
+        for uid in object.makers().difference(kept) {
             let mut keys = self.owned.get(*uid).cloned().unwrap_or_default();
             keys.retain(|key| *key != object.key);
             if keys.is_empty() {
@@ -115,10 +116,6 @@ impl Live {
             }
         }
     }
-}
-
-fn owners(object: &Object) -> BTreeSet<&str> {
-    object.owners.iter().map(|owner| &*owner.uid).collect()
 }
 
 /// What became of an object.
@@ -355,7 +352,7 @@ impl Objects {
         }
         if let Some(cached) = &before {
             self.bytes -= cached.bytes();
-            self.live.unindex(cached, &owners(&object));
+            self.live.unindex(cached, &object.makers());
         }
         self.bytes += object.bytes();
         self.live.unknown.remove_mut(&object.key);

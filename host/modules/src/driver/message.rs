@@ -1,9 +1,10 @@
 //! What the driver is told and what it asks for.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_contract::{Condition, Event as Notice};
+use innkeeper_contract::{Condition, Event as Notice, Kind};
 use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
 use serde_json::{Map, Value};
 
@@ -75,6 +76,10 @@ pub enum Input<G = Guest> {
         /// How it ended.
         result: Result<(), Verdict>,
     },
+    /// An [`Action::Leave`] ended: what was done, for people, or why not.
+    Left(Result<String, Verdict>),
+    /// Of these kinds, that a version before made objects of, none is there any more.
+    NothingLeft(Vec<Kind>),
     /// The wait after [`Action::RetryLater`] is over.
     Retry,
     /// How the runs of the module go; said when it changes.
@@ -99,7 +104,8 @@ pub enum Action<G = Guest> {
         /// The candidate, with the settings that it would serve with.
         candidate: Arc<Served<G>>,
     },
-    /// Keep a copy of the component, then write the report; answer with [`Input::Committed`].
+    /// Keep a copy of the component, then write the [decision](crate::Driver::decision); answer with
+    /// [`Input::Committed`].
     Commit {
         /// To be given back.
         digest: Digest,
@@ -133,6 +139,11 @@ pub enum Action<G = Guest> {
     /// This serves from now on (it is in [`Modules`] already): watch what it declares, and run
     /// every primary. Also after a change of settings.
     Serve(Arc<Served<G>>),
+    /// The Module is being deleted: take its finalizer off its primaries, within bounded time, those
+    /// that are being deleted having been asked what is left to do; answer with [`Input::Left`].
+    Leave(Leaving),
+    /// Take the host's finalizer off the Module.
+    LetGo,
     /// Hand in [`Input::Retry`] after a while, with backoff.
     RetryLater,
     /// Write the Module's status.
@@ -141,6 +152,21 @@ pub enum Action<G = Guest> {
     Notify(Notice),
     /// The module is gone: nothing of it runs any more.
     Stop,
+}
+
+/// What is known of a module that leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// The kind of its primaries; `None` if nothing ever served.
+    pub primary: Option<Kind>,
+    /// Its finalizer, as in its manifest; `None` if it has none.
+    pub finalizer: Option<String>,
+    /// The namespaces of its primaries; empty for all.
+    pub namespaces: BTreeSet<String>,
+    /// The account; `None` for the host's own identity.
+    pub service_account: Option<String>,
+    /// Whether a version serves, which can be asked.
+    pub serves: bool,
 }
 
 /// A CustomResourceDefinition that a guest describes.

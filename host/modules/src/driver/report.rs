@@ -1,12 +1,17 @@
 //! The status of a Module.
 
+use innkeeper_core::{Finalizer, decoration, said};
 use serde_json::{Map, Value, json};
 
 use super::{Life, Report, copy_name};
-use crate::machine::{Candidate, Verdict};
-use crate::module::{CandidateStatus, ExampleStatus};
+use crate::machine::{Candidate, REJECTED, Verdict};
+use crate::module::{CandidateStatus, ExampleStatus, KindStatus};
 use crate::registry::Loaded;
 use crate::source::Digest;
+
+/// The longest message in a status beside conditions, in bytes: its schema takes three more, which
+/// are the dots of one that is cut.
+const MESSAGE_BYTES_MAX: usize = 4_093;
 
 impl<G: Loaded> Life<G> {
     fn candidate(&self) -> Option<Value> {
@@ -16,8 +21,16 @@ impl<G: Loaded> Life<G> {
             state: candidate.state().to_owned(),
             ..CandidateStatus::default()
         };
+        if let Some((_, verdict)) = self.machine.refused() {
+            // What is tried again goes through the same states each time: that is no news.
+            if !matches!(candidate, Candidate::Committing(_)) {
+                REJECTED.clone_into(&mut status.state);
+            }
+            (status.reason, status.message) = (Some(verdict.reason.clone()), Some(told(verdict)));
+        }
         if let Candidate::Held(_, held) = candidate {
-            let rehearsal = &held.0;
+            let (rehearsal, verdict) = &**held;
+            (status.reason, status.message) = (Some(verdict.reason.clone()), Some(told(verdict)));
             status.primaries = Some(rehearsal.primaries);
             status.rehearsed = Some(rehearsal.rehearsed);
             status.creates = Some(rehearsal.creates);
@@ -38,11 +51,24 @@ impl<G: Loaded> Life<G> {
     }
 
     pub(super) fn report(&self, name: &str) -> Report {
+        self.report_with(name, self.machine.standing())
+    }
+
+    /// The report that writes a decision down.
+    pub(super) fn decision(&self, name: &str) -> Report {
+        self.report_with(name, self.machine.decision())
+    }
+
+    fn report_with(
+        &self,
+        name: &str,
+        (serves, previous): (Option<Digest>, Option<Digest>),
+    ) -> Report {
         let mut members = Map::new();
-        if let Some(digest) = self.machine.decided() {
+        if let Some(digest) = serves {
             members.insert("digest".into(), digest.to_string().into());
         }
-        if let Some(previous) = self.machine.previous() {
+        if let Some(previous) = previous {
             members.insert(
                 "previous".into(),
                 json!({ "digest": previous.to_string(), "configMap": copy_name(name, previous) }),
@@ -55,6 +81,10 @@ impl<G: Loaded> Life<G> {
         if !rejected.is_empty() {
             members.insert("rejected".into(), rejected.into());
         }
+        if let Some(finalizer) = self.finalizer() {
+            let finalizer = Finalizer::new(name, Some(&finalizer));
+            members.insert("finalizer".into(), finalizer.name().into());
+        }
         if let Some(served) = &self.serving {
             let manifest = served.guest.manifest();
             let mut guest = json!({ "name": manifest.name });
@@ -62,18 +92,14 @@ impl<G: Loaded> Life<G> {
                 guest["version"] = manifest.version.clone().into();
             }
             members.insert("guest".into(), guest);
-            let primary = &manifest.primary;
-            members.insert(
-                "primary".into(),
-                json!({ "apiVersion": primary.api_version, "kind": primary.kind }),
-            );
+            members.insert("primary".into(), json!(KindStatus::of(&manifest.primary)));
+            if decoration::decorates(manifest) {
+                members.insert("decorates".into(), true.into());
+            }
             members.insert("contract".into(), innkeeper_contract::VERSION.into());
         }
         if !self.owned_kinds.is_empty() {
-            let kinds = self.owned_kinds.iter();
-            let kinds: Vec<_> = kinds
-                .map(|kind| json!({ "apiVersion": kind.api_version, "kind": kind.kind }))
-                .collect();
+            let kinds: Vec<_> = self.owned_kinds.values().map(|kind| json!(kind)).collect();
             members.insert("ownedKinds".into(), kinds.into());
         }
         Report {
@@ -85,7 +111,11 @@ impl<G: Loaded> Life<G> {
 }
 
 fn rejected((digest, verdict): &(Digest, Verdict)) -> Value {
-    json!({
-        "digest": digest.to_string(), "reason": verdict.reason, "message": verdict.message,
-    })
+    json!({ "digest": digest.to_string(), "reason": verdict.reason, "message": told(verdict) })
+}
+
+/// A verdict's message, no longer than the schema takes: one that is would make the whole status
+/// unwritable, and what a guest says of itself may be of any length.
+fn told(verdict: &Verdict) -> String {
+    said::cut(&verdict.message, MESSAGE_BYTES_MAX)
 }

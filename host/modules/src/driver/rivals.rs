@@ -1,6 +1,7 @@
 //! Modules that would reconcile the same primaries: all but one are refused.
 
 use innkeeper_contract::Manifest;
+use innkeeper_core::decoration;
 
 use super::{Driver, Input, Life};
 use crate::machine::{Again, Verdict};
@@ -47,8 +48,9 @@ impl<G: Loaded> Driver<G> {
     /// two does, who served when the host was here last; then the first by name. A module
     /// that `serves` itself yields only to who serves too.
     fn rival(&self, name: &str, mine: &Territory, serves: bool) -> Option<String> {
-        let decided =
-            |name: &str| self.lives.get(name).is_some_and(|life| life.machine.decided().is_some());
+        let decided = |name: &str| {
+            self.lives.get(name).is_some_and(|life| life.machine.decision().0.is_some())
+        };
         let is_rival = |(other, life): &(&String, &Life<G>)| {
             let Some(theirs) = life.territory() else { return false };
             let first = life.serving.is_some()
@@ -65,6 +67,7 @@ fn territory(manifest: &Manifest, settings: &Settings) -> Territory {
             api_version: manifest.primary.api_version.clone(),
             kind: manifest.primary.kind.clone(),
         },
+        decorates: decoration::decorates(manifest),
         namespaces: settings.namespaces.clone(),
         selector: settings.selector.clone(),
     }
@@ -88,7 +91,8 @@ impl<G: Loaded> Life<G> {
         }
         let settings = self.settings.as_ref()?;
         Some(Territory {
-            primary: self.primary.clone()?,
+            primary: self.primary.as_ref()?.name(),
+            decorates: self.decorates,
             namespaces: settings.namespaces.clone(),
             selector: settings.selector.clone(),
         })

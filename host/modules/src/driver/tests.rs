@@ -1,6 +1,9 @@
 //! The driver with fake guests: bytes, guests and settings find each other.
 
+mod leaving;
+
 use expect_test::{Expect, expect};
+use innkeeper_contract::Kind;
 use serde_json::json;
 
 use super::*;
@@ -76,6 +79,13 @@ fn show(action: &Action<Fake>) -> String {
             format!("probation of {}s, {failures_max} may fail", time.as_secs())
         }
         Action::KeepCopy(_) => "keep a copy".into(),
+        Action::Leave(leaving) => format!(
+            "leave {} with finalizer {:?}, {}",
+            leaving.primary.as_ref().map_or("nothing".to_owned(), ToString::to_string),
+            leaving.finalizer,
+            if leaving.serves { "serving" } else { "not serving" }
+        ),
+        Action::LetGo => "let go".into(),
         Action::EndProbation => "end of probation".into(),
         Action::RetryLater => "retry later".into(),
         Action::Report(report) => {
@@ -297,16 +307,55 @@ fn a_report_says_what_serves_and_what_was_ever_owned() {
         json!({
             "digest": component("a").digest.to_string(),
             "guest": {"name": "a", "version": "0.1.0"},
-            "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute"},
+            "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "plural": "podroutes"},
             "contract": innkeeper_contract::VERSION,
             "ownedKinds": [
-                {"apiVersion": "batch/v1", "kind": "Job"}, {"apiVersion": "v1", "kind": "ConfigMap"}
+                {"apiVersion": "batch/v1", "kind": "Job"}, {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}
             ],
         })
     );
     // What was reported is understood when it is read back.
     first["status"] = Value::Object(driver.report("m").unwrap().members);
     assert!(Module::from_value(&first).is_ok());
+}
+
+#[test]
+fn a_decision_is_told_only_where_it_is_written_down() {
+    let mut driver = driver();
+    let digests = |report: Option<Report>| {
+        let members = report.unwrap().members;
+        let digest = |value: &Value| value.as_str().map(|text| text[..12].to_owned());
+        (digest(&members["digest"]), members.get("previous").and_then(|one| digest(&one["digest"])))
+    };
+    let short = |name: &str| Some(component(name).digest.short());
+    driver.handle("m", module(1, &spec()));
+    driver.handle("m", source("a"));
+    handle(&mut driver, loaded("a", |_| {}));
+    driver.handle("m", source("b"));
+    driver.handle("m", loaded("b", |_| {}));
+    let digest = component("b").digest;
+    driver.handle("m", Input::Rehearsed { digest, result: Ok(Rehearsal::default()) });
+    // Its copy is not kept yet: a host that starts anew is to find what served.
+    assert_eq!(digests(driver.report("m")), (short("a"), None));
+    assert_eq!(digests(driver.decision("m")), (short("b"), short("a")));
+    driver.handle("m", Input::Committed { digest, result: Ok(()) });
+    assert_eq!(digests(driver.report("m")), (short("b"), short("a")));
+}
+
+#[test]
+fn a_refusal_is_told_in_the_status_and_is_never_too_long_for_it() {
+    let mut driver = driver();
+    driver.handle("m", module(1, &spec()));
+    driver.handle("m", source("a"));
+    let result = Err(Verdict::new("InvalidManifest", "x".repeat(20_000), Again::Never));
+    driver.handle("m", Input::Loaded { digest: component("a").digest, result });
+    let members = driver.report("m").unwrap().members;
+    for told in [&members["candidate"], &members["rejected"][0]] {
+        assert_eq!(told["reason"], "InvalidManifest");
+        let length = told["message"].as_str().unwrap().chars().count();
+        assert!((1_000..=4_096).contains(&length), "{length}");
+    }
+    assert_eq!(members["candidate"]["state"], "Rejected");
 }
 
 #[test]
@@ -482,7 +531,9 @@ impl World {
                     self.version = served.version;
                 }
                 Action::RetryLater => self.retry = true,
-                Action::Stop => panic!("seed {seed}: nobody deleted it"),
+                Action::Stop | Action::Leave(_) | Action::LetGo => {
+                    panic!("seed {seed}: nobody deleted it")
+                }
                 Action::Fetch(_)
                 | Action::Report(_)
                 | Action::Notify(_)

@@ -4,6 +4,9 @@ use super::Verdict;
 use crate::rollout::Rehearsal;
 use crate::source::Digest;
 
+/// The name of the state of a candidate that is refused.
+pub const REJECTED: &str = "Rejected";
+
 /// What is on its way to serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Candidate {
@@ -24,13 +27,15 @@ pub enum Candidate {
     Committing(Aside),
     /// It is refused.
     Rejected(Digest, Verdict),
+    /// None comes any more: the Module is being deleted.
+    Leaving,
 }
 
 impl Candidate {
     /// Which component it is; none if it is nothing.
     pub fn digest(&self) -> Option<Digest> {
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::Leaving => None,
             Self::Recalling(digest) | Self::Loading(digest) | Self::Rejected(digest, _) => {
                 Some(*digest)
             }
@@ -51,7 +56,8 @@ impl Candidate {
             Self::Held(..) => "Held",
             Self::InstallingCrds(_) => "InstallingCrds",
             Self::Committing(_) => "Committing",
-            Self::Rejected(..) => "Rejected",
+            Self::Rejected(..) => REJECTED,
+            Self::Leaving => "Leaving",
         }
     }
 }

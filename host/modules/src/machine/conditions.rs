@@ -4,6 +4,7 @@ use innkeeper_contract::{Condition, ConditionStatus};
 
 use super::{Aside, Candidate, Machine, Source, Verdict, condition, reason};
 use crate::module;
+use crate::source::Digest;
 
 impl Machine {
     /// The conditions of the Module, ordered by type.
@@ -12,6 +13,16 @@ impl Machine {
         let mut all = vec![self.healthy(), self.ready(&loaded), loaded, self.serves(), self.held()];
         all.sort_by(|a, b| a.type_.cmp(&b.type_));
         all
+    }
+
+    /// Why the candidate is refused; also while it is tried again, until that is known better.
+    pub fn refused(&self) -> Option<(Digest, &Verdict)> {
+        match (&self.retried, &self.candidate) {
+            (Some((digest, verdict)), _) | (None, Candidate::Rejected(digest, verdict)) => {
+                Some((*digest, verdict))
+            }
+            _ => None,
+        }
     }
 
     fn loaded(&self) -> Condition {
@@ -68,6 +79,7 @@ impl Machine {
             (Candidate::Rejected(digest, verdict), _) => {
                 refused(verdict, format!("{} is not taken: ", digest.short()))
             }
+            (Candidate::Leaving, _) => make(type_, Unknown, reason::LEAVING, self.leaving()),
             (Candidate::Nothing, Source::Unavailable(verdict)) => refused(verdict, String::new()),
             (Candidate::Nothing, Source::Unknown) => {
                 make(type_, Unknown, reason::WAITING, "The source has not been read yet.")
@@ -78,8 +90,30 @@ impl Machine {
         }
     }
 
+    fn leaving(&self) -> String {
+        let why = match &self.leaving {
+            Some(Err(verdict)) => Some(format!(": {}", verdict.message)),
+            Some(Ok(())) | None => None,
+        };
+        format!(
+            "The Module is being deleted, and goes as soon as its finalizer is off its primaries{}.",
+            why.unwrap_or_default()
+        )
+    }
+
     fn held(&self) -> Condition {
         let type_ = condition::HELD;
+        // A person has to do something here too, and an approval is not it.
+        if let Some((digest, verdict)) =
+            self.refused().filter(|(_, verdict)| verdict.reason == reason::CRD_NOT_ADDITIVE)
+        {
+            let message = format!(
+                "{} is held, and an approval does not help: {}.",
+                digest.short(),
+                verdict.message
+            );
+            return make(type_, ConditionStatus::True, &verdict.reason, message);
+        }
         let Candidate::Held(aside, held) = &self.candidate else {
             let message = "No version waits for a person's word.";
             return make(type_, ConditionStatus::False, reason::NOTHING_HELD, message);

@@ -38,6 +38,11 @@ pub enum Effect {
         /// ones do not fit it.
         parameters: bool,
     },
+    /// Take the module's finalizer off its primaries, those that are being deleted having been asked
+    /// what is left to do; answer with [`Event::Left`].
+    Leave,
+    /// Take the host's finalizer off the Module.
+    LetGo,
     /// Send [`Event::Retry`] after a while, with backoff.
     RetryLater,
     /// Status or conditions changed: write them.

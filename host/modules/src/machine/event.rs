@@ -76,6 +76,10 @@ pub enum Event {
     Retry,
     /// How the module's runs go, when that changes.
     Runs(Result<(), Verdict>),
+    /// The Module is being deleted, and waits for its finalizers.
+    Deleting,
+    /// An [`Effect::Leave`] ended: what was done, for people, or why not.
+    Left(Result<String, Verdict>),
     /// The Module is gone.
     Deleted,
 }

@@ -11,6 +11,8 @@ use innkeeper_contract::Condition;
 use super::*;
 use crate::rollout::Deed;
 
+mod definitions;
+mod leaving;
 mod picture;
 mod rollout;
 
@@ -116,6 +118,7 @@ fn state(machine: &Machine) -> String {
         Candidate::Rehearsing(aside) => format!("rehearsing {:?}", aside.digest),
         Candidate::Held(aside, _) => format!("held {:?}", aside.digest),
         Candidate::Committing(aside) => format!("committing {:?}", aside.digest),
+        Candidate::Leaving => "none any more".to_owned(),
     };
     let serving = machine.serving().map_or("nothing".to_owned(), |serving| serving.title.clone());
     let ready = machine.conditions().into_iter().find(|c| c.type_ == condition::READY).unwrap();
@@ -162,6 +165,9 @@ fn check(events: impl IntoIterator<Item = Event>, expected: &Expect) {
             Event::Committed { digest, result: Ok(()) } => format!("committed {digest:?}"),
             Event::Committed { digest, .. } => format!("not committed {digest:?}"),
             Event::TooManyFail(_) => "too many fail".to_owned(),
+            Event::Deleting => "is being deleted".to_owned(),
+            Event::Left(Ok(_)) => "left".to_owned(),
+            Event::Left(Err(_)) => "cannot leave".to_owned(),
             Event::ProbationOver(digest) => format!("probation of {digest:?} over"),
         };
         let mut effects = machine.step(event);

@@ -25,7 +25,7 @@ fn a_whole_spec_is_understood() {
         "parameters": {"size": 3},
         "resyncPeriod": "1h30m",
         "manageStatus": false,
-        "limits": {"memory": "16Mi", "timeout": "500ms", "outputBytes": 65536, "logBytes": "4k", "objects": 5, "reads": 7, "tableElements": 9},
+        "limits": {"memory": "16Mi", "timeout": "500ms", "outputBytes": 65536, "logBytes": "4k", "objects": 5, "reads": 7, "tableElements": 9, "writesPerSecond": 50},
         "selector": {
             "matchLabels": {"app": "a", "example.com/tier": ""},
             "matchExpressions": [
@@ -57,8 +57,10 @@ fn a_whole_spec_is_understood() {
                 table_elements: 9,
                 ..Limits::default()
             },
+            writes_per_second: 50.try_into().unwrap(),
             selector: "app=a,example.com/tier=,env in (dev,test),env notin (prod),x,!y".into(),
             namespaces: ["a".to_owned(), "b".to_owned()].into(),
+            allow_cross_namespace: false,
             suspend: true,
             rollout: Rollout::default(),
         }
@@ -149,7 +151,7 @@ fn the_shape_is_checked_with_the_field() {
         &json!({"source": {"file": "g"}, "rollOut": {"strategy": "Manual"}}),
         Place::Folder,
         &expect![
-            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `crdGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `limits`, `selector`, `namespaces`, `suspend`, `rollout`"
+            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `crdGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `suspend`, `rollout`"
         ],
     );
     refused(&json!({}), Place::Folder, &expect!["spec: missing field `source`"]);

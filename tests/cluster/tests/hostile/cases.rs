@@ -467,7 +467,7 @@ fn what_it_is() -> Vec<Case> {
         Case::is_refused(
             "sixty-megabytes",
             padded,
-            ("False", "ComponentTooLarge", "the limit is 33554432"),
+            ("False", "SourceTooLarge", "the limit of 33554432 bytes when unpacked"),
         ),
     ]
 }

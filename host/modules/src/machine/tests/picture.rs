@@ -35,6 +35,8 @@ fn happenings(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
         (too_many_fail(), "too many fail"),
         (Event::ProbationOver(digest), "probation is over"),
         (Event::Retry, "time to try again"),
+        (Event::Deleting, "Module is deleted"),
+        (Event::Left(Ok("done".to_owned())), "left"),
     ]
 }
 
@@ -55,7 +57,7 @@ fn walk() -> Transitions {
             (digest(&machine.serving), digest(&machine.before), machine.past),
             (machine.present(), machine.source == Source::Unknown, machine.is_past_lost),
             (machine.rollout.strategy == Strategy::Guarded, machine.outdated),
-            (machine.approved, rejected, machine.checked.is_some()),
+            (machine.approved, rejected, machine.checked.is_some(), machine.is_leaving()),
         )
     };
     let mut transitions = Transitions::new();
@@ -85,7 +87,7 @@ fn drawn() -> String {
         let events: Vec<_> = events.into_iter().collect();
         writeln!(text, "    {from} --> {to}: {}", events.join(", ")).unwrap();
     }
-    text + "```\n"
+    text + "    Leaving --> [*]: Module is gone\n```\n"
 }
 
 #[test]
@@ -120,9 +122,11 @@ fn every_state_is_reached_and_left() {
         "InstallingCrds",
         "Committing",
         "Rejected",
+        "Leaving",
     ];
     for state in states {
         assert!(transitions.keys().any(|(_, to)| *to == state), "{state} is never reached");
-        assert!(transitions.keys().any(|(from, _)| *from == state), "{state} is never left");
+        let left = transitions.keys().any(|(from, _)| *from == state);
+        assert_eq!(left, state != "Leaving", "{state} is left, but by a Module that goes");
     }
 }

@@ -3,7 +3,10 @@
 //! Requests are counted at the server, from its audit log, by the host's user: without Events
 //! and access reviews. CPU and memory are those of the host's process, from /proc.
 
+mod neighbours;
+
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -30,12 +33,19 @@ struct Arguments {
     /// Swaps of the guest.
     #[arg(long, default_value_t = 20)]
     swaps: usize,
+    /// Only what noisy modules cost their neighbour.
+    #[arg(long)]
+    neighbours: bool,
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let mut bench = Bench::new(arguments).await?;
+    if bench.arguments.neighbours {
+        bench.create().await?;
+        return neighbours::measure(&bench).await;
+    }
     bench.create().await?;
     bench.change().await?;
     bench.latency().await?;
@@ -49,6 +59,8 @@ struct Bench {
     stage: Stage,
     host: Option<Host>,
     namespace: String,
+    /// The replicas of the next change: never the same twice.
+    next: AtomicUsize,
 }
 
 /// CPU seconds and resident MiB of a process.
@@ -99,16 +111,15 @@ impl Bench {
     async fn new(arguments: Arguments) -> Result<Self> {
         let stage =
             Stage::with(Options { controller_manager: false, ..Options::default() }).await?;
-        stage
-            .module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]}))
-            .await?;
+        let namespace = stage.admin.namespace("bench").await?;
+        let spec = json!({"crdGroups": ["bench.innkeeper.dev"], "namespaces": [namespace]});
+        stage.module("bench", "bench-guest", &spec).await?;
         let host = stage.host().await?;
         stage.ready("bench").await?;
-        let namespace = stage.admin.namespace("bench").await?;
         stage.quiet(Duration::from_secs(2)).await?;
         let usage = usage(host.pid())?;
         say(&format!("start: {:.2} CPU s; idle {:.1} MiB", usage.cpu_s, usage.rss_mib));
-        Ok(Self { arguments, stage, host: Some(host), namespace })
+        Ok(Self { arguments, stage, host: Some(host), namespace, next: AtomicUsize::new(1000) })
     }
 
     fn host(&self) -> Result<&Host> {
@@ -205,17 +216,7 @@ impl Bench {
     }
 
     async fn latency(&self) -> Result<()> {
-        let mut seen = self.deployments();
-        let mut times = Vec::new();
-        for sample in 0..self.arguments.samples {
-            let index = sample % self.arguments.resources;
-            let replicas = 1000 + sample;
-            let patch = json!({"spec": {"replicas": replicas}});
-            let name = format!("b{index:05}");
-            let started = Instant::now();
-            self.stage.admin.merge(BENCH, &self.namespace, &name, "bench", &patch).await?;
-            times.push(wait(&mut seen, &name, |value, _| *value == replicas).await? - started);
-        }
+        let mut times = self.change_one_by_one().await?;
         say(&format!(
             "change to Deployment: p50 {:.1} ms, p99 {:.1} ms ({} changes, the client's write included)",
             quantile(&mut times, 0.5),
@@ -223,6 +224,22 @@ impl Bench {
             times.len()
         ));
         self.quiet().await
+    }
+
+    /// Changes one resource after the other; gives how long each took to reach its Deployment.
+    async fn change_one_by_one(&self) -> Result<Vec<Duration>> {
+        let mut seen = self.deployments();
+        let mut times = Vec::new();
+        for sample in 0..self.arguments.samples {
+            let index = sample % self.arguments.resources;
+            let replicas = self.next.fetch_add(1, Ordering::Relaxed);
+            let patch = json!({"spec": {"replicas": replicas}});
+            let name = format!("b{index:05}");
+            let started = Instant::now();
+            self.stage.admin.merge(BENCH, &self.namespace, &name, "bench", &patch).await?;
+            times.push(wait(&mut seen, &name, |value, _| *value == replicas).await? - started);
+        }
+        Ok(times)
     }
 
     async fn drift(&self) -> Result<()> {

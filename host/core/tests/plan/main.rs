@@ -2,179 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
+mod merging;
+mod outliving;
+mod world;
+
 use std::sync::Arc;
 
-use expect_test::{Expect, expect};
-use innkeeper_contract::{Desired, Kind, Manifest};
-use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::{self, Input, Memory, Plan, Rejected, Seen};
+use expect_test::expect;
+use innkeeper_contract::Kind;
+use innkeeper_core::Target;
+use innkeeper_core::plan::{self, Rejected};
 use innkeeper_core::settled::Remembered;
-use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Key, Object, Target};
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-/// A module that makes Deployments, Services, claims and, where they are served, Routes.
-struct World {
-    manifest: Manifest,
-    primary: Primary,
-    wish: Wish,
-    live: Vec<(Target, Arc<Object>)>,
-    unserved: Vec<&'static str>,
-    unknown: Vec<&'static str>,
-    memory: Memory,
-    complete: bool,
-    readable: bool,
-    adopt: bool,
-}
-
-const NOW: i64 = 1_800_000_000;
-
-fn world(objects: &Value) -> World {
-    let manifest: Manifest = serde_json::from_value(json!({
-        "name": "podroute",
-        "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "plural": "podroutes"},
-        "owned": [
-            {"kind": {"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments"}},
-            {"kind": {"apiVersion": "v1", "kind": "Service", "plural": "services"}},
-            {"kind": {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}},
-            {"kind": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "plural": "persistentvolumeclaims"}},
-            {"kind": {"apiVersion": "route.openshift.io/v1", "kind": "Route", "plural": "routes"}, "optional": true}
-        ]
-    }))
-    .unwrap();
-    let primary = Primary::new(
-        "podroute",
-        Target::new(Arc::new(manifest.primary.clone()), Key::new("web", "first")),
-        "u1",
-    );
-    let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
-    let wish = Wish::read(&desired, &manifest, &primary, false).unwrap();
-    World {
-        manifest,
-        primary,
-        wish,
-        live: Vec::new(),
-        unserved: Vec::new(),
-        unknown: Vec::new(),
-        memory: Memory { clean: true, ..Memory::default() },
-        complete: true,
-        readable: true,
-        adopt: false,
-    }
-}
-
-fn wanted(kind: &str, name: &str, spec: &Value) -> Value {
-    let version = match kind {
-        "Deployment" => "apps/v1",
-        "Route" => "route.openshift.io/v1",
-        _ => "v1",
-    };
-    json!({"object": {"apiVersion": version, "kind": kind,
-        "metadata": {"name": name, "labels": {"app": "x"}}, "spec": spec}})
-}
-
-fn deployment(replicas: u32) -> Value {
-    wanted("Deployment", "a", &json!({ "replicas": replicas }))
-}
-
-fn service() -> Value {
-    wanted("Service", "b", &json!({"selector": {"app": "x"}}))
-}
-
-/// The entry that applying a body gives, for objects without lists of their own.
-fn entry(body: &Value) -> Value {
-    fn fields(value: &Value) -> Value {
-        match value {
-            Value::Object(members) => members
-                .iter()
-                .map(|(name, value)| (format!("f:{name}"), fields(value)))
-                .collect::<Map<_, _>>()
-                .into(),
-            _ => json!({}),
-        }
-    }
-    let mut set = fields(body);
-    let root = set.as_object_mut().unwrap();
-    root.retain(|name, _| !matches!(name.as_str(), "f:apiVersion" | "f:kind"));
-    let metadata = root["f:metadata"].as_object_mut().unwrap();
-    metadata.retain(|name, _| !matches!(name.as_str(), "f:name" | "f:namespace"));
-    set
-}
-
-impl World {
-    fn kind(&self, kind: &str) -> Arc<Kind> {
-        Arc::new(
-            self.manifest.owned.iter().find(|owned| owned.kind.kind == kind).unwrap().kind.clone(),
-        )
-    }
-
-    fn put(&mut self, kind: &str, value: &Value) {
-        let kind = self.kind(kind);
-        let object = Object::decode(&kind, &value.to_string(), None).unwrap();
-        self.live.push((Target::new(kind, object.key.clone()), Arc::new(object)));
-    }
-
-    /// An object as this primary applied it, changed by `edit`.
-    fn applied(&mut self, objects: &Value, edit: impl Fn(&mut Value)) {
-        let wish = world(objects).wish;
-        for one in wish.wanted {
-            let mut value = one.body.clone();
-            value["metadata"]["uid"] = format!("uid-{}", one.target.key.name()).into();
-            value["metadata"]["resourceVersion"] = "5".into();
-            value["metadata"]["managedFields"] = json!([{
-                "manager": "innkeeper/podroute/u1", "operation": "Apply", "fieldsV1": entry(&one.body)}]);
-            edit(&mut value);
-            self.put(&one.target.kind.kind.clone(), &value);
-        }
-    }
-
-    /// Somebody's object.
-    fn foreign(&mut self, kind: &str, name: &str, owners: &Value) {
-        self.put(
-            kind,
-            &json!({"metadata": {"name": name, "namespace": "web", "uid": "theirs", "resourceVersion": "3",
-            "labels": {"app": "x"}, "ownerReferences": owners}}),
-        );
-    }
-
-    fn plan(&self) -> Plan {
-        let seen: Vec<Seen> = self
-            .wish
-            .wanted
-            .iter()
-            .map(|wanted| {
-                let kind = wanted.target.kind.kind.as_str();
-                if self.unserved.contains(&kind) {
-                    return Seen::NotServed;
-                }
-                if self.unknown.contains(&kind) {
-                    return Seen::Unknown;
-                }
-                self.live
-                    .iter()
-                    .find(|(target, _)| *target == wanted.target)
-                    .map_or(Seen::Absent, |(_, object)| Seen::Present(object.clone()))
-            })
-            .collect();
-        plan::plan(&Input {
-            primary: &self.primary,
-            wish: &self.wish,
-            complete: self.complete,
-            seen: &seen,
-            made: &self.live,
-            memory: &self.memory,
-            readable: self.readable,
-            adopt: self.adopt,
-            now: Timestamp::from_second(NOW).unwrap(),
-        })
-    }
-
-    fn check(&self, expected: &Expect) {
-        let lines: Vec<String> = self.plan().steps.iter().map(ToString::to_string).collect();
-        expected.assert_eq(&lines.join("\n"));
-    }
-}
+use world::{NOW, World, deployment, service, wanted, world};
 
 #[test]
 fn what_is_absent_is_created_in_order() {

@@ -1,0 +1,90 @@
+//! Labels on every Namespace: the Module's parameters say which.
+//!
+//! Namespaces are Kubernetes' own, so they are decorated: fields are merged into them, without
+//! force, and nothing is said in their status. What the parameters no longer say is taken back. A
+//! Namespace with the annotation `example.innkeeper.dev/plain: "true"` is left without.
+
+use innkeeper_sdk::serde_json::json;
+use innkeeper_sdk::{
+    Apply, Context, Describe, Desired, Labels, Manifest, Metadata, Observed, Outcome, Policy,
+    Primary, Reconciler, Resource, Scope,
+};
+use serde::{Deserialize, Serialize};
+
+/// The annotation of a Namespace that is left without labels.
+pub const PLAIN: &str = "example.innkeeper.dev/plain";
+
+/// A Namespace: as the guest reads it, and what it merges into it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Namespace {
+    /// Its metadata.
+    pub metadata: Metadata,
+}
+
+impl Resource for Namespace {
+    const API_VERSION: &'static str = "v1";
+    const KIND: &'static str = "Namespace";
+    const PLURAL: &'static str = "namespaces";
+    const SCOPE: Scope = Scope::Cluster;
+}
+
+impl Primary for Namespace {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+impl Apply for Namespace {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Metadata {
+        &mut self.metadata
+    }
+}
+
+/// The parameters of the Module.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// The labels that every Namespace is to have.
+    pub labels: Labels,
+}
+
+/// The reconcile logic.
+pub struct Guest;
+
+impl Reconciler for Guest {
+    type Primary = Namespace;
+
+    fn describe() -> Manifest {
+        Describe::reconciler_of::<Namespace>("labels", env!("CARGO_PKG_VERSION"))
+            .merges_into::<Namespace>()
+            .parameters(json!({
+                "type": "object",
+                "required": ["labels"],
+                "additionalProperties": false,
+                "properties": {
+                    "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                },
+            }))
+            .manifest()
+    }
+
+    fn reconcile(_context: &Context, observed: &Observed<Namespace>) -> Outcome {
+        let Ok(parameters) = observed.parameters::<Parameters>() else {
+            // The host checks them against the schema.
+            return Desired::new().partial();
+        };
+        let namespace = observed.primary();
+        let plain = namespace.metadata.annotations.get(PLAIN).is_some_and(|value| value == "true");
+        if plain || parameters.labels.is_empty() {
+            return Desired::new().complete();
+        }
+        let merged = Namespace { metadata: Metadata::named(observed.name()) };
+        Desired::new().object_with(merged.labels(&parameters.labels), [Policy::Merge]).complete()
+    }
+}
+
+innkeeper_sdk::export!(Guest);

@@ -1,0 +1,63 @@
+//! Control and decoration (rule 14): who may write the status of a primary.
+//!
+//! One module controls a primary of a custom resource: it writes its status. Any number
+//! decorate it: they make objects for it and merge fields into it, and what comes of that is told
+//! by figures and Events. Kinds of Kubernetes' own have their controllers, so modules only ever
+//! decorate them.
+
+use innkeeper_contract::{Kind, Manifest};
+
+/// The groups that Kubernetes serves itself: every version of it up to 1.35, and those that
+/// objects of older ones may still name. Other groups under `k8s.io` (`gateway.networking.k8s.io`,
+/// `snapshot.storage.k8s.io`) hold custom resources.
+const BUILTIN_GROUPS: [&str; 24] = [
+    "",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "extensions",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
+/// Whether a kind is one of Kubernetes' own.
+pub fn is_builtin(kind: &Kind) -> bool {
+    BUILTIN_GROUPS.binary_search(&kind.group()).is_ok()
+}
+
+/// Whether a guest decorates its primaries, and so gives no status.
+pub fn decorates(manifest: &Manifest) -> bool {
+    manifest.decorates || is_builtin(&manifest.primary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_groups_are_in_order_and_custom_resources_are_none_of_them() {
+        assert!(BUILTIN_GROUPS.is_sorted());
+        assert!(is_builtin(&Kind::cluster("v1", "Namespace", "namespaces")));
+        assert!(is_builtin(&Kind::namespaced("apps/v1", "Deployment", "deployments")));
+        assert!(!is_builtin(&Kind::namespaced("example.com/v1", "Web", "webs")));
+        let gateway = Kind::namespaced("gateway.networking.k8s.io/v1", "Gateway", "gateways");
+        assert!(!is_builtin(&gateway));
+    }
+}

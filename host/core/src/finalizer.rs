@@ -1,0 +1,231 @@
+//! A module's finalizer on its primaries (rule 13): what it says about one primary now.
+//!
+//! A finalizer is written before the first object is made for a primary, never on one that is
+//! being deleted. With it, the guest is asked once more before a primary goes. It comes
+//! off when nothing is left to do, and when the module has nothing to do with the primary
+//! any more: else nobody could ever delete it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::fieldset::{Element, FieldSet};
+use crate::{Manager, Object, Target};
+
+/// Before the module's name, the name of a finalizer whose guest gives none.
+const PREFIX: &str = "innkeeper.dev/";
+
+/// A module's finalizer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finalizer {
+    /// Its name; `None` if the guest wants none.
+    name: Option<String>,
+    manager: Manager,
+}
+
+/// What is to be done for a primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing: it is not the module's, or it goes and nobody wants to be asked.
+    Nothing,
+    /// It is reconciled.
+    Work,
+    /// The finalizer is written first.
+    Add,
+    /// It goes, and the guest is asked what is left to do.
+    Finalize,
+    /// The module's finalizers come off.
+    Release,
+}
+
+impl Finalizer {
+    /// The finalizer of a module whose manifest says `wanted`: empty for the name that is made
+    /// of the module's.
+    pub fn new(module: &str, wanted: Option<&str>) -> Self {
+        let name = wanted.map(|name| match name {
+            "" => format!("{PREFIX}{module}"),
+            name => name.to_owned(),
+        });
+        Self { name, manager: Manager::Finalizer { module: module.to_owned() } }
+    }
+
+    /// Its name; `None` if the guest wants none.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The manager that writes it.
+    pub fn manager(&self) -> &Manager {
+        &self.manager
+    }
+
+    /// What is to be done for a primary. `selected`: the module reconciles it.
+    pub fn turn(&self, primary: &Object, selected: bool) -> Turn {
+        let is_on = |name: &str| primary.finalizers.iter().any(|one| **one == *name);
+        let wanted = self.name().filter(|_| selected);
+        let going = primary.is_terminating();
+        if going && wanted.is_some_and(is_on) {
+            return Turn::Finalize;
+        }
+        // What a version before has written under another name has to come off as well.
+        let wrote = self.written(primary);
+        if wanted.is_none() || going {
+            return match () {
+                () if !self.on(primary).is_empty() => Turn::Release,
+                () if going || !selected => Turn::Nothing,
+                () => Turn::Work,
+            };
+        }
+        let as_wanted = wanted.is_some_and(|name| wrote.len() == 1 && wrote.contains(name));
+        if as_wanted { Turn::Work } else { Turn::Add }
+    }
+
+    /// The body that writes the finalizer, and takes off what was written under other names.
+    pub fn body(&self, target: &Target, uid: &str) -> Value {
+        let key = &target.key;
+        json!({
+            "apiVersion": target.kind.api_version,
+            "kind": target.kind.kind,
+            "metadata": {
+                "name": key.name(),
+                "namespace": (!key.namespace().is_empty()).then_some(key.namespace()),
+                "uid": uid,
+                "finalizers": self.name.iter().collect::<Vec<_>>(),
+            },
+        })
+    }
+
+    /// The merge patch that takes the module's finalizers off a primary of this version. It is no
+    /// apply: that would leave a finalizer which somebody else has applied as well, and the
+    /// primary would never go.
+    pub fn release(&self, primary: &Object) -> Value {
+        let off = self.on(primary);
+        let rest: Vec<_> =
+            primary.finalizers.iter().filter(|name| !off.contains(&***name)).collect();
+        json!({
+            "metadata": { "resourceVersion": primary.resource_version, "finalizers": rest },
+        })
+    }
+
+    /// The finalizers of the module that are on a primary: the one of this name, and what was
+    /// written under another.
+    pub fn on(&self, primary: &Object) -> BTreeSet<String> {
+        let mut names = self.written(primary);
+        names.extend(self.name.clone());
+        names.retain(|name| primary.finalizers.iter().any(|one| **one == **name));
+        names
+    }
+
+    /// The finalizers that the module has written, by its entry of `managedFields`.
+    fn written(&self, primary: &Object) -> BTreeSet<String> {
+        let entry = primary.applied_by(&self.manager).and_then(|text| FieldSet::parse(text).ok());
+        let Some(entry) = entry else { return BTreeSet::new() };
+        let finalizers = entry
+            .field("metadata")
+            .and_then(|metadata| metadata.below().field("finalizers"))
+            .into_iter();
+        finalizers
+            .flat_map(|finalizers| finalizers.below().iter())
+            .filter_map(|(element, _)| match element {
+                Element::Value(text) => serde_json::from_str(text).ok(),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use innkeeper_contract::Kind;
+
+    /// A primary with these finalizers, of which the module has written some.
+    fn primary(finalizers: &[&str], written: &[&str], going: bool) -> Object {
+        let fields: Value = written
+            .iter()
+            .map(|name| (format!("v:{}", json!(name)), json!({})))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        let mut object = json!({"metadata": {
+            "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",
+            "finalizers": finalizers,
+            "managedFields": [{
+                "manager": "innkeeper/m/finalizer", "operation": "Apply",
+                "fieldsV1": {"f:metadata": {"f:finalizers": fields}},
+            }],
+        }});
+        if written.is_empty() {
+            object["metadata"]["managedFields"] = json!([]);
+        }
+        if going {
+            object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        }
+        let kind = Kind::namespaced("example.com/v1", "Thing", "things");
+        Object::decode(&kind, &object.to_string(), None).unwrap()
+    }
+
+    fn named(name: Option<&str>) -> Finalizer {
+        Finalizer::new("m", name)
+    }
+
+    const OURS: &str = "innkeeper.dev/m";
+
+    #[test]
+    fn it_is_written_first_and_then_the_work_begins() {
+        let finalizer = named(Some(""));
+        assert_eq!(finalizer.turn(&primary(&[], &[], false), true), Turn::Add);
+        assert_eq!(finalizer.turn(&primary(&[OURS], &[OURS], false), true), Turn::Work);
+        assert_eq!(
+            finalizer.turn(&primary(&[OURS], &[], false), true),
+            Turn::Add,
+            "somebody else wrote it, and may take it off"
+        );
+    }
+
+    #[test]
+    fn without_one_a_primary_that_goes_is_left_alone() {
+        assert_eq!(named(None).turn(&primary(&[], &[], false), true), Turn::Work);
+        assert_eq!(named(None).turn(&primary(&["x"], &[], true), true), Turn::Nothing);
+        assert_eq!(
+            named(Some("")).turn(&primary(&["x"], &[], true), true),
+            Turn::Nothing,
+            "never written on a primary that goes"
+        );
+    }
+
+    #[test]
+    fn a_primary_that_goes_is_finalized() {
+        assert_eq!(named(Some("")).turn(&primary(&[OURS], &[OURS], true), true), Turn::Finalize);
+        assert_eq!(
+            named(Some("a.b/c")).turn(&primary(&["a.b/c"], &[], true), true),
+            Turn::Finalize,
+            "whoever wrote it: the operator before this one, for example"
+        );
+    }
+
+    #[test]
+    fn what_the_module_has_nothing_to_do_with_any_more_is_let_go() {
+        for going in [false, true] {
+            let held = primary(&[OURS], &[OURS], going);
+            assert_eq!(named(Some("")).turn(&held, false), Turn::Release);
+            assert_eq!(named(None).turn(&held, true), Turn::Release);
+        }
+        assert_eq!(named(Some("")).turn(&primary(&["x"], &[], false), false), Turn::Nothing);
+    }
+
+    #[test]
+    fn another_name_takes_the_place_of_the_one_before() {
+        let finalizer = named(Some("a.b/c"));
+        assert_eq!(finalizer.turn(&primary(&[OURS], &[OURS], false), true), Turn::Add);
+        assert_eq!(finalizer.turn(&primary(&[OURS], &[OURS], true), true), Turn::Release);
+    }
+
+    #[test]
+    fn only_its_own_come_off_and_only_of_the_version_that_was_seen() {
+        let held = primary(&["x", OURS, "a.b/c"], &[OURS], true);
+        assert_eq!(
+            named(Some("a.b/c")).release(&held),
+            json!({"metadata": {"resourceVersion": "7", "finalizers": ["x"]}})
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! A primary that goes: what goes with it, what stays, and who takes it up again.
+
+use expect_test::expect;
+use innkeeper_core::ownership::KEPT_FOR_LABEL;
+use serde_json::{Value, json};
+
+use crate::world::{World, deployment, service, wanted, world};
+
+fn kept() -> Value {
+    let mut kept = wanted("ConfigMap", "data", &json!({"size": 1}));
+    kept["policy"] = json!(["orphan"]);
+    kept
+}
+
+/// Everything that this primary has made, and nothing that it wants any more.
+fn going(objects: &Value) -> World {
+    let mut world = world(&json!([]));
+    world.applied(objects, |_| {});
+    world.deleting = true;
+    world
+}
+
+#[test]
+fn what_is_to_outlive_the_primary_stays() {
+    let world = going(&json!([deployment(3), kept(), service()]));
+    world.check(&expect![[r"
+        delete Service web/b
+        delete Deployment web/a
+        leave ConfigMap web/data: kept when the primary goes"]]);
+    assert_eq!(world.plan().going.len(), 2, "what stays is not waited for");
+}
+
+#[test]
+fn what_is_no_longer_wanted_of_a_primary_that_stays_goes_also_if_it_would_outlive_it() {
+    let mut world = going(&json!([kept()]));
+    world.deleting = false;
+    world.check(&expect!["delete ConfigMap web/data"]);
+}
+
+#[test]
+fn what_terminates_is_waited_for() {
+    let mut world = world(&json!([]));
+    world.deleting = true;
+    world.applied(&json!([deployment(3)]), |value| {
+        value["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    });
+    world.check(&expect![""]);
+    assert_eq!(world.plan().going.len(), 1);
+    world.wish.keep.insert(world.live[0].0.reference());
+    assert_eq!(world.plan().going, [], "what the guest keeps is not");
+}
+
+#[test]
+fn a_primary_of_the_same_name_takes_up_what_was_kept_for_it() {
+    let mut world = world(&json!([kept(), service()]));
+    let identity = world.primary.identity();
+    let left_behind = |identity: &str| {
+        json!({"metadata": {"name": "data", "namespace": "web", "uid": "old", "resourceVersion": "3",
+            "labels": {KEPT_FOR_LABEL: identity},
+            "managedFields": [{"manager": "innkeeper/podroute/u0", "operation": "Apply",
+                "fieldsV1": {"f:spec": {}}}]}})
+    };
+    world.put("ConfigMap", &left_behind(&identity));
+    world.check(&expect![[r"
+        adopt ConfigMap web/data
+        create Service web/b"]]);
+    let predecessors = world.primary.predecessors(&world.live[0].1);
+    assert_eq!(predecessors[0].to_string(), "innkeeper/podroute/u0");
+
+    world.live.clear();
+    world.put("ConfigMap", &left_behind("of-another"));
+    world.check(&expect![[r"
+        leave ConfigMap web/data: it exists and has no controller
+        leave Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
+}

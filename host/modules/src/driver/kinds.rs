@@ -1,0 +1,92 @@
+//! The kinds that a module may have made objects of, also those that its present version does not
+//! declare any more: as long as such objects are there, they are watched and pruned.
+
+use innkeeper_contract::{Kind, Manifest};
+
+use super::{Action, Life};
+use crate::module::KindStatus;
+use crate::registry::{Loaded, Modules};
+
+impl<G: Loaded> Life<G> {
+    /// What a manifest owns may be there from now on.
+    pub(super) fn note_owned(&mut self, manifest: &Manifest) {
+        for owned in &manifest.owned {
+            let kind = KindStatus::of(&owned.kind);
+            self.owned_kinds.insert(kind.name(), kind);
+        }
+    }
+
+    /// The kinds that versions before declared and this one does not. Two versions of one kind have
+    /// the same objects.
+    pub(super) fn dropped(&self, manifest: &Manifest) -> Vec<Kind> {
+        let is_declared = |kind: &Kind| {
+            let same = |other: &Kind| other.group() == kind.group() && other.kind == kind.kind;
+            manifest.owned.iter().any(|owned| same(&owned.kind))
+        };
+        let known = self.owned_kinds.values().filter_map(KindStatus::known);
+        known.filter(|kind| !is_declared(kind)).collect()
+    }
+
+    /// Of these kinds nothing is there any more: they need not be watched.
+    pub(super) fn forget_kinds(
+        &mut self,
+        name: &str,
+        gone: &[Kind],
+        modules: &Modules<G>,
+    ) -> Vec<Action<G>> {
+        let Some(serving) = self.serving.clone() else { return Vec::new() };
+        let dropped = self.dropped(serving.guest.manifest());
+        let before = self.owned_kinds.len();
+        for kind in gone.iter().filter(|kind| dropped.contains(kind)) {
+            self.owned_kinds.remove(&KindStatus::of(kind).name());
+        }
+        if self.owned_kinds.len() == before || self.machine.is_leaving() {
+            return Vec::new();
+        }
+        let mut actions = Vec::new();
+        let settings = serving.settings.clone();
+        self.serve(name, &serving.guest, settings, modules, &mut actions);
+        actions.push(Action::Report(self.report(name)));
+        actions
+    }
+}
+
+impl<G: Loaded> Life<G> {
+    /// What is known of the module when it leaves.
+    pub(super) fn leaving(&self) -> super::Leaving {
+        let manifest = self.serving.as_ref().map(|serving| serving.guest.manifest());
+        let settings = self.serving.as_ref().map(|serving| &serving.settings);
+        let settings = settings.or(self.settings.as_ref());
+        super::Leaving {
+            primary: match manifest {
+                Some(manifest) => Some(manifest.primary.clone()),
+                None => self.primary.as_ref().and_then(KindStatus::known),
+            },
+            finalizer: match manifest {
+                Some(manifest) => manifest.finalizer.clone(),
+                None => self.finalizer.clone(),
+            },
+            namespaces: settings.map(|settings| settings.namespaces.clone()).unwrap_or_default(),
+            service_account: settings.and_then(|settings| settings.service_account.clone()),
+            serves: self.serving.is_some(),
+        }
+    }
+
+    /// Whether a finalizer of it may be on its primaries.
+    pub(super) fn has_to_leave(&self) -> bool {
+        !self.machine.is_leaving() && self.serving.is_some() && self.finalizer().is_some()
+    }
+
+    /// The finalizer of what serves, or is about to; `None` if it has none. As in a manifest: empty
+    /// for the name that is made of the module's.
+    pub(super) fn finalizer(&self) -> Option<String> {
+        let about_to = self.aside.as_ref().filter(|_| self.machine.is_committing());
+        match (about_to, &self.serving) {
+            (Some((_, guest)), serving) => guest.manifest().finalizer.clone().or_else(|| {
+                serving.as_ref().and_then(|serving| serving.guest.manifest().finalizer.clone())
+            }),
+            (None, Some(serving)) => serving.guest.manifest().finalizer.clone(),
+            (None, None) => self.finalizer.clone(),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A version whose definitions would take less than the installed ones: refused, and a person is told.
+
+use super::*;
+
+/// What the operator says of such a definition.
+fn breaks() -> Result<(), Verdict> {
+    let message = "the CustomResourceDefinition x would take less: .spec.color is gone";
+    Err(Verdict::new(reason::CRD_NOT_ADDITIVE, message, Again::Later))
+}
+
+/// `a` serves, and `b` is refused for its definitions.
+fn refused_for_definitions() -> Machine {
+    let mut machine = Machine::default();
+    for event in [
+        spec(1),
+        source("a"),
+        loaded("a", true),
+        crds("a", Ok(())),
+        Event::Committed { digest: digest("a"), result: Ok(()) },
+        source("b"),
+        loaded("b", true),
+        crds("b", breaks()),
+    ] {
+        machine.step(event);
+    }
+    machine
+}
+
+fn said(machine: &Machine) -> String {
+    let told = |condition: Condition| {
+        let Condition { type_, status, reason, message } = condition;
+        format!("{type_}={} {reason}: {message}\n", status.as_str())
+    };
+    named(&machine.conditions().into_iter().map(told).collect::<String>())
+}
+
+#[test]
+fn the_conditions_name_the_place_and_the_old_version_goes_on() {
+    expect![[r#"
+        Healthy=Unknown NoRuns: Nothing has run yet.
+        Held=True CrdNotAdditive: b is held, and an approval does not help: the CustomResourceDefinition x would take less: .spec.color is gone.
+        Loaded=False CrdNotAdditive: b is not taken: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) goes on serving.
+        Ready=False CrdNotAdditive: b is not taken: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) goes on serving.
+        Serving=True Serving: a (a) serves.
+    "#]]
+    .assert_eq(&said(&refused_for_definitions()));
+}
+
+#[test]
+fn it_is_tried_again_without_a_word_and_serves_when_the_definition_has_been_changed() {
+    let mut machine = refused_for_definitions();
+    let before = said(&machine);
+    for _ in 0..2 {
+        // It is not loaded again, and nothing is said while it is tried or when it is in vain.
+        let effects = machine.step(Event::Retry);
+        assert_eq!(effects, [Effect::InstallCrds(digest("b")), Effect::Report]);
+        assert_eq!(said(&machine), before);
+        assert_eq!(machine.refused().map(|(digest, _)| digest), Some(digest("b")));
+        let effects = machine.step(crds("b", breaks()));
+        assert_eq!(effects, [Effect::RetryLater, Effect::Report]);
+        assert_eq!(said(&machine), before);
+    }
+    machine.step(Event::Retry);
+    machine.step(crds("b", Ok(())));
+    machine.step(Event::Committed { digest: digest("b"), result: Ok(()) });
+    assert_eq!(machine.serving().map(|serving| serving.digest), Some(digest("b")));
+    assert!(said(&machine).contains("Held=False NothingHeld"), "{}", said(&machine));
+    assert_eq!(machine.refused(), None);
+}
+
+#[test]
+fn an_approval_does_not_make_it_serve() {
+    let mut machine = refused_for_definitions();
+    assert!(machine.step(approve("b")).contains(&Effect::Fetch));
+    machine.step(source("b"));
+    machine.step(crds("b", breaks()));
+    assert_eq!(machine.serving().map(|serving| serving.digest), Some(digest("a")));
+    assert!(said(&machine).contains("Held=True CrdNotAdditive"), "{}", said(&machine));
+}
+
+#[test]
+fn other_refusals_hold_nothing() {
+    let mut machine = refused_for_definitions();
+    machine.step(Event::Retry);
+    machine.step(crds("b", Err(verdict("CrdForbidden", Again::Later))));
+    assert!(said(&machine).contains("Held=False NothingHeld"), "{}", said(&machine));
+    assert!(said(&machine).contains("Ready=False CrdForbidden"), "{}", said(&machine));
+}

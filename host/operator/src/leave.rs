@@ -1,0 +1,229 @@
+//! A module that leaves: its finalizer comes off its primaries, and then the host's off the Module.
+//!
+//! What the module made stays. Primaries that are being deleted are asked first what is left to do,
+//! for a bounded time; the others are let go at once. All of it is done as the module's
+//! ServiceAccount, like everything else of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_cluster::cache::Unreadable;
+use innkeeper_cluster::{ApiError, KindState, Session};
+use innkeeper_contract::Kind;
+use innkeeper_core::{Finalizer, Manager, Object};
+use innkeeper_modules::driver::Leaving as Left;
+use innkeeper_modules::{Again, Verdict, module};
+use serde_json::{Value, json};
+
+use crate::finalize;
+use crate::health::Runs;
+use crate::running::{Leaving, Running};
+use crate::shared::Shared;
+use crate::sources::MODULE;
+
+/// So long are primaries that are being deleted asked what is left to do.
+pub const FINALIZING_TIME: Duration = Duration::from_mins(1);
+
+/// So long may it take to let all go after that, before it is said what stands in the way.
+pub const RELEASING_TIME: Duration = Duration::from_secs(30);
+
+/// How often is looked who has not been let go.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Lets all primaries of a module go. Gives what was done, for people.
+///
+/// # Errors
+/// What stands in the way, to be tried again.
+pub async fn leave(
+    shared: &Shared,
+    session: &Session,
+    module: &str,
+    left: &Left,
+) -> Result<String, Verdict> {
+    let Some(finalizer) = &left.finalizer else {
+        return Ok("It had no finalizer on its primaries; what it made stays.".to_owned());
+    };
+    let finalizer = Finalizer::new(module, Some(finalizer));
+    match (shared.module(module), &left.primary) {
+        (Some(running), _) if left.serves => by_rounds(shared, &running).await,
+        (_, Some(primary)) => by_hand(session, &finalizer, primary, &left.namespaces).await,
+        (_, None) => Ok("It never served.".to_owned()),
+    }
+}
+
+/// By the rounds of a version that serves: those that are being deleted can be asked.
+async fn by_rounds(shared: &Shared, running: &Arc<Running>) -> Result<String, Verdict> {
+    let began = shared.env.instant();
+    let released = || shared.metrics.written(running.name(), finalize::RELEASE);
+    let before = released();
+    let mut waits_until = Some(FINALIZING_TIME);
+    shared.serve(&Arc::new(running.leaving(Leaving::Finalizing)));
+    // A host that has just started has not read them yet.
+    while matches!(unreadable(running), Some(Unreadable::NotSynced(_)))
+        && shared.env.instant().duration_since(began) < RELEASING_TIME
+    {
+        shared.env.sleep(LOOK_EVERY).await;
+    }
+    loop {
+        let held = held(running)?;
+        if held.is_empty() && shared.queue().is_idle(running.name()) {
+            return Ok(told(released() - before));
+        }
+        let elapsed = shared.env.instant().duration_since(began);
+        match waits_until {
+            Some(time) if elapsed > time => {
+                waits_until = None;
+                shared.serve(&Arc::new(running.leaving(Leaving::AtOnce)));
+            }
+            None if elapsed > FINALIZING_TIME + RELEASING_TIME => {
+                return Err(hindered(shared, running, &held));
+            }
+            _ => {}
+        }
+        shared.env.sleep(LOOK_EVERY).await;
+    }
+}
+
+fn unreadable(running: &Running) -> Option<Unreadable> {
+    running.view.freeze().unreadable(&running.primary)
+}
+
+/// The primaries with a finalizer of the module.
+fn held(running: &Running) -> Result<Vec<Arc<Object>>, Verdict> {
+    if let Some(why) = unreadable(running).filter(|why| *why != Unreadable::NotServed) {
+        let message = format!(
+            "its finalizer cannot be taken off its primaries, since they cannot be read: {why}; {}",
+            help()
+        );
+        return Err(Verdict::new("NotReleased", message, Again::Later));
+    }
+    let mut primaries = running.primaries();
+    primaries.retain(|primary| !running.finalizer.on(primary).is_empty());
+    Ok(primaries)
+}
+
+fn told(let_go: u64) -> String {
+    format!("Its finalizer is off {let_go} primaries; what it made stays.")
+}
+
+fn hindered(shared: &Shared, running: &Running, held: &[Arc<Object>]) -> Verdict {
+    let why = match shared.health.runs(running.name()) {
+        Runs::Fail((reason, message)) => format!("{reason}: {message}"),
+        Runs::Succeed => "for a reason that the log may tell".to_owned(),
+    };
+    let first = held.first().map(|primary| primary.key.to_string()).unwrap_or_default();
+    Verdict::new(
+        "NotReleased",
+        format!(
+            "its finalizer is still on {} primaries, {first} for example ({why}); {}",
+            held.len(),
+            help()
+        ),
+        Again::Later,
+    )
+}
+
+fn help() -> String {
+    format!(
+        "grant what is missing, or take the finalizer {} off the Module to leave the primaries as they are",
+        module::FINALIZER
+    )
+}
+
+/// Without a version that serves: all are let go as they are.
+async fn by_hand(
+    session: &Session,
+    finalizer: &Finalizer,
+    primary: &Kind,
+    namespaces: &BTreeSet<String>,
+) -> Result<String, Verdict> {
+    let refused = |error: ApiError| {
+        let message =
+            format!("its finalizer cannot be taken off its primaries: {error}; {}", help());
+        Verdict::new("NotReleased", message, Again::Later)
+    };
+    let everywhere = [String::new()].into();
+    let namespaces = if namespaces.is_empty() { &everywhere } else { namespaces };
+    let mut let_go = 0;
+    for namespace in namespaces {
+        let found: Vec<Value> = match session.list_as(primary, namespace).await {
+            Ok(found) => found,
+            Err(ApiError::NotServed { .. } | ApiError::NotFound { .. }) => continue,
+            Err(error) => return Err(refused(error)),
+        };
+        for value in found {
+            let Ok(object) = Object::decode(primary, &value.to_string(), None) else { continue };
+            if finalizer.on(&object).is_empty() {
+                continue;
+            }
+            let body = finalizer.release(&object);
+            match session.merge_patch(primary, &object.key, finalizer.manager(), &body).await {
+                Ok(_) => let_go += 1,
+                Err(ApiError::NotFound { .. }) => {}
+                Err(error) => return Err(refused(error)),
+            }
+        }
+    }
+    Ok(told(let_go))
+}
+
+/// Puts the host's finalizer on a Module, if it is not there.
+///
+/// # Errors
+/// If it cannot be written, to be tried again.
+pub async fn hold(host: &Session, module: &Object) -> Result<(), Verdict> {
+    if module.finalizers.iter().any(|one| **one == *module::FINALIZER) {
+        return Ok(());
+    }
+    let mut finalizers: Vec<&str> = module.finalizers.iter().map(|one| &**one).collect();
+    finalizers.push(module::FINALIZER);
+    write(host, module, &finalizers).await
+}
+
+/// Takes the host's finalizer off a Module.
+///
+/// # Errors
+/// If it cannot be written, to be tried again.
+pub async fn let_go(host: &Session, module: &Object) -> Result<(), Verdict> {
+    let rest: Vec<&str> = module.finalizers.iter().map(|one| &**one).collect();
+    let rest: Vec<&str> = rest.into_iter().filter(|one| *one != module::FINALIZER).collect();
+    if rest.len() == module.finalizers.len() {
+        return Ok(());
+    }
+    write(host, module, &rest).await
+}
+
+async fn write(host: &Session, module: &Object, finalizers: &[&str]) -> Result<(), Verdict> {
+    let metadata = json!({ "resourceVersion": module.resource_version, "finalizers": finalizers });
+    let body = json!({ "metadata": metadata });
+    match host.merge_patch(&MODULE, &module.key, &Manager::Host, &body).await {
+        Ok(_) | Err(ApiError::NotFound { .. }) => Ok(()),
+        Err(error) => {
+            let message = format!("the Module's finalizer cannot be written: {error}");
+            Err(Verdict::new("NotWritten", message, Again::Later))
+        }
+    }
+}
+
+/// Of the kinds that only versions before declared, those of which the module has made nothing that
+/// is still there.
+pub fn gone(running: &Running) -> Vec<Kind> {
+    let frozen = running.view.freeze();
+    let ours = |object: &Object| {
+        object.entries.iter().any(|entry| match &entry.manager {
+            Manager::Primary { module, .. } | Manager::Merge { module, .. } => {
+                **module == **running.name()
+            }
+            _ => false,
+        })
+    };
+    let is_gone = |kind: &Kind| match frozen.states().get(kind) {
+        Some(KindState::NotServed) => true,
+        Some(KindState::Synced) => frozen
+            .list(kind, None, &|_| true)
+            .is_ok_and(|objects| !objects.iter().any(|object| ours(object))),
+        _ => false,
+    };
+    running.dropped().iter().filter(|kind| is_gone(kind)).map(|kind| (**kind).clone()).collect()
+}

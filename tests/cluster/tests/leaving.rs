@@ -1,0 +1,271 @@
+//! What a module leaves behind on a real API server: finalizers, kinds that it dropped, what
+//! outlives its primary.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use anyhow::Result;
+use innkeeper_cluster_tests::stage::{MANY, SOON, output_with};
+use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, eventually};
+use serde_json::{Value, json};
+
+const STACK: Kind = Kind::new("example.innkeeper.dev/v1", "Stack");
+
+const FINALIZER: &str = "innkeeper.dev/stack";
+
+fn stack(namespace: &str, name: &str, layers: u32, stuck: bool) -> String {
+    json!({"apiVersion": STACK.api_version, "kind": STACK.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"layers": layers, "stuck": stuck}})
+    .to_string()
+}
+
+async fn stage() -> Result<(Stage, String)> {
+    let stage = Stage::new().await?;
+    stage.module("stack", "stack", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    let namespace = stage.admin.namespace("stacks").await?;
+    Ok((stage, namespace))
+}
+
+/// The names of the ConfigMaps of stacks, in order.
+async fn config_maps(stage: &Stage, namespace: &str) -> Result<Vec<String>> {
+    let all = stage.admin.list(Kind::CONFIG_MAP, namespace).await?;
+    let mut names: Vec<String> = all
+        .iter()
+        .map(|one| one["metadata"]["name"].as_str().unwrap_or_default().to_owned())
+        .filter(|name| name != "kube-root-ca.crt")
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+fn has_finalizer(object: &Value) -> bool {
+    let finalizers = object["metadata"]["finalizers"].as_array();
+    finalizers.is_some_and(|all| all.iter().any(|one| one == FINALIZER))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_is_taken_down_in_order_before_it_goes_and_what_outlives_it_is_taken_up_again()
+-> Result<()> {
+    let (stage, namespace) = stage().await?;
+    let _host = stage.host().await?;
+    stage.ready("stack").await?;
+    stage.admin.apply(&stack(&namespace, "app", 3, false)).await?;
+    stage.all_synced(STACK, &namespace, 1).await?;
+    let live = stage.admin.must_get(STACK, &namespace, "app").await?;
+    assert!(has_finalizer(&live), "{}", live["metadata"]);
+    assert_eq!(config_maps(&stage, &namespace).await?, ["app-0", "app-1", "app-2", "app-kept"]);
+    let kept = stage.admin.must_get(Kind::CONFIG_MAP, &namespace, "app-kept").await?;
+
+    // The finalizer was there before the first object.
+    let audit = stage.plane.audit()?;
+    let writes = audit.events(&AuditFilter::new().writes().namespace(&namespace))?;
+    let first = |resource: &str| writes.iter().position(|one| one.resource == resource).unwrap();
+    let finalizer = writes
+        .iter()
+        .position(|one| one.resource == "stacks" && one.impersonated.is_some())
+        .unwrap();
+    assert!(finalizer < first("configmaps"), "{writes:#?}");
+
+    stage.admin.delete(STACK, &namespace, "app").await?;
+    stage.admin.until_gone(SOON, (STACK, &namespace, "app")).await?;
+    assert_eq!(config_maps(&stage, &namespace).await?, ["app-kept"]);
+    let filter = AuditFilter::new().verb("delete").namespace(&namespace);
+    let deleted: Vec<String> = audit
+        .events(&filter)?
+        .iter()
+        .filter(|one| one.resource == "configmaps")
+        .map(|one| one.name.clone())
+        .collect();
+    assert_eq!(deleted, ["app-2", "app-1", "app-0"], "from above");
+
+    // One of the same name takes up what was kept for it, whole: also what the one before it set.
+    stage.admin.apply(&stack(&namespace, "app", 1, false)).await?;
+    stage.all_synced(STACK, &namespace, 1).await?;
+    let again = stage.admin.must_get(Kind::CONFIG_MAP, &namespace, "app-kept").await?;
+    assert_eq!(again["metadata"]["uid"], kept["metadata"]["uid"], "the same object");
+    let managers = again["metadata"]["managedFields"].as_array().unwrap();
+    assert_eq!(managers.len(), 1, "the entry of the one before is gone: {managers:#?}");
+
+    // Another has no claim to it.
+    stage.admin.delete(STACK, &namespace, "app").await?;
+    stage.admin.until_gone(SOON, (STACK, &namespace, "app")).await?;
+    let other = json!({"metadata": {"labels": {"innkeeper.dev/kept-for": "0".repeat(32)}}});
+    stage.admin.merge(Kind::CONFIG_MAP, &namespace, "app-kept", "kubectl", &other).await?;
+    stage.admin.apply(&stack(&namespace, "app", 1, false)).await?;
+    stage.says((STACK, &namespace, "app"), ("Synced", "False", "Conflict")).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_module_that_is_deleted_lets_its_primaries_go_and_leaves_what_it_made() -> Result<()> {
+    let (stage, namespace) = stage().await?;
+    let host = stage.host().await?;
+    stage.ready("stack").await?;
+    for index in 0..10 {
+        stage.admin.apply(&stack(&namespace, &format!("s{index}"), 2, false)).await?;
+    }
+    stage.all_synced(STACK, &namespace, 10).await?;
+    let made = config_maps(&stage, &namespace).await?;
+    assert_eq!(made.len(), 30);
+    let module = stage.admin.must_get(Kind::MODULE, "", "stack").await?;
+    assert_eq!(module["metadata"]["finalizers"], json!(["innkeeper.dev/module"]));
+    assert_eq!(module["status"]["finalizer"], FINALIZER);
+
+    // One is being deleted while no host is there; it is asked when the Module goes.
+    host.kill().await?;
+    stage.admin.delete(STACK, &namespace, "s0").await?;
+    stage.admin.delete(Kind::MODULE, "", "stack").await?;
+    let _host = stage.host().await?;
+    stage.admin.until_gone(MANY, (Kind::MODULE, "", "stack")).await?;
+
+    let left = stage.admin.list(STACK, &namespace).await?;
+    assert_eq!(left.len(), 9, "the one that was being deleted is gone");
+    assert!(!left.iter().any(has_finalizer), "nobody is held any more");
+    let expected: Vec<String> = made
+        .iter()
+        .filter(|name| !name.starts_with("s0-") || *name == "s0-kept")
+        .cloned()
+        .collect();
+    assert_eq!(config_maps(&stage, &namespace).await?, expected, "what it made stays");
+    let events = stage.admin.list(Kind::EVENT, "default").await?;
+    let told = events.iter().find(|one| one["reason"] == "Left").unwrap();
+    // The one that was being deleted may have been asked before the host knew that the Module goes.
+    let told = told["message"].as_str().unwrap();
+    assert!(told.contains("off 10 primaries") || told.contains("off 9 primaries"), "{told}");
+
+    // Whoever deletes one now is not held up.
+    stage.admin.delete(STACK, &namespace, "s1").await?;
+    stage.admin.until_gone(SOON, (STACK, &namespace, "s1")).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_granted() -> Result<()> {
+    let (stage, namespace) = stage().await?;
+    let _host = stage.host().await?;
+    stage.ready("stack").await?;
+    stage.admin.apply(&stack(&namespace, "app", 1, false)).await?;
+    stage.all_synced(STACK, &namespace, 1).await?;
+    let binding = Kind::new("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
+    let before = stage.admin.must_get(binding, "", "innkeeper-module-stack").await?;
+    stage.admin.delete(binding, "", "innkeeper-module-stack").await?;
+    stage.admin.delete(Kind::MODULE, "", "stack").await?;
+    let told = eventually("the Module says what it lacks", MANY, async || {
+        let module = stage.admin.must_get(Kind::MODULE, "", "stack").await?;
+        let text = module["status"]["conditions"].to_string();
+        Ok(if text.contains("cannot be") || text.contains("is still on") {
+            Ok(text)
+        } else {
+            Err(text)
+        })
+    })
+    .await?;
+    assert!(told.contains("innkeeper.dev/module"), "what to do is said: {told}");
+
+    let again = json!({"apiVersion": binding.api_version, "kind": binding.kind,
+        "metadata": {"name": "innkeeper-module-stack"},
+        "roleRef": before["roleRef"], "subjects": before["subjects"]});
+    stage.admin.apply(&again.to_string()).await?;
+    stage.admin.until_gone(MANY, (Kind::MODULE, "", "stack")).await?;
+    assert!(!has_finalizer(&stage.admin.must_get(STACK, &namespace, "app").await?));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -> Result<()> {
+    const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
+    let stage = Stage::new().await?;
+    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    let host = stage.host().await?;
+    stage.ready("settings").await?;
+    let namespace = stage.admin.namespace("dropped").await?;
+    for name in ["a", "b", "c"] {
+        let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"names": ["x", "y"], "text": "hello"}});
+        stage.admin.apply(&settings.to_string()).await?;
+    }
+    stage.all_synced(SETTINGS, &namespace, 3).await?;
+
+    // It is told beforehand what goes with the kind.
+    stage.push("settings", "settings-nothing").await?;
+    stage.module_says("settings", "Held", "True", "WouldDelete").await?;
+    let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
+    assert_eq!(module["status"]["candidate"]["deletes"], 6);
+    let digest = module["status"]["candidate"]["digest"].as_str().unwrap().to_owned();
+
+    // Approved, and the host is restarted in between: what is known of the kind is in the status.
+    let approve = json!({"metadata": {"annotations": {"innkeeper.dev/approve": digest}}});
+    stage.admin.merge(Kind::MODULE, "", "settings", "kubectl-annotate", &approve).await?;
+    stage
+        .admin
+        .until("it serves", SOON, (Kind::MODULE, "", "settings"), |one| {
+            one["status"]["digest"] == digest.as_str()
+        })
+        .await?;
+    host.kill().await?;
+    let _host = stage.host().await?;
+    eventually("what it made is gone", SOON, async || {
+        let left = config_maps(&stage, &namespace).await?;
+        Ok(if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) })
+    })
+    .await?;
+    stage
+        .admin
+        .until("the kind is forgotten", SOON, (Kind::MODULE, "", "settings"), |one| {
+            one["status"].get("ownedKinds").is_none()
+        })
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uninstalling_lets_everything_go_and_leaves_what_was_made() -> Result<()> {
+    let (stage, namespace) = stage().await?;
+    stage.module("team", "labels", &json!({"parameters": {"labels": {"team": "a"}}})).await?;
+    let _host = stage.host().await?;
+    stage.ready("stack").await?;
+    stage.ready("team").await?;
+    stage.admin.apply(&stack(&namespace, "app", 2, false)).await?;
+    stage.all_synced(STACK, &namespace, 1).await?;
+    let kubeconfig = stage.plane.kubeconfig().to_owned();
+    let told = output_with(&kubeconfig, &["uninstall"]).await?;
+    assert!(told.contains("would delete Module stack, whose finalizer"), "{told}");
+    assert!(stage.admin.get(Kind::MODULE, "", "stack").await?.is_some(), "only told");
+
+    let told = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
+    assert!(
+        told.contains("Module stack is gone\n") && told.contains("Module team is gone"),
+        "{told}"
+    );
+    assert!(stage.admin.list(Kind::MODULE, "").await?.is_empty());
+    assert!(!has_finalizer(&stage.admin.must_get(STACK, &namespace, "app").await?));
+    assert_eq!(config_maps(&stage, &namespace).await?, ["app-0", "app-1", "app-kept"]);
+    stage.admin.must_get(Kind::CRD, "", "stacks.example.innkeeper.dev").await?;
+    let told = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
+    assert!(told.starts_with("There is no Module."), "{told}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_whose_deletion_does_not_end_holds_up_its_module_for_a_bounded_time() -> Result<()>
+{
+    let (stage, namespace) = stage().await?;
+    let _host = stage.host().await?;
+    stage.ready("stack").await?;
+    stage.admin.apply(&stack(&namespace, "app", 2, true)).await?;
+    stage.all_synced(STACK, &namespace, 1).await?;
+    // Its guest never says that nothing is left to do.
+    stage.admin.delete(STACK, &namespace, "app").await?;
+    eventually("it is taken down as far as it goes", SOON, async || {
+        let left = config_maps(&stage, &namespace).await?;
+        Ok(if left == ["app-0", "app-kept"] { Ok(()) } else { Err(format!("{left:?}")) })
+    })
+    .await?;
+    let held = stage.admin.must_get(STACK, &namespace, "app").await?;
+    assert!(has_finalizer(&held), "it waits");
+    stage.admin.delete(Kind::MODULE, "", "stack").await?;
+    stage.admin.until_gone(MANY, (Kind::MODULE, "", "stack")).await?;
+    stage.admin.until_gone(SOON, (STACK, &namespace, "app")).await?;
+    Ok(())
+}
