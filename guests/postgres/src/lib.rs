@@ -28,7 +28,6 @@ pub use names::Names;
 pub use password::{DIGEST_ANNOTATION, SECRET_KEY};
 pub use primary::{Backup, DeletionPolicy, PostgreSQL, PostgreSQLSpec, PostgreSQLStatus, Storage};
 pub use reconcile::Guest;
-pub use volumes::KEPT_FOR_LABEL;
 
 #[cfg(feature = "component")]
 innkeeper_sdk::export!(Guest);

@@ -1,4 +1,3 @@
-use innkeeper_sdk::Resource;
 use sha2::{Digest as _, Sha256};
 
 use crate::PostgreSQL;
@@ -17,27 +16,17 @@ pub struct Names {
     pub backups: String,
     /// The `CronJob`.
     pub backup_job: String,
-    /// Whom the claims are kept for.
-    pub identity: String,
 }
 
 impl Names {
     /// The names of what is made of this one.
     pub fn of(postgres: &PostgreSQL) -> Self {
         let name = &postgres.metadata.name;
-        // Not the uid: the volumes are kept for a PostgreSQL that comes later.
-        let identity = format!(
-            "{}/{}/{}/{name}",
-            PostgreSQL::kind().group(),
-            PostgreSQL::KIND,
-            postgres.metadata.namespace
-        );
         Self {
             server: name.clone(),
             data: format!("{name}-data"),
             backups: format!("{name}-backups"),
             backup_job: shortened(name, "-backup"),
-            identity: digest(&identity, 32),
         }
     }
 }

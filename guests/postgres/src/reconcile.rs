@@ -22,8 +22,8 @@ impl Reconciler for Guest {
             .owns::<Deployment>()
             .owns::<Service>()
             .owns::<CronJob>()
-            // Not made here: labels are merged onto the Deployment's.
-            .owns::<Pod>()
+            // Those that the Deployment makes.
+            .merges_into::<Pod>()
             .reads::<read::Secret>()
             .installs(include_str!("../crd.json"))
             .manifest()

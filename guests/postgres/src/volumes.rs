@@ -1,10 +1,7 @@
 use innkeeper_sdk::kinds::PersistentVolumeClaim;
-use innkeeper_sdk::{Apply as _, Desired, Policy};
+use innkeeper_sdk::{Desired, Policy};
 
 use crate::{DeletionPolicy, Names, PostgreSQL};
-
-/// Whom a volume without an owner is kept for: a digest of group, kind, namespace and name.
-pub const KEPT_FOR_LABEL: &str = "innkeeper.dev/kept-for";
 
 /// The volume of the data.
 pub(crate) const DATA: &str = "data";
@@ -24,11 +21,11 @@ pub(crate) fn desire(desired: Desired, postgres: &PostgreSQL, names: &Names) -> 
         if let Some(class) = &spec.storage.class_name {
             claim = claim.storage_class(class);
         }
-        match spec.deletion_policy {
-            DeletionPolicy::Retain => {
-                desired.object_with(claim.label(KEPT_FOR_LABEL, &names.identity), [Policy::Orphan])
-            }
-            DeletionPolicy::Delete => desired.object_with(claim, [Policy::Deletable]),
-        }
+        let policy = match spec.deletion_policy {
+            // The host labels them with whom they are kept for.
+            DeletionPolicy::Retain => Policy::Orphan,
+            DeletionPolicy::Delete => Policy::Deletable,
+        };
+        desired.object_with(claim, [policy])
     })
 }

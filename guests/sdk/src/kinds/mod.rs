@@ -36,9 +36,9 @@ pub use cron_job::{ConcurrencyPolicy, CronJob, CronJobSpec, JobTemplate};
 pub use deployment::{Deployment, DeploymentSpec, DeploymentStrategy, LabelSelector};
 pub use job::{JOB_NAME_LABEL, Job, JobSpec};
 pub use pod::{Pod, PodSpec, PodTemplate, RestartPolicy};
-pub use probe::{Probe, ProbeAction};
+pub use probe::{ExecAction, Probe, TcpSocketAction};
 pub use service::{Service, ServicePort, ServiceSpec, ServiceType};
-pub use volume::{Volume, VolumeMount, VolumeSource};
+pub use volume::{ClaimSource, ConfigMapSource, EmptyDirSource, Volume, VolumeMount};
 
 /// A port by number or by name, as Kubernetes' `IntOrString`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -2,13 +2,16 @@ use serde::Serialize;
 
 use super::PortRef;
 
-/// What the kubelet does to see how a container is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// What the kubelet does to see how a container is: one of the actions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Probe {
-    /// What it tries.
-    #[serde(flatten)]
-    pub action: ProbeAction,
+    /// It opens a TCP connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_socket: Option<TcpSocketAction>,
+    /// It runs a program in the container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exec: Option<ExecAction>,
     /// Seconds between two tries; the server's default is 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period_seconds: Option<i32>,
@@ -17,32 +20,30 @@ pub struct Probe {
     pub timeout_seconds: Option<i32>,
 }
 
-/// What a probe tries.
+/// Opens a TCP connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum ProbeAction {
-    /// To open a TCP connection.
-    #[serde(rename = "tcpSocket")]
-    Tcp {
-        /// To this port of the container.
-        port: PortRef,
-    },
-    /// To run a program in the container: it succeeds if it ends with 0.
-    #[serde(rename = "exec")]
-    Exec {
-        /// The program and its arguments.
-        command: Vec<String>,
-    },
+pub struct TcpSocketAction {
+    /// To this port of the container.
+    pub port: PortRef,
+}
+
+/// Runs a program, which succeeds if it ends with 0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExecAction {
+    /// The program and its arguments.
+    pub command: Vec<String>,
 }
 
 impl Probe {
     /// Whether the container takes TCP connections at a port.
     pub fn tcp(port: impl Into<PortRef>) -> Self {
-        Self::of(ProbeAction::Tcp { port: port.into() })
+        Self { tcp_socket: Some(TcpSocketAction { port: port.into() }), ..Self::default() }
     }
 
     /// Whether a program in the container ends with 0.
     pub fn exec<S: Into<String>>(command: impl IntoIterator<Item = S>) -> Self {
-        Self::of(ProbeAction::Exec { command: command.into_iter().map(Into::into).collect() })
+        let command = command.into_iter().map(Into::into).collect();
+        Self { exec: Some(ExecAction { command }), ..Self::default() }
     }
 
     /// Tried every so many seconds.
@@ -55,9 +56,5 @@ impl Probe {
     pub fn timeout_seconds(mut self, seconds: i32) -> Self {
         self.timeout_seconds = Some(seconds);
         self
-    }
-
-    fn of(action: ProbeAction) -> Self {
-        Self { action, period_seconds: None, timeout_seconds: None }
     }
 }
