@@ -1,33 +1,7 @@
-use innkeeper_sdk::{Context, Labels, Metadata, Observed, ReadError, Resource, read};
-use serde::Deserialize;
+use innkeeper_sdk::{Context, Labels, Observed, ReadError, read};
 
 use crate::MaintPage;
 use crate::objects::page_name;
-
-/// A Deployment's pods' labels.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Application {
-    spec: ApplicationSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ApplicationSpec {
-    template: Template,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Template {
-    metadata: Metadata,
-}
-
-impl Resource for Application {
-    const API_VERSION: &'static str = read::Deployment::API_VERSION;
-    const KIND: &'static str = read::Deployment::KIND;
-    const PLURAL: &'static str = read::Deployment::PLURAL;
-}
 
 /// Pods of somebody else that carry the label of one of the two sides, so that the Service
 /// would route to them too: a sentence that says whose; `None` if there are none.
@@ -42,7 +16,7 @@ pub(crate) fn find(
     let (namespace, name) = (observed.namespace(), observed.name());
     let appname = &observed.primary().spec.appconfig.appname;
 
-    let application = or_none(context.get::<Application>(namespace, name))?;
+    let application = or_none(context.get::<read::Deployment>(namespace, name))?;
     if application.is_some_and(|one| has_app(&one.spec.template.metadata.labels, name)) {
         return Ok(Some(format!(
             "there is a Deployment {name} in the namespace, whose pods carry the label app={name}, as the maintenance page does: give the MaintPage another name"

@@ -1,7 +1,6 @@
-use innkeeper_sdk::{Context, Observed, Resource, read};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use innkeeper_sdk::{Context, Observed, read};
 
+use crate::objects::PAGE;
 use crate::side::Side;
 use crate::{MaintPage, page_name};
 
@@ -12,39 +11,9 @@ use crate::{MaintPage, page_name};
 /// probe, as soon as that loses no requests.
 pub(crate) fn is_wanted(context: &Context, observed: &Observed<MaintPage>) -> bool {
     let name = page_name(observed.name());
-    let lacks_it =
-        context.get::<Page>(observed.namespace(), &name).is_ok_and(|pod| pod.object.lacks_probe());
-    let is_ours = observed.owned::<Page>(&name).is_some();
+    let pod = context.get::<read::Pod>(observed.namespace(), &name).ok();
+    let container = pod.as_ref().and_then(|pod| pod.object.container(PAGE));
+    let lacks_it = container.is_some_and(|container| container.readiness_probe.is_none());
+    let is_ours = observed.owned::<read::Pod>(&name).is_some();
     !lacks_it || (is_ours && Side::routed(observed) != Some(Side::Page))
-}
-
-/// A Pod's probes.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Page {
-    spec: Spec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Spec {
-    containers: Vec<Container>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Container {
-    readiness_probe: Option<IgnoredAny>,
-}
-
-impl Page {
-    fn lacks_probe(&self) -> bool {
-        self.spec.containers.iter().any(|container| container.readiness_probe.is_none())
-    }
-}
-
-impl Resource for Page {
-    const API_VERSION: &'static str = read::Pod::API_VERSION;
-    const KIND: &'static str = read::Pod::KIND;
-    const PLURAL: &'static str = read::Pod::PLURAL;
 }

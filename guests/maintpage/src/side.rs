@@ -65,7 +65,8 @@ impl Side {
                 Self::Page => {
                     let image = &observed.primary().spec.maintpageconfig.maintpageimage;
                     let pod = observed.owned::<read::Pod>(&page_name(observed.name()));
-                    pod.is_some_and(|pod| pod.object.image(PAGE) == Some(image))
+                    let container = pod.as_ref().and_then(|pod| pod.object.container(PAGE));
+                    container.is_some_and(|container| container.image == *image)
                 }
             }
     }

@@ -2,14 +2,43 @@ use serde::Deserialize;
 
 use crate::{Metadata, Resource};
 
-/// A Deployment's metadata and status.
+/// A Deployment's metadata, its pods' metadata, and its status.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Deployment {
     /// Its metadata.
     pub metadata: Metadata,
+    /// What it runs.
+    pub spec: DeploymentSpec,
     /// What its controller says.
     pub status: DeploymentStatus,
+}
+
+/// What a Deployment runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct DeploymentSpec {
+    /// How pods are replaced.
+    pub strategy: DeploymentStrategy,
+    /// The pods.
+    pub template: PodTemplate,
+}
+
+/// How pods are replaced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct DeploymentStrategy {
+    /// `RollingUpdate` or `Recreate`.
+    #[serde(rename = "type")]
+    pub type_: String,
+}
+
+/// The pods of a workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct PodTemplate {
+    /// Their labels and annotations.
+    pub metadata: Metadata,
 }
 
 /// What the Deployment controller says.

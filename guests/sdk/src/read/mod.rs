@@ -14,7 +14,9 @@ mod service;
 pub use config_map::ConfigMap;
 pub use cron_job::{CronJob, CronJobStatus};
 pub use custom::{Custom, CustomStatus};
-pub use deployment::{Deployment, DeploymentStatus};
+pub use deployment::{
+    Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy, PodTemplate,
+};
 pub use job::{Job, JobStatus};
 pub use pod::{
     ContainerState, ContainerStatus, Pod, PodContainer, PodPhase, PodSpec, PodStatus, Terminated,

@@ -1,4 +1,5 @@
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::{StatusCondition, is_true};
 use crate::{Metadata, Resource};
@@ -16,7 +17,7 @@ pub struct Pod {
 }
 
 /// What a pod runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct PodSpec {
     /// Its containers.
@@ -24,13 +25,15 @@ pub struct PodSpec {
 }
 
 /// A container of a pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct PodContainer {
     /// Its name.
     pub name: String,
     /// Its image.
     pub image: String,
+    /// Its readiness probe, if it has one; what it does is not read.
+    pub readiness_probe: Option<IgnoredAny>,
 }
 
 /// What the kubelet says of a pod.
@@ -106,10 +109,9 @@ impl Pod {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// The image of a container.
-    pub fn image(&self, container: &str) -> Option<&str> {
-        let found = self.spec.containers.iter().find(|one| one.name == container);
-        found.map(|one| one.image.as_str())
+    /// A container of this name.
+    pub fn container(&self, name: &str) -> Option<&PodContainer> {
+        self.spec.containers.iter().find(|one| one.name == name)
     }
 
     /// How an init container ended; `None` if it has not, or if there is none of this name.
