@@ -20,13 +20,15 @@ die() {
 }
 
 # Goes on as the user postgres: the server does not run as root. A volume that was just made
-# belongs to root, so the given folders are handed over first. A container that does not start
-# as root has to be able to write to its volumes.
+# belongs to root, as does a backup that somebody has put there, so the given folders and what
+# lies directly in them are handed over first. Not all that is below: this is before the lock, and
+# a server that still runs makes and deletes files there. A container that does not start as
+# root has to be able to write to its volumes.
 become_postgres() {
 	[ "$(id -u)" = 0 ] || return 0
 	for folder in "$@"; do
-		find "$folder" ! -user postgres -exec chown postgres: {} + ||
-			die "cannot give $folder to the user postgres"
+		find "$folder" -maxdepth 1 ! -user postgres -exec chown postgres: {} + ||
+			say "not all of $folder could be given to the user postgres"
 	done
 	if command -v gosu >/dev/null; then
 		exec gosu postgres sh "$0"
