@@ -82,9 +82,15 @@ impl Primary {
         hex::encode(&hash.finalize()[..IDENTITY_BYTES])
     }
 
-    /// Whether an object outlived its primary, and this is that primary again.
+    /// Whether an object outlived its primary, and this is that primary again. What another module
+    /// made for this same primary is that module's.
     pub fn is_kept(&self, object: &Object) -> bool {
+        let anothers = |manager: &Manager| {
+            matches!(manager, Manager::Primary { uid, .. } if **uid == *self.uid)
+                && *manager != self.manager
+        };
         object.labels.get(KEPT_FOR_LABEL).is_some_and(|value| *value == *self.identity())
+            && !object.entries.iter().any(|entry| anothers(&entry.manager))
     }
 
     /// Whether Kubernetes lets an object be owned by this primary: a namespaced owner owns

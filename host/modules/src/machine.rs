@@ -704,11 +704,14 @@ impl Machine {
             effects.push(Effect::EndProbation);
         }
         effects.push(Effect::Swap(digest));
-        effects.push(Effect::Notify(Notice {
-            type_: EventType::Normal,
-            reason: reason::SERVING.to_owned(),
-            message: format!("{title} ({}) serves from now on.", digest.short()),
-        }));
+        // What served before the host was restarted is no news.
+        if self.past != Some(digest) {
+            effects.push(Effect::Notify(Notice {
+                type_: EventType::Normal,
+                reason: reason::SERVING.to_owned(),
+                message: format!("{title} ({}) serves from now on.", digest.short()),
+            }));
+        }
         if let Some(before) = self.serving.replace(Serving { digest, title }) {
             self.previous = Some(before.digest);
             if !self.rollout.probation.is_zero() {

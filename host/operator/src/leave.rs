@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::cache::Unreadable;
-use innkeeper_cluster::{ApiError, KindState, Session};
+use innkeeper_cluster::{ApiError, Backoff, KindState, Session};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Finalizer, Manager, Object};
 use innkeeper_modules::driver::Leaving as Left;
@@ -27,6 +27,9 @@ pub const FINALIZING_TIME: Duration = Duration::from_mins(1);
 
 /// So long may it take to let all go after that, before it is said what stands in the way.
 pub const RELEASING_TIME: Duration = Duration::from_secs(30);
+
+/// So often is tried to let go what a module does not see any more.
+const NARROWING_TRIES: u32 = 20;
 
 /// How often is looked who has not been let go.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -47,7 +50,9 @@ pub async fn leave(
     let finalizer = Finalizer::new(module, Some(finalizer));
     match (shared.module(module), &left.primary) {
         (Some(running), _) if left.serves => by_rounds(shared, &running).await,
-        (_, Some(primary)) => by_hand(session, &finalizer, primary, &left.namespaces).await,
+        (_, Some(primary)) => {
+            by_hand(session, &finalizer, primary, &left.namespaces, &BTreeSet::new()).await
+        }
         (_, None) => Ok("It never served.".to_owned()),
     }
 }
@@ -131,12 +136,37 @@ fn help() -> String {
     )
 }
 
-/// Without a version that serves: all are let go as they are.
+/// A module has other namespaces than before: primaries elsewhere, which it does not see any more, are
+/// let go.
+pub async fn narrow(shared: &Shared, before: &Running, now: &Running) {
+    let (seen, gone) = (&now.settings().namespaces, &before.settings().namespaces);
+    let mut backoff = Backoff::new(&shared.env, LOOK_EVERY, RELEASING_TIME);
+    for _ in 0..NARROWING_TRIES {
+        let let_go = by_hand(&before.session, &before.finalizer, &before.primary, gone, seen);
+        match let_go.await {
+            Ok(_) => return,
+            Err(verdict) => tracing::warn!(module = %now.name(), "{}", verdict.message),
+        }
+        shared.env.sleep(backoff.advance()).await;
+    }
+}
+
+/// Whether a module sees fewer namespaces than before, and may have left its finalizer in the others.
+pub fn is_narrowed(before: &Running, now: &Running) -> bool {
+    let (before_in, now_in) = (&before.settings().namespaces, &now.settings().namespaces);
+    before.finalizer.name().is_some()
+        && before.primary.is_namespaced()
+        && !now_in.is_empty()
+        && (before_in.is_empty() || !before_in.is_subset(now_in))
+}
+
+/// Without a version that serves: all are let go as they are, but for those in the namespaces of `except`.
 async fn by_hand(
     session: &Session,
     finalizer: &Finalizer,
     primary: &Kind,
     namespaces: &BTreeSet<String>,
+    except: &BTreeSet<String>,
 ) -> Result<String, Verdict> {
     let refused = |error: ApiError| {
         let message =
@@ -154,7 +184,7 @@ async fn by_hand(
         };
         for value in found {
             let Ok(object) = Object::decode(primary, &value.to_string(), None) else { continue };
-            if finalizer.on(&object).is_empty() {
+            if finalizer.on(&object).is_empty() || except.contains(object.key.namespace()) {
                 continue;
             }
             let body = finalizer.release(&object);

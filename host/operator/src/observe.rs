@@ -159,13 +159,8 @@ impl Host for Observation<'_> {
     }
 
     fn log(&mut self, level: Level, message: &str) {
-        let (module, key) = (self.running.name(), &self.primary.key);
-        match level {
-            Level::Debug => tracing::debug!(%module, primary = %key, guest = true, "{message}"),
-            Level::Info => tracing::info!(%module, primary = %key, guest = true, "{message}"),
-            Level::Warn => tracing::warn!(%module, primary = %key, guest = true, "{message}"),
-            Level::Error => tracing::error!(%module, primary = %key, guest = true, "{message}"),
-        }
+        let (running, key) = (self.running, &self.primary.key);
+        running.log.write(running.session.env(), running.name(), key, (level, message));
     }
 }
 

@@ -13,6 +13,8 @@ use innkeeper_core::{Finalizer, Object, Selector, decoration};
 use innkeeper_modules::{Served, Settings};
 use innkeeper_sandbox::Guest;
 
+use crate::guest_log::GuestLog;
+
 /// How far a module has left, whose Module is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
@@ -41,6 +43,8 @@ pub struct Running {
     pub primary: Arc<Kind>,
     /// The Module's parameters as JSON; empty for none.
     pub parameters: String,
+    /// What the guest logs.
+    pub log: Arc<GuestLog>,
     /// The module's finalizer on its primaries.
     pub finalizer: Finalizer,
     /// The guest decorates its primaries: it gives no status.
@@ -65,6 +69,7 @@ impl Running {
         let manifest = served.guest.manifest();
         let primary = Arc::new(manifest.primary.clone());
         let view = Arc::new(view);
+        let log = Arc::new(GuestLog::new(session.env()));
         let finalizer = Finalizer::new(&served.module, manifest.finalizer.as_deref());
         let dropped = served.dropped.iter().cloned().map(Arc::new).collect();
         let decorates = decoration::decorates(manifest);
@@ -75,6 +80,7 @@ impl Running {
             view,
             primary,
             parameters,
+            log,
             finalizer,
             decorates,
             leaving: Leaving::No,

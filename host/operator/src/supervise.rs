@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
-use innkeeper_core::{Key, Selector, said, status};
+use innkeeper_core::{Key, Selector, said};
 use innkeeper_modules::driver::{Leaving, copy_name};
 use innkeeper_modules::{
     Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings,
@@ -323,7 +323,14 @@ impl Supervisor {
         self.shared.metrics.reloads.with_label_values(&[&**name, "served"]).inc();
         // Its probation begins next, if it has one.
         self.replaced = self.shared.module(name);
-        self.shared.serve(&Arc::new(running));
+        let running = Arc::new(running);
+        self.shared.serve(&running);
+        if let Some(before) = self.replaced.clone()
+            && leave::is_narrowed(&before, &running)
+        {
+            let shared = self.shared.clone();
+            self.spawn("narrow", async move { leave::narrow(&shared, &before, &running).await });
+        }
         self.count_serving();
         let primary = &served.guest.manifest().primary;
         self.read_definition(&primary.resource());
@@ -641,15 +648,6 @@ impl Supervisor {
             self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();
         }
         let Some(object) = self.place.module_object(name) else { return };
-        // What served before the host was restarted is no news.
-        let serves =
-            self.driver.report(name).and_then(|report| report.members.get("digest").cloned());
-        if event.reason == machine::reason::SERVING
-            && serves.is_some()
-            && serves == status::live_status(&object).get("digest").cloned()
-        {
-            return;
-        }
         let regarding = Regarding::object(self.place.module_kind(), &object);
         let session = self.shared.cluster.host();
         let written = self.shared.events.publish(&session, &regarding, "Load", event).await;

@@ -220,6 +220,30 @@ async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn primaries_that_a_module_no_longer_selects_or_sees_are_let_go() -> Result<()> {
+    let (stage, seen) = stage().await?;
+    let unseen = stage.admin.namespace("unseen").await?;
+    let _host = stage.host().await?;
+    stage.ready("stack").await?;
+    for (namespace, name) in [(&seen, "stays"), (&seen, "unselected"), (&unseen, "app")] {
+        stage.admin.apply(&stack(namespace, name, 1, false)).await?;
+    }
+    stage.all_synced(STACK, &seen, 2).await?;
+    stage.all_synced(STACK, &unseen, 1).await?;
+    let labels = json!({"metadata": {"labels": {"off": "yes"}}});
+    stage.admin.merge(STACK, &seen, "unselected", "kubectl-label", &labels).await?;
+    let selector = json!({"matchExpressions": [{"key": "off", "operator": "DoesNotExist"}]});
+    let spec = json!({"spec": {"selector": selector, "namespaces": [seen]}});
+    stage.admin.merge(Kind::MODULE, "", "stack", "kubectl-edit", &spec).await?;
+    for at in [(STACK, &*seen, "unselected"), (STACK, &*unseen, "app")] {
+        stage.admin.until("it is let go", SOON, at, |one| !has_finalizer(one)).await?;
+    }
+    assert!(has_finalizer(&stage.admin.must_get(STACK, &seen, "stays").await?));
+    assert_eq!(config_maps(&stage, &unseen).await?, ["app-0", "app-kept"], "nothing is deleted");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn uninstalling_lets_everything_go_and_leaves_what_was_made() -> Result<()> {
     let (stage, namespace) = stage().await?;
     stage.module("team", "labels", &json!({"parameters": {"labels": {"team": "a"}}})).await?;

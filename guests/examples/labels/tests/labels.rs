@@ -5,20 +5,20 @@ use innkeeper_sdk::testing::Scenario;
 use labels::{Guest, Namespace, PLAIN};
 use serde_json::{Value, json};
 
-fn given(annotations: Value, labels: Value) -> Scenario<Guest> {
+fn given(annotations: &Value, labels: &Value) -> Scenario<Guest> {
     Scenario::of(json!({ "metadata": { "name": "web", "annotations": annotations } }))
         .parameters(json!({ "labels": labels }))
 }
 
 #[test]
 fn the_labels_are_merged_into_the_namespace() {
-    let run = given(json!({}), json!({"team": "a"})).run();
+    let run = given(&json!({}), &json!({"team": "a"})).run();
     run.is_complete().desires_objects(1);
     run.desires::<Namespace>("web").with("/metadata/labels/team", "a").policy(Policy::Merge);
 }
 
 #[test]
 fn a_plain_namespace_is_left_without() {
-    given(json!({PLAIN: "true"}), json!({"team": "a"})).run().is_complete().desires_objects(0);
-    given(json!({}), json!({})).run().is_complete().desires_objects(0);
+    given(&json!({PLAIN: "true"}), &json!({"team": "a"})).run().is_complete().desires_objects(0);
+    given(&json!({}), &json!({})).run().is_complete().desires_objects(0);
 }

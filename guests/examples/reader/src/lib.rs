@@ -1,7 +1,9 @@
 //! Says in its status all that it is given and can read: to see what a module may see.
 //!
 //! `spec.reads` names objects; of each the status has the whole text that the host gave, or why it gave none.
-//! `spec.writes` names a ConfigMap that is made.
+//! `spec.looksFor` has the guest look through its own memory. `spec.writes` names a ConfigMap that is made.
+
+mod memory;
 
 use innkeeper_sdk::kinds::ConfigMap;
 use innkeeper_sdk::{
@@ -23,11 +25,15 @@ pub struct Reader {
 
 /// What is wanted.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct ReaderSpec {
     /// What to read.
     #[serde(default)]
     pub reads: Vec<Read>,
+    /// Texts, written backwards, for which the guest looks in all of its memory when it has read.
+    #[serde(default)]
+    pub looks_for: Vec<String>,
     /// The name of a ConfigMap to make; none if left out.
     #[serde(default)]
     pub writes: Option<String>,
@@ -53,6 +59,8 @@ pub struct Read {
 pub struct ReaderStatus {
     /// For each read, what was given.
     pub seen: Vec<String>,
+    /// For each text that was looked for, whether it is in the guest's memory.
+    pub held: Vec<bool>,
 }
 
 impl Resource for Reader {
@@ -107,11 +115,12 @@ impl Reconciler for Guest {
 
     fn reconcile(context: &Context, observed: &Observed<Reader>) -> Outcome {
         let spec = &observed.primary().spec;
-        let seen = spec.reads.iter().map(|read| match read.secret {
-            true => look::<Secret>(context, read),
-            false => look::<Map>(context, read),
+        let seen = spec.reads.iter().map(|read| {
+            if read.secret { look::<Secret>(context, read) } else { look::<Map>(context, read) }
         });
-        let mut desired = Desired::new().status(&ReaderStatus { seen: seen.collect() });
+        let seen = seen.collect();
+        let held = spec.looks_for.iter().map(|text| memory::holds(text)).collect();
+        let mut desired = Desired::new().status(&ReaderStatus { seen, held });
         if let Some(name) = &spec.writes {
             desired = desired.object(ConfigMap::new(name).data("by", observed.name()));
         }

@@ -6,7 +6,7 @@ use innkeeper_sdk::testing::Scenario;
 use reader::{Guest, Reader};
 use serde_json::json;
 
-fn given(read: serde_json::Value) -> Scenario<Guest> {
+fn given(read: &serde_json::Value) -> Scenario<Guest> {
     Scenario::of(json!({
         "metadata": { "name": "r", "namespace": "n" }, "spec": { "reads": [read] },
     }))
@@ -16,15 +16,15 @@ fn given(read: serde_json::Value) -> Scenario<Guest> {
 
 #[test]
 fn what_is_read_is_told_whole() {
-    let run = given(json!({"namespace": "n", "name": "a"})).run();
+    let run = given(&json!({"namespace": "n", "name": "a"})).run();
     let seen = "{\"apiVersion\":\"v1\",\"data\":{\"x\":\"y\"},\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"namespace\":\"n\"}}";
     run.is_complete().status("/seen/0", seen);
-    given(json!({"namespace": "n"})).run().is_complete().status("/seen/0", seen);
+    given(&json!({"namespace": "n"})).run().is_complete().status("/seen/0", seen);
 }
 
 #[test]
 fn what_cannot_be_read_is_told_with_the_reason() {
-    let run = given(json!({"namespace": "n", "name": "b", "secret": true})).run();
+    let run = given(&json!({"namespace": "n", "name": "b", "secret": true})).run();
     run.is_complete().status("/seen/0", "there is no such object");
 }
 

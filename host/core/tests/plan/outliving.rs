@@ -67,6 +67,15 @@ fn a_primary_of_the_same_name_takes_up_what_was_kept_for_it() {
     let predecessors = world.primary.predecessors(&world.live[0].1);
     assert_eq!(predecessors[0].to_string(), "innkeeper/podroute/u0");
 
+    // What another module keeps for the same primary is not for taking.
+    let mut anothers = left_behind(&identity);
+    anothers["metadata"]["managedFields"][0]["manager"] = "innkeeper/other/u1".into();
+    world.live.clear();
+    world.put("ConfigMap", &anothers);
+    world.check(&expect![[r"
+        leave ConfigMap web/data: it exists and has no controller
+        leave Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
+
     world.live.clear();
     world.put("ConfigMap", &left_behind("of-another"));
     world.check(&expect![[r"

@@ -73,7 +73,7 @@ fn after_a_restart_what_served_last_is_loaded_to_be_asked() {
                 serving nothing, candidate recalling a, Ready=False Recalling
             recalled a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Notify(Serving), Leave, Report]
+            loaded a: [Swap(a), Leave, Report]
                 serving a, candidate none any more, Ready=False Leaving
             left: [Notify(Left), LetGo]
                 serving a, candidate none any more, Ready=False Leaving

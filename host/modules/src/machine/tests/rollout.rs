@@ -303,7 +303,7 @@ fn after_a_restart_what_served_serves_first_and_what_is_new_is_rehearsed() {
                 serving nothing, candidate loading a, Ready=False Loading
             source b: []
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Notify(Serving), Load(b), Report]
+            loaded a: [Swap(a), Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             loaded b: [Rehearse(b), Report]
                 serving a, candidate rehearsing b, Ready=False Rehearsing
@@ -328,24 +328,24 @@ fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothin
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [InstallCrds(a), Report]
                 serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
-            CRDs of a: [KeepCopy(a), Swap(a), Notify(Serving), Report]
+            CRDs of a: [KeepCopy(a), Swap(a), Report]
                 serving a, candidate nothing, Ready=True Serving
         "#]],
     );
     check(
         [known("a", &[]), guarded(1), missing(), recalled("a", Ok(())), loaded("a", true)],
         &expect![[r#"
-        known: []
-            serving nothing, candidate nothing, Ready=False Waiting
-        spec 1: [Fetch, Report]
-            serving nothing, candidate nothing, Ready=False Waiting
-        no source: [Notify(SourceNotFound), Recall(a), Report]
-            serving nothing, candidate recalling a, Ready=False Recalling
-        recalled a: [Load(a), Report]
-            serving nothing, candidate loading a, Ready=False Loading
-        loaded a: [Swap(a), Notify(Serving), Report]
-            serving a, candidate nothing, Ready=False SourceNotFound
-    "#]],
+            known: []
+                serving nothing, candidate nothing, Ready=False Waiting
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            no source: [Notify(SourceNotFound), Recall(a), Report]
+                serving nothing, candidate recalling a, Ready=False Recalling
+            recalled a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            loaded a: [Swap(a), Report]
+                serving a, candidate nothing, Ready=False SourceNotFound
+        "#]],
     );
 }
 

@@ -1,0 +1,87 @@
+//! What guests log, bounded: each run by bytes (the sandbox cuts), each module by lines over time.
+
+use std::num::NonZeroU32;
+use std::sync::{Mutex, PoisonError};
+
+use innkeeper_cluster::Env;
+use innkeeper_core::Key;
+use innkeeper_sandbox::Level;
+use tokio::time::Instant;
+
+use crate::rate::Rate;
+
+/// Lines a second that a module may log in the long run; twenty seconds' worth at once.
+pub const LINES_PER_SECOND: NonZeroU32 = NonZeroU32::new(50).unwrap();
+
+/// The log of one version of a module.
+#[derive(Debug)]
+pub struct GuestLog {
+    since: Instant,
+    lines: Mutex<Lines>,
+}
+
+#[derive(Debug)]
+struct Lines {
+    rate: Rate,
+    /// Lines that were left out since the last one that was not.
+    left_out: u64,
+}
+
+impl GuestLog {
+    /// An empty log.
+    pub fn new(env: &Env) -> Self {
+        let mut rate = Rate::default();
+        rate.set(LINES_PER_SECOND);
+        Self { since: env.instant(), lines: Mutex::new(Lines { rate, left_out: 0 }) }
+    }
+
+    /// Writes a line into the host's log, unless there were too many.
+    pub fn write(&self, env: &Env, module: &str, key: &Key, (level, message): (Level, &str)) {
+        let Some(left_out) = self.admit(env.instant()) else { return };
+        if left_out > 0 {
+            tracing::warn!(
+                %module,
+                "{left_out} lines of the guest were left out: it logs more than {LINES_PER_SECOND} a second"
+            );
+        }
+        match level {
+            Level::Debug => tracing::debug!(%module, primary = %key, guest = true, "{message}"),
+            Level::Info => tracing::info!(%module, primary = %key, guest = true, "{message}"),
+            Level::Warn => tracing::warn!(%module, primary = %key, guest = true, "{message}"),
+            Level::Error => tracing::error!(%module, primary = %key, guest = true, "{message}"),
+        }
+    }
+
+    /// Whether a line may be written; how many before it could not be.
+    fn admit(&self, now: Instant) -> Option<u64> {
+        let now = now.duration_since(self.since);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.rate.ready_at() > now {
+            lines.left_out += 1;
+            return None;
+        }
+        lines.rate.spend(now);
+        Some(std::mem::take(&mut lines.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn lines_beyond_the_rate_are_left_out_and_counted() {
+        let since = Instant::now();
+        let mut rate = Rate::default();
+        rate.set(LINES_PER_SECOND);
+        let log = GuestLog { since, lines: Mutex::new(Lines { rate, left_out: 0 }) };
+        let burst = u64::from(LINES_PER_SECOND.get()) * crate::rate::BURST.as_secs();
+        let written = (0..2 * burst).filter(|_| log.admit(since).is_some()).count();
+        assert_eq!(written as u64, burst + 1, "what is at its bound may be written");
+        let later = since + Duration::from_secs(1);
+        assert_eq!(log.admit(later), Some(burst - 1), "they are counted with the next line");
+        assert_eq!(log.admit(later), Some(0));
+    }
+}
