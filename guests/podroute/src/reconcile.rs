@@ -1,7 +1,7 @@
 use innkeeper_sdk::kinds::{Container, Deployment, ImagePullPolicy, PodTemplate, Service};
 use innkeeper_sdk::{
     Apply, Context, Describe, Desired, Labels, Manifest, Observed, Outcome, Reconciler, labels,
-    read,
+    names, read,
 };
 
 use crate::{Podroute, PodrouteStatus, Route};
@@ -31,6 +31,13 @@ impl Reconciler for Guest {
     }
 
     fn reconcile(_context: &Context, observed: &Observed<Podroute>) -> Outcome {
+        if !names::is_label_value(observed.name()) {
+            let message = format!(
+                "the name of a Podroute is the value of a label, so it has at most {} characters",
+                names::LABEL_MAX
+            );
+            return Outcome::refused("NameTooLong", message);
+        }
         let spec = &observed.primary().spec;
         let labels = labels_of(observed.name());
         Desired::new()

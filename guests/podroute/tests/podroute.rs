@@ -167,6 +167,17 @@ fn a_podroute_of_wrong_shape_is_a_failure_that_names_the_field() {
 }
 
 #[test]
+fn a_name_that_is_too_long_for_a_label_is_refused_before_anything_is_made() {
+    let mut primary = sample();
+    primary["metadata"]["name"] = json!("a".repeat(64));
+    given(primary).run().failed_because("NameTooLong").desires_objects(0).condition(
+        "Ready",
+        False,
+        "NameTooLong",
+    );
+}
+
+#[test]
 fn the_route_is_the_only_kind_that_a_cluster_may_lack() {
     let optional: Vec<String> = Guest::describe()
         .owned

@@ -98,9 +98,12 @@ impl<'a> Context<'a> {
         name: &str,
     ) -> Result<Owned<R>, ReadError> {
         let text = self.world.get(R::API_VERSION, R::KIND, namespace, name)?;
-        serde_json::from_str::<ObservedObject<R>>(&text)
-            .map(Owned::from)
-            .map_err(|error| ReadError::Unreadable(format!("{} {name}: {error}", R::KIND)))
+        let unreadable = |error| ReadError::Unreadable(format!("{} {name}: {error}", R::KIND));
+        // The document first and the object then: the code that reads documents is there once,
+        // not once for each type.
+        let found: ObservedObject<&RawValue> = serde_json::from_str(&text).map_err(unreadable)?;
+        let object = serde_json::from_str(found.object.get()).map_err(unreadable)?;
+        Ok(Owned { object, readiness: found.readiness })
     }
 
     /// The objects of a declared kind that match, ordered by namespace and name.

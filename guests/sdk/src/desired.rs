@@ -188,8 +188,12 @@ impl Desired {
 
     /// A condition of the primary. See [`condition`](crate::condition).
     pub fn condition(mut self, condition: Condition) -> Self {
-        self.conditions.push(condition);
+        self.add_condition(condition);
         self
+    }
+
+    pub(crate) fn add_condition(&mut self, condition: Condition) {
+        self.conditions.push(condition);
     }
 
     /// The condition `Ready`: true if all that is desired is there and ready, with the first

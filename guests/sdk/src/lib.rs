@@ -60,8 +60,17 @@
 //! use serde_json::json;
 //!
 //! let primary = json!({ "metadata": { "name": "hello" }, "spec": { "text": "Good day" } });
-//! let result = Scenario::<Greeter>::of(primary).run();
+//! let result = Scenario::<Greeter>::of(primary.clone()).run();
 //! result.is_complete().desires::<ConfigMap>("hello").with("/data/text", "Good day");
+//!
+//! // And what comes of it later.
+//! use innkeeper_sdk::testing::SmallCluster;
+//!
+//! let mut cluster = SmallCluster::<Greeter>::with(primary);
+//! cluster.settle();
+//! cluster.edit(|greeting| greeting["spec"]["text"] = json!("Good night"));
+//! cluster.settle();
+//! assert_eq!(cluster.object::<ConfigMap>("hello")["data"]["text"], "Good night");
 //! ```
 //!
 //! | module | what is in it |
@@ -70,9 +79,18 @@
 //! | [`kinds`] | builders for the objects that guests make |
 //! | [`read`] | thin views of objects that guests read |
 //! | [`condition`], [`event`] | what is said about the primary |
+//! | [`names`] | whether a text is a name that Kubernetes takes |
 //! | `schema` | a CustomResourceDefinition from Rust types (not on wasm) |
 //! | `testing` | scenarios: a primary and a world in, sentences about the outcome out (not on wasm) |
 //! | `allocator` | the guest's memory (on wasm) |
+//!
+//! # Versions
+//!
+//! A component names the version of the contract that it was built with
+//! (`innkeeper:guest/reconciler@0.1.0`), and a host says which it links. What grows crosses as
+//! JSON documents: a new optional member is compatible, since guests ignore what they do not
+//! know, and raises the patch number. What is not compatible raises the minor number, and a host
+//! then links the old one too.
 
 #[cfg(any(target_arch = "wasm32", test))]
 mod allocator;
@@ -86,6 +104,7 @@ mod desired;
 pub mod event;
 pub mod kinds;
 mod metadata;
+pub mod names;
 mod observed;
 mod outcome;
 pub mod read;
@@ -107,7 +126,7 @@ pub use metadata::{Labels, Metadata, labels};
 pub use observed::{Observed, Owned};
 pub use outcome::Outcome;
 pub use reconciler::{Ending, Reconciler, describe_text, reconcile_text};
-pub use resource::{Column, ColumnType, CustomResource, Primary, Resource};
+pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule};
 pub use serde_json;
 
 /// Makes a component of a [`Reconciler`]: `innkeeper_sdk::export!(MyGuest);`.

@@ -1,5 +1,5 @@
 use crate::reconciler::Ending;
-use crate::{Desired, DesiredObject, Failure};
+use crate::{Condition, Desired, DesiredObject, Failure, condition};
 
 /// How a run ended.
 pub enum Outcome {
@@ -32,6 +32,23 @@ impl Outcome {
             permanent: true,
             ..Failure::default()
         })
+    }
+
+    /// As [`failed_for_good`](Self::failed_for_good), and the condition `Ready` says it too, so
+    /// that it is seen where the Module says `manageStatus: false`.
+    pub fn refused(reason: &str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::failed_for_good(reason, message.clone())
+            .condition(condition::not_ready(reason, message))
+    }
+
+    /// With this condition too.
+    pub fn condition(mut self, condition: Condition) -> Self {
+        match &mut self {
+            Self::Complete(desired) | Self::Partial(desired) => desired.add_condition(condition),
+            Self::Failed(failure) => failure.conditions.push(condition),
+        }
+        self
     }
 
     /// The desired objects, to change: for a guest that builds upon another. Empty for a failure.

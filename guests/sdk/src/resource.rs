@@ -47,6 +47,24 @@ pub trait CustomResource: Resource {
     const SHORT_NAMES: &'static [&'static str] = &[];
     /// What `kubectl get` shows besides the name; the age comes last by itself.
     const COLUMNS: &'static [Column] = &[];
+    /// What must hold of a whole object, which its fields' schemas cannot say.
+    const RULES: &'static [Rule] = &[];
+    /// A manifest without `spec` is as one with an empty spec: every field has a default.
+    const SPEC_MAY_BE_LEFT_OUT: bool = false;
+}
+
+/// What must hold of an object, in CEL: the API server refuses an object of which it does not.
+/// `self` is the object, of whose metadata only the name can be used.
+///
+/// Objects that were made before the rule was are not refused, so a guest checks by itself too.
+/// A rule about one field stands at the field:
+/// `schemars(extend("x-kubernetes-validations" = [{ "rule": "...", "message": "..." }]))`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// An expression that must be true: `self.metadata.name.size() <= 63`.
+    pub rule: &'static str,
+    /// What is wrong if it is not, and what to do, for people.
+    pub message: &'static str,
 }
 
 /// A column of `kubectl get`.
@@ -64,6 +82,11 @@ impl Column {
     /// A column of text.
     pub const fn text(name: &'static str, json_path: &'static str) -> Self {
         Self { name, type_: ColumnType::String, json_path }
+    }
+
+    /// A column of a time (RFC 3339), shown as an age.
+    pub const fn date(name: &'static str, json_path: &'static str) -> Self {
+        Self { name, type_: ColumnType::Date, json_path }
     }
 
     /// A column of whole numbers.

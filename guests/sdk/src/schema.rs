@@ -48,6 +48,24 @@ where
         json_path: ".metadata.creationTimestamp",
     }));
 
+    let mut spec = structural::<R::Spec>();
+    if R::SPEC_MAY_BE_LEFT_OUT {
+        // Without this default those of its fields would not be filled in.
+        spec["default"] = json!({});
+    }
+    let mut root = json!({
+        "type": "object",
+        "properties": { "spec": spec, "status": status(structural::<R::Status>()) },
+    });
+    if !R::SPEC_MAY_BE_LEFT_OUT {
+        root["required"] = json!(["spec"]);
+    }
+    if !R::RULES.is_empty() {
+        root["x-kubernetes-validations"] = R::RULES
+            .iter()
+            .map(|rule| json!({ "rule": rule.rule, "message": rule.message }))
+            .collect();
+    }
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -62,16 +80,7 @@ where
                 "storage": true,
                 "subresources": { "status": {} },
                 "additionalPrinterColumns": columns,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "required": ["spec"],
-                        "properties": {
-                            "spec": structural::<R::Spec>(),
-                            "status": status(structural::<R::Status>()),
-                        },
-                    },
-                },
+                "schema": { "openAPIV3Schema": root },
             }],
         },
     })
@@ -117,6 +126,9 @@ fn simplify(schema: &mut Value) {
     // `Option<T>` is a field that may be left out. A null in a manifest then counts as left
     // out (and takes the default); with `nullable` it would be kept.
     members.remove("nullable");
+    if members.get("default") == Some(&Value::Null) {
+        members.remove("default");
+    }
     if members
         .get("format")
         .and_then(Value::as_str)
@@ -366,6 +378,44 @@ mod tests {
               "type": "object"
             }"#]]
         .assert_eq(&format!("{spec:#}"));
+    }
+
+    #[test]
+    fn rules_are_the_root_s_and_a_spec_with_defaults_may_be_left_out() {
+        struct Shed;
+
+        impl Resource for Shed {
+            const API_VERSION: &'static str = "example.com/v1";
+            const KIND: &'static str = "Shed";
+            const PLURAL: &'static str = "sheds";
+        }
+
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is looked at")]
+        struct ShedSpec {
+            #[serde(default)]
+            colour: Option<String>,
+        }
+
+        impl CustomResource for Shed {
+            type Spec = ShedSpec;
+            type Status = InnStatus;
+            const RULES: &'static [crate::Rule] = &[crate::Rule {
+                rule: "self.metadata.name != 'inn'",
+                message: "an inn is no shed",
+            }];
+            const SPEC_MAY_BE_LEFT_OUT: bool = true;
+        }
+
+        let crd = crd::<Shed>();
+        let root = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        assert_eq!(
+            root["x-kubernetes-validations"],
+            json!([{ "rule": "self.metadata.name != 'inn'", "message": "an inn is no shed" }])
+        );
+        assert_eq!(root.get("required"), None);
+        assert_eq!(root["properties"]["spec"]["default"], json!({}));
+        assert_eq!(root["properties"]["spec"]["properties"]["colour"], json!({ "type": "string" }));
     }
 
     #[test]

@@ -88,6 +88,7 @@ impl Reconciler for Guest {
                 Ok(names) => desired.status(&json!({ "names": names })).complete(),
                 Err(error) => Outcome::failed_for_good("BadParameters", error.to_string()),
             },
+            "refused" => Outcome::refused("NameTooLong", "the name has more than 63 characters"),
             other => Outcome::failed_for_good("UnknownAct", format!("`{other}` is no act")),
         }
     }
@@ -197,6 +198,13 @@ fn a_deleted_primary_may_go_when_the_guest_says_so() {
 fn a_failure_says_whether_trying_again_can_help() {
     assert!(act("nonsense").run().failed_because("UnknownAct").failure().unwrap().permanent);
     assert!(!act("secret").run().failed_because("NoPassword").failure().unwrap().permanent);
+}
+
+#[test]
+fn a_refusal_is_permanent_and_says_why_in_the_condition_ready_too() {
+    let run = act("refused").run();
+    assert!(run.failed_because("NameTooLong").failure().unwrap().permanent);
+    run.condition("Ready", False, "NameTooLong").condition_says("Ready", "63 characters");
 }
 
 #[test]

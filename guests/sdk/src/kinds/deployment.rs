@@ -1,4 +1,4 @@
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::PodTemplate;
 use crate::{Apply, Labels, Metadata, Resource};
@@ -29,7 +29,7 @@ pub struct DeploymentSpec {
 }
 
 /// Objects by their labels.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
     /// Labels that all must be there.
@@ -37,13 +37,47 @@ pub struct LabelSelector {
 }
 
 /// How pods are replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "type")]
+///
+/// The server fills in parameters where a Deployment was made with a rolling update, and
+/// refuses them beside `Recreate`; a server-side apply cannot take them away. So one that rolls
+/// cannot be changed to `Recreate`, but to `InPlace`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeploymentStrategy {
     /// New pods come before the old ones go.
     RollingUpdate,
-    /// The old pods go before new ones come.
+    /// An old pod is told to go before a new one comes, which does not wait for its end.
+    InPlace,
+    /// The old pods are gone before new ones come.
     Recreate,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StrategyFields {
+    #[serde(rename = "type")]
+    type_: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rolling_update: Option<RollingUpdateFields>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RollingUpdateFields {
+    max_surge: i32,
+    max_unavailable: i32,
+}
+
+impl Serialize for DeploymentStrategy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (type_, rolling_update) = match self {
+            Self::RollingUpdate => ("RollingUpdate", None),
+            Self::InPlace => {
+                ("RollingUpdate", Some(RollingUpdateFields { max_surge: 0, max_unavailable: 1 }))
+            }
+            Self::Recreate => ("Recreate", None),
+        };
+        StrategyFields { type_, rolling_update }.serialize(serializer)
+    }
 }
 
 impl Deployment {

@@ -14,15 +14,31 @@
 //! A field that a builder lacks: the structs are plain data with public fields where that
 //! helps, and a kind that is missing is a struct of the guest's own with [`Apply`](crate::Apply).
 
+mod affinity;
+mod claim;
 mod config_map;
+mod container;
+mod cron_job;
 mod deployment;
+mod job;
 mod pod;
+mod probe;
 mod service;
+mod volume;
 
+pub use affinity::{Affinity, PodAffinity, PodAffinityTerm};
+pub use claim::{AccessMode, ClaimResources, ClaimSpec, PersistentVolumeClaim};
 pub use config_map::ConfigMap;
+pub use container::{
+    Container, ContainerPort, EnvSource, EnvVar, ImagePullPolicy, Protocol, SecretKey,
+};
+pub use cron_job::{ConcurrencyPolicy, CronJob, CronJobSpec, JobTemplate};
 pub use deployment::{Deployment, DeploymentSpec, DeploymentStrategy, LabelSelector};
-pub use pod::{Container, ContainerPort, EnvVar, ImagePullPolicy, PodSpec, PodTemplate, Protocol};
+pub use job::{JOB_NAME_LABEL, Job, JobSpec};
+pub use pod::{Pod, PodSpec, PodTemplate, RestartPolicy};
+pub use probe::{ExecAction, Probe, TcpSocketAction};
 pub use service::{Service, ServicePort, ServiceSpec, ServiceType};
+pub use volume::{ClaimSource, ConfigMapSource, EmptyDirSource, Volume, VolumeMount};
 
 /// A port by number or by name, as Kubernetes' `IntOrString`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -1,18 +1,63 @@
 use serde::Serialize;
 
-use crate::{Labels, Metadata};
+use super::{Affinity, Container, Volume};
+use crate::{Apply, Labels, Metadata, Resource};
+
+/// A Pod of its own. Nobody replaces one that ended but whoever desires it; and of its spec
+/// little more than the images can be changed (see
+/// [`Policy::RecreateWhenImmutable`](crate::Policy::RecreateWhenImmutable)).
+#[derive(Clone, Debug, Serialize)]
+pub struct Pod {
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// What it runs.
+    #[serde(skip_serializing_if = "PodSpec::is_empty")]
+    pub spec: PodSpec,
+}
+
+impl Pod {
+    /// A Pod of this name from a template.
+    pub fn new(name: impl Into<String>, template: PodTemplate) -> Self {
+        let mut metadata = template.metadata;
+        metadata.name = name.into();
+        Self { metadata, spec: template.spec }
+    }
+
+    /// A Pod that somebody else makes, to merge labels or annotations into
+    /// ([`Policy::Merge`](crate::Policy::Merge)).
+    pub fn of_others(name: impl Into<String>) -> Self {
+        Self { metadata: Metadata::named(name), spec: PodSpec::default() }
+    }
+}
+
+impl Resource for Pod {
+    const API_VERSION: &'static str = "v1";
+    const KIND: &'static str = "Pod";
+    const PLURAL: &'static str = "pods";
+}
+
+impl Apply for Pod {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Metadata {
+        &mut self.metadata
+    }
+}
 
 /// The pods of a workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct PodTemplate {
     /// Labels and annotations of the pods.
+    #[serde(skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
     /// What they run.
     pub spec: PodSpec,
 }
 
 /// What a pod runs.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSpec {
     /// Its containers.
@@ -26,6 +71,39 @@ pub struct PodSpec {
     /// How long it may take to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period_seconds: Option<i64>,
+    /// When containers that ended are started again; always if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart_policy: Option<RestartPolicy>,
+    /// Where it may be scheduled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Affinity>,
+    /// Whether the namespace's Services are variables of its environment; they are if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enable_service_links: Option<bool>,
+    /// Whether it has the ServiceAccount's token; it has if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub automount_service_account_token: Option<bool>,
+    /// Its volumes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub volumes: Vec<Volume>,
+}
+
+impl PodSpec {
+    /// Nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// When containers that ended are started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum RestartPolicy {
+    /// However they ended.
+    Always,
+    /// If they failed.
+    OnFailure,
+    /// Not at all.
+    Never,
 }
 
 impl PodTemplate {
@@ -58,121 +136,35 @@ impl PodTemplate {
         self.metadata.annotations.insert(key.to_owned(), value.to_owned());
         self
     }
-}
 
-/// A container.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Container {
-    /// Its name, unique in the pod.
-    pub name: String,
-    /// Its image.
-    pub image: String,
-    /// When the image is pulled; the server decides by the image's tag if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub image_pull_policy: Option<ImagePullPolicy>,
-    /// What it runs instead of the image's entry point.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
-    /// Arguments.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
-    /// Environment, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub env: Vec<EnvVar>,
-    /// Ports that it listens on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ports: Vec<ContainerPort>,
-}
-
-impl Container {
-    /// A container of an image.
-    pub fn new(name: impl Into<String>, image: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            image: image.into(),
-            image_pull_policy: None,
-            command: Vec::new(),
-            args: Vec::new(),
-            env: Vec::new(),
-            ports: Vec::new(),
-        }
-    }
-
-    /// Pull the image then.
-    pub fn image_pull_policy(mut self, policy: ImagePullPolicy) -> Self {
-        self.image_pull_policy = Some(policy);
+    /// With this volume too.
+    pub fn volume(mut self, volume: Volume) -> Self {
+        self.spec.volumes.push(volume);
         self
     }
 
-    /// Run this instead of the image's entry point.
-    pub fn command<S: Into<String>>(mut self, command: impl IntoIterator<Item = S>) -> Self {
-        self.command = command.into_iter().map(Into::into).collect();
+    /// Given this many seconds to stop.
+    pub fn grace_seconds(mut self, seconds: i64) -> Self {
+        self.spec.termination_grace_period_seconds = Some(seconds);
         self
     }
 
-    /// With these arguments.
-    pub fn args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
-        self.args = args.into_iter().map(Into::into).collect();
+    /// Containers that ended are started again then. A Job's must not be `Always`.
+    pub fn restart_policy(mut self, policy: RestartPolicy) -> Self {
+        self.spec.restart_policy = Some(policy);
         self
     }
 
-    /// With this variable too.
-    pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
-        self.env.push(EnvVar { name: name.to_owned(), value: value.into() });
+    /// Scheduled there only.
+    pub fn affinity(mut self, affinity: Affinity) -> Self {
+        self.spec.affinity = Some(affinity);
         self
     }
 
-    /// Listening on this TCP port too.
-    pub fn port(mut self, name: &str, number: u16) -> Self {
-        self.ports.push(ContainerPort {
-            name: name.to_owned(),
-            container_port: number,
-            protocol: Protocol::Tcp,
-        });
+    /// Knowing nothing of the cluster: no variables of Services, no ServiceAccount's token.
+    pub fn isolated(mut self) -> Self {
+        self.spec.enable_service_links = Some(false);
+        self.spec.automount_service_account_token = Some(false);
         self
     }
-}
-
-/// A variable of a container's environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct EnvVar {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-}
-
-/// A port of a container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ContainerPort {
-    /// Its name, unique in the pod.
-    pub name: String,
-    /// Its number.
-    pub container_port: u16,
-    /// Its protocol. Always given: it is part of the port's identity in a server-side apply.
-    pub protocol: Protocol,
-}
-
-/// A port's protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Protocol {
-    /// TCP.
-    #[serde(rename = "TCP")]
-    Tcp,
-    /// UDP.
-    #[serde(rename = "UDP")]
-    Udp,
-}
-
-/// When an image is pulled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum ImagePullPolicy {
-    /// At every start of a container.
-    Always,
-    /// Where the node lacks it.
-    IfNotPresent,
-    /// Not at all: the node must have it.
-    Never,
 }

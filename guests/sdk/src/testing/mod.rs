@@ -4,6 +4,9 @@
 //! cluster holds besides. [`Scenario::run`] goes through the same documents as the component
 //! and gives a [`Run`], whose assertions read as sentences and fail with what there was instead.
 //!
+//! A [`SmallCluster`] goes on from there: what a run desires is applied, and the guest is run
+//! again until it wants nothing else.
+//!
 //! ```ignore
 //! Scenario::<Guest>::of(json!({ "metadata": { "name": "web" }, "spec": { "replicas": 3 } }))
 //!     .owns_ready(json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "web" } }))
@@ -13,11 +16,13 @@
 //!     .with("/spec/replicas", 3);
 //! ```
 
+mod cluster;
 mod run;
 mod scenario;
 mod selector;
 mod world;
 
+pub use cluster::SmallCluster;
 pub use run::{DesiredView, Run};
 pub use scenario::Scenario;
 pub use world::MemoryWorld;

@@ -72,6 +72,15 @@ impl Run {
         }
     }
 
+    /// What is desired, and whether that is all; nothing if the run failed.
+    pub(super) fn desired(&self) -> Option<(bool, &Desired)> {
+        match &self.end {
+            End::Complete(desired) => Some((true, desired)),
+            End::Partial(desired) => Some((false, desired)),
+            End::Failed(_) => None,
+        }
+    }
+
     /// The failure, if it is one.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.end {
@@ -205,14 +214,34 @@ impl Run {
         self
     }
 
+    /// No object of this kind and name is kept.
+    #[track_caller]
+    pub fn does_not_keep<K: Resource>(&self, name: &str) -> &Self {
+        let keep = match &self.end {
+            End::Complete(desired) | End::Partial(desired) => desired.keep.as_slice(),
+            End::Failed(_) => &[],
+        };
+        assert!(
+            !keep.iter().any(|one| one.kind == K::KIND
+                && one.api_version == K::API_VERSION
+                && one.name == name),
+            "{} {name} is kept",
+            K::KIND
+        );
+        self
+    }
+
+    /// The primary must not go yet.
+    #[track_caller]
+    pub fn is_not_finalized(&self) -> &Self {
+        assert!(!self.finalized(), "the run said that the primary may go");
+        self
+    }
+
     /// The primary may go.
     #[track_caller]
     pub fn is_finalized(&self) -> &Self {
-        let finalized = match &self.end {
-            End::Complete(desired) | End::Partial(desired) => desired.finalized,
-            End::Failed(_) => false,
-        };
-        assert!(finalized, "the run did not say that the primary may go");
+        assert!(self.finalized(), "the run did not say that the primary may go");
         self
     }
 
@@ -225,6 +254,13 @@ impl Run {
         match &self.end {
             End::Complete(desired) | End::Partial(desired) => &desired.objects,
             End::Failed(_) => &[],
+        }
+    }
+
+    fn finalized(&self) -> bool {
+        match &self.end {
+            End::Complete(desired) | End::Partial(desired) => desired.finalized,
+            End::Failed(_) => false,
         }
     }
 
@@ -292,6 +328,13 @@ impl<'a> DesiredView<'a> {
     #[track_caller]
     pub fn policy(self, policy: Policy) -> Self {
         assert!(self.entry.policy.contains(&policy), "its policies are {:?}", self.entry.policy);
+        self
+    }
+
+    /// An ordinary object: owned, kept as desired, pruned.
+    #[track_caller]
+    pub fn without_policy(self) -> Self {
+        assert!(self.entry.policy.is_empty(), "its policies are {:?}", self.entry.policy);
         self
     }
 

@@ -70,9 +70,14 @@ impl<R: Reconciler> Scenario<R> {
     }
 
     /// The cluster holds this object (with `apiVersion` and `kind`), which somebody else made.
-    pub fn beside(mut self, object: Value) -> Self {
+    pub fn beside(self, object: Value) -> Self {
+        self.beside_with(object, Readiness { state: ReadinessState::Ready, message: String::new() })
+    }
+
+    /// The cluster holds this object, which somebody else made, and it is so ready.
+    pub fn beside_with(mut self, object: Value, readiness: Readiness) -> Self {
         let object = placed(object, &self.primary);
-        self.world.add(object, Readiness { state: ReadinessState::Ready, message: String::new() });
+        self.world.add(object, readiness);
         self
     }
 
@@ -135,6 +140,11 @@ impl<R: Reconciler> Scenario<R> {
             "deleting": self.deleting,
         })
         .to_string()
+    }
+
+    /// The primary with what was filled in.
+    pub(super) fn into_primary(self) -> Value {
+        self.primary
     }
 
     /// Runs the guest.

@@ -1,0 +1,10 @@
+//! imo: each `Imo` becomes a Deployment of so many nginx.
+
+mod primary;
+mod reconcile;
+
+pub use primary::{Imo, ImoPhase, ImoSpec, ImoStatus};
+pub use reconcile::Guest;
+
+#[cfg(feature = "component")]
+innkeeper_sdk::export!(Guest);

@@ -1,0 +1,80 @@
+use imo::Imo;
+use innkeeper_sdk::{Desired, Resource, names};
+use kuri::Kuri;
+
+use crate::{Kabocha, KabochaSpec};
+
+/// A child that is wanted.
+#[derive(Clone, Debug)]
+pub(crate) enum Child {
+    /// An Imo.
+    Imo(Imo),
+    /// A Kuri.
+    Kuri(Kuri),
+    /// A smaller Kabocha.
+    Kabocha(Kabocha),
+}
+
+impl Child {
+    /// All children that are wanted, in the order of the spec.
+    pub(crate) fn all(kabocha: &Kabocha) -> Vec<Self> {
+        let KabochaSpec { imos, kuris, kabochas } = &kabocha.spec;
+        let named = |name: &str| joined(&kabocha.metadata.name, name);
+        let imos = imos.iter().map(|one| Self::Imo(Imo::new(named(&one.name), one.spec.clone())));
+        let kuris =
+            kuris.iter().map(|one| Self::Kuri(Kuri::new(named(&one.name), one.spec.clone())));
+        let kabochas = kabochas.iter().map(|one| {
+            let spec = KabochaSpec {
+                imos: one.imos.clone(),
+                kuris: one.kuris.clone(),
+                kabochas: Vec::new(),
+            };
+            Self::Kabocha(Kabocha::new(named(&one.name), spec))
+        });
+        imos.chain(kuris).chain(kabochas).collect()
+    }
+
+    /// Its kind.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Imo(_) => Imo::KIND,
+            Self::Kuri(_) => Kuri::KIND,
+            Self::Kabocha(_) => Kabocha::KIND,
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Imo(imo) => &imo.metadata.name,
+            Self::Kuri(kuri) => &kuri.metadata.name,
+            Self::Kabocha(kabocha) => &kabocha.metadata.name,
+        }
+    }
+
+    /// It should be.
+    pub(crate) fn desire(self, desired: Desired) -> Desired {
+        match self {
+            Self::Imo(imo) => desired.object(imo),
+            Self::Kuri(kuri) => desired.object(kuri),
+            Self::Kabocha(kabocha) => desired.object(kabocha),
+        }
+    }
+
+    /// The name of a Kuri that is too long for the label that it becomes: of itself, or of one
+    /// in a smaller Kabocha, so that nothing is made of a tree that cannot be made whole.
+    pub(crate) fn unusable_name(&self) -> Option<String> {
+        match self {
+            Self::Imo(_) => None,
+            Self::Kuri(kuri) => {
+                let name = &kuri.metadata.name;
+                (!names::is_label_value(name)).then(|| name.clone())
+            }
+            Self::Kabocha(kabocha) => Self::all(kabocha).iter().find_map(Self::unusable_name),
+        }
+    }
+}
+
+fn joined(parent: &str, child: &str) -> String {
+    format!("{parent}-{child}")
+}

@@ -1,0 +1,219 @@
+use imo::ImoSpec;
+use innkeeper_sdk::{Apply, Column, CustomResource, Metadata, Primary, Resource, Rule};
+use kuri::KuriSpec;
+use serde::{Deserialize, Serialize};
+
+/// A Kabocha: as the guest reads it, and as a larger one makes it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Kabocha {
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// What is wanted.
+    #[serde(default)]
+    pub spec: KabochaSpec,
+}
+
+/// What is wanted: children, each named after the Kabocha and itself, `<kabocha>-<name>`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct KabochaSpec {
+    /// Imos.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(
+            length(max = 32),
+            extend(
+                "x-kubernetes-list-type" = "map",
+                "x-kubernetes-list-map-keys" = ["name"]
+            )
+        )
+    )]
+    pub imos: Vec<NamedImo>,
+    /// Kuris.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(
+            length(max = 32),
+            extend(
+                "x-kubernetes-list-type" = "map",
+                "x-kubernetes-list-map-keys" = ["name"]
+            )
+        )
+    )]
+    pub kuris: Vec<NamedKuri>,
+    /// Smaller Kabochas, which have Imos and Kuris of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(
+            length(max = 32),
+            extend(
+                "x-kubernetes-list-type" = "map",
+                "x-kubernetes-list-map-keys" = ["name"]
+            )
+        )
+    )]
+    pub kabochas: Vec<NamedKabocha>,
+}
+
+/// An Imo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct NamedImo {
+    /// Its name, to which the Kabocha's is put before.
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(length(max = 32), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
+    )]
+    pub name: String,
+    /// What is wanted of it.
+    #[serde(flatten)]
+    pub spec: ImoSpec,
+}
+
+/// A Kuri.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct NamedKuri {
+    /// Its name, to which the Kabocha's is put before.
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(length(max = 32), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
+    )]
+    pub name: String,
+    /// What is wanted of it.
+    #[serde(flatten)]
+    pub spec: KuriSpec,
+}
+
+/// A smaller Kabocha. It has no Kabochas of its own: a schema cannot contain itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct NamedKabocha {
+    /// Its name, to which the Kabocha's is put before.
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(length(max = 32), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
+    )]
+    pub name: String,
+    /// Its Imos.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(
+            length(max = 32),
+            extend(
+                "x-kubernetes-list-type" = "map",
+                "x-kubernetes-list-map-keys" = ["name"]
+            )
+        )
+    )]
+    pub imos: Vec<NamedImo>,
+    /// Its Kuris.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(
+            length(max = 32),
+            extend(
+                "x-kubernetes-list-type" = "map",
+                "x-kubernetes-list-map-keys" = ["name"]
+            )
+        )
+    )]
+    pub kuris: Vec<NamedKuri>,
+}
+
+/// What is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct KabochaStatus {
+    /// How far it is.
+    pub phase: KabochaPhase,
+    /// How many of the children are ready, and how many there should be: `2/3`.
+    pub ready: String,
+    /// The children.
+    pub children: Vec<ChildStatus>,
+}
+
+/// How far a Kabocha is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub enum KabochaPhase {
+    /// Not all children are ready.
+    Setup,
+    /// All children are ready.
+    Ready,
+    /// It is being deleted, and waits for its children to go.
+    Teardown,
+}
+
+/// A child, as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct ChildStatus {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Whether it is ready.
+    pub ready: bool,
+    /// Why it is not ready.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+impl Kabocha {
+    /// A Kabocha of this name.
+    pub fn new(name: impl Into<String>, spec: KabochaSpec) -> Self {
+        Self { metadata: Metadata::named(name), spec }
+    }
+}
+
+impl Resource for Kabocha {
+    const API_VERSION: &'static str = "kabocha.example.com/v1alpha1";
+    const KIND: &'static str = "Kabocha";
+    const PLURAL: &'static str = "kabochas";
+}
+
+impl Primary for Kabocha {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+impl Apply for Kabocha {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Metadata {
+        &mut self.metadata
+    }
+}
+
+impl CustomResource for Kabocha {
+    type Spec = KabochaSpec;
+    type Status = KabochaStatus;
+
+    const COLUMNS: &'static [Column] = &[
+        Column::text("Children", ".status.ready"),
+        Column::text("Phase", ".status.phase"),
+        Column::text("Ready", ".status.conditions[?(@.type==\"Ready\")].status"),
+    ];
+    // What a Kuri is named is its Job's name, which is the value of a label.
+    const RULES: &'static [Rule] = &[
+        Rule {
+            rule: "!has(self.spec.kuris) || self.spec.kuris.all(kuri, self.metadata.name.size() + kuri.name.size() < 63)",
+            message: "the name of the Kabocha and that of a Kuri, joined by `-`, have at most 63 characters",
+        },
+        Rule {
+            rule: "!has(self.spec.kabochas) || self.spec.kabochas.all(small, !has(small.kuris) || small.kuris.all(kuri, self.metadata.name.size() + small.name.size() + kuri.name.size() < 62))",
+            message: "the names of the Kabocha, a smaller Kabocha and a Kuri of that, joined by `-`, have at most 63 characters",
+        },
+    ];
+    const SPEC_MAY_BE_LEFT_OUT: bool = true;
+}

@@ -1,0 +1,54 @@
+use imo::Imo;
+use innkeeper_sdk::{Condition, Observed, Resource, condition, read};
+use kuri::Kuri;
+
+use crate::children::Child;
+use crate::{ChildStatus, Kabocha, KabochaPhase, KabochaStatus};
+
+/// How ready the children are that are wanted.
+pub(crate) fn of_children(observed: &Observed<Kabocha>, children: &[Child]) -> KabochaStatus {
+    let children: Vec<ChildStatus> = children
+        .iter()
+        .map(|child| {
+            let unready = match child {
+                Child::Imo(_) => unready::<Imo>(observed, child.name()),
+                Child::Kuri(_) => unready::<Kuri>(observed, child.name()),
+                Child::Kabocha(_) => unready::<Kabocha>(observed, child.name()),
+            };
+            ChildStatus {
+                kind: child.kind().to_owned(),
+                name: child.name().to_owned(),
+                ready: unready.is_none(),
+                message: unready.unwrap_or_default(),
+            }
+        })
+        .collect();
+    let ready = children.iter().filter(|child| child.ready).count();
+    let phase = if ready == children.len() { KabochaPhase::Ready } else { KabochaPhase::Setup };
+    KabochaStatus { phase, ready: format!("{ready}/{}", children.len()), children }
+}
+
+/// What stands between a child and being ready; `None` if it is ready.
+fn unready<K: Resource>(observed: &Observed<Kabocha>, name: &str) -> Option<String> {
+    match observed.owned::<read::Custom<K>>(name) {
+        Some(child) if child.object.is_terminating() => Some("it is being deleted".to_owned()),
+        Some(child) => child.object.unready().map(str::to_owned),
+        None if observed.is_served::<K>() => Some("it does not exist yet".to_owned()),
+        None => Some(format!("the cluster does not serve {}: is there a module for it?", K::KIND)),
+    }
+}
+
+/// The condition `Ready`, from the children's.
+pub(crate) fn ready(observed: &Observed<Kabocha>, status: &KabochaStatus) -> Condition {
+    if let Some(unapplied) = observed.unapplied().first() {
+        let message = format!("{}: {}", unapplied.reference, unapplied.message);
+        return condition::not_ready(&unapplied.reason, message);
+    }
+    match status.children.iter().find(|child| !child.ready) {
+        None => condition::ready("AllReady", "all children are ready"),
+        Some(child) => {
+            let message = format!("{} {}: {}", child.kind, child.name, child.message);
+            condition::not_ready("ChildNotReady", message)
+        }
+    }
+}

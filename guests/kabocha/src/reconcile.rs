@@ -1,0 +1,50 @@
+use imo::Imo;
+use innkeeper_sdk::{Context, Describe, Desired, Manifest, Observed, Outcome, Reconciler, names};
+use kuri::Kuri;
+
+use crate::children::Child;
+use crate::{Kabocha, progress, teardown};
+
+/// The finalizer of every Kabocha, as in the original.
+pub const FINALIZER: &str = "finalizer.kabocha.example.com";
+
+/// The reconcile logic of kabocha.
+pub struct Guest;
+
+impl Reconciler for Guest {
+    type Primary = Kabocha;
+
+    fn describe() -> Manifest {
+        Describe::reconciler_of::<Kabocha>("kabocha", env!("CARGO_PKG_VERSION"))
+            // Their modules bring their definitions, and may be started later.
+            .owns_if_served::<Imo>()
+            .owns_if_served::<Kuri>()
+            .owns::<Kabocha>()
+            .installs(include_str!("../crd.json"))
+            .finalizes(FINALIZER)
+            .resync_seconds(90)
+            .manifest()
+    }
+
+    fn reconcile(_context: &Context, observed: &Observed<Kabocha>) -> Outcome {
+        if observed.is_deleting() {
+            return teardown::teardown(observed);
+        }
+        let children = Child::all(observed.primary());
+        if let Some(name) = children.iter().find_map(Child::unusable_name) {
+            let message = format!(
+                "a Kuri would be named `{name}`, which is too long: the joined names have at most {} characters",
+                names::LABEL_MAX
+            );
+            return Outcome::refused("NameTooLong", message);
+        }
+        let status = progress::of_children(observed, &children);
+        let ready = progress::ready(observed, &status);
+        children
+            .into_iter()
+            .fold(Desired::new(), |desired, child| child.desire(desired))
+            .status(&status)
+            .condition(ready)
+            .complete()
+    }
+}

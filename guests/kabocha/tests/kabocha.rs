@@ -1,0 +1,241 @@
+//! What a user of kabocha may rely on.
+
+use expect_test::expect_file;
+use imo::Imo;
+use innkeeper_sdk::ConditionStatus::{False, True};
+use innkeeper_sdk::testing::{Scenario, SmallCluster};
+use innkeeper_sdk::{Reconciler as _, Reference, Resource, Unapplied, schema};
+use kabocha::{FINALIZER, Guest, Kabocha};
+use kuri::Kuri;
+use serde_json::{Value, json};
+
+/// A parent of one child of each kind.
+fn sample() -> Value {
+    json!({
+        "metadata": { "name": "patch", "namespace": "demo" },
+        "spec": {
+            "imos": [{ "name": "red", "size": 2 }],
+            "kuris": [{ "name": "harvest", "image": "busybox:1", "command": ["echo", "done"] }],
+            "kabochas": [{ "name": "small", "imos": [{ "name": "purple", "size": 1 }] }],
+        },
+    })
+}
+
+fn given(primary: Value) -> Scenario<Guest> {
+    Scenario::of(primary)
+}
+
+fn settled() -> SmallCluster<Guest> {
+    let mut cluster = SmallCluster::with(sample());
+    cluster.settle();
+    cluster
+}
+
+/// A child's own module says how ready it is.
+fn says<K: Resource>(cluster: &mut SmallCluster<Guest>, name: &str, status: &str, message: &str) {
+    cluster.change::<K>(name, |child| {
+        child["status"] = json!({
+            "conditions": [
+                { "type": "Ready", "status": status, "reason": "Because", "message": message },
+            ],
+        });
+    });
+}
+
+#[test]
+fn a_kabocha_becomes_its_children() {
+    let run = given(sample()).run();
+    run.is_complete().desires_objects(3);
+    run.desires::<Imo>("patch-red").with("/spec", json!({ "size": 2 }));
+    run.desires::<Kuri>("patch-harvest")
+        .with("/spec", json!({ "image": "busybox:1", "command": ["echo", "done"] }));
+    run.desires::<Kabocha>("patch-small")
+        .with("/spec", json!({ "imos": [{ "name": "purple", "size": 1 }] }));
+}
+
+#[test]
+fn the_objects_are_exactly_these() {
+    expect_file!["golden/objects.json"].assert_eq(&given(sample()).run().objects_text());
+}
+
+#[test]
+fn a_kabocha_without_children_is_ready() {
+    for kabocha in [json!({ "metadata": {} }), json!({ "spec": {} })] {
+        given(kabocha)
+            .run()
+            .desires_objects(0)
+            .status("/ready", "0/0")
+            .status("/phase", "ready")
+            .condition("Ready", True, "AllReady");
+    }
+}
+
+#[test]
+fn a_childs_size_is_a_number_from_end_to_end() {
+    let run = given(json!({ "spec": { "imos": [{ "name": "red", "size": "2" }] } })).run();
+    run.failed_because("UnreadablePrimary");
+}
+
+#[test]
+fn the_childrens_readiness_is_reported_upwards() {
+    let mut cluster = settled();
+    // A child is not ready before its own module has said so, whatever kstatus makes of it.
+    cluster
+        .becomes_ready::<Imo>("patch-red")
+        .settle()
+        .status("/phase", "setup")
+        .status("/ready", "0/3")
+        .condition("Ready", False, "ChildNotReady")
+        .condition_says("Ready", "Imo patch-red: its controller has not said that it is ready");
+
+    says::<Imo>(&mut cluster, "patch-red", "True", "");
+    says::<Kuri>(&mut cluster, "patch-harvest", "False", "Job patch-harvest has not ended yet");
+    cluster
+        .settle()
+        .status("/ready", "1/3")
+        .status("/children/1/message", "Job patch-harvest has not ended yet")
+        .condition_says("Ready", "Kuri patch-harvest: Job patch-harvest has not ended yet");
+
+    says::<Kuri>(&mut cluster, "patch-harvest", "True", "");
+    says::<Kabocha>(&mut cluster, "patch-small", "True", "");
+    cluster
+        .settle()
+        .status("/phase", "ready")
+        .status("/ready", "3/3")
+        .condition("Ready", True, "AllReady");
+
+    says::<Imo>(&mut cluster, "patch-red", "False", "1 of 2 replicas are ready");
+    cluster.settle().status("/phase", "setup").condition_says("Ready", "1 of 2 replicas");
+}
+
+#[test]
+fn a_child_that_is_taken_out_of_the_spec_goes() {
+    let mut cluster = settled();
+    cluster.edit(|kabocha| kabocha["spec"]["kuris"] = json!([]));
+    cluster.settle().status("/ready", "0/2");
+    assert!(!cluster.has::<Kuri>("patch-harvest") && cluster.has::<Imo>("patch-red"));
+}
+
+#[test]
+fn a_kind_whose_module_is_not_there_yet_keeps_the_kabocha_from_being_ready() {
+    let run =
+        given(json!({ "spec": { "kuris": [{ "name": "harvest" }] } })).without::<Kuri>().run();
+    run.is_complete()
+        .condition("Ready", False, "ChildNotReady")
+        .condition_says("Ready", "does not serve Kuri");
+    run.desires::<Kuri>("example-harvest");
+}
+
+#[test]
+fn a_deleted_kabocha_takes_its_children_down_in_order() {
+    let mut cluster = settled();
+    cluster.delete();
+
+    let (run, _) = cluster.round();
+    run.is_complete()
+        .is_not_finalized()
+        .desires_objects(0)
+        .keeps::<Kuri>("patch-harvest")
+        .keeps::<Imo>("patch-red")
+        .does_not_keep::<Kabocha>("patch-small")
+        .status("/phase", "teardown")
+        .condition_says("Ready", "waits for Kabocha patch-small to go");
+
+    let (run, _) = cluster.round();
+    run.is_not_finalized().does_not_keep::<Kuri>("patch-harvest").keeps::<Imo>("patch-red");
+
+    let (run, _) = cluster.round();
+    run.is_not_finalized().does_not_keep::<Imo>("patch-red");
+
+    cluster.settle().is_finalized();
+    assert!(!cluster.has_primary());
+}
+
+#[test]
+fn a_child_that_takes_its_time_to_go_is_waited_for() {
+    let kuri = json!({
+        "apiVersion": Kuri::API_VERSION, "kind": "Kuri",
+        "metadata": {
+            "name": "patch-harvest", "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "finalizers": ["innkeeper.dev/kuri"],
+        },
+    });
+    let imo = json!({
+        "apiVersion": Imo::API_VERSION, "kind": "Imo", "metadata": { "name": "patch-red" },
+    });
+    given(sample())
+        .owns_ready(kuri)
+        .owns_ready(imo)
+        .deleting()
+        .run()
+        .is_not_finalized()
+        .keeps::<Imo>("patch-red")
+        .condition_says("Ready", "waits for Kuri patch-harvest to go");
+}
+
+#[test]
+fn a_child_that_somebody_deletes_meanwhile_is_not_made_anew() {
+    let mut cluster = settled();
+    cluster.delete();
+    cluster.remove::<Imo>("patch-red").settle().is_finalized();
+}
+
+#[test]
+fn a_kabocha_without_children_goes_at_once() {
+    given(json!({ "spec": {} })).deleting().run().is_finalized();
+}
+
+#[test]
+fn a_tree_with_a_name_that_is_too_long_is_refused_before_anything_is_made() {
+    let long = "a".repeat(60);
+    let kuris = json!([{ "name": "harvest" }]);
+    for spec in [
+        json!({ "imos": [{ "name": "red" }], "kuris": kuris }),
+        json!({ "kabochas": [{ "name": "small", "kuris": kuris }] }),
+    ] {
+        let kabocha = json!({ "metadata": { "name": long }, "spec": spec });
+        given(kabocha.clone())
+            .run()
+            .failed_because("NameTooLong")
+            .desires_objects(0)
+            .condition_says("Ready", "too long");
+        given(kabocha).deleting().run().is_finalized();
+    }
+}
+
+#[test]
+fn what_could_not_be_applied_is_why_it_is_not_ready() {
+    let conflict = Unapplied {
+        reference: Reference {
+            api_version: Imo::API_VERSION.to_owned(),
+            kind: "Imo".to_owned(),
+            namespace: "demo".to_owned(),
+            name: "patch-red".to_owned(),
+        },
+        reason: "Conflict".to_owned(),
+        message: "it belongs to Kabocha demo/other".to_owned(),
+    };
+    given(sample()).unapplied(conflict).run().condition("Ready", False, "Conflict");
+}
+
+#[test]
+fn the_finalizer_is_the_originals() {
+    let manifest = Guest::describe();
+    assert_eq!(manifest.finalizer.as_deref(), Some(FINALIZER));
+    assert_eq!(FINALIZER, "finalizer.kabocha.example.com");
+    assert_eq!(manifest.resync_seconds, Some(90));
+}
+
+#[test]
+fn the_crd_is_as_the_types_say() {
+    expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Kabocha>());
+}
+
+#[test]
+fn the_sample_manifest_is_a_kabocha() {
+    let text = include_str!("../../../deploy/samples/kabocha.yaml");
+    for line in ["apiVersion: kabocha.example.com/v1alpha1", "kind: Kabocha", "    - name: harvest"]
+    {
+        assert!(text.lines().any(|found| found == line), "the sample lacks `{line}`");
+    }
+}

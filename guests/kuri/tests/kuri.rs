@@ -1,0 +1,193 @@
+//! What a user of kuri may rely on.
+
+use expect_test::expect_file;
+use innkeeper_sdk::ConditionStatus::{False, True};
+use innkeeper_sdk::kinds::{Job, Pod};
+use innkeeper_sdk::testing::{Scenario, SmallCluster};
+use innkeeper_sdk::{Policy, Reconciler as _, read, schema};
+use kuri::{Guest, Kuri, Operation, Parameters};
+use serde_json::{Value, from_value, json};
+
+const JOB: &str = "chestnut";
+const POD: &str = "chestnut-x7k2p";
+
+fn sample() -> Value {
+    json!({
+        "metadata": { "name": JOB, "namespace": "demo" },
+        "spec": { "image": "busybox:1", "command": ["sleep", "60"] },
+    })
+}
+
+fn given(primary: Value) -> Scenario<Guest> {
+    Scenario::of(primary)
+}
+
+/// A pod as the Job controller makes it.
+fn pod() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": POD, "labels": { "batch.kubernetes.io/job-name": JOB } },
+    })
+}
+
+/// The sample's Job runs, with a pod.
+fn running() -> SmallCluster<Guest> {
+    let mut cluster = SmallCluster::with(sample());
+    cluster.settle();
+    cluster.add(pod());
+    cluster
+}
+
+#[test]
+fn a_kuri_becomes_a_job_of_its_name() {
+    let run = given(sample()).run();
+    run.is_complete().desires_objects(1).status("/phase", "setup");
+    run.desires::<Job>(JOB)
+        .with("/spec/template/spec/containers/0/image", "busybox:1")
+        .with("/spec/template/spec/containers/0/command", json!(["sleep", "60"]))
+        .with("/spec/template/spec/restartPolicy", "Never");
+}
+
+#[test]
+fn the_objects_are_exactly_these() {
+    expect_file!["golden/objects.json"].assert_eq(&given(sample()).run().objects_text());
+}
+
+#[test]
+fn a_kuri_without_a_spec_runs_the_default() {
+    given(json!({ "metadata": {} }))
+        .run()
+        .desires::<Job>("example")
+        .with("/spec/template/spec/containers/0/image", "busybox")
+        .with("/spec/template/spec/containers/0/command", json!(["echo", "kuri"]));
+}
+
+#[test]
+fn another_command_is_another_job_since_templates_are_immutable() {
+    given(sample()).run().desires::<Job>(JOB).policy(Policy::RecreateWhenImmutable);
+}
+
+#[test]
+fn the_phase_is_setup_until_the_job_has_ended() {
+    let mut cluster = running();
+    // A Job is ready from its start, by the rules of kstatus; a Kuri is when it has succeeded.
+    cluster.becomes_ready::<Job>(JOB);
+    cluster.settle().status("/phase", "setup").condition("Ready", False, "InProgress");
+
+    cluster.change::<Job>(JOB, |job| {
+        job["status"] = json!({ "conditions": [{ "type": "Complete", "status": "True" }] });
+    });
+    cluster.settle().status("/phase", "done").condition("Ready", True, "Succeeded");
+
+    cluster.change::<Job>(JOB, |job| {
+        job["status"] = json!({
+            "conditions": [{ "type": "Failed", "status": "True", "reason": "BackoffLimitExceeded" }],
+        });
+    });
+    cluster
+        .settle()
+        .status("/phase", "failed")
+        .condition("Ready", False, "Failed")
+        .condition_says("Ready", "BackoffLimitExceeded");
+}
+
+#[test]
+fn a_deleted_kuri_goes_when_the_job_and_its_pods_are_gone() {
+    let mut cluster = running();
+    cluster.delete();
+    cluster
+        .settle()
+        .is_complete()
+        .is_not_finalized()
+        .does_not_desire::<Job>(JOB)
+        .status("/phase", "cleanup")
+        .condition("Ready", False, "CleaningUp");
+    assert!(cluster.has_primary() && !cluster.has::<Job>(JOB), "the pod is still there");
+
+    cluster.remove::<Pod>(POD);
+    cluster.settle().is_finalized().status("/phase", "clean");
+    assert!(!cluster.has_primary());
+}
+
+#[test]
+fn without_the_operation_cleanup_a_deleted_kuri_goes_at_once() {
+    let mut cluster = running();
+    cluster.parameters(json!({ "operations": ["deploy"] })).delete();
+    cluster.settle().is_finalized().keeps::<Job>(JOB);
+}
+
+#[test]
+fn without_the_operation_deploy_the_job_goes_and_its_pods() {
+    let mut cluster = running();
+    cluster.parameters(json!({ "operations": ["cleanup"] }));
+    cluster.settle().desires_objects(0).condition("Ready", False, "CleaningUp");
+    assert!(!cluster.has::<Job>(JOB));
+
+    cluster.remove::<Pod>(POD);
+    cluster.settle().status("/phase", "clean").condition("Ready", True, "Clean");
+}
+
+#[test]
+fn the_job_of_somebody_else_is_not_waited_for() {
+    let others = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": JOB } });
+    given(sample()).beside(others).beside(pod()).deleting().run().is_finalized();
+}
+
+#[test]
+fn pods_that_cannot_be_read_hold_the_kuri() {
+    let run = given(sample()).forbidding::<read::Pod>().deleting().run();
+    run.failed_because("Unreadable").is_not_finalized().condition("Ready", False, "Unreadable");
+    assert!(!run.failure().unwrap().permanent);
+}
+
+#[test]
+fn a_name_that_is_too_long_for_a_label_is_refused_and_can_be_deleted() {
+    let kuri = json!({ "metadata": { "name": "a".repeat(64) } });
+    given(kuri.clone()).run().failed_because("NameTooLong").desires_objects(0);
+    given(kuri).deleting().run().is_finalized();
+}
+
+#[test]
+fn both_operations_are_the_default() {
+    for parameters in [json!({}), json!({ "operations": ["deploy", "cleanup"] })] {
+        let parameters: Parameters = from_value(parameters).unwrap();
+        assert!(parameters.has(Operation::Deploy) && parameters.has(Operation::Cleanup));
+    }
+    assert_eq!(
+        Parameters::schema()["properties"]["operations"]["default"],
+        json!(["deploy", "cleanup"])
+    );
+}
+
+#[test]
+fn parameters_that_do_not_fit_are_refused_and_say_why() {
+    for (parameters, why) in [
+        (json!({ "operations": ["destroy"] }), "unknown variant `destroy`"),
+        (json!({ "operations": "deploy" }), "expected a sequence"),
+        (json!({ "operation": [] }), "unknown field `operation`"),
+    ] {
+        given(sample())
+            .parameters(parameters)
+            .run()
+            .failed_because("BadParameters")
+            .condition_says("Ready", why);
+    }
+}
+
+#[test]
+fn every_kuri_is_looked_at_again_each_30_seconds() {
+    assert_eq!(Guest::describe().resync_seconds, Some(30));
+}
+
+#[test]
+fn the_crd_is_as_the_types_say() {
+    expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Kuri>());
+}
+
+#[test]
+fn the_sample_manifest_is_a_kuri() {
+    let text = include_str!("../../../deploy/samples/kuri.yaml");
+    for line in ["apiVersion: kuri.example.com/v1alpha1", "kind: Kuri", "  command: [echo, kuri]"] {
+        assert!(text.lines().any(|found| found == line), "the sample lacks `{line}`");
+    }
+}

@@ -1,0 +1,106 @@
+use innkeeper_sdk::{Column, ColumnType, CustomResource, Metadata, Primary, Resource, Rule};
+use serde::{Deserialize, Serialize};
+
+/// A `MaintPage`, as the guest reads it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MaintPage {
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// What is wanted.
+    pub spec: MaintPageSpec,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct MaintPageSpec {
+    /// The maintenance page.
+    pub maintpageconfig: MaintpageConfig,
+    /// The application.
+    pub appconfig: AppConfig,
+}
+
+/// The maintenance page.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct MaintpageConfig {
+    /// Whether the Service routes to the maintenance page instead of the application.
+    #[serde(default)]
+    pub maintpagetoggle: bool,
+    /// The image of the maintenance page. It serves on port 8080.
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
+    pub maintpageimage: String,
+}
+
+/// The application.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct AppConfig {
+    /// The name of the Deployment and of the Service. Not the `MaintPage`'s own.
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(length(max = 63), regex(pattern = "^[a-z]([-a-z0-9]*[a-z0-9])?$"))
+    )]
+    pub appname: String,
+    /// The image of the application. It serves on port 8080.
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
+    pub appimage: String,
+}
+
+/// What is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct MaintPageStatus {
+    /// `Published` while the Service routes to the maintenance page.
+    pub maintpublishstatus: PublishStatus,
+}
+
+/// Whether users see the maintenance page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub enum PublishStatus {
+    /// The Service routes to the maintenance page.
+    Published,
+    /// It does not, or there is no Service yet.
+    #[serde(rename = "Not Published")]
+    NotPublished,
+}
+
+impl Resource for MaintPage {
+    const API_VERSION: &'static str = "maintpage.example.com/v1alpha1";
+    const KIND: &'static str = "MaintPage";
+    const PLURAL: &'static str = "maintpages";
+}
+
+impl Primary for MaintPage {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+impl CustomResource for MaintPage {
+    type Spec = MaintPageSpec;
+    type Status = MaintPageStatus;
+
+    const SHORT_NAMES: &'static [&'static str] = &["mp"];
+    const COLUMNS: &'static [Column] = &[
+        Column::text("App", ".spec.appconfig.appname"),
+        Column {
+            name: "Toggle",
+            type_: ColumnType::Boolean,
+            json_path: ".spec.maintpageconfig.maintpagetoggle",
+        },
+        Column::text("Maintpublishstatus", ".status.maintpublishstatus"),
+        Column::text("Ready", ".status.conditions[?(@.type==\"Ready\")].status"),
+    ];
+    const RULES: &'static [Rule] = &[
+        Rule {
+            rule: "self.metadata.name != self.spec.appconfig.appname",
+            message: "spec.appconfig.appname must not be the MaintPage's own name: the Service could not tell the pods of the application from the maintenance page",
+        },
+        Rule {
+            rule: "self.metadata.name.size() <= 63",
+            message: "the name of a MaintPage is the value of a label, so it has at most 63 characters",
+        },
+    ];
+}

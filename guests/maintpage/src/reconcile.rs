@@ -1,0 +1,173 @@
+use innkeeper_sdk::kinds::{Deployment, Pod, Service};
+use innkeeper_sdk::{
+    Condition, Context, Describe, Desired, Manifest, Observed, Outcome, Policy, Reconciler,
+    condition, event, names, read,
+};
+
+use crate::side::{Side, route};
+use crate::{MaintPage, MaintPageStatus, PublishStatus, clash, objects, page_name, probe};
+
+/// The reconcile logic of maintpage.
+pub struct Guest;
+
+impl Reconciler for Guest {
+    type Primary = MaintPage;
+
+    fn describe() -> Manifest {
+        Describe::reconciler_of::<MaintPage>("maintpage", env!("CARGO_PKG_VERSION"))
+            .owns::<Pod>()
+            .owns::<Deployment>()
+            .owns::<Service>()
+            .installs(include_str!("../crd.json"))
+            .manifest()
+    }
+
+    fn reconcile(context: &Context, observed: &Observed<MaintPage>) -> Outcome {
+        if let Some((reason, message)) = unusable(observed.primary()) {
+            return Outcome::refused(reason, message);
+        }
+        match clash::find(context, observed) {
+            Ok(None) => {}
+            Ok(Some(clash)) => return Outcome::refused("NameClash", clash),
+            Err(error) => {
+                let message = format!("whether names clash cannot be told: {error}");
+                return Outcome::failed("Unreadable", message);
+            }
+        }
+        desired(context, observed)
+    }
+}
+
+/// Why nothing can be made of it, in a word and in a sentence. The definition refuses the same,
+/// but for objects that are older than it.
+fn unusable(page: &MaintPage) -> Option<(&'static str, String)> {
+    let (name, appname) = (&page.metadata.name, &page.spec.appconfig.appname);
+    if name == appname {
+        return Some((
+            "AppnameIsOwnName",
+            format!(
+                "spec.appconfig.appname is `{appname}`, the MaintPage's own name: the Service could not tell the pods of the application from the maintenance page; give one of them another name"
+            ),
+        ));
+    }
+    if !names::is_label_value(name) {
+        return Some((
+            "NameTooLong",
+            format!(
+                "the name of the MaintPage is the value of a label, so it has at most {} characters",
+                names::LABEL_MAX
+            ),
+        ));
+    }
+    if !names::is_service_name(appname) {
+        return Some((
+            "UnusableAppname",
+            format!(
+                "spec.appconfig.appname names a Service: it has at most {} lower-case letters, digits and `-`, begins with a letter and does not end with `-`",
+                names::LABEL_MAX
+            ),
+        ));
+    }
+    None
+}
+
+fn desired(context: &Context, observed: &Observed<MaintPage>) -> Outcome {
+    let page = observed.primary();
+    let side = route(observed);
+    let mut desired =
+        Desired::new().object(objects::app(page)).object(objects::service(page, side));
+
+    let pod = observed.owned::<read::Pod>(&page_name(observed.name()));
+    if pod.is_some_and(|pod| pod.object.has_ended() && !pod.object.is_terminating()) {
+        // Evicted, say. Nobody starts it again, and an image changed in place would not
+        // either: not desired now, it is deleted, and made anew when it is gone.
+        let message = format!("Pod {} has ended and is made anew", page_name(observed.name()));
+        desired = desired.event(event::normal("PageReplaced", message));
+    } else {
+        desired = desired.object_with(
+            objects::page(page, probe::is_wanted(context, observed)),
+            [Policy::RecreateWhenImmutable],
+        );
+    }
+
+    // A new appname: what had the old one serves until the new one answers.
+    if !Side::App.answers(observed) {
+        desired = keep_former(desired, observed, &page.spec.appconfig.appname);
+    }
+
+    let desired = desired
+        .status(&MaintPageStatus { maintpublishstatus: publish_status(observed) })
+        .condition(published(observed));
+    with_ready(desired, observed, side).complete()
+}
+
+/// Keeps the Deployments and Services of another name than the present one.
+fn keep_former(mut desired: Desired, observed: &Observed<MaintPage>, appname: &str) -> Desired {
+    for deployment in observed.all_owned::<read::Deployment>() {
+        let name = &deployment.object.metadata.name;
+        if name != appname {
+            desired = desired.keep::<Deployment>("", name);
+        }
+    }
+    for service in observed.all_owned::<read::Service>() {
+        let name = &service.object.metadata.name;
+        if name != appname {
+            desired = desired.keep::<Service>("", name);
+        }
+    }
+    desired
+}
+
+/// What the Service does, not what is wanted of it.
+fn publish_status(observed: &Observed<MaintPage>) -> PublishStatus {
+    if Side::routed(observed) == Some(Side::Page) {
+        PublishStatus::Published
+    } else {
+        PublishStatus::NotPublished
+    }
+}
+
+/// The condition `Published`: as the status, with what it waits for.
+fn published(observed: &Observed<MaintPage>) -> Condition {
+    const TYPE: &str = "Published";
+    let (wanted, routed) = (Side::wanted(observed.primary()), Side::routed(observed));
+    match (routed, wanted) {
+        (Some(Side::Page), Side::Page) => {
+            condition::holds(TYPE, "Toggled", "the Service routes to the maintenance page")
+        }
+        (Some(Side::Page), Side::App) => condition::holds(
+            TYPE,
+            "WaitsForApplication",
+            "the Service routes to the maintenance page until the application answers",
+        ),
+        (Some(Side::App), Side::Page) => condition::fails(
+            TYPE,
+            "WaitsForPage",
+            "the Service routes to the application until the maintenance page answers",
+        ),
+        (Some(Side::App), Side::App) => {
+            condition::fails(TYPE, "NotToggled", "the Service routes to the application")
+        }
+        (None, _) => condition::fails(TYPE, "NotRouted", "the Service does not route yet"),
+    }
+}
+
+/// With the condition `Ready`, which does not hold while the Service cannot move to where it
+/// is wanted.
+fn with_ready(desired: Desired, observed: &Observed<MaintPage>, side: Side) -> Desired {
+    let wanted = Side::wanted(observed.primary());
+    if side == wanted || !observed.unapplied().is_empty() {
+        return desired.ready_condition(observed);
+    }
+    let what = match wanted {
+        Side::Page => observed.readiness::<Pod>(&page_name(observed.name())),
+        Side::App => observed.readiness::<Deployment>(&observed.primary().spec.appconfig.appname),
+    };
+    let why = if what.message.is_empty() { "it does not answer yet" } else { &what.message };
+    let message = format!(
+        "the Service still routes to {}, since {} is not ready: {why}",
+        side.name(),
+        wanted.name()
+    );
+    desired.condition(condition::not_ready("SwitchWaits", message))
+}

@@ -1,0 +1,42 @@
+use innkeeper_sdk::{Condition, Observed, condition, read};
+
+use crate::ready_pods::Pods;
+use crate::{Names, PostgreSQL, PostgreSQLStatus};
+
+/// The reason of `BackedUp` when the newest backup failed.
+pub(crate) const LAST_FAILED: &str = "LastFailed";
+
+/// The status.
+pub(crate) fn status(
+    observed: &Observed<PostgreSQL>,
+    names: &Names,
+    pods: &Pods,
+) -> PostgreSQLStatus {
+    let (pod, app_ready) = match pods.first() {
+        Some((pod, app_ready)) => (Some(pod.to_owned()), app_ready),
+        None => (None, false),
+    };
+    PostgreSQLStatus { pod, app_ready, last_backup: job(observed, names).last_successful_time }
+}
+
+/// The condition `BackedUp`.
+pub(crate) fn backed_up(observed: &Observed<PostgreSQL>, names: &Names) -> Condition {
+    const TYPE: &str = "BackedUp";
+    let job = job(observed, names);
+    if job.has_last_failed() {
+        let message = format!(
+            "the newest Job of {} failed, and the log of its pod says why; the backups from before are as they were",
+            names.backup_job
+        );
+        return condition::fails(TYPE, LAST_FAILED, message);
+    }
+    if job.last_successful_time.is_none() {
+        return condition::fails(TYPE, "NoneYet", "there is no backup yet");
+    }
+    condition::holds(TYPE, "LastSucceeded", "the newest backup succeeded")
+}
+
+fn job(observed: &Observed<PostgreSQL>, names: &Names) -> read::CronJobStatus {
+    let job = observed.owned::<read::CronJob>(&names.backup_job);
+    job.map(|job| job.object.status).unwrap_or_default()
+}
