@@ -144,6 +144,12 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_cross_namespace: bool,
 
+    /// Names of Secrets, in the namespace of a primary, whose bytes the guest may read; of all other
+    /// Secrets it sees digests. The ServiceAccount needs the right to get them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
+    pub read_secrets: Vec<String>,
+
     /// Stops writing. What would be written is still worked out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,

@@ -79,6 +79,8 @@ pub struct Settings {
     pub namespaces: BTreeSet<String>,
     /// Whether objects may lie outside the primary's namespace.
     pub allow_cross_namespace: bool,
+    /// Secrets in a primary's namespace whose bytes the guest may read.
+    pub read_secrets: BTreeSet<String>,
     /// Plan, but write nothing.
     pub suspend: bool,
     /// How a new version comes to serve.
@@ -154,15 +156,12 @@ impl Settings {
             check.name(&format!("spec.namespaces[{index}]"), namespace, 63);
         }
         let resync = spec.resync_period.as_deref().and_then(|text| {
-            check.duration("spec.resyncPeriod", text).inspect(|&period| {
-                if !period.is_zero() && period < RESYNC_MIN {
-                    check.error(
-                        "spec.resyncPeriod",
-                        format!("{text} is too short: at least 1s, or 0s for never"),
-                    );
-                }
-            })
+            let period = resync_period(text);
+            period.inspect_err(|problem| check.error("spec.resyncPeriod", problem.clone())).ok()
         });
+        for (index, name) in spec.read_secrets.iter().enumerate() {
+            check.subdomain(&format!("spec.readSecrets[{index}]"), name);
+        }
         let limits = check.limits(&spec.limits, defaults);
         let writes_per_second = check.writes(spec.limits.writes_per_second);
         let rollout = check.rollout(&spec.rollout);
@@ -184,6 +183,7 @@ impl Settings {
                 selector,
                 namespaces: spec.namespaces.iter().cloned().collect(),
                 allow_cross_namespace: spec.allow_cross_namespace,
+                read_secrets: spec.read_secrets.iter().cloned().collect(),
                 suspend: spec.suspend,
                 rollout,
             });
@@ -204,6 +204,26 @@ pub(crate) fn is_reserved_group(group: &str) -> bool {
         group == parent || group.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.'))
     };
     group == module::GROUP || within("k8s.io") || within("kubernetes.io")
+}
+
+/// Reads a resync period.
+///
+/// # Errors
+/// What is wrong with it, for people.
+pub fn resync_period(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        None => Err(not_a_duration(text)),
+        Some(period) if !period.is_zero() && period < RESYNC_MIN => {
+            Err(format!("{text} is too short: at least 1s, or 0s for never"))
+        }
+        Some(period) => Ok(period),
+    }
+}
+
+fn not_a_duration(text: &str) -> String {
+    format!(
+        "{text:?} is not a duration: numbers with h, m, s or ms, largest first, as in 30s or 1h30m"
+    )
 }
 
 #[derive(Default)]
@@ -397,7 +417,7 @@ impl Check {
     fn duration(&mut self, field: &str, text: &str) -> Option<Duration> {
         let parsed = parse_duration(text);
         if parsed.is_none() {
-            self.error(field, format!("{text:?} is not a duration: numbers with h, m, s or ms, largest first, as in 30s or 1h30m"));
+            self.error(field, not_a_duration(text));
         }
         parsed
     }

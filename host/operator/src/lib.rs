@@ -14,6 +14,7 @@ pub mod copies;
 pub mod crds;
 pub mod finalize;
 mod folder;
+pub mod granted;
 pub mod guest_log;
 pub mod health;
 pub mod leave;

@@ -11,6 +11,7 @@ use innkeeper_core::{Key, Object, Selector, Target, readiness};
 use innkeeper_sandbox::{Host, Level, ReadError, ResourceKind};
 use jiff::Timestamp;
 
+use crate::granted::Granted;
 use crate::reads::Read;
 use crate::running::Running;
 
@@ -20,20 +21,30 @@ pub struct Observation<'a> {
     frozen: &'a Frozen,
     primary: Arc<Object>,
     now: Timestamp,
+    granted: &'a Granted,
     reads: BTreeSet<Read>,
     /// What was read and has to be read live first.
     unknown: BTreeSet<Target>,
 }
 
 impl<'a> Observation<'a> {
-    /// The observation of a primary at `now`.
+    /// The observation of a primary at `now`, with the Secrets that the Module grants.
     pub fn new(
         running: &'a Running,
         frozen: &'a Frozen,
         primary: Arc<Object>,
         now: Timestamp,
+        granted: &'a Granted,
     ) -> Self {
-        Self { running, frozen, primary, now, reads: BTreeSet::new(), unknown: BTreeSet::new() }
+        Self {
+            running,
+            frozen,
+            primary,
+            now,
+            granted,
+            reads: BTreeSet::new(),
+            unknown: BTreeSet::new(),
+        }
     }
 
     /// The module.
@@ -121,7 +132,12 @@ impl Host for Observation<'_> {
         let target = Target::new(self.kind(kind)?, Key::new(namespace, name));
         match self.look(&target) {
             Seen::Present(object) => {
-                Ok(observed::object_document(&object, &readiness::of(&target.kind, &object)))
+                // What is gone from the cache is gone, whatever was read live.
+                let object = match self.granted.get(&target.kind, &target.key) {
+                    Some(granted) => granted,
+                    None => &object,
+                };
+                Ok(observed::object_document(object, &readiness::of(&target.kind, object)))
             }
             Seen::Absent => Err(ReadError::NotFound),
             Seen::Unknown => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::cache::Unreadable;
 use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
-use innkeeper_contract::{Desired, Failure};
+use innkeeper_contract::{Desired, Event, EventType, Failure};
 use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Leave, Plan, annotation};
@@ -17,13 +17,14 @@ use jiff::Timestamp;
 
 use crate::apply::{self, Apply};
 use crate::finalize::{Finalizers, Written};
+use crate::granted::Granted;
 use crate::health::Failing;
 use crate::memory::Memory;
 use crate::observe::{Observation, own};
 use crate::problem::{Problem, Problems, Retry};
 use crate::queue::{Done, Work};
 use crate::report::{self, Findings};
-use crate::running::Running;
+use crate::running::{RESYNC_ANNOTATION, Running};
 use crate::shared::{Execution, Shared};
 
 /// So many rounds in a row may write; then the guest does not converge.
@@ -142,6 +143,13 @@ async fn finish(
 ) -> Done {
     let Sight { running, primary, findings, failing, requeue, guest_ran, .. } = &mut seen;
     memory.unapplied = findings.problems.unapplied();
+    if let Some(Err(message)) = Running::own_resync(primary) {
+        findings.events.push(Event {
+            type_: EventType::Warning,
+            reason: "InvalidResyncPeriod".to_owned(),
+            message: format!("The annotation {RESYNC_ANNOTATION} is not heeded: {message}."),
+        });
+    }
     // A suspended module writes nothing at all.
     if !running.settings().suspend {
         let unwritten =
@@ -155,7 +163,7 @@ async fn finish(
     if *guest_ran {
         shared.health.note(work, failing.take());
     }
-    let after = requeue.iter().copied().chain(running.resync()).min();
+    let after = requeue.iter().copied().chain(running.resync(primary)).min();
     findings.problems.done(after)
 }
 
@@ -195,8 +203,12 @@ async fn round(
     };
     let deleting = primary.is_terminating();
 
+    let granted = match Granted::read(running, &primary.key).await {
+        Ok(granted) => granted,
+        Err(problem) => return seen.hindered(problem),
+    };
     let now = shared.env.now();
-    let mut observation = Observation::new(running, &frozen, primary.clone(), now);
+    let mut observation = Observation::new(running, &frozen, primary.clone(), now, &granted);
     let made = observation.made();
     let document = observation.document(&made, &memory.unapplied);
     let result = run(shared, running, &document, &mut observation).await;
@@ -349,7 +361,10 @@ pub async fn run(
             Outcome::Complete(desired) | Outcome::Partial(desired) => desired.requeue_after_seconds,
             Outcome::Failed(failure) => failure.requeue_after_seconds,
         };
-        if run.figures.clock_read && waits.is_none() && running.resync().is_none() {
+        if run.figures.clock_read
+            && waits.is_none()
+            && running.resync(observation.primary()).is_none()
+        {
             tracing::warn!(
                 module = %running.name(),
                 "the guest reads the clock but asks for no requeueAfterSeconds and has no resync period: time alone does not run it again"

@@ -20,6 +20,7 @@ use innkeeper_sandbox::Outcome;
 use jiff::Timestamp;
 
 use crate::apply;
+use crate::granted::Granted;
 use crate::observe::Observation;
 use crate::queue::Work;
 use crate::reconcile;
@@ -150,7 +151,11 @@ async fn sight(shared: &Shared, running: &Running, primary: &Object, now: Timest
     }
     // What would be pruned after one more clean round counts.
     memory.plan.clean = true;
-    let mut observation = Observation::new(running, &frozen, primary.clone(), now);
+    let granted = match Granted::read(running, &primary.key).await {
+        Ok(granted) => granted,
+        Err(problem) => return Sight::Fails(format!("{}: {}", problem.reason, problem.message)),
+    };
+    let mut observation = Observation::new(running, &frozen, primary.clone(), now, &granted);
     let made = observation.made();
     let document = observation.document(&made, &memory.unapplied);
     let result = reconcile::run(shared, running, &document, &mut observation).await;

@@ -8,12 +8,17 @@ use innkeeper_cluster::{Session, View};
 use innkeeper_contract::{Desired, Kind};
 use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::Primary;
+use innkeeper_core::plan::annotation;
 use innkeeper_core::wanted::{Refusal, Wish};
 use innkeeper_core::{Finalizer, Object, Selector, decoration};
-use innkeeper_modules::{Served, Settings};
+use innkeeper_modules::{Served, Settings, resync_period};
 use innkeeper_sandbox::Guest;
 
 use crate::guest_log::GuestLog;
+
+/// The annotation by which a primary is reconciled again after a time of its own, for example `30s`;
+/// `0s` for never.
+pub const RESYNC_ANNOTATION: &str = "innkeeper.dev/resync-period";
 
 /// How far a module has left, whose Module is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,17 +181,26 @@ impl Running {
         lists.into_iter().flatten().flatten().collect()
     }
 
-    /// After which time an unchanged primary is run again.
-    pub fn resync(&self) -> Option<Duration> {
-        match self.settings().resync {
-            Some(period) => Some(period).filter(|period| !period.is_zero()),
-            None => self
-                .guest()
-                .manifest()
-                .resync_seconds
-                .filter(|seconds| *seconds > 0)
-                .map(|seconds| Duration::from_secs(seconds.into())),
-        }
+    /// After which time an unchanged primary is run again: as its annotation says, else the Module,
+    /// else the guest.
+    pub fn resync(&self, primary: &Object) -> Option<Duration> {
+        let of_module = || {
+            self.settings().resync.or_else(|| {
+                let seconds = self.guest().manifest().resync_seconds?;
+                Some(Duration::from_secs(seconds.into()))
+            })
+        };
+        let period = match Self::own_resync(primary) {
+            Some(Ok(period)) => Some(period),
+            Some(Err(_)) | None => of_module(),
+        };
+        period.filter(|period| !period.is_zero())
+    }
+
+    /// What a primary says of its own resync period, or why that cannot be heeded; `None` if it says
+    /// nothing.
+    pub fn own_resync(primary: &Object) -> Option<Result<Duration, String>> {
+        annotation(primary, RESYNC_ANNOTATION).map(|text| resync_period(&text))
     }
 }
 

@@ -238,3 +238,43 @@ async fn a_right_that_is_taken_away_ends_the_reads_within_a_minute() -> Result<(
     stage.module_says("secrets", "Permitted", "False", "Forbidden").await?;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_a_module_grants_is_read_whole_and_no_other() -> Result<()> {
+    let (stage, host) = stage().await?;
+    let home = "home-of-secrets";
+    let encoded = base64::engine::general_purpose::STANDARD.encode(TREASURE);
+    let other = json!({"apiVersion": "v1", "kind": "Secret", "data": {"treasure": encoded},
+        "metadata": {"name": "other", "namespace": home}});
+    stage.admin.apply(&other.to_string()).await?;
+    let spec = json!({"spec": {"reads": [
+        {"namespace": home, "name": "treasure", "secret": true},
+        {"namespace": home, "name": "other", "secret": true},
+        {"namespace": home, "secret": true},
+    ], "looksFor": [backwards(&encoded)]}});
+    stage.admin.merge(READER, home, "reader", "kubectl-edit", &spec).await?;
+    until_seen(&stage, home, SOON, &["digests"; 3]).await?;
+
+    let grant = json!({"spec": {"readSecrets": ["treasure"]}});
+    stage.admin.merge(Kind::MODULE, "", "secrets", "kubectl-edit", &grant).await?;
+    let held = |wanted: bool| move |one: &Value| one["status"]["held"] == json!([wanted]);
+    stage.admin.until("it has the bytes", SOON, (READER, home, "reader"), held(true)).await?;
+    let seen = seen(&stage, home).await?;
+    assert!(seen[0].contains(&encoded), "the one that is granted, by its name");
+    assert!(!seen[1].contains(&encoded) && !seen[2].contains(&encoded), "and no other, no list");
+    assert!(!host.log().join("\n").contains(&encoded));
+
+    // Another value reaches it like any change; without the grant there are digests again.
+    let value = json!({"stringData": {"treasure": "another"}});
+    stage.admin.merge(Kind::SECRET, home, "treasure", "kubectl", &value).await?;
+    stage.admin.until("it has the new bytes", SOON, (READER, home, "reader"), held(false)).await?;
+    let grant = json!({"spec": {"readSecrets": null}});
+    stage.admin.merge(Kind::MODULE, "", "secrets", "kubectl-edit", &grant).await?;
+    let another = base64::engine::general_purpose::STANDARD.encode("another");
+    eventually("there are digests again", SOON, async || {
+        let seen = self::seen(&stage, home).await?[0].clone();
+        Ok(if seen.contains(&another) { Err(seen) } else { Ok(()) })
+    })
+    .await?;
+    Ok(())
+}

@@ -360,3 +360,42 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_may_ask_to_be_looked_at_again_and_again() -> Result<()> {
+    let stage = Stage::new().await?;
+    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    let host = stage.host().await?;
+    stage.ready("settings").await?;
+    let namespace = stage.admin.namespace("resync").await?;
+    let settings = |period: &str| {
+        json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+            "metadata": {"name": "s", "namespace": namespace,
+                "annotations": {"innkeeper.dev/resync-period": period}},
+            "spec": {"names": ["x"]}})
+        .to_string()
+    };
+    // What cannot be read is told, and the module's own period counts: none.
+    stage.admin.apply(&settings("often")).await?;
+    eventually("an Event says what is wrong", SOON, async || {
+        let events = stage.admin.list(Kind::EVENT, &namespace).await?;
+        let found = events.iter().find(|one| one["reason"] == "InvalidResyncPeriod");
+        let message = found.and_then(|one| one["message"].as_str()).unwrap_or_default();
+        Ok(if message.contains("30s") { Ok(()) } else { Err(format!("{events:?}")) })
+    })
+    .await?;
+    stage.says((SETTINGS, &namespace, "s"), ("Synced", "True", "Applied")).await?;
+
+    stage.admin.apply(&settings("1s")).await?;
+    let runs = async || -> Result<f64> {
+        let runs = host.metric("innkeeper_sandbox_seconds_count", &["settings"]).await?;
+        Ok(runs.unwrap_or_default())
+    };
+    let before = runs().await?;
+    eventually("it has run three times more", SOON, async || {
+        let now = runs().await?;
+        Ok(if now >= before + 3.0 { Ok(()) } else { Err(format!("{before}, then {now}")) })
+    })
+    .await?;
+    Ok(())
+}
