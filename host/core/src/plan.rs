@@ -297,7 +297,7 @@ fn for_wanted(input: &Input<'_>, wanted: &Wanted, seen: &Seen) -> Action {
             if input.primary.is_kept(object) || input.adopt && has_labels(object, wanted) =>
         {
             match rejected(input, wanted) {
-                Some(rejected) => Action::Leave(Leave::Rejected(rejected.clone())),
+                Some(rejected) => for_rejected(wanted, object, rejected),
                 None => Action::Adopt {
                     uid: object.uid.clone(),
                     resource_version: object.resource_version.clone(),
@@ -347,20 +347,25 @@ fn for_ours(input: &Input<'_>, wanted: &Wanted, object: &Object) -> Action {
         return Action::Leave(Leave::Settled);
     }
     if let Some(rejected) = rejected(input, wanted) {
-        let recreate = rejected.immutable
-            && wanted.has(Policy::RecreateWhenImmutable)
-            && may_be_deleted(&wanted.target, object);
-        return if recreate {
-            Action::Recreate { uid: object.uid.clone() }
-        } else {
-            Action::Leave(Leave::Rejected(rejected.clone()))
-        };
+        return for_rejected(wanted, object, rejected);
     }
     if let Some(contest) = input.memory.reverts.contest(&wanted.target, input.now) {
         return Action::Leave(Leave::Contested(contest));
     }
     let reason = why(remembered, wanted, object, input.primary, manager);
     Action::Apply { uid: object.uid.clone(), reason }
+}
+
+/// The server refuses to change the object so: made anew, if that helps and may be.
+fn for_rejected(wanted: &Wanted, object: &Object, rejected: &Rejected) -> Action {
+    let recreate = rejected.immutable
+        && wanted.has(Policy::RecreateWhenImmutable)
+        && may_be_deleted(&wanted.target, object);
+    if recreate {
+        Action::Recreate { uid: object.uid.clone() }
+    } else {
+        Action::Leave(Leave::Rejected(rejected.clone()))
+    }
 }
 
 /// Whether applying what is wanted would change nothing.

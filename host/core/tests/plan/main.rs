@@ -9,7 +9,7 @@ mod world;
 use std::sync::Arc;
 
 use expect_test::expect;
-use innkeeper_contract::Kind;
+use innkeeper_contract::{Kind, Policy};
 use innkeeper_core::Target;
 use innkeeper_core::plan::{self, Rejected};
 use innkeeper_core::settled::Remembered;
@@ -358,4 +358,7 @@ fn an_adoption_that_the_server_refuses_for_good_is_told_and_not_tried_again() {
         },
     );
     world.check(&expect!["leave Deployment web/a: spec.selector: field is immutable"]);
+    // Unless the guest says that it may be made anew.
+    world.wish.wanted[0].policy.insert(Policy::RecreateWhenImmutable);
+    world.check(&expect!["recreate Deployment web/a"]);
 }
