@@ -297,7 +297,7 @@ async fn uninstalling_lets_everything_go_and_leaves_what_was_made() -> Result<()
 async fn a_primary_whose_deletion_does_not_end_holds_up_its_module_for_a_bounded_time() -> Result<()>
 {
     let (stage, namespace) = stage().await?;
-    let _host = stage.host().await?;
+    let host = stage.host().await?;
     stage.ready("stack").await?;
     stage.admin.apply(&stack(&namespace, "app", 2, true)).await?;
     stage.all_synced(STACK, &namespace, 1).await?;
@@ -311,6 +311,10 @@ async fn a_primary_whose_deletion_does_not_end_holds_up_its_module_for_a_bounded
     let held = stage.admin.must_get(STACK, &namespace, "app").await?;
     assert!(has_finalizer(&held), "it waits");
     stage.admin.delete(Kind::MODULE, "", "stack").await?;
+    stage.module_says("stack", "Ready", "False", "Leaving").await?;
+    // Killed in the middle of it, the next host goes on.
+    host.kill().await?;
+    let _host = stage.host().await?;
     stage.admin.until_gone(MANY, (Kind::MODULE, "", "stack")).await?;
     stage.admin.until_gone(SOON, (STACK, &namespace, "app")).await?;
     Ok(())

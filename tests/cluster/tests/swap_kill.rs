@@ -122,7 +122,53 @@ async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_dec
             "kill {kill} at write {nth} ({when:?}): one ConfigMap said {most} things in turn, so two versions wrote it in turn"
         );
     }
+    let host = killed_while_it_waits(&stage, host, &options, &said).await?;
     let (status, _) = host.stop(Duration::from_secs(10)).await?;
     ensure!(status.success(), "{status}");
     Ok(())
+}
+
+/// Killed where a version waits for something: held, rejected, and without the source.
+async fn killed_while_it_waits(
+    stage: &Stage,
+    mut host: Host,
+    options: &HostOptions,
+    said: &Said,
+) -> Result<Host> {
+    let (serving, text) = VERSIONS[KILLS % 2];
+    let digest =
+        stage.admin.must_get(Kind::MODULE, "", "settings").await?["status"]["digest"].clone();
+    let again = async |host: Host| -> Result<Host> {
+        host.kill().await?;
+        let mut host = Host::start(options).await?;
+        host.ready(SOON).await?;
+        Ok(host)
+    };
+
+    // It would take everything away.
+    stage.push("settings", "settings-fewer").await?;
+    stage.module_says("settings", "Held", "True", "WouldDelete").await?;
+    host = again(host).await?;
+    stage.module_says("settings", "Held", "True", "WouldDelete").await?;
+    let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
+    ensure!(module["status"]["digest"] == digest, "{serving} serves: {}", module["status"]);
+
+    let candidate = &module["status"]["candidate"]["digest"];
+    let reject = json!({"metadata": {"annotations": {"innkeeper.dev/reject": candidate}}});
+    stage.admin.merge(Kind::MODULE, "", "settings", "kubectl-annotate", &reject).await?;
+    stage.module_says("settings", "Ready", "False", "Rejected").await?;
+    host = again(host).await?;
+    stage.module_says("settings", "Ready", "False", "Rejected").await?;
+
+    // Without a source what served is fetched from its copy, as often as it takes.
+    stage.admin.delete(Kind::CONFIG_MAP, "innkeeper-modules", "settings").await?;
+    for _ in 0..3 {
+        host = again(host).await?;
+        stage.module_says("settings", "Serving", "True", "Serving").await?;
+    }
+    let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
+    ensure!(module["status"]["digest"] == digest, "{serving} serves: {}", module["status"]);
+    let most = said.until_all_say(text).await?;
+    ensure!(most == 1, "nothing was written meanwhile: one ConfigMap said {most} things in turn");
+    Ok(host)
 }
