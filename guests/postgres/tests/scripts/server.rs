@@ -1,5 +1,6 @@
 //! A container that serves.
 
+use std::fs::{self, File};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,10 +21,15 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it and waits until it takes connections.
     pub(crate) fn start(cluster: &Cluster) -> Self {
-        let process = cluster.container("serve").spawn().unwrap();
-        let mut server = Self { process };
+        // What PostgreSQL logs is shown when it does not start, and else not.
+        let log = cluster.path("server.log");
+        let file = File::options().create(true).append(true).open(&log).unwrap();
+        let mut container = cluster.container("serve");
+        container.stdout(file.try_clone().unwrap()).stderr(file);
+        let mut server = Self { process: container.spawn().unwrap() };
         eventually("the server takes connections", || {
-            assert!(!server.has_ended(), "the server ended instead of taking connections");
+            let said = || fs::read_to_string(&log).unwrap_or_default();
+            assert!(!server.has_ended(), "the server ended instead: {}", said());
             cluster.program("pg_isready").arg("-q").status().unwrap().success()
         });
         server
