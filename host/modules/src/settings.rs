@@ -154,14 +154,7 @@ impl Settings {
             check.name(&format!("spec.namespaces[{index}]"), namespace, 63);
         }
         let resync = spec.resync_period.as_deref().and_then(|text| {
-            check.duration("spec.resyncPeriod", text).inspect(|&period| {
-                if !period.is_zero() && period < RESYNC_MIN {
-                    check.error(
-                        "spec.resyncPeriod",
-                        format!("{text} is too short: at least 1s, or 0s for never"),
-                    );
-                }
-            })
+            resync_period(text).map_err(|why| check.error("spec.resyncPeriod", why)).ok()
         });
         let limits = check.limits(&spec.limits, defaults);
         let writes_per_second = check.writes(spec.limits.writes_per_second);
@@ -395,11 +388,7 @@ impl Check {
     }
 
     fn duration(&mut self, field: &str, text: &str) -> Option<Duration> {
-        let parsed = parse_duration(text);
-        if parsed.is_none() {
-            self.error(field, format!("{text:?} is not a duration: numbers with h, m, s or ms, largest first, as in 30s or 1h30m"));
-        }
-        parsed
+        duration(text).map_err(|why| self.error(field, why)).ok()
     }
 
     fn selector(&mut self, selector: &LabelSelector) -> String {
@@ -469,6 +458,24 @@ fn is_label_text(text: &str) -> bool {
 }
 
 /// A duration as Kubernetes users write it: `30s`, `1h30m`, `500ms`, and the bare `0`.
+/// A resync period as people write it, zero for never.
+///
+/// # Errors
+/// What is wrong with it, to be put behind its place.
+pub fn resync_period(text: &str) -> Result<Duration, String> {
+    let period = duration(text)?;
+    if !period.is_zero() && period < RESYNC_MIN {
+        return Err(format!("{text} is too short: at least 1s, or 0s for never"));
+    }
+    Ok(period)
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| {
+        format!("{text:?} is not a duration: numbers with h, m, s or ms, largest first, as in 30s or 1h30m")
+    })
+}
+
 fn parse_duration(text: &str) -> Option<Duration> {
     let allowed = |c: char| c.is_ascii_digit() || "hms".contains(c);
     if text.is_empty() || text.len() > 32 || !text.chars().all(allowed) {

@@ -141,6 +141,15 @@ async fn finish(
     memory: &mut Memory,
 ) -> Done {
     let Sight { running, primary, findings, failing, requeue, guest_ran, .. } = &mut seen;
+    let resync = running.resync_of(primary).unwrap_or_else(|why| {
+        findings.problems.push(Problem {
+            target: None,
+            reason: "BadResyncPeriod".to_owned(),
+            message: why,
+            retry: Retry::OnChange,
+        });
+        running.resync()
+    });
     memory.unapplied = findings.problems.unapplied();
     // A suspended module writes nothing at all.
     if !running.settings().suspend {
@@ -155,7 +164,7 @@ async fn finish(
     if *guest_ran {
         shared.health.note(work, failing.take());
     }
-    let after = requeue.iter().copied().chain(running.resync()).min();
+    let after = requeue.iter().copied().chain(resync).min();
     findings.problems.done(after)
 }
 

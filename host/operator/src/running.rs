@@ -8,12 +8,17 @@ use innkeeper_cluster::{Session, View};
 use innkeeper_contract::{Desired, Kind};
 use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::Primary;
+use innkeeper_core::plan::annotation;
 use innkeeper_core::wanted::{Refusal, Wish};
 use innkeeper_core::{Finalizer, Object, Selector, decoration};
-use innkeeper_modules::{Served, Settings};
+use innkeeper_modules::{Served, Settings, resync_period};
 use innkeeper_sandbox::Guest;
 
 use crate::guest_log::GuestLog;
+
+/// The annotation on a primary by which it is run again after another time than others of its
+/// module.
+pub const RESYNC_ANNOTATION: &str = "innkeeper.dev/resync-period";
 
 /// How far a module has left, whose Module is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +179,21 @@ impl Running {
             namespaces.iter().map(|namespace| list(Some(namespace))).collect()
         };
         lists.into_iter().flatten().flatten().collect()
+    }
+
+    /// After which time this primary is run again when nothing changes: as its annotation says,
+    /// else as for all others.
+    ///
+    /// # Errors
+    /// What is wrong with the annotation.
+    pub fn resync_of(&self, primary: &Object) -> Result<Option<Duration>, String> {
+        match annotation(primary, RESYNC_ANNOTATION) {
+            Some(text) => match resync_period(&text) {
+                Ok(period) => Ok(Some(period).filter(|period| !period.is_zero())),
+                Err(why) => Err(format!("metadata.annotations[{RESYNC_ANNOTATION:?}]: {why}")),
+            },
+            None => Ok(self.resync()),
+        }
     }
 
     /// After which time an unchanged primary is run again.
