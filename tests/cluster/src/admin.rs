@@ -75,6 +75,25 @@ impl Admin {
         Ok(applied)
     }
 
+    /// Applies every document of `yaml` that names no namespace in `namespace`, as `kubectl apply
+    /// --namespace` does, and lets the server refuse a member that it does not know.
+    pub async fn apply_in(&self, namespace: &str, yaml: &str) -> Result<Vec<Value>> {
+        let mut applied = Vec::new();
+        for mut object in documents(yaml)? {
+            if object["metadata"]["namespace"].is_null() {
+                object["metadata"]["namespace"] = namespace.into();
+            }
+            let (api, name) = self.api_of(&object).await?;
+            let params = PatchParams::apply(MANAGER).force().validation_strict();
+            let answer = api
+                .patch(&name, &params, &Patch::Apply(&object))
+                .await
+                .with_context(|| format!("applying {name} in {namespace}"))?;
+            applied.push(serde_json::to_value(answer)?);
+        }
+        Ok(applied)
+    }
+
     /// Creates the one document of `yaml` by POST.
     pub async fn create(&self, yaml: &str) -> Result<Value> {
         let mut objects = documents(yaml)?;

@@ -16,6 +16,10 @@ impl Kind {
     pub const EVENT: Self = Self::new("v1", "Event");
     /// core/v1 Namespace.
     pub const NAMESPACE: Self = Self::new("v1", "Namespace");
+    /// core/v1 `PersistentVolumeClaim`.
+    pub const CLAIM: Self = Self::new("v1", "PersistentVolumeClaim");
+    /// core/v1 Pod.
+    pub const POD: Self = Self::new("v1", "Pod");
     /// core/v1 Secret.
     pub const SECRET: Self = Self::new("v1", "Secret");
     /// core/v1 Service.
@@ -24,6 +28,10 @@ impl Kind {
     pub const SERVICE_ACCOUNT: Self = Self::new("v1", "ServiceAccount");
     /// apps/v1 Deployment.
     pub const DEPLOYMENT: Self = Self::new("apps/v1", "Deployment");
+    /// batch/v1 `CronJob`.
+    pub const CRON_JOB: Self = Self::new("batch/v1", "CronJob");
+    /// batch/v1 Job.
+    pub const JOB: Self = Self::new("batch/v1", "Job");
     /// apiextensions.k8s.io/v1 `CustomResourceDefinition`.
     pub const CRD: Self = Self::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     /// innkeeper.dev/v1alpha1 Module.

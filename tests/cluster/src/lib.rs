@@ -6,6 +6,7 @@
 //! | [`Admin`] | a client with all rights: apply, get, patch as somebody else, wait |
 //! | [`Proxy`] | stands between host and API server: holds events back, loses answers, counts writes |
 //! | [`Host`] | the `innkeeper` program: start, ready, SIGTERM, kill -9, its log |
+//! | [`kubelet`] | what the kubelet would say of pods: none runs here |
 //! | [`eventually`] | waits for a condition with a bound and a message |
 //!
 //! # Guarantees
@@ -19,6 +20,7 @@ mod chance;
 mod eventually;
 mod host;
 mod kind;
+pub mod kubelet;
 mod proxy;
 pub mod stage;
 
