@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+pub(crate) use innkeeper_toolchain::command::line;
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -27,13 +28,4 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         bail!("`{line}` failed ({status})");
     }
     Ok(())
-}
-
-/// The command as one would type it.
-pub(crate) fn line(command: &Command) -> String {
-    std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect::<Vec<_>>()
-        .join(" ")
 }

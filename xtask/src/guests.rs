@@ -6,20 +6,16 @@
 
 mod componentize;
 mod inputs;
-mod toolchain;
+mod install;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use innkeeper_toolchain::{TARGET, Toolchain, lock};
 
 use crate::command;
 use crate::progress::say;
-use toolchain::Toolchain;
-
-/// The target that guests are compiled for. It has no system interface at all, which is
-/// what a guest may use.
-const TARGET: &str = "wasm32-unknown-unknown";
 
 /// What a ConfigMap can hold (1 MiB, its keys and metadata included).
 const CONFIG_MAP_BYTES: u64 = 1024 * 1024;
@@ -40,12 +36,12 @@ pub(crate) struct Component {
 /// Builds the guests of the repository at `root` into `guests/target/components/<name>.wasm`:
 /// all of them, or those with these names.
 ///
-/// Needs a Rust that compiles for wasm, and looks for one (see [`toolchain`]). Does nothing
+/// Needs a Rust that compiles for wasm, and looks for one (see [`install`]). Does nothing
 /// for components whose inputs have not changed. Says what it does, and the sizes.
 pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component>> {
     let guests = root.join("guests");
     let wanted = select(discover(&guests)?, names)?;
-    let toolchain = Toolchain::find()?;
+    let toolchain = install::toolchain(root)?;
     let out = guests.join("target/components");
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
 
@@ -53,7 +49,7 @@ pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component
     let stale: Vec<&Source> =
         wanted.iter().filter(|source| !inputs::is_current(&out, source.name(), &digest)).collect();
     if !stale.is_empty() {
-        compile(root, &guests, &out, &toolchain, &stale)?;
+        compile(&guests, &out, &toolchain, &stale)?;
         for source in &stale {
             inputs::record(&out, source.name(), &digest)?;
         }
@@ -189,18 +185,12 @@ fn select(all: Vec<Source>, names: Option<&[&str]>) -> Result<Vec<Source>> {
         .collect()
 }
 
-fn compile(
-    root: &Path,
-    guests: &Path,
-    out: &Path,
-    toolchain: &Toolchain,
-    stale: &[&Source],
-) -> Result<()> {
+fn compile(guests: &Path, out: &Path, toolchain: &Toolchain, stale: &[&Source]) -> Result<()> {
     let names: Vec<&str> = stale.iter().map(|source| source.name()).collect();
     say(&format!("guests: building {} with {}", names.join(", "), toolchain.description()));
-    let target_dir = toolchain.target_dir(root)?;
+    let target_dir = toolchain.shared_target_dir(guests)?;
     // Held until the components are written: another clone may share the folder.
-    let _lock = toolchain::lock(&target_dir)?;
+    let _lock = lock(&target_dir, &mut |line| say(&format!("guests: {line}")))?;
     let release = target_dir.join(TARGET).join("release");
 
     // A cargo call each: one for all would unite their features, and with them what each
@@ -230,7 +220,10 @@ fn compile(
                 continue;
             }
         };
-        componentize::module(&module, &componentize::path(out, source.name()))?;
+        innkeeper_toolchain::componentize::module(
+            &module,
+            &componentize::path(out, source.name()),
+        )?;
     }
     Ok(())
 }
@@ -241,17 +234,8 @@ fn cargo_build(
     target_dir: &Path,
     what: &[&str],
 ) -> Result<()> {
-    let mut cargo: Command = toolchain.cargo();
-    cargo
-        .current_dir(guests)
-        .args(["build", "--release", "--locked", "--target", TARGET])
-        .args(what)
-        .args(toolchain.arguments())
-        .env("CARGO_TARGET_DIR", target_dir)
-        // They would displace the link settings of guests/.cargo/config.toml.
-        .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env_remove("CARGO_BUILD_RUSTFLAGS");
+    let mut cargo = toolchain.build();
+    cargo.current_dir(guests).arg("--locked").args(what).env("CARGO_TARGET_DIR", target_dir);
     command::run(&mut cargo)
 }
 

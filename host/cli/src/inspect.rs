@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use innkeeper_contract::{Kind, Manifest, Scope};
+use innkeeper_modules::parts;
 use innkeeper_modules::source::gzip;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
 use crate::out::{self, Format};
@@ -22,35 +23,45 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let opened = component::open(&arguments.file)?;
-    let gzip_bytes = gzip(&opened.component.bytes).len();
     match arguments.output {
-        Format::Text => out::write(text(&opened, gzip_bytes)?),
+        Format::Text => out::write(text(&opened)?),
         Format::Json => {
-            let mut text = serde_json::to_string_pretty(&json(&opened, gzip_bytes)?)?;
+            let mut text = serde_json::to_string_pretty(&json(&opened)?)?;
             text.push('\n');
             out::write(text)
         }
     }
 }
 
-fn json(opened: &Opened, gzip_bytes: usize) -> anyhow::Result<Value> {
+fn json(opened: &Opened) -> anyhow::Result<Value> {
     Ok(json!({
         "digest": format!("sha256:{}", opened.component.digest),
         "bytes": opened.component.bytes.len(),
-        "gzipBytes": gzip_bytes,
+        "gzipBytes": gzip(&opened.component.bytes).len(),
+        "configMaps": config_maps(opened),
         "contract": format!("innkeeper:guest@{}", innkeeper_contract::VERSION),
         "imports": opened.guest.imports(),
         "manifest": serde_json::to_value(opened.guest.manifest())?,
     }))
 }
 
-fn text(opened: &Opened, gzip_bytes: usize) -> Result<String, std::fmt::Error> {
+/// In how many ConfigMaps `innkeeper push` puts it.
+fn config_maps(opened: &Opened) -> usize {
+    parts::config_maps("", &opened.component, &Map::new()).len()
+}
+
+/// What a guest is, for people.
+pub(crate) fn text(opened: &Opened) -> Result<String, std::fmt::Error> {
     let manifest = opened.guest.manifest();
     let mut out = String::new();
     writeln!(out, "{}", format!("{} {}", manifest.name, manifest.version).trim_end())?;
     row(&mut out, "digest", [format!("sha256:{}", opened.component.digest)])?;
-    let sizes = format!("{}, gzip {}", size(opened.component.bytes.len()), size(gzip_bytes));
-    row(&mut out, "size", [sizes])?;
+    row(&mut out, "size", [sizes(opened)])?;
+    let fits = match config_maps(opened) {
+        1 => "fits in one".to_owned(),
+        parts => format!("in {parts} parts, which `innkeeper push` makes"),
+    };
+    row(&mut out, "ConfigMap", [fits])?;
     row(&mut out, "contract", [format!("innkeeper:guest@{}", innkeeper_contract::VERSION)])?;
     row(&mut out, "imports", opened.guest.imports())?;
     row(&mut out, "primary", [kind(&manifest.primary)])?;
@@ -80,8 +91,18 @@ fn text(opened: &Opened, gzip_bytes: usize) -> Result<String, std::fmt::Error> {
     Ok(out)
 }
 
+/// Its size, raw and packed.
+pub(crate) fn sizes(opened: &Opened) -> String {
+    let bytes = &opened.component.bytes;
+    format!("{}, gzip {}", size(bytes.len()), size(gzip(bytes).len()))
+}
+
 /// One line for each value, the first with the row's name; nothing for no values.
-fn row(out: &mut String, name: &str, values: impl IntoIterator<Item = String>) -> std::fmt::Result {
+pub(crate) fn row(
+    out: &mut String,
+    name: &str,
+    values: impl IntoIterator<Item = String>,
+) -> std::fmt::Result {
     for (index, value) in values.into_iter().enumerate() {
         writeln!(out, "  {:<12}{value}", if index == 0 { name } else { "" })?;
     }

@@ -3,10 +3,13 @@
 //! Exit statuses: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.
 //! What was asked for goes to standard output, everything else to standard error.
 
+mod build;
 mod component;
+mod golden;
 mod inspect;
 mod logs;
 mod modules;
+mod new;
 mod objects;
 mod out;
 mod push;
@@ -33,6 +36,13 @@ const EXIT_STATUSES: &str =
 
 #[derive(Subcommand)]
 enum Command {
+    /// Make the crate of a guest, to begin with: builds, has tests, a definition and a sample.
+    New(new::Arguments),
+    /// Build the crate of a guest in Rust to a component, and check it.
+    ///
+    /// Needs a Rust that compiles for wasm32-unknown-unknown: that of rustup with the target added, or
+    /// that of Debian's packages rustc-web, cargo-web and rust-web-src.
+    Build(build::Arguments),
     /// Run the operator: the modules of a cluster, or of a folder.
     Run(run::Arguments),
     /// Say what a guest describes, imports and weighs.
@@ -49,7 +59,8 @@ enum Command {
     Modules(modules::Arguments),
     /// Delete all Modules, and take the host's finalizers off what they reconciled.
     Uninstall(uninstall::Arguments),
-    /// Show what a guest desires for objects from files, without a cluster.
+    /// Show what a guest desires for objects from files, without a cluster, or how that differs from a
+    /// golden file.
     Render(render::Arguments),
     /// Print the CustomResourceDefinition of Module, as YAML.
     Crd,
@@ -61,6 +72,8 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Compile => return innkeeper_sandbox::compile_child(),
+        Command::New(arguments) => new::run(&arguments),
+        Command::Build(arguments) => build::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Rbac(arguments) => rbac::run(&arguments),

@@ -59,7 +59,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     )?)
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether it is one part of a DNS name, as names of Modules and accounts are.
+pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 63
         && !name.starts_with('-')

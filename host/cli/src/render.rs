@@ -1,23 +1,23 @@
 //! `innkeeper render`: what a guest desires for objects from files, without a cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use innkeeper_contract::{Kind, Manifest, Readiness};
+use innkeeper_contract::{Kind, Manifest, Readiness, Reference};
 use innkeeper_core::observed::{self, Observed};
-use innkeeper_core::ownership::Primary;
+use innkeeper_core::ownership::{KEPT_FOR_LABEL, Primary};
 use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Key, Object, Selector, Target};
+use innkeeper_core::{Key, Object, Selector, Target, plan};
 use innkeeper_modules::parameters;
 use innkeeper_sandbox::{Host, Level, Outcome, ReadError, ResourceKind, Run};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::objects::{self, Given};
-use crate::{component, out};
+use crate::{component, golden, out};
 
 /// Arguments of `innkeeper render`.
 #[derive(clap::Args)]
@@ -26,7 +26,8 @@ pub(crate) struct Arguments {
     file: PathBuf,
     /// Objects, YAML or JSON, several documents a file; `-` is standard input (repeat for more).
     /// One must be of the guest's primary kind; the others are what the guest sees when it reads.
-    /// Those whose controller is the primary, by name or uid, are what it has made before.
+    /// Those whose controller is the primary, by name or uid, and those that were kept for it
+    /// (the label innkeeper.dev/kept-for), are what it has made before.
     #[arg(short = 'f', long = "objects", required = true, value_name = "FILE")]
     objects: Vec<PathBuf>,
     /// Which primary, as NAME or NAMESPACE/NAME, if the files have several.
@@ -42,9 +43,15 @@ pub(crate) struct Arguments {
     /// route.openshift.io/v1/Route (repeat for more).
     #[arg(long = "unserved", value_name = "KIND")]
     unserved: Vec<String>,
-    /// Ask as if the primary were being deleted.
+    /// Ask as if the primary were being deleted: its guest must have a finalizer.
     #[arg(long)]
     deleting: bool,
+    /// Print nothing but the difference to this file, and fail if there is one.
+    #[arg(long, value_name = "FILE")]
+    golden: Option<PathBuf>,
+    /// Write the golden file anew.
+    #[arg(long, requires = "golden")]
+    update: bool,
     /// yaml: the desired objects, with the rest of the answer as comments. json: the whole answer.
     #[arg(short, long, value_enum, default_value = "yaml")]
     output: Format,
@@ -65,34 +72,60 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for file in &arguments.objects {
         given.extend(objects::read(file)?);
     }
+    let now = arguments.now.unwrap_or_else(Timestamp::now);
     let primary = choose(&given, &manifest.primary, arguments.primary.as_deref())?;
-    let (primary, _) = primary.decode(&manifest.primary)?;
-    let mut world = World::new(manifest, &given, arguments)?;
-    let owned = world.owned_by(&primary);
-    let owned: Vec<_> =
-        owned.iter().map(|(object, readiness)| (object, readiness.clone())).collect();
+    if arguments.deleting && given[primary].text(DELETION).is_empty() {
+        given[primary].value["metadata"]["deletionTimestamp"] = seconds(now).into();
+    }
+    let (primary, _) = given[primary].decode(&manifest.primary)?;
+    if primary.is_terminating() && manifest.finalizer.is_none() {
+        bail!(
+            "{} has no finalizer, so it is never asked about a {} that is being deleted: Kubernetes deletes what it owns (Describe::finalizes in the SDK gives it one)",
+            manifest.name,
+            manifest.primary.kind
+        );
+    }
+    let mut world = World::new(manifest, &given, &arguments.unserved, now)?;
+    let target = Target::new(Arc::new(manifest.primary.clone()), primary.key.clone());
+    let me = Primary::new(&manifest.name, target, &primary.uid);
+    let owned = world.owned_by(&primary, &me);
+    let seen: Vec<_> =
+        owned.iter().map(|(_, object, readiness)| (object, readiness.clone())).collect();
     let document = Observed {
         object: &primary,
-        owned: &owned,
+        owned: &seen,
         unapplied: &[],
         unserved: &world.unserved.clone(),
         parameters: &if parameters.is_null() { String::new() } else { parameters.to_string() },
-        deleting: arguments.deleting,
+        // As the operator does.
+        deleting: primary.is_terminating(),
     }
     .document();
     let Run { outcome, .. } = opened.guest.reconcile(&document, &mut world)?;
-    let target = Target::new(Arc::new(manifest.primary.clone()), primary.key.clone());
-    let answer =
-        Answer::read(&outcome, manifest, &Primary::new(&manifest.name, target, &primary.uid))?;
-    out::write(match arguments.output {
+    let mut answer = Answer::read(&outcome, manifest, &me)?;
+    answer.tell_what_goes(&owned, &primary, &me);
+    let text = match arguments.output {
         Format::Yaml => answer.yaml()?,
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&answer.json())?),
-    })?;
+    };
+    // A failure may be what is expected.
+    if let Some(golden) = &arguments.golden {
+        return golden::compare(golden, &text, arguments.update);
+    }
+    out::write(text)?;
     match answer.failure {
         // The document has been printed; the status tells scripts.
         Some(message) => bail!("the guest failed: {message}"),
         None => Ok(()),
     }
+}
+
+/// When the deletion of an object was asked for.
+const DELETION: &str = "/metadata/deletionTimestamp";
+
+/// As Kubernetes writes times: without fractions.
+fn seconds(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }
 
 fn read_parameters(given: Option<&str>) -> anyhow::Result<Value> {
@@ -110,22 +143,24 @@ fn read_parameters(given: Option<&str>) -> anyhow::Result<Value> {
     Ok(value)
 }
 
-/// The primary: the one that is named, or the only one.
-fn choose<'a>(given: &'a [Given], kind: &Kind, name: Option<&str>) -> anyhow::Result<&'a Given> {
+/// The primary, by its place: the one that is named, or the only one.
+fn choose(given: &[Given], kind: &Kind, name: Option<&str>) -> anyhow::Result<usize> {
     let key = |given: &Given| {
         Key::new(given.text("/metadata/namespace"), given.text("/metadata/name")).to_string()
     };
-    let all: Vec<&Given> = given.iter().filter(|given| given.is(kind)).collect();
-    let chosen: Vec<&Given> = all
+    let all: Vec<usize> = (0..given.len()).filter(|&index| given[index].is(kind)).collect();
+    let chosen: Vec<usize> = all
         .iter()
         .copied()
-        .filter(|given| {
-            name.is_none_or(|name| given.text("/metadata/name") == name || key(given) == name)
+        .filter(|&index| {
+            name.is_none_or(|name| {
+                given[index].text("/metadata/name") == name || key(&given[index]) == name
+            })
         })
         .collect();
-    let names = || all.iter().map(|given| key(given)).collect::<Vec<_>>().join(", ");
+    let names = || all.iter().map(|&index| key(&given[index])).collect::<Vec<_>>().join(", ");
     match (chosen.as_slice(), name) {
-        ([only], _) => Ok(only),
+        ([only], _) => Ok(*only),
         (_, _) if all.is_empty() => {
             bail!("there is no {kind} in the files: add the object that the guest is to reconcile")
         }
@@ -143,13 +178,18 @@ struct World {
 }
 
 impl World {
-    fn new(manifest: &Manifest, given: &[Given], arguments: &Arguments) -> anyhow::Result<Self> {
+    fn new(
+        manifest: &Manifest,
+        given: &[Given],
+        unserved: &[String],
+        now: Timestamp,
+    ) -> anyhow::Result<Self> {
         let owned = manifest.owned.iter().map(|owned| &owned.kind);
         let mut kinds: Vec<Kind> =
             [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads).cloned().collect();
         kinds.sort();
         kinds.dedup();
-        let unserved = arguments.unserved.iter().map(|name| {
+        let unserved = unserved.iter().map(|name| {
             kinds
                 .iter()
                 .find(|kind| format!("{}/{}", kind.api_version, kind.kind) == *name)
@@ -174,13 +214,13 @@ impl World {
                 bail!("{}: {} {} is given twice", given.place, kind, given.text("/metadata/name"));
             }
         }
-        Ok(Self { kinds, unserved, objects, now: arguments.now.unwrap_or_else(Timestamp::now) })
+        Ok(Self { kinds, unserved, objects, now })
     }
 
-    /// What the primary has made before: what it controls. In files a uid is seldom known,
-    /// so kind and name do as well.
-    fn owned_by(&self, primary: &Object) -> Vec<(Object, Readiness)> {
-        let is_owner = |object: &Object| {
+    /// What the primary has made before: what it controls, what its field manager wrote, and what
+    /// was kept for it. In files a uid is seldom known, so kind and name do as well.
+    fn owned_by(&self, primary: &Object, me: &Primary) -> Vec<(Target, Object, Readiness)> {
+        let controls = |object: &Object| {
             object.controller().is_some_and(|owner| {
                 let by_uid = !primary.uid.is_empty() && owner.uid == primary.uid;
                 let by_name = (primary.uid.is_empty() || owner.uid.is_empty())
@@ -190,7 +230,15 @@ impl World {
                 by_uid || by_name
             })
         };
-        self.objects.values().filter(|(object, _)| is_owner(object)).cloned().collect()
+        let made = |object: &Object| !primary.uid.is_empty() && object.is_made_for(&primary.uid);
+        self.objects
+            .iter()
+            .filter(|(_, (object, _))| controls(object) || made(object) || is_kept(object, me))
+            .map(|((kind, key), (object, readiness))| {
+                let target = Target::new(Arc::new(kind.clone()), key.clone());
+                (target, object.clone(), readiness.clone())
+            })
+            .collect()
     }
 
     fn kind(&self, kind: &ResourceKind) -> Result<&Kind, ReadError> {
@@ -261,6 +309,13 @@ struct Answer {
     objects: Vec<(Value, Vec<String>)>,
     rest: Map<String, Value>,
     failure: Option<String>,
+    /// What is wanted and what is to stay, if all else goes.
+    remain: Option<BTreeSet<Reference>>,
+}
+
+/// Whether an object was made to outlive a primary of this identity.
+fn is_kept(object: &Object, me: &Primary) -> bool {
+    object.labels.get(KEPT_FOR_LABEL).is_some_and(|value| *value == *me.identity())
 }
 
 impl Answer {
@@ -290,6 +345,7 @@ impl Answer {
                     objects: Vec::new(),
                     rest,
                     failure: Some(message),
+                    remain: None,
                 });
             }
         };
@@ -314,7 +370,31 @@ impl Answer {
         put("conditions", json!(desired.conditions));
         put("events", json!(desired.events));
         put("requeueAfterSeconds", json!(desired.requeue_after_seconds));
-        Ok(Self { outcome: name, objects, rest, failure: None })
+        let remain = matches!(outcome, Outcome::Complete(_)).then(|| {
+            let wanted = wish.wanted.iter().map(|wanted| wanted.target.reference());
+            wanted.chain(wish.keep.iter().cloned()).collect()
+        });
+        Ok(Self { outcome: name, objects, rest, failure: None, remain })
+    }
+
+    /// Adds what the operator would delete: what was made before and is no longer wanted.
+    fn tell_what_goes(
+        &mut self,
+        owned: &[(Target, Object, Readiness)],
+        primary: &Object,
+        me: &Primary,
+    ) {
+        let Some(remain) = &self.remain else { return };
+        let stays = |target: &Target, object: &Object| {
+            remain.contains(&target.reference())
+                || (primary.is_terminating() && is_kept(object, me))
+                || !plan::may_be_deleted(target, object)
+        };
+        let goes = owned.iter().filter(|(target, object, _)| !stays(target, object));
+        let goes: Vec<String> = goes.map(|(target, ..)| target.to_string()).collect();
+        if !goes.is_empty() {
+            self.rest.insert("goes".to_owned(), goes.into());
+        }
     }
 
     fn json(&self) -> Value {

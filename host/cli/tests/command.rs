@@ -2,68 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use expect_test::{Expect, expect};
 use serde_json::Value;
-use tempfile::TempDir;
 
-fn innkeeper(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_innkeeper"))
-        .args(arguments)
-        .env_remove("KUBECONFIG")
-        .env_remove("RUST_LOG")
-        .env("HOME", "/nonexistent")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
-
-fn component(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../guests/target/components")
-        .join(format!("{name}.wasm"));
-    assert!(path.exists(), "{} is not there: build it with `cargo xtask guests`", path.display());
-    path.to_str().unwrap().to_owned()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// What a successful call prints.
-fn done(arguments: &[&str]) -> String {
-    let output = innkeeper(arguments);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
-    text(&output.stdout)
-}
-
-/// What a call that fails says, with paths of this machine taken out.
-fn failed(arguments: &[&str], status: i32, hidden: &[(&str, &str)], expected: &Expect) {
-    let output = innkeeper(arguments);
-    let mut said = text(&output.stderr);
-    for (path, name) in hidden {
-        said = said.replace(path, name);
-    }
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {said}");
-    assert_eq!(text(&output.stdout), "", "{arguments:?}");
-    expected.assert_eq(&said);
-}
-
-struct Files(TempDir);
-
-impl Files {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
-        let path: PathBuf = self.0.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-}
+use support::{Files, component, done, failed, innkeeper, text};
 
 const PODROUTE: &str = "\
 apiVersion: quay.io/v1alpha1
@@ -82,6 +29,7 @@ fn inspect_says_what_a_guest_is() {
     lines.drain(1..3);
     expect![[r#"
         podroute 0.1.0
+          ConfigMap   fits in one
           contract    innkeeper:guest@0.1.0
           imports     innkeeper:guest/log@0.1.0
           primary     quay.io/v1alpha1 Podroute (podroutes.quay.io)
@@ -101,6 +49,7 @@ fn inspect_tells_programs_too() {
     let bytes = std::fs::metadata(&guest).unwrap().len();
     assert_eq!(told["bytes"], bytes);
     assert!(told["gzipBytes"].as_u64().unwrap() < bytes);
+    assert_eq!(told["configMaps"], 1);
     assert_eq!(told["manifest"]["primary"]["plural"], "podroutes");
     assert_eq!(told["contract"], "innkeeper:guest@0.1.0");
     assert_eq!(told["digest"].as_str().unwrap().len(), "sha256:".len() + 64);

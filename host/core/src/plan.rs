@@ -509,7 +509,8 @@ fn going_of(input: &Input<'_>, prunes: &[Step]) -> Vec<Target> {
         .collect()
 }
 
-fn may_be_deleted(target: &Target, object: &Object) -> bool {
+/// Whether an object that is no longer wanted goes: not if its kind holds data, unless it says so itself.
+pub fn may_be_deleted(target: &Target, object: &Object) -> bool {
     let kind = (target.kind.group(), target.kind.kind.as_str());
     !PROTECTED.contains(&kind)
         || annotation(object, DELETABLE_ANNOTATION).as_deref() == Some("true")

@@ -199,7 +199,7 @@ impl Settings {
 
 /// Groups that no module may define kinds in: ours, and all of `k8s.io` and `kubernetes.io` (which
 /// the API server guards too, but only by an annotation).
-pub(crate) fn is_reserved_group(group: &str) -> bool {
+pub fn is_reserved_group(group: &str) -> bool {
     let within = |parent: &str| {
         group == parent || group.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.'))
     };

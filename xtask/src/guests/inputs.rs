@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use innkeeper_toolchain::Toolchain;
 use sha2::{Digest as _, Sha256};
 
 use super::componentize;
-use super::toolchain::Toolchain;
 
 /// A digest of all that components are made of: the guests, the contract, the lints that the
 /// contract's crate inherits, and the toolchain. Of contents, not of times: a checkout changes times.
@@ -19,7 +19,8 @@ pub(super) fn digest(root: &Path, toolchain: &Toolchain) -> Result<String> {
     let mut digest = Sha256::new();
     digest.update(toolchain.identity());
     // How components are made is part of what they are.
-    digest.update(include_bytes!("componentize.rs"));
+    digest.update(include_bytes!("../../../host/toolchain/src/componentize.rs"));
+    digest.update(include_bytes!("../../../host/toolchain/src/toolchain.rs"));
     for file in files {
         let content =
             std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;

@@ -10,7 +10,7 @@ use crate::command::{cargo, line, root};
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 13] = [
+const ARROW: [(&str, &[&str]); 14] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
     // Its bench runs the same guest natively; its tests make guests of their own.
@@ -21,9 +21,11 @@ const ARROW: [(&str, &[&str]); 13] = [
         "innkeeper-operator",
         &["innkeeper-modules", "innkeeper-cluster", "innkeeper-sandbox", "innkeeper-core"],
     ),
+    ("innkeeper-toolchain", &[]),
     (
         "innkeeper-cli",
         &[
+            "innkeeper-toolchain",
             "innkeeper-operator",
             "innkeeper-modules",
             "innkeeper-cluster",
@@ -35,7 +37,12 @@ const ARROW: [(&str, &[&str]); 13] = [
     // The tests see the host from outside, as a program; core is for recording fixtures.
     (
         "innkeeper-cluster-tests",
-        &["innkeeper-controlplane", "innkeeper-core", "innkeeper-tiny-guests"],
+        &[
+            "innkeeper-controlplane",
+            "innkeeper-core",
+            "innkeeper-tiny-guests",
+            "innkeeper-toolchain",
+        ],
     ),
     ("innkeeper-tiny-guests", &[]),
     (
@@ -43,7 +50,7 @@ const ARROW: [(&str, &[&str]); 13] = [
         &["innkeeper-operator", "innkeeper-cluster", "innkeeper-sandbox", "innkeeper-core"],
     ),
     // Small, so that it answers soon on a fresh machine.
-    ("xtask", &["innkeeper-controlplane"]),
+    ("xtask", &["innkeeper-controlplane", "innkeeper-toolchain"]),
     // guests/
     ("innkeeper-sdk", &[]),
 ];

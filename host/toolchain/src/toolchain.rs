@@ -1,29 +1,26 @@
-//! A Rust that compiles for wasm: what the machine has, else what can be installed on it.
-
-use std::ffi::OsStr;
-use std::fs::File;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 
-use super::TARGET;
-use crate::command;
-use crate::progress::say;
+use crate::TARGET;
+use crate::command::ask;
 
 /// Debian's packages: a compiler with the wasm backend, its cargo, and std's sources.
-const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
+pub const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 
-const HOW_TO_INSTALL: &str = "no Rust on this machine compiles for wasm32-unknown-unknown.\n\
+/// What is said where there is none.
+pub const HOW_TO_INSTALL: &str = "no Rust on this machine compiles for wasm32-unknown-unknown.\n\
     With rustup:    rustup target add wasm32-unknown-unknown\n\
     On Debian:      apt-get install rustc-web cargo-web rust-web-src";
 
 /// A Rust that compiles for wasm.
 #[derive(Debug)]
-pub(super) enum Toolchain {
+pub enum Toolchain {
     /// The Rust that runs us has the target's std.
     Target {
         /// `rustc --version --verbose`.
@@ -41,47 +38,46 @@ pub(super) enum Toolchain {
 }
 
 impl Toolchain {
-    /// Looks for one, in this order: the current Rust with the target added; Debian's
-    /// packages; these packages installed now, where we may. An error says what to install.
-    pub(super) fn find() -> Result<Self> {
-        if let Some(found) = with_target()? {
+    /// Looks for one, in this order: the Rust that is current in `folder`, with the target added;
+    /// Debian's packages.
+    ///
+    /// # Errors
+    /// If there is none: what to install.
+    pub fn find(folder: &Path) -> Result<Self> {
+        if let Some(found) = with_target(folder) {
             return Ok(found);
         }
-        if let Some(found) = debian() {
-            return Ok(found);
+        match debian(folder)? {
+            Some(found) => Ok(found),
+            None => bail!("{HOW_TO_INSTALL}"),
         }
-        install()?;
-        debian().with_context(|| {
-            format!(
-                "{} are installed and yet not usable: {DEBIAN_RUSTC} or its sources are missing",
-                DEBIAN_PACKAGES.join(", ")
-            )
-        })
     }
 
     /// In a few words.
-    pub(super) fn description(&self) -> String {
+    pub fn description(&self) -> String {
         let (version, how) = match self {
             Self::Target { version } => (version, ""),
-            Self::Sources { version, .. } => (
-                version,
-                " from Debian (the first time on a machine std is built along, about 40 s)",
-            ),
+            Self::Sources { version, .. } => {
+                (version, " from Debian, which builds std along (about 40 s the first time)")
+            }
         };
         format!("{}{how}", version.lines().next().unwrap_or_default())
     }
 
     /// What tells this toolchain from others that make other code.
-    pub(super) fn identity(&self) -> &str {
+    pub fn identity(&self) -> &str {
         match self {
             Self::Target { version } | Self::Sources { version, .. } => version,
         }
     }
 
     /// Its cargo.
-    pub(super) fn cargo(&self) -> Command {
+    pub fn cargo(&self) -> Command {
         match self {
-            Self::Target { .. } => command::cargo(&[]),
+            // Set by cargo when it runs us: the same toolchain.
+            Self::Target { .. } => {
+                Command::new(variable("CARGO").unwrap_or_else(|| "cargo".into()))
+            }
             Self::Sources { linker, .. } => {
                 let mut cargo = Command::new(DEBIAN_CARGO);
                 cargo
@@ -98,8 +94,20 @@ impl Toolchain {
         }
     }
 
-    /// Arguments of every `cargo build`.
-    pub(super) fn arguments(&self) -> Vec<String> {
+    /// `cargo build` of guests: in release, for [`TARGET`]. What is to be built, and where, is added.
+    pub fn build(&self) -> Command {
+        let mut cargo = self.cargo();
+        cargo
+            .args(["build", "--release", "--target", TARGET])
+            .args(self.arguments())
+            // They would displace the link settings of a guest's .cargo/config.toml.
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env_remove("CARGO_BUILD_RUSTFLAGS");
+        cargo
+    }
+
+    fn arguments(&self) -> Vec<String> {
         // Panic messages name source files: without this machine's folders a component is the
         // same wherever it was built. (Files of the workspace are relative already.)
         let mut remaps = Vec::new();
@@ -113,7 +121,7 @@ impl Toolchain {
             .iter()
             .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()))
             .collect();
-        // `--config` adds to the flags of guests/.cargo/config.toml; the environment would replace them.
+        // `--config` adds to the flags of .cargo/config.toml; the environment would replace them.
         let mut arguments = vec![
             "--config".to_owned(),
             format!("target.{TARGET}.rustflags={}", serde_json::json!(flags)),
@@ -126,13 +134,13 @@ impl Toolchain {
         arguments
     }
 
-    /// Where cargo builds. Where std is built along, that is shared by all clones with the same
-    /// dependencies; otherwise it is the guests' own.
-    pub(super) fn target_dir(&self, root: &Path) -> Result<PathBuf> {
+    /// Where cargo builds the guests of a workspace in `guests`. Where std is built along, that is
+    /// shared by all clones with the same dependencies; otherwise it is the workspace's own.
+    pub fn shared_target_dir(&self, guests: &Path) -> Result<PathBuf> {
         let Self::Sources { version, .. } = self else {
-            return Ok(root.join("guests/target"));
+            return Ok(guests.join("target"));
         };
-        let lockfile = root.join("guests/Cargo.lock");
+        let lockfile = guests.join("Cargo.lock");
         let lock = std::fs::read(&lockfile)
             .with_context(|| format!("cannot read {}", lockfile.display()))?;
         let mut digest = Sha256::new();
@@ -146,23 +154,10 @@ impl Toolchain {
     }
 }
 
-/// Waits until nobody else builds guests in this folder; until the file is dropped nobody does.
-pub(super) fn lock(target_dir: &Path) -> Result<File> {
-    std::fs::create_dir_all(target_dir)?;
-    let path = target_dir.join("innkeeper.lock");
-    let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
-    if file.try_lock().is_err() {
-        say(&format!("guests: waiting for another build in {}", target_dir.display()));
-        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
-    }
-    Ok(file)
-}
-
-/// The Rust that runs us, if it has the target's std.
-fn with_target() -> Result<Option<Toolchain>> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let libraries = ask(&rustc, &["--print", "target-libdir", "--target", TARGET])
-        .context("cannot ask rustc for its libraries")?;
+/// The Rust that is current in the folder, if it has the target's std.
+fn with_target(folder: &Path) -> Option<Toolchain> {
+    let rustc = variable("RUSTC").unwrap_or_else(|| "rustc".into());
+    let libraries = rustc_says(&rustc, folder, &["--print", "target-libdir", "--target", TARGET])?;
     let has_std = Path::new(libraries.trim()).read_dir().is_ok_and(|entries| {
         entries.flatten().any(|entry| {
             let name = entry.file_name();
@@ -171,71 +166,57 @@ fn with_target() -> Result<Option<Toolchain>> {
         })
     });
     if !has_std {
-        return Ok(None);
+        return None;
     }
-    Ok(Some(Toolchain::Target { version: ask(&rustc, &["--version", "--verbose"])? }))
+    Some(Toolchain::Target { version: rustc_says(&rustc, folder, &["--version", "--verbose"])? })
 }
 
-/// Debian's Rust, if it is there with its sources and a linker.
-fn debian() -> Option<Toolchain> {
+/// Debian's Rust, if it is there with its sources; an error if all is there but a linker.
+fn debian(folder: &Path) -> Result<Option<Toolchain>> {
+    let Some((version, sources)) = debian_sources(folder) else { return Ok(None) };
+    let Some(linker) = linker(folder) else {
+        bail!(
+            "{DEBIAN_RUSTC} and the sources of std are here, but no linker for wasm (rust-lld), which comes with a Rust of rustup: install one, and put its rustc into PATH"
+        );
+    };
+    Ok(Some(Toolchain::Sources { version, sources, linker }))
+}
+
+fn debian_sources(folder: &Path) -> Option<(String, PathBuf)> {
     if !Path::new(DEBIAN_CARGO).is_file() {
         return None;
     }
     let rustc = OsStr::new(DEBIAN_RUSTC);
-    let version = ask(rustc, &["--version", "--verbose"]).ok()?;
-    let sysroot = ask(rustc, &["--print", "sysroot"]).ok()?;
+    let version = rustc_says(rustc, folder, &["--version", "--verbose"])?;
+    let sysroot = rustc_says(rustc, folder, &["--print", "sysroot"])?;
     // As the compiler names it, which is not where the link leads.
     let sources = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
-    if !sources.join("library/std/Cargo.toml").is_file() {
-        return None;
-    }
-    Some(Toolchain::Sources { version, sources, linker: linker()? })
+    sources.join("library/std/Cargo.toml").is_file().then_some((version, sources))
 }
 
-/// A linker for wasm: Debian's, or the one of the Rust that runs us.
-fn linker() -> Option<PathBuf> {
+/// A linker for wasm: Debian's, or the one of the current Rust.
+fn linker(folder: &Path) -> Option<PathBuf> {
     let debian = PathBuf::from("/usr/bin/rust-lld");
     if debian.is_file() {
         return Some(debian);
     }
     let rustc = OsStr::new("rustc");
-    let sysroot = ask(rustc, &["--print", "sysroot"]).ok()?;
-    let version = ask(rustc, &["--version", "--verbose"]).ok()?;
+    let sysroot = rustc_says(rustc, folder, &["--print", "sysroot"])?;
+    let version = rustc_says(rustc, folder, &["--version", "--verbose"])?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "))?;
     let rustup =
         Path::new(sysroot.trim()).join("lib/rustlib").join(host.trim()).join("bin/rust-lld");
     rustup.is_file().then_some(rustup)
 }
 
-/// Installs Debian's packages, where there is apt-get and we are root.
-fn install() -> Result<()> {
-    let is_root = ask(OsStr::new("id"), &["-u"]).is_ok_and(|uid| uid.trim() == "0");
-    if !is_root || ask(OsStr::new("apt-get"), &["--version"]).is_err() {
-        bail!("{HOW_TO_INSTALL}");
-    }
-    say(&format!(
-        "guests: no Rust here compiles for {TARGET}: installing Debian's {} (about 100 MB)",
-        DEBIAN_PACKAGES.join(", ")
-    ));
-    let apt = |arguments: &[&str]| {
-        let mut apt = Command::new("apt-get");
-        apt.args(["-q", "-y", "--no-install-recommends"]).args(arguments);
-        command::run(apt.env("DEBIAN_FRONTEND", "noninteractive"))
-    };
-    apt(&["update"]).context(HOW_TO_INSTALL)?;
-    apt(&[&["install"][..], &DEBIAN_PACKAGES].concat()).context(HOW_TO_INSTALL)
+/// What this rustc prints in this folder, where a file may choose the toolchain; `None` if it is not
+/// there or refuses.
+fn rustc_says(rustc: &OsStr, folder: &Path, arguments: &[&str]) -> Option<String> {
+    ask(Command::new(rustc).args(arguments).current_dir(folder)).ok()
 }
 
-/// What a program prints; an error if it is missing or fails.
-fn ask(program: &OsStr, arguments: &[&str]) -> Result<String> {
-    let mut command = Command::new(program);
-    command.args(arguments);
-    let output =
-        command.output().with_context(|| format!("cannot run `{}`", command::line(&command)))?;
-    if !output.status.success() {
-        bail!("`{}` failed:\n{}", command::line(&command), String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(String::from_utf8(output.stdout)?)
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// Where cargo keeps the sources of dependencies.

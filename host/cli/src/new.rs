@@ -1,0 +1,151 @@
+//! `innkeeper new`: the crate of a guest, to begin with.
+
+mod names;
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use crate::out;
+use names::Names;
+
+/// The files of a new crate: where each lies, and its text, in which `@word@` stands for what differs.
+const FILES: [(&str, &str); 9] = [
+    ("Cargo.toml", include_str!("new/template/manifest.toml")),
+    (".cargo/config.toml", include_str!("new/template/config.toml")),
+    (".gitignore", include_str!("new/template/gitignore")),
+    ("README.md", include_str!("new/template/README.md")),
+    ("crd.json", include_str!("new/template/crd.json")),
+    ("module.yaml", include_str!("new/template/module.yaml")),
+    ("sample.yaml", include_str!("new/template/sample.yaml")),
+    ("src/lib.rs", include_str!("new/template/lib.rs")),
+    ("tests/guest.rs", include_str!("new/template/tests.rs")),
+];
+
+/// Arguments of `innkeeper new`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Name of the guest, its crate and its Module: lower-case letters, digits and '-'.
+    name: String,
+    /// The kind that it reconciles, as in Greeting.
+    #[arg(long)]
+    kind: String,
+    /// The kind's API group: a DNS name of yours, as in example.com.
+    #[arg(long)]
+    group: String,
+    /// The kind's name in URLs; made from the kind, as English would, if left out.
+    #[arg(long)]
+    plural: Option<String>,
+    /// The folder to make; NAME in the current one if left out.
+    #[arg(long, value_name = "DIR")]
+    path: Option<PathBuf>,
+    /// Use the SDK of this checkout of Innkeeper: its root, or guests/sdk in it. If left out, that of
+    /// the repository at the tag of this command's version.
+    #[arg(long, value_name = "PATH", env = "INNKEEPER_SDK")]
+    sdk: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let names = Names::new(
+        &arguments.name,
+        &arguments.kind,
+        &arguments.group,
+        arguments.plural.as_deref(),
+    )?;
+    let sdk = match &arguments.sdk {
+        Some(path) => sdk_at(path)?,
+        None => published_sdk(),
+    };
+    let folder = arguments.path.clone().unwrap_or_else(|| PathBuf::from(&names.name));
+    if is_used(&folder)? {
+        bail!(
+            "{} is there and is not empty: choose another folder with --path, or remove it",
+            folder.display()
+        );
+    }
+    for (path, template) in FILES {
+        write_new(&folder.join(path), &names.fill(template).replace("@sdk@", &sdk))?;
+    }
+    let (name, place) = (&names.name, folder.display());
+    out::write(format!(
+        "{name}: {} files in {place}\n\
+         Next:\n  cd {place}\n  cargo test\n  innkeeper build\n  \
+         innkeeper render target/components/{name}.wasm -f sample.yaml\n\
+         README.md goes on from there: onto a cluster, and `innkeeper dev`.\n",
+        FILES.len()
+    ))
+}
+
+/// The dependency on the SDK that belongs to this command, as it stands in Cargo.toml.
+fn published_sdk() -> String {
+    let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
+    format!("{{ git = \"{repository}\", tag = \"v{version}\" }}")
+}
+
+/// The same on the SDK of a checkout.
+fn sdk_at(path: &Path) -> anyhow::Result<String> {
+    let found = [path.to_owned(), path.join("guests/sdk")].into_iter().find(|folder| {
+        fs::read_to_string(folder.join("Cargo.toml"))
+            .is_ok_and(|manifest| manifest.contains("name = \"innkeeper-sdk\""))
+    });
+    let Some(found) = found else {
+        bail!(
+            "--sdk {}: neither there nor in guests/sdk of it lies the crate innkeeper-sdk: give the root of a checkout of Innkeeper",
+            path.display()
+        );
+    };
+    let found =
+        found.canonicalize().with_context(|| format!("{} cannot be read", found.display()))?;
+    let Some(text) = found.to_str() else {
+        bail!("--sdk {}: a path in Cargo.toml has to be UTF-8", found.display());
+    };
+    // TOML's basic strings are written as those of JSON.
+    Ok(format!("{{ path = {} }}", serde_json::to_string(text)?))
+}
+
+/// Whether something is there that could be overwritten.
+fn is_used(folder: &Path) -> anyhow::Result<bool> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => Ok(entries.next().is_some()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(true),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", folder.display())),
+    }
+}
+
+fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
+    let write = || {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        // Somebody else may be making the same crate.
+        OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+    };
+    write().with_context(|| format!("{} cannot be written", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_to_be_filled_in() {
+        let names = Names::new("hello", "Hello", "example.com", None).unwrap();
+        for (path, template) in FILES {
+            let text = names.fill(template).replace("@sdk@", &published_sdk());
+            assert!(!text.contains('@'), "{path}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_sdk_is_that_of_this_version_unless_a_checkout_is_given() {
+        let version = env!("CARGO_PKG_VERSION");
+        assert!(published_sdk().contains(&format!("/innkeeper\", tag = \"v{version}\"")));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        assert_eq!(sdk_at(&root).unwrap(), sdk_at(&root.join("guests/sdk")).unwrap());
+        let error = sdk_at(&root.join("host")).unwrap_err().to_string();
+        assert!(error.contains("give the root of a checkout"), "{error}");
+    }
+}

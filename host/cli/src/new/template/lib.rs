@@ -1,0 +1,82 @@
+//! @name@: each `@kind@` becomes a ConfigMap with its text.
+
+use innkeeper_sdk::kinds::ConfigMap;
+use innkeeper_sdk::{
+    Column, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome,
+    Primary, Reconciler, Resource,
+};
+use serde::{Deserialize, Serialize};
+
+/// A @kind@, as the guest reads it. Only the fields that stand here are read.
+#[derive(Clone, Debug, Deserialize)]
+pub struct @kind@ {
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// What is wanted.
+    pub spec: @kind@Spec,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct @kind@Spec {
+    /// The text that the ConfigMap holds.
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
+    pub text: String,
+}
+
+/// What is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct @kind@Status {
+    /// The ConfigMap that holds the text.
+    pub config_map: String,
+}
+
+impl Resource for @kind@ {
+    const API_VERSION: &'static str = "@group@/v1alpha1";
+    const KIND: &'static str = "@kind@";
+    const PLURAL: &'static str = "@plural@";
+}
+
+impl Primary for @kind@ {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+impl CustomResource for @kind@ {
+    type Spec = @kind@Spec;
+    type Status = @kind@Status;
+
+    const COLUMNS: &'static [Column] = &[Column::text("Text", ".spec.text")];
+}
+
+/// The reconcile logic.
+pub struct Guest;
+
+impl Reconciler for Guest {
+    type Primary = @kind@;
+
+    /// What the guest is, and which kinds it makes.
+    fn describe() -> Manifest {
+        Describe::reconciler_of::<@kind@>(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+            .owns::<ConfigMap>()
+            .installs(include_str!("../crd.json"))
+            .manifest()
+    }
+
+    /// What should be, from what is. Run whenever something changes that it has read.
+    fn reconcile(_context: &Context, observed: &Observed<Self::Primary>) -> Outcome {
+        let spec = &observed.primary().spec;
+        let name = observed.name().to_owned();
+        Desired::new()
+            .object(ConfigMap::new(&name).data("text", &spec.text))
+            .status(&@kind@Status { config_map: name })
+            .ready_condition(observed)
+            .complete()
+    }
+}
+
+innkeeper_sdk::export!(Guest);

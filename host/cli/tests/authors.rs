@@ -1,0 +1,328 @@
+//! What a guest's author calls, without a cluster: new, build, render with a golden file.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use expect_test::{expect, expect_file};
+use innkeeper_toolchain::Toolchain;
+
+use support::{Files, component, done, failed, innkeeper, text};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The files under a folder, in order.
+fn tree(folder: &Path) -> Vec<String> {
+    fn collect(folder: &Path, within: &str, found: &mut Vec<String>) {
+        for entry in folder.read_dir().unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{within}{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_dir() {
+                collect(&entry.path(), &format!("{name}/"), found);
+            } else {
+                found.push(name);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(folder, "", &mut found);
+    found.sort();
+    found
+}
+
+/// The commands of the blocks of shell that follow a heading, up to the next one.
+fn commands(document: &str, heading: &str) -> Vec<String> {
+    let section = document.split_once(&format!("{heading}\n")).unwrap().1;
+    let section = section.split("\n## ").next().unwrap();
+    let blocks = section.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    blocks.flat_map(str::lines).map(str::to_owned).collect()
+}
+
+/// Runs a line of a document in a shell that knows `innkeeper`. Built is where the repository's own
+/// guests are built, so that what they have in common is there already.
+fn shell(folder: &Path, line: &str) -> String {
+    let guests = root().join("guests");
+    let target = if line.starts_with("innkeeper build") {
+        Toolchain::find(&guests).unwrap().shared_target_dir(&guests).unwrap()
+    } else {
+        guests.join("target")
+    };
+    let programs = Path::new(env!("CARGO_BIN_EXE_innkeeper")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let output = Command::new("sh")
+        .args(["-ec", line])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", programs.display()))
+        .env("INNKEEPER_SDK", root())
+        .env("CARGO_TARGET_DIR", target)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{line}\n{}{said}", text(&output.stdout));
+    assert!(!said.contains("warning"), "{line}\n{said}");
+    text(&output.stdout)
+}
+
+#[test]
+fn new_makes_a_crate_and_overwrites_nothing() {
+    let files = Files::new();
+    let folder = files.0.path().join("within/hello");
+    let path = folder.to_str().unwrap();
+    let new = ["new", "hello", "--kind", "Hello", "--group", "example.com", "--path", path];
+    let told = done(&new);
+    expect![[r#"
+        hello: 9 files in DIR
+        Next:
+          cd DIR
+          cargo test
+          innkeeper build
+          innkeeper render target/components/hello.wasm -f sample.yaml
+        README.md goes on from there: onto a cluster, and `innkeeper dev`.
+    "#]]
+    .assert_eq(&told.replace(path, "DIR"));
+    expect![[r#"
+        .cargo/config.toml
+        .gitignore
+        Cargo.toml
+        README.md
+        crd.json
+        module.yaml
+        sample.yaml
+        src/lib.rs
+        tests/guest.rs"#]]
+    .assert_eq(&tree(&folder).join("\n"));
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("innkeeper-sdk = { git = \"https://"), "{manifest}");
+
+    fs::write(folder.join("src/lib.rs"), "mine").unwrap();
+    failed(
+        &new,
+        1,
+        &[(path, "DIR")],
+        &expect![[r#"
+            innkeeper: DIR is there and is not empty: choose another folder with --path, or remove it
+        "#]],
+    );
+    assert_eq!(fs::read_to_string(folder.join("src/lib.rs")).unwrap(), "mine");
+    failed(
+        &["new", "hello", "--kind", "hello", "--group", "example.com", "--path", path],
+        1,
+        &[],
+        &expect![[r#"
+            innkeeper: --kind "hello" is not a kind's name: it has to begin with a capital and to consist of letters and digits, at most 63, as in Greeting
+        "#]],
+    );
+}
+
+#[test]
+fn build_says_what_is_no_guest() {
+    let files = Files::new();
+    let folder = files.0.path().canonicalize().unwrap();
+    let path = folder.to_str().unwrap();
+    failed(
+        &["build", path],
+        1,
+        &[(path, "DIR")],
+        &expect![[r#"
+            innkeeper: DIR has no Cargo.toml: give the folder of a guest's crate; `innkeeper new` makes one
+        "#]],
+    );
+    // A machine without any Rust.
+    let output = Command::new(env!("CARGO_BIN_EXE_innkeeper"))
+        .args(["build", path])
+        .env("PATH", "/nonexistent")
+        .env("RUSTC", "/nonexistent/rustc")
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    // Where Debian's is installed, it is found all the same: it misses its linker then, or has one.
+    let is_debian = Path::new("/usr/bin/cargo").is_file();
+    assert!(is_debian || said.contains("rustup target add wasm32-unknown-unknown"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+/// Slow, since it compiles: the way of a stranger, as the documents say it.
+#[test]
+fn a_new_guest_passes_its_tests_builds_and_renders_as_the_documents_say() {
+    let guests = fs::read_to_string(root().join("guests/README.md")).unwrap();
+    let commands_of_guests = commands(&guests, "## Your first guest in five minutes");
+    let (offline, on_cluster) = commands_of_guests.split_at(5);
+    let files = Files::new();
+    let mut folder = files.0.path().to_owned();
+    for line in offline {
+        if let Some(into) = line.strip_prefix("cd ") {
+            folder = folder.join(into);
+            // The versions of dependencies that are compiled already.
+            fs::copy(root().join("guests/Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+            shell(&folder, "cargo fmt --check");
+            continue;
+        }
+        let said = shell(&folder, line);
+        if line.starts_with("innkeeper build") {
+            assert!(said.contains("  ConfigMap   fits in one\n"), "{said}");
+            assert!(said.contains("  size        "), "{said}");
+            assert!(said.contains("/hello/target/components/hello.wasm\n"), "{said}");
+        }
+        if line.starts_with("innkeeper render") {
+            assert!(said.contains("data:\n  text: Good day\n"), "{said}");
+        }
+    }
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+    let again = commands(&readme, "## Without a cluster");
+    assert_eq!(again[..3], offline[2..]);
+    for line in &again[3..] {
+        shell(&folder, line);
+    }
+    // tests/cluster/tests/dev.rs runs these.
+    assert_eq!(commands(&readme, "## On a cluster"), on_cluster);
+
+    // `UPDATE_EXPECT=1` makes the crate write its definition anew: as a template that is this.
+    let mut crd = fs::read_to_string(folder.join("crd.json")).unwrap();
+    for (word, token) in [
+        ("hellos", "@plural@"),
+        ("hello", "@singular@"),
+        ("Hello", "@kind@"),
+        ("example.com", "@group@"),
+    ] {
+        crd = crd.replace(word, token);
+    }
+    expect_file!["../src/new/template/crd.json"].assert_eq(&crd);
+}
+
+const STACK: &str = "\
+apiVersion: example.innkeeper.dev/v1
+kind: Stack
+metadata: {name: app, namespace: web, uid: u1}
+spec: {layers: 2}
+";
+
+fn layer(name: &str, metadata: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: web, {metadata}}}\n"
+    )
+}
+
+/// What a Stack of this name has made: its layers, and what outlives it.
+fn made() -> String {
+    let owner = "ownerReferences: [{apiVersion: example.innkeeper.dev/v1, kind: Stack, name: app, uid: u1, controller: true}]";
+    // The label is the identity of this Stack, as the operator writes it.
+    let kept = "labels: {innkeeper.dev/kept-for: KEPT}";
+    [
+        layer("app-0", owner),
+        layer("app-1", owner),
+        layer("app-kept", kept),
+        layer("other", "uid: x"),
+    ]
+    .concat()
+}
+
+#[test]
+fn render_asks_a_guest_that_finalizes_and_says_what_goes_and_what_stays() {
+    let files = Files::new();
+    let guest = component("stack");
+    let stack = files.write("stack.yaml", STACK);
+    // The label that the guest's object gets is what marks it as kept.
+    let desired = done(&["render", &guest, "-f", &stack]);
+    let label = desired.split_once("innkeeper.dev/kept-for: ").unwrap().1;
+    let made = files.write("made.yaml", made().replace("KEPT", label.lines().next().unwrap()));
+    let render = |extra: &[&str]| {
+        let mut all = vec!["render", &guest, "-f", &stack, "-f", &made];
+        all.extend(extra);
+        done(&all)
+    };
+    let whole = render(&[]);
+    assert!(whole.contains("#   layers: 2\n") && !whole.contains("goes"), "{whole}");
+    assert!(whole.contains("reason: AllReady"), "what was kept is seen too: {whole}");
+    let deleting = render(&["--deleting", "--now", "2026-01-01T00:00:00Z"]);
+    let (said, objects) = deleting.split_once("---\n").unwrap();
+    assert!(said.contains("# goes:\n# - ConfigMap web/app-1\n# status:"), "{said}");
+    assert!(!said.contains("finalized"), "{said}");
+    assert!(objects.contains("name: app-0") && !objects.contains("name: app-1"), "{objects}");
+
+    // Nothing is left but what stays.
+    let alone = done(&["render", &guest, "-f", &stack, "--deleting"]);
+    assert!(alone.contains("# finalized: true\n"), "{alone}");
+    let fewer = files.write("fewer.yaml", STACK.replace("layers: 2", "layers: 1"));
+    let fewer = done(&["render", &guest, "-f", &fewer, "-f", &made]);
+    assert!(fewer.contains("# goes:\n# - ConfigMap web/app-1\n"), "{fewer}");
+    // A file from the cluster says by itself that it is being deleted.
+    let going = STACK.replace("uid: u1", "uid: u1, deletionTimestamp: '2026-01-01T00:00:00Z'");
+    let going = files.write("going.yaml", going);
+    assert_eq!(done(&["render", &guest, "-f", &going, "-f", &made]), deleting);
+
+    let settings = files.write(
+        "settings.yaml",
+        "apiVersion: example.innkeeper.dev/v1\nkind: Settings\nmetadata: {name: a}\nspec: {names: [a], text: x}\n",
+    );
+    failed(
+        &["render", &component("settings"), "-f", &settings, "--deleting"],
+        1,
+        &[],
+        &expect![[r#"
+            innkeeper: settings has no finalizer, so it is never asked about a Settings that is being deleted: Kubernetes deletes what it owns (Describe::finalizes in the SDK gives it one)
+        "#]],
+    );
+}
+
+#[test]
+fn render_compares_with_a_golden_file_and_writes_it_when_told() {
+    let files = Files::new();
+    let guest = component("stack");
+    let stack = files.write("stack.yaml", STACK);
+    let golden = format!("{}/stack.golden.yaml", files.0.path().display());
+    let hidden = [(golden.as_str(), "GOLDEN")];
+    let compare = ["render", &guest, "-f", &stack, "--golden", &golden];
+    let update = [&compare[..], &["--update"]].concat();
+    failed(
+        &compare,
+        1,
+        &hidden,
+        &expect![[r#"
+            innkeeper: --golden GOLDEN does not exist: --update writes it
+        "#]],
+    );
+    assert_eq!(done(&update), format!("{golden} is new\n"));
+    assert_eq!(done(&compare), "");
+    assert_eq!(fs::read_to_string(&golden).unwrap(), done(&["render", &guest, "-f", &stack]));
+
+    files.write("stack.yaml", STACK.replace("layers: 2", "layers: 1"));
+    let output = innkeeper(&compare);
+    assert_eq!(output.status.code(), Some(1));
+    expect![[r#"
+        innkeeper: what the guest desires differs from GOLDEN: if that is right, --update writes it
+    "#]]
+    .assert_eq(&text(&output.stderr).replace(&golden, "GOLDEN"));
+    let difference = text(&output.stdout);
+    expect![[r#"
+        --- GOLDEN
+        +++ what the guest desires now
+        @@ -15,14 +15,6 @@
+           name: app-0
+           namespace: web
+         ---
+        -apiVersion: v1
+        -data:
+        -  layer: '1'
+        -kind: ConfigMap
+        -metadata:
+        -  name: app-1
+        -  namespace: web
+        ----
+         # policy: orphan
+         apiVersion: v1
+         data:
+    "#]]
+    .assert_eq(&difference.replace(&golden, "GOLDEN"));
+    // What was written is shown too.
+    assert_eq!(done(&update), difference);
+    assert_eq!(done(&compare), "");
+    let output = innkeeper(&["render", &guest, "-f", &stack, "--update"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}

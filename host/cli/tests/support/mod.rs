@@ -1,0 +1,70 @@
+//! What the tests of the command have in common.
+
+#![allow(clippy::unwrap_used, unreachable_pub, reason = "helpers of tests")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use expect_test::Expect;
+use tempfile::TempDir;
+
+/// Runs the command.
+pub(crate) fn innkeeper(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_innkeeper"))
+        .args(arguments)
+        .env_remove("KUBECONFIG")
+        .env_remove("RUST_LOG")
+        .env_remove("INNKEEPER_SDK")
+        .env("HOME", "/nonexistent")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// Where a component of the repository lies.
+pub(crate) fn component(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../guests/target/components")
+        .join(format!("{name}.wasm"));
+    assert!(path.exists(), "{} is not there: build it with `cargo xtask guests`", path.display());
+    path.to_str().unwrap().to_owned()
+}
+
+/// What was printed.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What a successful call prints.
+pub(crate) fn done(arguments: &[&str]) -> String {
+    let output = innkeeper(arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// What a call that fails says, with paths of this machine taken out.
+pub(crate) fn failed(arguments: &[&str], status: i32, hidden: &[(&str, &str)], expected: &Expect) {
+    let output = innkeeper(arguments);
+    let mut said = text(&output.stderr);
+    for (path, name) in hidden {
+        said = said.replace(path, name);
+    }
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {said}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    expected.assert_eq(&said);
+}
+
+/// A folder of a test.
+pub(crate) struct Files(pub(crate) TempDir);
+
+impl Files {
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path: PathBuf = self.0.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
