@@ -395,6 +395,9 @@ fn originals() -> [Value; 3] {
 async fn the_original_operators_objects_are_taken_over_without_a_gap() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
+    // Without it no pod can be made, as it is in a namespace that has just come.
+    let account = (Kind::SERVICE_ACCOUNT, ns, "default");
+    admin.until("the namespace has its account", SOON, account, |_| true).await?;
     let mut before = Vec::new();
     for mut original in originals() {
         original["metadata"]["namespace"] = ns.into();
