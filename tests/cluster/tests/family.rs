@@ -6,8 +6,11 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use innkeeper_cluster_tests::stage::{HOST, SOON, says};
-use innkeeper_cluster_tests::{Admin, AuditFilter, Host, Kind, Stage, eventually, kubelet};
+use innkeeper_cluster_tests::stage::{HOST, SOON, message, output, says};
+use innkeeper_cluster_tests::{
+    Admin, AuditFilter, Host, Kind, Stage, condition, eventually, kubelet,
+};
+use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
 const IMO: Kind = Kind::new("imo.example.com/v1alpha1", "Imo");
@@ -420,5 +423,46 @@ async fn a_guests_own_status_is_all_there_is_where_the_module_says_so() -> Resul
             && says(one, "Ready", "False", "InProgress")
     };
     admin.until("the generation is told", SOON, at, is_whole).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_condition_that_is_none_is_refused_with_its_place_and_nothing_is_half_said() -> Result<()>
+{
+    let stage = Stage::new().await?;
+    let crd: Value = serde_json::from_str(include_str!("../../../guests/imo/crd.json"))?;
+    for crd in stage.admin.apply(&crd.to_string()).await? {
+        stage.admin.until_established(&crd).await?;
+    }
+    // A guest that says what the SDK would not let it say.
+    let manifest = json!({"name": "imo", "version": "1.0.0",
+        "primary": {"apiVersion": IMO.api_version, "kind": IMO.kind, "plural": "imos"}});
+    let says = |reason: &str| {
+        let condition = json!({"type": "Tasty", "status": "True", "reason": reason, "message": ""});
+        let outcome = json!({"status": {"phase": "setup"}, "conditions": [condition]});
+        Tiny::default().manifest(&manifest.to_string()).outcome(0, &outcome.to_string()).component()
+    };
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("guest.wasm");
+    std::fs::write(&file, says("Because"))?;
+    let rights = output(&["rbac", &file.to_string_lossy(), "--module", "imo"]).await?;
+    stage.admin.apply(&rights).await?;
+    stage.module_of_bytes("imo", &says("not one word"), &json!({})).await?;
+    let _host = stage.host().await?;
+    stage.ready("imo").await?;
+    let (admin, ns) = (&stage.admin, &*stage.admin.namespace("family").await?);
+    admin.apply_in(ns, include_str!("../../../deploy/samples/imo.yaml")).await?;
+    let at = (IMO, ns, "example-imo");
+    let refused = |one: &Value| {
+        let told = message(one, "Synced");
+        condition(one, "Synced") == Some("False") && told.contains("conditions[0].reason")
+    };
+    let seen = admin.until("the condition is refused", SOON, at, refused).await?;
+    assert_eq!(condition(&seen, "Tasty"), None);
+    assert_eq!(seen["status"]["phase"], Value::Null, "nothing of such an answer is taken");
+
+    stage.push_bytes("imo", &says("Because")).await?;
+    stage.says(at, ("Tasty", "True", "Because")).await?;
+    stage.says(at, ("Synced", "True", "Applied")).await?;
     Ok(())
 }
