@@ -5,6 +5,7 @@
 
 mod build;
 mod component;
+mod dev;
 mod golden;
 mod inspect;
 mod logs;
@@ -43,6 +44,11 @@ enum Command {
     /// Needs a Rust that compiles for wasm32-unknown-unknown: that of rustup with the target added, or
     /// that of Debian's packages rustc-web, cargo-web and rust-web-src.
     Build(build::Arguments),
+    /// Build a guest whenever its sources are saved, and swap it into a running host.
+    ///
+    /// A version that would delete something, or fails where the present one does not, is held: what
+    /// it would do is shown. One that does not build changes nothing.
+    Dev(dev::Arguments),
     /// Run the operator: the modules of a cluster, or of a folder.
     Run(run::Arguments),
     /// Say what a guest describes, imports and weighs.
@@ -74,6 +80,7 @@ fn main() -> ExitCode {
         Command::Compile => return innkeeper_sandbox::compile_child(),
         Command::New(arguments) => new::run(&arguments),
         Command::Build(arguments) => build::run(&arguments),
+        Command::Dev(arguments) => dev::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Rbac(arguments) => rbac::run(&arguments),

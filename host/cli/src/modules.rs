@@ -189,7 +189,8 @@ fn describe(module: &Module) -> String {
     text
 }
 
-fn describe_candidate(text: &mut String, candidate: &CandidateStatus) {
+/// What a candidate is and would do.
+pub(crate) fn describe_candidate(text: &mut String, candidate: &CandidateStatus) {
     let why = match (&candidate.reason, &candidate.message) {
         (Some(reason), Some(message)) => format!(" {reason}: {message}"),
         _ => String::new(),

@@ -1,5 +1,6 @@
 //! `innkeeper push`: a guest into the cluster, and a Module pointed at it.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,16 +8,17 @@ use anyhow::{Context as _, bail};
 use innkeeper_cluster::{ApiError, Force, Session};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Manager};
-use innkeeper_modules::module::{self, NAMESPACE, SOURCE_KEY};
-use innkeeper_modules::parts;
+use innkeeper_modules::machine::REJECTED;
+use innkeeper_modules::module::{self, CandidateStatus, ModuleStatus, NAMESPACE, SOURCE_KEY};
+use innkeeper_modules::{Module, parts};
 use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
 use crate::out;
 use crate::run::KubeArguments;
 
-/// How often the Module is looked at with `--wait`.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often the Module is looked at.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Arguments of `innkeeper push`.
 #[derive(clap::Args)]
@@ -44,21 +46,62 @@ async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
     let cluster = arguments.kube.connect().await?;
     let session = cluster.host();
     let name = &arguments.module;
-    let module_kind = Kind::cluster(module::API_VERSION, module::KIND, module::PLURAL);
-    let module_key = Key::new("", name);
-    // Before anything is written: a ConfigMap that no Module uses helps nobody.
-    session.get(&module_kind, &module_key).await.map_err(|error| explain(error, name))?;
-
-    let config_map = format!("{name}-{}", opened.component.digest.short());
-    let kind = Kind::namespaced("v1", "ConfigMap", "configmaps");
+    let pushed = put(&session, name, opened).await?;
     let mut told = String::new();
+    for part in pushed.config_maps.iter().rev() {
+        let _ = writeln!(told, "ConfigMap {NAMESPACE}/{part}");
+    }
+    out::write(format!("{told}Module {name} now has it as its source\n"))?;
+    match arguments.wait {
+        Some(seconds) => wait(&session, name, &pushed, Duration::from_secs(seconds)).await,
+        None => Ok(()),
+    }
+}
+
+/// What was pushed, and where.
+pub(crate) struct Pushed {
+    /// The ConfigMaps, the first part last.
+    pub(crate) config_maps: Vec<String>,
+    /// The Module's generation that has it as its source.
+    generation: i64,
+    digest: String,
+}
+
+/// The kind of Modules.
+fn module_kind() -> Kind {
+    Kind::cluster(module::API_VERSION, module::KIND, module::PLURAL)
+}
+
+/// The kind of ConfigMaps.
+pub(crate) fn config_map_kind() -> Kind {
+    Kind::namespaced("v1", "ConfigMap", "configmaps")
+}
+
+/// The name of the ConfigMap, or of its first part, that a guest is put into.
+pub(crate) fn config_map_name(module: &str, opened: &Opened) -> String {
+    format!("{module}-{}", opened.component.digest.short())
+}
+
+/// An error unless there is such a Module.
+pub(crate) async fn expect_module(session: &Session, name: &str) -> anyhow::Result<()> {
+    let found = session.get(&module_kind(), &Key::new("", name)).await;
+    found.map(drop).map_err(|error| explain(error, name))
+}
+
+/// Puts a guest into the cluster, and points a Module at it.
+pub(crate) async fn put(session: &Session, name: &str, opened: &Opened) -> anyhow::Result<Pushed> {
+    // Before anything is written: a ConfigMap that no Module uses helps nobody.
+    expect_module(session, name).await?;
+    let config_map = config_map_name(name, opened);
+    let kind = config_map_kind();
+    let mut config_maps = Vec::new();
     for body in parts::config_maps(&config_map, &opened.component, &metadata(name, opened)) {
         let part = body["metadata"]["name"].as_str().unwrap_or_default();
         session
             .apply(&kind, &Key::new(NAMESPACE, part), &Manager::Push, &body, Force::Yes)
             .await
             .map_err(|error| explain(error, name))?;
-        told = format!("ConfigMap {NAMESPACE}/{part}\n{told}");
+        config_maps.push(part.to_owned());
     }
     let source = json!({
         "apiVersion": module::API_VERSION,
@@ -67,19 +110,14 @@ async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
         "spec": { "source": { "configMap": { "name": config_map, "key": SOURCE_KEY } } },
     });
     let applied = session
-        .apply(&module_kind, &module_key, &Manager::Push, &source, Force::Yes)
+        .apply(&module_kind(), &Key::new("", name), &Manager::Push, &source, Force::Yes)
         .await
         .map_err(|error| explain(error, name))?;
-    out::write(format!("{told}Module {name} now has it as its source\n"))?;
-    match arguments.wait {
-        Some(seconds) => {
-            let limit = Duration::from_secs(seconds);
-            let digest = opened.component.digest.to_string();
-            wait(&session, &module_kind, &module_key, applied.object.generation, &digest, limit)
-                .await
-        }
-        None => Ok(()),
-    }
+    Ok(Pushed {
+        config_maps,
+        generation: applied.object.generation,
+        digest: opened.component.digest.to_string(),
+    })
 }
 
 /// What the ConfigMaps have in common. They are named by their content, and never changed.
@@ -107,53 +145,87 @@ fn explain(error: ApiError, module: &str) -> anyhow::Error {
     anyhow::Error::new(error).context(hint)
 }
 
+/// What the operator says has become of what was pushed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Fate {
+    /// It has not looked at it.
+    Unseen,
+    /// It is on its way; what the condition `Loaded` says.
+    Coming(String),
+    /// It waits for a person's word, and this is what it would do.
+    Held(Box<CandidateStatus>),
+    /// It is not taken, for this reason.
+    Refused(String),
+    /// It serves.
+    Serves,
+}
+
+/// Asks the Module what has become of what was pushed.
+pub(crate) async fn fate(session: &Session, name: &str, pushed: &Pushed) -> anyhow::Result<Fate> {
+    let module: Value = session.get_as(&module_kind(), &Key::new("", name)).await?;
+    let status = Module::from_value(&module)
+        .with_context(|| format!("Module {name} cannot be read"))?
+        .status
+        .unwrap_or_default();
+    Ok(fate_of(&status, pushed))
+}
+
+fn fate_of(status: &ModuleStatus, pushed: &Pushed) -> Fate {
+    if status.observed_generation < Some(pushed.generation) {
+        return Fate::Unseen;
+    }
+    let told = |reason: &str, message: &str| format!("{reason}: {message}");
+    let condition =
+        |type_: &str| status.conditions.iter().find(|condition| condition.type_ == type_);
+    // What was pushed before may still be on its way.
+    if let Some(mut candidate) = status.candidate.clone().filter(|one| one.digest == pushed.digest)
+    {
+        if let Some(held) = condition("Held").filter(|held| held.status == "True") {
+            candidate.reason.get_or_insert_with(|| held.reason.clone());
+            candidate.message.get_or_insert_with(|| held.message.clone());
+            return Fate::Held(Box::new(candidate));
+        }
+        if candidate.state == REJECTED {
+            let (reason, message) = (candidate.reason.as_deref(), candidate.message.as_deref());
+            return Fate::Refused(told(reason.unwrap_or(REJECTED), message.unwrap_or_default()));
+        }
+        return Fate::Coming(candidate.state);
+    }
+    if status.digest.as_deref() == Some(&pushed.digest) {
+        return Fate::Serves;
+    }
+    if let Some(rejected) = status.rejected.iter().find(|one| one.digest == pushed.digest) {
+        return Fate::Refused(told(&rejected.reason, &rejected.message));
+    }
+    match condition("Loaded") {
+        Some(loaded) if loaded.status == "False" => {
+            Fate::Refused(told(&loaded.reason, &loaded.message))
+        }
+        Some(loaded) => Fate::Coming(told(&loaded.reason, &loaded.message)),
+        None => Fate::Unseen,
+    }
+}
+
 /// Waits until the operator says what has become of it.
 async fn wait(
     session: &Session,
-    kind: &Kind,
-    key: &Key,
-    generation: i64,
-    digest: &str,
+    name: &str,
+    pushed: &Pushed,
     limit: Duration,
 ) -> anyhow::Result<()> {
     let mut last = "the operator has not looked at it; does it run?".to_owned();
     let waited = session.env().timeout(limit, async {
         loop {
-            let module: Value = session.get_as(kind, key).await?;
-            if module.pointer("/status/observedGeneration").and_then(Value::as_i64)
-                >= Some(generation)
-            {
-                let condition = |type_: &str| {
-                    let conditions = module.pointer("/status/conditions").and_then(Value::as_array);
-                    conditions
-                        .into_iter()
-                        .flatten()
-                        .find(|condition| condition["type"] == type_)
-                        .cloned()
-                };
-                let text = |condition: &Value| {
-                    format!(
-                        "{}: {}",
-                        condition["reason"].as_str().unwrap_or_default(),
-                        condition["message"].as_str().unwrap_or_default()
-                    )
-                };
-                if let Some(held) = condition("Held").filter(|held| held["status"] == "True") {
-                    bail!(
-                        "the guest is held ({}): {}",
-                        held["reason"].as_str().unwrap_or_default(),
-                        held["message"].as_str().unwrap_or_default()
-                    );
-                }
-                if let Some(loaded) = condition("Loaded") {
-                    last = text(&loaded);
-                    if loaded["status"] == "False" {
-                        bail!("the guest is refused: {last}");
-                    }
-                }
-                if module.pointer("/status/digest").and_then(Value::as_str) == Some(digest) {
-                    return Ok(());
-                }
+            match fate(session, name, pushed).await? {
+                Fate::Serves => return Ok(()),
+                Fate::Held(candidate) => bail!(
+                    "the guest is held ({}): {}",
+                    candidate.reason.unwrap_or_default(),
+                    candidate.message.unwrap_or_default()
+                ),
+                Fate::Refused(why) => bail!("the guest is refused: {why}"),
+                Fate::Coming(why) => last = why,
+                Fate::Unseen => {}
             }
             session.env().sleep(LOOK_EVERY).await;
         }
@@ -164,5 +236,63 @@ async fn wait(
             out::write("it serves\n")
         }
         Err(_) => bail!("the guest does not serve after {} s: {last}", limit.as_secs()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fate(status: Value) -> Fate {
+        let pushed = Pushed { config_maps: Vec::new(), generation: 3, digest: "a".repeat(64) };
+        fate_of(&serde_json::from_value(status).unwrap(), &pushed)
+    }
+
+    fn condition(type_: &str, status: &str, reason: &str) -> Value {
+        json!({"type": type_, "status": status, "reason": reason, "message": "so it is",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    }
+
+    #[test]
+    fn what_is_said_of_another_version_is_not_taken_for_this_one() {
+        let (mine, other) = ("a".repeat(64), "b".repeat(64));
+        let held =
+            [condition("Held", "True", "WouldDelete"), condition("Loaded", "True", "Loaded")];
+        assert_eq!(
+            fate(json!({"observedGeneration": 2, "digest": mine})),
+            Fate::Unseen,
+            "the operator has not seen the source yet"
+        );
+        assert_eq!(fate(json!({"observedGeneration": 3, "digest": mine})), Fate::Serves);
+        let of = |digest: &str, state: &str| {
+            fate(json!({"observedGeneration": 3, "digest": other, "conditions": held,
+                "candidate": {"digest": digest, "state": state}}))
+        };
+        assert_eq!(of(&"c".repeat(64), "Held"), Fate::Coming("Loaded: so it is".into()));
+        let Fate::Held(candidate) = of(&mine, "Held") else { panic!("it is held") };
+        assert_eq!(candidate.reason.as_deref(), Some("WouldDelete"));
+    }
+
+    #[test]
+    fn a_version_that_is_refused_or_taken_back_is_told_with_the_reason() {
+        let (mine, other) = ("a".repeat(64), "b".repeat(64));
+        let refused = Fate::Refused("Trapped: it traps".into());
+        assert_eq!(
+            fate(
+                json!({"observedGeneration": 3, "candidate": {"digest": mine, "state": "Rejected",
+                "reason": "Trapped", "message": "it traps"}})
+            ),
+            refused
+        );
+        assert_eq!(
+            fate(json!({"observedGeneration": 3, "digest": other, "rejected": [
+                {"digest": mine, "reason": "Trapped", "message": "it traps"}]})),
+            refused
+        );
+        assert_eq!(
+            fate(json!({"observedGeneration": 3,
+                "conditions": [condition("Loaded", "False", "SourceNotFound")]})),
+            Fate::Refused("SourceNotFound: so it is".into())
+        );
     }
 }

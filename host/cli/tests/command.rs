@@ -399,6 +399,9 @@ fn wrong_usage_has_a_status_of_its_own() {
     for arguments in [
         &["nonsense"][..],
         &["render", "x.wasm"],
+        &["new", "hello"],
+        &["dev", "hello"],
+        &["dev", "hello", "--module", "hello", "--modules", "a", "--context", "b"],
         &["run", "--workers", "0"],
         &["run", "--cache-mib", "0"],
         &[],

@@ -244,7 +244,7 @@ fn metric(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
 }
 
 /// The program: `INNKEEPER_BIN`, else the one beside this test's own folder.
-pub(crate) fn program() -> Result<PathBuf> {
+pub fn program() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("INNKEEPER_BIN").filter(|value| !value.is_empty()) {
         let path = PathBuf::from(path);
         if !path.is_file() {
@@ -265,7 +265,7 @@ pub(crate) fn program() -> Result<PathBuf> {
 }
 
 /// The root of the repository.
-pub(crate) fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map(Path::to_owned).unwrap_or_default()
 }
 

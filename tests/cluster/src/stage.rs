@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::host::{program, root};
+pub use crate::host::{program, root};
 use crate::{Admin, AuditFilter, Host, HostOptions, Kind, condition, eventually};
 
 /// Bound on what should happen within moments; generous, since machines are slow and busy.

@@ -1,0 +1,241 @@
+//! Where a guest that was built is swapped in.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use innkeeper_cluster::{ApiError, Propagation, Session};
+use innkeeper_core::Key;
+use innkeeper_modules::folder::{Change, Folder};
+use innkeeper_modules::module::NAMESPACE;
+use innkeeper_modules::source::COMPONENT_BYTES_MAX;
+use innkeeper_toolchain::componentize;
+
+use crate::component::Opened;
+use crate::modules::describe_candidate;
+use crate::out;
+use crate::push::{self, Fate, LOOK_EVERY, Pushed, config_map_kind};
+use crate::run::KubeArguments;
+
+/// An operator that has said nothing for so long may not be there.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Where a guest is swapped in.
+pub(super) enum Target {
+    /// A Module of the cluster.
+    Cluster(Box<InCluster>),
+    /// A file that a host watches.
+    File {
+        /// The Module.
+        module: String,
+        /// Where its component lies.
+        path: PathBuf,
+    },
+}
+
+/// A guest that was swapped in.
+pub(super) enum Swapped {
+    /// As ConfigMaps.
+    Pushed(Pushed),
+    /// As a file.
+    Written,
+}
+
+/// A Module of the cluster.
+pub(super) struct InCluster {
+    session: Session,
+    module: String,
+    /// The ConfigMaps that were made here: none but the last ones are of use.
+    made: Vec<String>,
+}
+
+impl Target {
+    /// A Module of the cluster; an error if it is not there.
+    pub(super) async fn cluster(kube: &KubeArguments, module: &str) -> anyhow::Result<Self> {
+        let session = kube.connect().await?.host();
+        push::expect_module(&session, module).await?;
+        let module = module.to_owned();
+        Ok(Self::Cluster(Box::new(InCluster { session, module, made: Vec::new() })))
+    }
+
+    /// A Module of a folder; an error unless it is there and has a file as its source.
+    pub(super) fn folder(folder: &Path, module: &str) -> anyhow::Result<Self> {
+        let changes = Folder::new(folder, COMPONENT_BYTES_MAX).scan();
+        let mut problems = Vec::new();
+        for change in changes {
+            match change {
+                Change::Module(found) if found.metadata.name == module => {
+                    let Some(file) = found.spec.source.file else {
+                        bail!(
+                            "Module {module} in {} has no spec.source.file: name the file that its component is to be put into, as in {module}.wasm",
+                            folder.display()
+                        );
+                    };
+                    let path = folder.join(file);
+                    return Ok(Self::File { module: module.to_owned(), path });
+                }
+                Change::Problem(problem) => problems.push(problem),
+                _ => {}
+            }
+        }
+        problems.insert(0, format!("there is no Module {module} in {}", folder.display()));
+        bail!("{}", problems.join("; "))
+    }
+
+    /// Which Module it is.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Cluster(cluster) => format!("Module {} of the cluster", cluster.module),
+            Self::File { module, path } => format!("Module {module} by {}", path.display()),
+        }
+    }
+
+    /// Swaps a guest in.
+    pub(super) async fn swap(&mut self, opened: &Opened) -> anyhow::Result<Swapped> {
+        match self {
+            Self::Cluster(cluster) => cluster.push(opened).await.map(Swapped::Pushed),
+            Self::File { path, .. } => {
+                componentize::write(path, &opened.component.bytes)?;
+                Ok(Swapped::Written)
+            }
+        }
+    }
+
+    /// Tells what becomes of it, until this is dropped; an error is that nobody listens any more.
+    pub(super) async fn follow(
+        &mut self,
+        opened: &Opened,
+        swapped: &Swapped,
+    ) -> anyhow::Result<()> {
+        let digest = opened.component.digest.short();
+        if let (Self::Cluster(cluster), Swapped::Pushed(pushed)) = (&mut *self, swapped) {
+            return cluster.follow(&digest, pushed).await;
+        }
+        out::write(format!(
+            "{digest} lies there; the log of the host that watches the folder says what becomes of it\n"
+        ))?;
+        std::future::pending().await
+    }
+}
+
+impl InCluster {
+    async fn push(&mut self, opened: &Opened) -> anyhow::Result<Pushed> {
+        let config_map = Key::new(NAMESPACE, &push::config_map_name(&self.module, opened));
+        let is_new = match self.session.get(&config_map_kind(), &config_map).await {
+            Ok(_) => false,
+            Err(ApiError::NotFound { .. } | ApiError::NamespaceMissing { .. }) => true,
+            Err(error) => return Err(error.into()),
+        };
+        let pushed = push::put(&self.session, &self.module, opened).await?;
+        if is_new {
+            self.made.extend(pushed.config_maps.iter().cloned());
+        }
+        Ok(pushed)
+    }
+
+    async fn follow(&mut self, digest: &str, pushed: &Pushed) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let mut told = Fate::Unseen;
+        let mut complaint = String::new();
+        loop {
+            let trouble = match push::fate(&self.session, &self.module, pushed).await {
+                Ok(fate) => {
+                    if fate != told {
+                        tell(&self.module, digest, &fate)?;
+                        if fate == Fate::Serves {
+                            self.tidy(pushed).await;
+                        }
+                        told = fate;
+                    }
+                    if told == Fate::Unseen && begun.elapsed() > QUIET {
+                        "the operator has not looked at it; does it run?".to_owned()
+                    } else {
+                        String::new()
+                    }
+                }
+                Err(error) => out::told(&error),
+            };
+            if trouble != complaint {
+                if !trouble.is_empty() {
+                    out::complain(&trouble);
+                }
+                complaint = trouble;
+            }
+            self.session.env().sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Deletes the ConfigMaps that were made here for versions before: the host keeps copies of what
+    /// it needs.
+    async fn tidy(&mut self, pushed: &Pushed) {
+        let kind = config_map_kind();
+        for name in std::mem::take(&mut self.made) {
+            if pushed.config_maps.contains(&name) {
+                self.made.push(name);
+                continue;
+            }
+            let key = Key::new(NAMESPACE, &name);
+            let deleted = match self.session.get(&kind, &key).await {
+                Ok(found) => {
+                    let delete =
+                        self.session.delete(&kind, &key, &found.uid, Propagation::Background);
+                    delete.await.map(drop)
+                }
+                Err(error) => Err(error),
+            };
+            match deleted {
+                Ok(()) | Err(ApiError::NotFound { .. }) => {}
+                Err(error) => out::complain(&format!(
+                    "ConfigMap {NAMESPACE}/{name} is of no use any more and cannot be deleted: {error}"
+                )),
+            }
+        }
+    }
+}
+
+fn tell(module: &str, digest: &str, fate: &Fate) -> anyhow::Result<()> {
+    match fate {
+        Fate::Unseen => Ok(()),
+        Fate::Coming(state) => out::write(format!("{digest} {state}\n")),
+        Fate::Held(candidate) => {
+            let mut text = String::new();
+            describe_candidate(&mut text, candidate);
+            out::write(format!(
+                "{text}the version before goes on; `innkeeper modules approve {module}` lets this one serve\n"
+            ))
+        }
+        Fate::Refused(why) => {
+            out::write(format!("{digest} is refused, and the version before goes on: {why}\n"))
+        }
+        Fate::Serves => out::write(format!("{digest} serves\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_module_of_a_folder_says_where_its_component_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |module: &str| Target::folder(folder.path(), module).map(|target| target.name());
+        assert!(told("hello").unwrap_err().to_string().contains("there is no Module hello in"));
+        let module = |name: &str, source: &str| {
+            format!(
+                "apiVersion: innkeeper.dev/v1alpha1\nkind: Module\nmetadata: {{name: {name}}}\nspec: {{source: {source}}}\n"
+            )
+        };
+        let write = |name: &str, text: String| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        };
+        write("hello.yaml", module("hello", "{file: hello.wasm}"));
+        write("other.yaml", module("other", "{configMap: {name: other}}"));
+        let path = folder.path().join("hello.wasm");
+        assert_eq!(told("hello").unwrap(), format!("Module hello by {}", path.display()));
+        let error = told("other").unwrap_err().to_string();
+        assert!(
+            error.contains("spec.source.file") || error.contains("there is no Module"),
+            "{error}"
+        );
+    }
+}

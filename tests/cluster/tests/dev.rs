@@ -1,0 +1,266 @@
+//! A guest's author at work on a real API server: the commands of the documents, and `innkeeper dev`,
+//! which builds what is saved and swaps it into the running host. Slow, since it compiles.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use innkeeper_cluster_tests::stage::{MODULES, program, root};
+use innkeeper_cluster_tests::{Host, HostOptions, Kind, Stage, eventually};
+use innkeeper_controlplane::{Programs, Watchdog};
+use innkeeper_toolchain::Toolchain;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+
+/// Bound on a build and what follows it, on a machine that is busy.
+const BUILD: Duration = Duration::from_mins(5);
+
+/// What the guest of `innkeeper new` does, in its source.
+const AS_IT_IS: &str = ".data(\"text\", &spec.text)";
+
+/// A folder of an author, and how commands are run there.
+struct Author {
+    folder: TempDir,
+    kubeconfig: PathBuf,
+}
+
+impl Author {
+    fn new(stage: &Stage) -> Result<Self> {
+        let folder = TempDir::new()?;
+        let programs = folder.path().join("bin");
+        fs::create_dir(&programs)?;
+        std::os::unix::fs::symlink(program()?, programs.join("innkeeper"))?;
+        // The control plane's own kubectl.
+        let kubectl = Programs::find(&mut |_| ())?.command("kubectl")?;
+        let words: Vec<_> = std::iter::once(kubectl.get_program())
+            .chain(kubectl.get_args())
+            .map(|word| format!("'{}'", word.display()))
+            .collect();
+        let script = programs.join("kubectl");
+        fs::write(&script, format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" ")))?;
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+        Ok(Self { folder, kubeconfig: stage.plane.kubeconfig().to_owned() })
+    }
+
+    /// Where the crate lies.
+    fn guest(&self) -> PathBuf {
+        self.folder.path().join("hello")
+    }
+
+    /// A command in a shell, as a document has it.
+    fn command(&self, folder: &Path, line: &str) -> Result<Command> {
+        // Where the repository's own guests are built: what they have in common is there already.
+        let guests = root().join("guests");
+        let target = Toolchain::find(&guests)?.shared_target_dir(&guests)?;
+        let mut path = self.folder.path().join("bin").into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let mut command = Command::new("sh");
+        command
+            .args(["-ec", line])
+            .current_dir(folder)
+            .env("PATH", path)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("INNKEEPER_SDK", root())
+            .env("CARGO_TARGET_DIR", target)
+            .stdin(Stdio::null());
+        Ok(command)
+    }
+
+    async fn run(&self, folder: &Path, line: &str) -> Result<()> {
+        let output = self.command(folder, line)?.output().await?;
+        if !output.status.success() {
+            bail!(
+                "{line}\n{}{}",
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        Ok(())
+    }
+
+    /// Saves the guest's source with this in place of what it does.
+    fn save(&self, doing: &str) -> Result<()> {
+        let path = self.guest().join("src/lib.rs");
+        let original = self.folder.path().join("lib.rs");
+        if !original.exists() {
+            fs::copy(&path, &original)?;
+        }
+        let text = fs::read_to_string(&original)?;
+        assert!(text.contains(AS_IT_IS), "{text}");
+        fs::write(&path, text.replace(AS_IT_IS, doing))?;
+        Ok(())
+    }
+}
+
+/// A running `innkeeper dev`.
+struct Dev {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+    _watchdog: Watchdog,
+}
+
+impl Dev {
+    fn start(mut command: Command, folder: &Path) -> Result<Self> {
+        let mut watchdog = Watchdog::start(folder)?;
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn()?;
+        watchdog.guard(child.id().unwrap_or_default())?;
+        let lines = Arc::default();
+        tokio::spawn(collect(child.stdout.take().unwrap(), Arc::clone(&lines)));
+        tokio::spawn(collect(child.stderr.take().unwrap(), Arc::clone(&lines)));
+        Ok(Self { child, lines, _watchdog: watchdog })
+    }
+
+    /// Waits until it says this, after what was said before the last call.
+    async fn says(&mut self, text: &str) -> Result<()> {
+        eventually(&format!("dev says {text:?}"), BUILD, async || {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("dev ended ({status}):\n{}", self.lines.lock().unwrap().join("\n"));
+            }
+            let mut lines = self.lines.lock().unwrap();
+            Ok(match lines.iter().position(|line| line.contains(text)) {
+                Some(at) => {
+                    lines.drain(..=at);
+                    Ok(())
+                }
+                None => Err(lines.join("\n")),
+            })
+        })
+        .await
+    }
+
+    /// Ctrl-C, and waits for the end.
+    async fn interrupt(mut self) -> Result<()> {
+        let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        kill_process(pid.unwrap(), Signal::INT)?;
+        let status = tokio::time::timeout(Duration::from_secs(10), self.child.wait()).await??;
+        assert!(status.success(), "{status}: {}", self.lines.lock().unwrap().join("\n"));
+        Ok(())
+    }
+}
+
+async fn collect(stream: impl AsyncRead + Unpin, lines: Arc<Mutex<Vec<String>>>) {
+    let mut reader = BufReader::new(stream).lines();
+    while let Ok(Some(line)) = reader.next_line().await {
+        lines.lock().unwrap().push(line);
+    }
+}
+
+/// The shell's lines of a document's section.
+fn commands(document: &str, heading: &str) -> Vec<String> {
+    let section = document.split_once(&format!("{heading}\n")).unwrap().1;
+    let section = section.split("\n## ").next().unwrap();
+    let blocks = section.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    blocks.flat_map(str::lines).map(str::to_owned).collect()
+}
+
+async fn until_text(stage: &Stage, text: &str) -> Result<()> {
+    let at = (Kind::CONFIG_MAP, "default", "first");
+    let what = format!("the ConfigMap says {text}");
+    stage.admin.until(&what, BUILD, at, |one| one["data"]["text"] == text).await?;
+    Ok(())
+}
+
+/// The ConfigMaps that were pushed, without the host's copies.
+async fn pushed(stage: &Stage) -> Result<Vec<String>> {
+    let all = stage.admin.list(Kind::CONFIG_MAP, MODULES).await?;
+    let names = all.iter().filter_map(|one| one["metadata"]["name"].as_str());
+    let mine = names.filter(|name| name.starts_with("hello-") && !name.contains("-copy-"));
+    Ok(mine.map(str::to_owned).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not() -> Result<()> {
+    let stage = Stage::new().await?;
+    let host = stage.host().await?;
+    let author = Author::new(&stage)?;
+    let new = "innkeeper new hello --kind Hello --group example.com";
+    author.run(author.folder.path(), new).await?;
+    let guest = author.guest();
+    // The versions of dependencies that are compiled already.
+    fs::copy(root().join("guests/Cargo.lock"), guest.join("Cargo.lock"))?;
+    author.run(&guest, "innkeeper build").await?;
+    let readme = fs::read_to_string(guest.join("README.md"))?;
+    let mut lines = commands(&readme, "## On a cluster");
+    let dev = lines.pop().unwrap();
+    for line in lines {
+        author.run(&guest, &line).await?;
+    }
+    until_text(&stage, "Good day").await?;
+
+    let dev = author.command(&guest, &format!("exec {dev}"))?;
+    let mut dev = Dev::start(dev, author.folder.path())?;
+    dev.says("hello of the cluster").await?;
+    dev.says(" serves").await?;
+
+    author.save(".data(\"text\", spec.text.to_uppercase())")?;
+    dev.says("built ").await?;
+    dev.says(" serves").await?;
+    until_text(&stage, "GOOD DAY").await?;
+
+    // What does not build changes nothing.
+    author.save(".data(\"text\", 1 +)")?;
+    dev.says("error: expected expression").await?;
+    dev.says("hello does not build").await?;
+    // What would delete is shown, and waits.
+    let source = fs::read_to_string(author.folder.path().join("lib.rs"))?;
+    let object = "            .object(ConfigMap::new(&name).data(\"text\", &spec.text))\n";
+    assert!(source.contains(object), "{source}");
+    fs::write(
+        guest.join("src/lib.rs"),
+        source.replace(object, "            .object(ConfigMap::new(\"other\"))\n"),
+    )?;
+    dev.says("Held WouldDelete").await?;
+    dev.says("1 to delete").await?;
+    dev.says("ConfigMap default/first").await?;
+    dev.says("innkeeper modules approve hello").await?;
+    until_text(&stage, "GOOD DAY").await?;
+
+    // Nothing is left of versions that no longer serve.
+    author.save(".data(\"text\", format!(\"{}!\", spec.text))")?;
+    dev.says(" serves").await?;
+    until_text(&stage, "Good day!").await?;
+    eventually("what was pushed before is gone", BUILD, async || {
+        let names = pushed(&stage).await?;
+        // The first is the person's, not this command's.
+        Ok(if names.len() == 2 { Ok(()) } else { Err(names.join(", ")) })
+    })
+    .await?;
+    dev.interrupt().await?;
+    host.stop(Duration::from_secs(10)).await?;
+    into_a_folder(&stage, &author).await
+}
+
+/// The same for a host that takes its Modules from a folder.
+async fn into_a_folder(stage: &Stage, author: &Author) -> Result<()> {
+    let folder = author.folder.path().join("modules");
+    fs::create_dir(&folder)?;
+    let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
+        "metadata": {"name": "hello"},
+        "spec": {"source": {"file": "hello.wasm"}, "serviceAccountName": "hello",
+            "crdGroups": ["example.com"]}});
+    fs::write(folder.join("hello.json"), module.to_string())?;
+    let options =
+        HostOptions { modules: Some(folder.clone()), ..HostOptions::new(stage.kubeconfig()) };
+    let _host = Host::start(&options).await?;
+    let line = format!("exec innkeeper dev --module hello --modules '{}'", folder.display());
+    let mut dev = Dev::start(author.command(&author.guest(), &line)?, author.folder.path())?;
+    dev.says(" lies there").await?;
+    author.save(".data(\"text\", format!(\"{}?\", spec.text))")?;
+    dev.says(" lies there").await?;
+    until_text(stage, "Good day?").await?;
+    // Also while the compiler is at work.
+    author.save(".data(\"text\", format!(\"{}...\", spec.text))")?;
+    dev.says("Compiling hello").await?;
+    dev.interrupt().await
+}
