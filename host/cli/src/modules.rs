@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, bail};
 use innkeeper_cluster::{ApiError, Force, Session};
-use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Manager};
 use innkeeper_modules::Module;
 use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
@@ -88,12 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     })
 }
 
-fn kind() -> Kind {
-    Kind::cluster(module::API_VERSION, module::KIND, module::PLURAL)
-}
-
 async fn get(session: &Session, name: &str) -> anyhow::Result<Module> {
-    let value: Value = match session.get_as(&kind(), &Key::new("", name)).await {
+    let value: Value = match session.get_as(&module::kind(), &Key::new("", name)).await {
         Ok(value) => value,
         Err(ApiError::NotFound { .. }) => {
             bail!("there is no Module {name}; `innkeeper modules list` shows those that there are")
@@ -107,7 +102,7 @@ async fn list(session: &Session) -> anyhow::Result<()> {
     let mut rows = vec![
         ["NAME", "GUEST", "VERSION", "DIGEST", "READY", "REASON", "CANDIDATE"].map(str::to_owned),
     ];
-    for value in session.list_as::<Value>(&kind(), "").await? {
+    for value in session.list_as::<Value>(&module::kind(), "").await? {
         let module = match Module::from_value(&value) {
             Ok(module) => module,
             Err(error) => {
@@ -282,7 +277,7 @@ async fn word(session: &Session, name: &str, approve: &str, reject: &str) -> any
             "annotations": {APPROVE_ANNOTATION: approve, REJECT_ANNOTATION: reject},
         },
     });
-    session.apply(&kind(), &Key::new("", name), &Manager::Word, &body, Force::Yes).await?;
+    session.apply(&module::kind(), &Key::new("", name), &Manager::Word, &body, Force::Yes).await?;
     Ok(())
 }
 
@@ -300,7 +295,9 @@ async fn rollback(session: &Session, name: &str) -> anyhow::Result<()> {
         "metadata": {"name": name},
         "spec": {"source": {"configMap": {"name": previous.config_map, "key": SOURCE_KEY}}},
     });
-    session.apply(&kind(), &Key::new("", name), &Manager::Push, &source, Force::Yes).await?;
+    session
+        .apply(&module::kind(), &Key::new("", name), &Manager::Push, &source, Force::Yes)
+        .await?;
     out::write(format!(
         "{name} goes back from {} to {}\n",
         short(&current),

@@ -67,11 +67,6 @@ pub(crate) struct Pushed {
     digest: String,
 }
 
-/// The kind of Modules.
-fn module_kind() -> Kind {
-    Kind::cluster(module::API_VERSION, module::KIND, module::PLURAL)
-}
-
 /// The kind of ConfigMaps.
 pub(crate) fn config_map_kind() -> Kind {
     Kind::namespaced("v1", "ConfigMap", "configmaps")
@@ -84,7 +79,7 @@ pub(crate) fn config_map_name(module: &str, opened: &Opened) -> String {
 
 /// An error unless there is such a Module.
 pub(crate) async fn expect_module(session: &Session, name: &str) -> anyhow::Result<()> {
-    let found = session.get(&module_kind(), &Key::new("", name)).await;
+    let found = session.get(&module::kind(), &Key::new("", name)).await;
     found.map(drop).map_err(|error| explain(error, name))
 }
 
@@ -110,7 +105,7 @@ pub(crate) async fn put(session: &Session, name: &str, opened: &Opened) -> anyho
         "spec": { "source": { "configMap": { "name": config_map, "key": SOURCE_KEY } } },
     });
     let applied = session
-        .apply(&module_kind(), &Key::new("", name), &Manager::Push, &source, Force::Yes)
+        .apply(&module::kind(), &Key::new("", name), &Manager::Push, &source, Force::Yes)
         .await
         .map_err(|error| explain(error, name))?;
     Ok(Pushed {
@@ -162,7 +157,7 @@ pub(crate) enum Fate {
 
 /// Asks the Module what has become of what was pushed.
 pub(crate) async fn fate(session: &Session, name: &str, pushed: &Pushed) -> anyhow::Result<Fate> {
-    let module: Value = session.get_as(&module_kind(), &Key::new("", name)).await?;
+    let module: Value = session.get_as(&module::kind(), &Key::new("", name)).await?;
     let status = Module::from_value(&module)
         .with_context(|| format!("Module {name} cannot be read"))?
         .status

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::bail;
 use innkeeper_cluster::{ApiError, Env, Propagation, Session};
-use innkeeper_contract::Kind;
 use innkeeper_core::Key;
 use innkeeper_modules::module::{self, FINALIZER};
 use serde_json::Value;
@@ -50,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         for (name, module) in &modules {
             let key = Key::new("", name);
-            session.delete(&kind(), &key, &module.uid, Propagation::Background).await?;
+            session.delete(&module::kind(), &key, &module.uid, Propagation::Background).await?;
         }
         let time = Duration::from_secs(arguments.timeout);
         until_gone(&session, cluster.env(), modules, time).await?;
@@ -104,13 +103,9 @@ impl Left {
     }
 }
 
-fn kind() -> Kind {
-    Kind::cluster(module::API_VERSION, module::KIND, module::PLURAL)
-}
-
 /// The Modules, by name.
 async fn left(session: &Session) -> anyhow::Result<BTreeMap<String, Left>> {
-    let found = match session.list_as::<Value>(&kind(), "").await {
+    let found = match session.list_as::<Value>(&module::kind(), "").await {
         Ok(found) => found,
         // The definition is gone, and with it all Modules.
         Err(ApiError::NotServed { .. } | ApiError::NotFound { .. }) => Vec::new(),

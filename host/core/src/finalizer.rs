@@ -82,17 +82,10 @@ impl Finalizer {
 
     /// The body that writes the finalizer, and takes off what was written under other names.
     pub fn body(&self, target: &Target, uid: &str) -> Value {
-        let key = &target.key;
-        json!({
-            "apiVersion": target.kind.api_version,
-            "kind": target.kind.kind,
-            "metadata": {
-                "name": key.name(),
-                "namespace": (!key.namespace().is_empty()).then_some(key.namespace()),
-                "uid": uid,
-                "finalizers": self.name.iter().collect::<Vec<_>>(),
-            },
-        })
+        let mut body = target.body();
+        body["metadata"]["uid"] = uid.into();
+        body["metadata"]["finalizers"] = self.name.iter().cloned().collect();
+        body
     }
 
     /// The merge patch that takes the module's finalizers off a primary of this version. It is no

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use innkeeper_contract::{Kind, Reference};
+use serde_json::{Value, json};
 
 use crate::Key;
 
@@ -20,6 +21,17 @@ impl Target {
     /// A target.
     pub fn new(kind: Arc<Kind>, key: Key) -> Self {
         Self { kind, key }
+    }
+
+    /// The body of an apply that wants nothing but that the object is of this kind and name: what
+    /// else is wanted comes on top.
+    pub fn body(&self) -> Value {
+        let namespace = Some(self.key.namespace()).filter(|namespace| !namespace.is_empty());
+        json!({
+            "apiVersion": self.kind.api_version,
+            "kind": self.kind.kind,
+            "metadata": { "name": self.key.name(), "namespace": namespace },
+        })
     }
 
     /// As it crosses the contract.

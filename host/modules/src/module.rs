@@ -29,6 +29,11 @@ pub const KIND: &str = "Module";
 /// The plural of [`Module`], as in URLs and RBAC.
 pub const PLURAL: &str = "modules";
 
+/// The kind of a [`Module`], as requests name it.
+pub fn kind() -> Kind {
+    Kind::cluster(API_VERSION, KIND, PLURAL)
+}
+
 /// The namespace of the modules' ServiceAccounts and source ConfigMaps.
 pub const NAMESPACE: &str = "innkeeper-modules";
 

@@ -14,7 +14,7 @@ use innkeeper_core::settled::Remembered;
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Manager, Object, Target};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::memory::Memory;
 use crate::problem::{Problem, Problems, Retry};
@@ -197,19 +197,11 @@ impl Apply<'_> {
 
     /// Applies nothing at all as a manager: what it alone held goes.
     async fn empty(&self, target: &Target, uid: &str, manager: &Manager) -> Result<(), ApiError> {
-        let key = &target.key;
-        let body = json!({
-            "apiVersion": target.kind.api_version,
-            "kind": target.kind.kind,
-            "metadata": {
-                "name": key.name(),
-                "namespace": (!key.namespace().is_empty()).then_some(key.namespace()),
-                "uid": uid,
-            },
-        });
+        let mut body = target.body();
+        body["metadata"]["uid"] = uid.into();
         let session = &self.running.session;
-        let _writing = self.caches.writing(&target.kind, key);
-        let applied = session.apply(&target.kind, key, manager, &body, Force::No).await?;
+        let _writing = self.caches.writing(&target.kind, &target.key);
+        let applied = session.apply(&target.kind, &target.key, manager, &body, Force::No).await?;
         shared::wrote(self.shared, self.caches, target, applied.object, self.work);
         Ok(())
     }

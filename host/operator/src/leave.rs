@@ -216,8 +216,8 @@ pub async fn hold(host: &Session, module: &Object) -> Result<(), Verdict> {
 /// # Errors
 /// If it cannot be written, to be tried again.
 pub async fn let_go(host: &Session, module: &Object) -> Result<(), Verdict> {
-    let rest: Vec<&str> = module.finalizers.iter().map(|one| &**one).collect();
-    let rest: Vec<&str> = rest.into_iter().filter(|one| *one != module::FINALIZER).collect();
+    let all = module.finalizers.iter().map(|one| &**one);
+    let rest: Vec<&str> = all.filter(|one| *one != module::FINALIZER).collect();
     if rest.len() == module.finalizers.len() {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Caches};
 use innkeeper_contract::{Condition, ConditionStatus, Event, EventType, ReadinessState};
 use innkeeper_core::{Manager, Object, Target, readiness, said, status};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::crds::Statuses;
 use crate::memory::Memory;
@@ -164,16 +164,9 @@ pub async fn report(
         schema,
         now: shared.env.now(),
     })?;
-    let body = json!({
-        "apiVersion": target.kind.api_version,
-        "kind": target.kind.kind,
-        "metadata": {
-            "name": target.key.name(),
-            "namespace": (!target.key.namespace().is_empty()).then_some(target.key.namespace()),
-            "resourceVersion": primary.resource_version,
-        },
-        "status": wanted,
-    });
+    let mut body = target.body();
+    body["metadata"]["resourceVersion"] = (&*primary.resource_version).into();
+    body["status"] = wanted;
     let session = &running.session;
     let _writing = caches.writing(&target.kind, &target.key);
     match session.apply_status(&target.kind, &target.key, &Manager::Host, &body, Force::Yes).await {

@@ -26,8 +26,7 @@ use crate::shared::Shared;
 pub const HOST_MODULE: &str = "(host)";
 
 /// The kind of Modules.
-pub static MODULE: LazyLock<Kind> =
-    LazyLock::new(|| Kind::cluster(module::API_VERSION, module::KIND, module::PLURAL));
+pub static MODULE: LazyLock<Kind> = LazyLock::new(module::kind);
 
 /// The kind of ConfigMaps.
 pub static CONFIG_MAP: LazyLock<Kind> =
