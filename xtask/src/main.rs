@@ -60,6 +60,9 @@ enum Task {
         /// Change nothing; fail if a file differs
         #[arg(long)]
         check: bool,
+        /// Also keep them and the WIT under wit/released, as those of the present version
+        #[arg(long, conflicts_with = "check")]
+        freeze: bool,
     },
 }
 
@@ -77,7 +80,8 @@ fn main() -> ExitCode {
         Task::Test => suite::run(),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Tidy => tidy::run(),
-        Task::Schema { check } => schema::run(check),
+        Task::Schema { freeze: true, .. } => schema::freeze(),
+        Task::Schema { check, .. } => schema::run(check),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -33,6 +33,27 @@ pub(crate) fn run(check: bool) -> Result<()> {
     Ok(())
 }
 
+/// Writes `wit/released/<version>`: the WIT and the schemas as they are now, for the tests that hold
+/// later versions to them.
+pub(crate) fn freeze() -> Result<()> {
+    run(false)?;
+    let (wit, version) = (root().join("wit"), innkeeper_contract::VERSION);
+    let frozen = wit.join("released").join(version);
+    for folder in ["schema", "examples"] {
+        let folder = frozen.join(folder);
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    }
+    let mut files = vec!["guest.wit".to_owned()];
+    files.extend(documents()?.into_keys().map(|name| format!("schema/{name}")));
+    for file in &files {
+        let (from, to) = (wit.join(file), frozen.join(file));
+        fs::copy(&from, &to)
+            .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    }
+    say(&format!("froze wit/released/{version}; its examples must show every member"));
+    Ok(())
+}
+
 /// Names of the files in wit/schema that are not what they should be, absent ones and
 /// files that should not be there included.
 pub(crate) fn differences(wanted: &BTreeMap<String, String>) -> Result<Vec<String>> {

@@ -95,4 +95,5 @@ impl CustomResource for Imo {
         Column::text("Ready", ".status.conditions[?(@.type==\"Ready\")].status"),
     ];
     const SPEC_MAY_BE_LEFT_OUT: bool = true;
+    const SHOWS_LAST_RUN: bool = true;
 }

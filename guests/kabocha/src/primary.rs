@@ -216,4 +216,5 @@ impl CustomResource for Kabocha {
         },
     ];
     const SPEC_MAY_BE_LEFT_OUT: bool = true;
+    const SHOWS_LAST_RUN: bool = true;
 }

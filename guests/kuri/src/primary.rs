@@ -105,4 +105,5 @@ impl CustomResource for Kuri {
         message: "the name of a Kuri is its Job's, which is the value of a label, so it has at most 63 characters",
     }];
     const SPEC_MAY_BE_LEFT_OUT: bool = true;
+    const SHOWS_LAST_RUN: bool = true;
 }

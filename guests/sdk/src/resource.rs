@@ -51,6 +51,11 @@ pub trait CustomResource: Resource {
     const RULES: &'static [Rule] = &[];
     /// A manifest without `spec` is as one with an empty spec: every field has a default.
     const SPEC_MAY_BE_LEFT_OUT: bool = false;
+    /// The status shows what the last run that changed something came to, under `lastRun`: how
+    /// many objects were in order (`ok`), `changed`, and how many `failures` there were, with the
+    /// time. The host writes it, so a status has no member of that name of its own. It costs a
+    /// write of the status for each repair of an object.
+    const SHOWS_LAST_RUN: bool = false;
 }
 
 /// What must hold of an object, in CEL: the API server refuses an object of which it does not.

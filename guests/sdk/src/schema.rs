@@ -53,9 +53,13 @@ where
         // Without this default those of its fields would not be filled in.
         spec["default"] = json!({});
     }
+    let mut status = status(structural::<R::Status>());
+    if R::SHOWS_LAST_RUN {
+        status["properties"]["lastRun"] = last_run();
+    }
     let mut root = json!({
         "type": "object",
-        "properties": { "spec": spec, "status": status(structural::<R::Status>()) },
+        "properties": { "spec": spec, "status": status },
     });
     if !R::SPEC_MAY_BE_LEFT_OUT {
         root["required"] = json!(["spec"]);
@@ -232,6 +236,25 @@ fn status(mut schema: Value) -> Value {
         },
     });
     schema
+}
+
+/// The figures of a run, which the host writes where there is room for them.
+fn last_run() -> Value {
+    let count = |description: &str| json!({ "description": description, "type": "integer", "format": "int64", "minimum": 0 });
+    json!({
+        "description": "What the last run came to that changed something, or in which something else failed than before.",
+        "type": "object",
+        "properties": {
+            "ok": count("How many objects were as they are wanted in the end."),
+            "changed": count("How many objects were created, changed or deleted."),
+            "failures": count("How much could not be done."),
+            "completionTime": {
+                "description": "When it ended.",
+                "type": "string",
+                "format": "date-time",
+            },
+        },
+    })
 }
 
 #[cfg(test)]

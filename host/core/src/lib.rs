@@ -13,6 +13,7 @@ pub mod decoration;
 pub mod difference;
 pub mod drift;
 pub mod fieldset;
+pub mod figures;
 pub mod finalizer;
 pub mod labels;
 pub mod manager;
@@ -30,6 +31,7 @@ pub mod status;
 pub mod target;
 pub mod wanted;
 
+pub use figures::Figures;
 pub use finalizer::Finalizer;
 pub use labels::Labels;
 pub use manager::Manager;

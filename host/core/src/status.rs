@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::object::Operation;
-use crate::{Manager, Object, schema};
+use crate::{Figures, Manager, Object, figures, schema};
 
 /// All that a status is made from.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct Input<'a> {
     pub manage: bool,
     /// The schema of `status`, where it is known: what it would prune is not sent.
     pub schema: Option<&'a Value>,
+    /// The figures of the run, which a managed status shows if its schema has room for them.
+    pub figures: Figures,
     /// The time, for transitions.
     pub now: Timestamp,
 }
@@ -48,6 +50,11 @@ pub fn status(input: &Input<'_>) -> Option<Value> {
     wanted.remove("observedGeneration");
     if input.manage {
         wanted.insert("observedGeneration".to_owned(), input.object.generation.into());
+        if input.schema.is_some_and(figures::has_room) {
+            wanted.remove(figures::MEMBER);
+            let shown = input.figures.over(live.get(figures::MEMBER), &time(input.now));
+            wanted.extend(shown.map(|shown| (figures::MEMBER.to_owned(), shown)));
+        }
     }
     let conditions = conditions(input, live.get("conditions"), &ours.conditions);
     if !conditions.is_empty() {
@@ -224,6 +231,7 @@ mod tests {
             conditions,
             manage: true,
             schema: None,
+            figures: Figures::default(),
             now: now(),
         })
     }
@@ -330,8 +338,38 @@ mod tests {
             conditions: &[condition("Ready", ConditionStatus::True)],
             manage: true,
             schema: Some(&schema),
+            figures: Figures { ok: 1, changed: 1, failures: 0 },
             now: now(),
         });
         assert_eq!(made, None);
+    }
+
+    #[test]
+    fn the_figures_of_a_run_are_shown_where_the_schema_has_room() {
+        let schema = json!({"type": "object", "properties": {
+            "observedGeneration": {"type": "integer"},
+            "lastRun": {"type": "object", "properties": {
+                "ok": {"type": "integer"}, "changed": {"type": "integer"},
+                "failures": {"type": "integer"}, "completionTime": {"type": "string"}}}}});
+        let of = |object: &Object, changed, manage| {
+            status(&Input {
+                object,
+                guest: Some(&Map::new()),
+                conditions: &[],
+                manage,
+                schema: Some(&schema),
+                figures: Figures { ok: 2, changed, failures: 0 },
+                now: now(),
+            })
+        };
+        let first = of(&object(&json!({}), &json!({})), 2, true).unwrap();
+        assert_eq!(
+            first["lastRun"],
+            json!({"ok": 2, "changed": 2, "failures": 0, "completionTime": "2026-11-21T10:00:00Z"})
+        );
+        let told = object(&first, &json!({"f:observedGeneration": {}, "f:lastRun": {}}));
+        assert_eq!(of(&told, 0, true), None, "a run that changes nothing writes nothing");
+        assert_eq!(of(&told, 1, true).unwrap()["lastRun"]["changed"], 1);
+        assert_eq!(of(&object(&json!({}), &json!({})), 2, false), None, "not the host's to write");
     }
 }

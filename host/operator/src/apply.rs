@@ -3,6 +3,7 @@
 //! What fails is a problem of that object; the others go on. But a name that turned out to
 //! be taken ends the round's writes: two primaries that want one set of names never split it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,8 +26,10 @@ use crate::shared::{self, Shared};
 /// What carrying out a plan came to.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Something was written that changed something.
-    pub wrote: bool,
+    /// Objects that were created, changed or deleted; what a write left as it was is not.
+    pub changed: BTreeSet<Target>,
+    /// How many of the wanted objects are as they are wanted.
+    pub in_order: usize,
     /// What was expected turned out to be otherwise: plan again at once.
     pub again: bool,
     /// What stands in the way.
@@ -87,6 +90,8 @@ impl Apply<'_> {
         let (body, verb) = match (&step.action, wanted) {
             (Action::Leave(leave), _) => {
                 outcome.problems.0.extend(self.problem_of(target, leave));
+                outcome.in_order +=
+                    usize::from(matches!(leave, Leave::Settled | Leave::CreateOnly));
                 return Next::GoOn;
             }
             (Action::Delete { uid } | Action::Recreate { uid }, _) => {
@@ -153,13 +158,16 @@ impl Apply<'_> {
             }
         }
         memory.plan.rejected.remove(target);
+        outcome.in_order += 1;
         if let Action::Apply { reason: Why::Drift { fields, other }, .. } = &step.action {
             memory.plan.reverts.note(target, fields, other, self.now);
         }
         if let Action::Adopt { .. } = &step.action {
             outcome.adopted.push(target.clone());
         }
-        outcome.wrote |= created || self.is_news(target, &object);
+        if created || self.is_news(target, &object) {
+            outcome.changed.insert(target.clone());
+        }
         shared::wrote(self.shared, self.caches, target, object, self.work);
     }
 
@@ -188,7 +196,7 @@ impl Apply<'_> {
                 self.shared.count_write(self.running.name(), "take_back");
                 memory.plan.applied.remove(target);
                 memory.plan.rejected.remove(target);
-                outcome.wrote = true;
+                outcome.changed.insert(target.clone());
                 Next::GoOn
             }
             Err(error) => self.refused(target, "", &error, memory, outcome),
@@ -231,7 +239,7 @@ impl Apply<'_> {
                         shared::wrote(self.shared, self.caches, target, *object, self.work);
                     }
                 }
-                outcome.wrote = true;
+                outcome.changed.insert(target.clone());
                 Next::GoOn
             }
             Err(error) => self.refused(target, "", &error, memory, outcome),

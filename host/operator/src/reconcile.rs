@@ -96,6 +96,7 @@ pub async fn reconcile(shared: &Shared, caches: &Caches, work: &Work) -> Done {
 async fn burst(shared: &Shared, caches: &Caches, work: &Work, memory: &mut Memory) -> Done {
     let mut rounds = 0;
     let mut adopted = Vec::new();
+    let mut changed = BTreeSet::new();
     let mut events = Vec::new();
     loop {
         // Each round takes the version that serves when it begins: once a new one has served a
@@ -109,6 +110,7 @@ async fn burst(shared: &Shared, caches: &Caches, work: &Work, memory: &mut Memor
             Round::Quiet(seen) => (seen, false),
         };
         adopted.append(&mut seen.findings.adopted);
+        changed.append(&mut seen.findings.changed);
         for event in seen.findings.events.drain(..) {
             if !events.contains(&event) {
                 events.push(event);
@@ -128,6 +130,7 @@ async fn burst(shared: &Shared, caches: &Caches, work: &Work, memory: &mut Memor
             });
         }
         seen.findings.adopted = adopted;
+        seen.findings.changed = changed;
         seen.findings.events = events;
         return finish(shared, caches, work, *seen, memory).await;
     }
@@ -266,10 +269,13 @@ async fn round(
     keep_only_wanted(memory, &wish);
     seen.findings.problems = outcome.problems;
     seen.findings.adopted = outcome.adopted;
+    seen.findings.in_order = outcome.in_order;
+    let wrote = !outcome.changed.is_empty();
+    seen.findings.changed = outcome.changed;
     let transient = seen.findings.problems.0.iter().any(|problem| problem.retry == Retry::Backoff);
     // A prune that waits for a clean round has it now, if the kinds were readable.
     let prune_now = became_clean && plan.prune_waits && all_readable(running, &frozen);
-    if (outcome.wrote && !transient) || outcome.again || prune_now {
+    if (wrote && !transient) || outcome.again || prune_now {
         return Round::Again(seen);
     }
     let nothing_left = plan.going.is_empty() && seen.findings.problems.is_empty();

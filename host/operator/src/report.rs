@@ -1,13 +1,13 @@
 //! Reporting: the primary's status and conditions, and Events on transitions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use innkeeper_cluster::events::{Published, Regarding};
 use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Caches};
 use innkeeper_contract::{Condition, ConditionStatus, Event, EventType, ReadinessState};
-use innkeeper_core::{Manager, Object, Target, readiness, said, status};
+use innkeeper_core::{Figures, Manager, Object, Target, readiness, said, status};
 use serde_json::{Map, Value};
 
 use crate::crds::Statuses;
@@ -46,6 +46,16 @@ pub struct Findings {
     pub unserved: Vec<String>,
     /// Objects that were taken over.
     pub adopted: Vec<Target>,
+    /// Objects that were created, changed or deleted, in all rounds.
+    pub changed: BTreeSet<Target>,
+    /// How many of the objects that the guest wants are as it wants them.
+    pub in_order: usize,
+}
+
+impl Findings {
+    fn figures(&self) -> Figures {
+        Figures { ok: self.in_order, changed: self.changed.len(), failures: self.problems.0.len() }
+    }
 }
 
 /// The host's conditions and the guest's, the guest's word first.
@@ -162,6 +172,7 @@ pub async fn report(
         conditions: &conditions,
         manage,
         schema,
+        figures: findings.figures(),
         now: shared.env.now(),
     })?;
     let mut body = target.body();

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Caches, Change, Cluster, Namespaces, View, crd};
 use innkeeper_contract::{Condition, Kind};
-use innkeeper_core::{Key, Labels, Manager, Object, status};
+use innkeeper_core::{Figures, Key, Labels, Manager, Object, status};
 use innkeeper_modules::driver::copy_name;
 use innkeeper_modules::module::{self, NAMESPACE};
 use innkeeper_modules::parts::{self, ConfigMap, Reading};
@@ -272,6 +272,7 @@ impl Place {
             conditions: &report.conditions,
             manage: true,
             schema: None,
+            figures: Figures::default(),
             now: shared.env.now(),
         });
         let Some(wanted) = wanted else { return Written::Yes };

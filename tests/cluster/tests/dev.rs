@@ -76,7 +76,7 @@ impl Author {
         Ok(command)
     }
 
-    async fn run(&self, folder: &Path, line: &str) -> Result<()> {
+    async fn run(&self, folder: &Path, line: &str) -> Result<String> {
         let output = self.command(folder, line)?.output().await?;
         if !output.status.success() {
             bail!(
@@ -85,17 +85,18 @@ impl Author {
                 String::from_utf8_lossy(&output.stderr)
             );
         }
-        Ok(())
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// The source as it was made.
+    fn original(&self) -> PathBuf {
+        self.folder.path().join("lib.rs")
     }
 
     /// Saves the guest's source with this in place of what it does.
     fn save(&self, doing: &str) -> Result<()> {
         let path = self.guest().join("src/lib.rs");
-        let original = self.folder.path().join("lib.rs");
-        if !original.exists() {
-            fs::copy(&path, &original)?;
-        }
-        let text = fs::read_to_string(&original)?;
+        let text = fs::read_to_string(self.original())?;
         assert!(text.contains(AS_IT_IS), "{text}");
         fs::write(&path, text.replace(AS_IT_IS, doing))?;
         Ok(())
@@ -184,26 +185,28 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
     let stage = Stage::new().await?;
     let host = stage.host().await?;
     let author = Author::new(&stage)?;
-    let new = "innkeeper new hello --kind Hello --group example.com";
-    author.run(author.folder.path(), new).await?;
+    let document = fs::read_to_string(root().join("docs/first-guest.md"))?;
+    let offline = commands(&document, "## Without a cluster");
+    author.run(author.folder.path(), &offline[0]).await?;
     let guest = author.guest();
+    fs::copy(guest.join("src/lib.rs"), author.original())?;
     // The versions of dependencies that are compiled already.
     fs::copy(root().join("guests/Cargo.lock"), guest.join("Cargo.lock"))?;
     author.run(&guest, "innkeeper build").await?;
-    let readme = fs::read_to_string(guest.join("README.md"))?;
-    let mut lines = commands(&readme, "## On a cluster");
-    let dev = lines.pop().unwrap();
-    for line in lines {
-        author.run(&guest, &line).await?;
+    let mut said = String::new();
+    for line in commands(&document, "## On a cluster") {
+        said = author.run(&guest, &line).await?;
     }
-    until_text(&stage, "Good day").await?;
+    assert_eq!(said, "Good day", "what the last command of the document shows");
 
+    let [dev, change, by_hand @ ..] = &commands(&document, "## Change it while it runs")[..] else {
+        bail!("the document shows no change");
+    };
     let dev = author.command(&guest, &format!("exec {dev}"))?;
     let mut dev = Dev::start(dev, author.folder.path())?;
     dev.says("hello of the cluster").await?;
     dev.says(" serves").await?;
-
-    author.save(".data(\"text\", spec.text.to_uppercase())")?;
+    author.run(&guest, change).await?;
     dev.says("built ").await?;
     dev.says(" serves").await?;
     until_text(&stage, "GOOD DAY").await?;
@@ -213,7 +216,7 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
     dev.says("error: expected expression").await?;
     dev.says("hello does not build").await?;
     // What would delete is shown, and waits.
-    let source = fs::read_to_string(author.folder.path().join("lib.rs"))?;
+    let source = fs::read_to_string(author.original())?;
     let object = "            .object(ConfigMap::new(&name).data(\"text\", &spec.text))\n";
     assert!(source.contains(object), "{source}");
     fs::write(
@@ -237,6 +240,12 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
     })
     .await?;
     dev.interrupt().await?;
+    author.save(".data(\"text\", format!(\"{}?!\", spec.text))")?;
+    for line in by_hand {
+        said = author.run(&guest, line).await?;
+    }
+    assert!(said.contains("Serving:    hello 0.1.0"), "{said}");
+    until_text(&stage, "Good day?!").await?;
     host.stop(Duration::from_secs(10)).await?;
     into_a_folder(&stage, &author).await
 }

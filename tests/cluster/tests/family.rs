@@ -287,6 +287,43 @@ async fn what_kuri_does_is_a_parameter_of_its_module() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_shows_what_its_last_run_came_to() -> Result<()> {
+    let (stage, host, namespace) = stage(&[("kuri", json!({"resyncPeriod": "1s"}))]).await?;
+    let (admin, ns) = (&stage.admin, &*namespace);
+    let last_run = async |what: &str, wanted: Value| {
+        let shows = |one: &Value| {
+            let told = &one["status"]["lastRun"];
+            ["ok", "changed", "failures"].iter().all(|name| told[name] == wanted[name])
+                && told["completionTime"].is_string()
+        };
+        let told = admin.until(what, SOON, (KURI, ns, "first"), shows).await?;
+        anyhow::Ok(told["status"]["lastRun"].clone())
+    };
+    // Somebody has a Job of that name.
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": "first", "namespace": ns},
+        "spec": {"suspend": true, "template": {"spec": {"restartPolicy": "Never",
+            "containers": [{"name": "theirs", "image": "busybox"}]}}}});
+    admin.apply(&job.to_string()).await?;
+    admin.apply(&kuri(ns, "first")).await?;
+    let failed = json!({"ok": 0, "changed": 0, "failures": 1});
+    let told = last_run("a failure is told", failed.clone()).await?;
+    until_run_again(&host, "kuri").await?;
+    assert_eq!(last_run("it is told once", failed).await?, told);
+
+    admin.delete(Kind::JOB, ns, "first").await?;
+    let changed = json!({"ok": 1, "changed": 1, "failures": 0});
+    let told = last_run("what was made is told", changed.clone()).await?;
+    // What changes nothing leaves it: runs by the period, and another status.
+    let pod = pod_of(admin, ns, "first").await?;
+    kubelet::ends(admin, ns, &pod, "Succeeded").await?;
+    until_phase(&stage, (KURI, ns, "first"), "done").await?;
+    until_run_again(&host, "kuri").await?;
+    assert_eq!(last_run("it stays", changed).await?, told);
+    Ok(())
+}
+
 /// How often the guest of a module has been run.
 async fn runs(host: &Host, module: &str) -> Result<f64> {
     let label = format!("controller=\"{module}\"");

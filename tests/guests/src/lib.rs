@@ -102,6 +102,13 @@ impl Tiny {
         self
     }
 
+    /// Is built against a released version of the contract, of which this is the WIT.
+    pub fn released(mut self, version: &'static str, wit: &str) -> Self {
+        wit.clone_into(&mut self.wit);
+        self.version = version;
+        self
+    }
+
     /// Ends with `complete`, `partial` or `failed` (0, 1, 2) and a text.
     pub fn outcome(mut self, case: u8, text: &str) -> Self {
         self.outcome = (case, text.to_owned());

@@ -1,0 +1,61 @@
+//! A guest of each released version of the contract, built against that version's own WIT, loads and runs.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
+
+mod guests;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use guests::{CLOCK, Cluster, LOG, READS, SCRATCH, Tiny, engine, get, list};
+use innkeeper_contract::{Desired, Failure, VERSION};
+use innkeeper_sandbox::{Interruption, Limits, Outcome};
+
+fn releases() -> Vec<(&'static str, PathBuf)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/released");
+    let mut found: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| (&*entry.file_name().into_string().unwrap().leak(), entry.path()))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_guest_of_each_released_version_loads_and_runs() {
+    let releases = releases();
+    assert!(releases.iter().any(|(version, _)| *version == VERSION), "{releases:?}");
+    // All functions of the contract, before the answer.
+    let imports: &str = [READS, CLOCK, LOG].concat().leak();
+    let log = format!("(call $log (i32.const 1) (i32.const {SCRATCH}) (i32.const 2))");
+    let calls = [&*get(), &*list(), "(drop (call $now))", &*log].concat();
+    for (version, folder) in releases {
+        let text = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+        let wit = text("guest.wit");
+        let run = |case, document: &str| {
+            let guest = Tiny::default()
+                .released(version, &wit)
+                .manifest(&text("examples/manifest.json"))
+                .importing(imports)
+                .data(SCRATCH, "v1ConfigMapnscm")
+                .on_reconcile(&calls)
+                .outcome(case, document);
+            let guest = engine(Interruption::Epoch)
+                .load(&guest.component(), &Limits::default())
+                .unwrap_or_else(|error| panic!("a guest of {version}: {error}"));
+            assert_eq!(guest.manifest().name, "example");
+            assert_eq!(guest.manifest().owned.len(), 3);
+            let run = guest.reconcile("{}", &mut Cluster::default()).unwrap();
+            assert!(run.figures.clock_read);
+            run.outcome
+        };
+        let (desired, failure) = (text("examples/desired.json"), text("examples/failure.json"));
+        let read: Desired = serde_json::from_str(&desired).unwrap();
+        assert_eq!(run(0, &desired), Outcome::Complete(read.clone()));
+        assert_eq!(run(1, &desired), Outcome::Partial(read));
+        let read: Failure = serde_json::from_str(&failure).unwrap();
+        assert_eq!(run(2, &failure), Outcome::Failed(read));
+    }
+}
