@@ -88,6 +88,24 @@ pub(crate) fn update(root: &Path) -> Result<()> {
     )
 }
 
+/// The guests that deploy/guests installs: its kustomization names them too.
+const DEPLOYED: [&str; 6] = ["imo", "kabocha", "kuri", "maintpage", "podroute", "postgres"];
+
+/// Builds them, and puts the components where kustomize finds them.
+pub(crate) fn deploy(root: &Path) -> Result<()> {
+    let folder = root.join("deploy/guests/components");
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    for component in build(root, Some(&DEPLOYED))? {
+        let to = folder.join(format!("{}.wasm", component.name));
+        std::fs::copy(&component.path, &to).with_context(|| {
+            format!("cannot copy {} to {}", component.path.display(), to.display())
+        })?;
+    }
+    say("They lie in deploy/guests/components: kubectl apply --server-side -k deploy/guests");
+    Ok(())
+}
+
 /// Where a component comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {

@@ -35,6 +35,9 @@ enum Task {
         /// Instead write the guests' CRDs and golden files anew
         #[arg(long, conflicts_with = "names")]
         update: bool,
+        /// Build those that deploy/guests installs, and put them there
+        #[arg(long, conflicts_with_all = ["names", "update"])]
+        deploy: bool,
     },
     /// Write deploy/crds from the types of host/modules
     Crds,
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Cluster(task) => cluster::run(&task),
         Task::Guests { update: true, .. } => guests::update(&command::root()),
+        Task::Guests { deploy: true, .. } => guests::deploy(&command::root()),
         Task::Guests { names, .. } => {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let names = (!names.is_empty()).then_some(names.as_slice());

@@ -8,6 +8,7 @@ mod component;
 mod dev;
 mod golden;
 mod inspect;
+mod lead;
 mod logs;
 mod modules;
 mod new;

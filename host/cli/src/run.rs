@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use innkeeper_cluster::{
-    Backoff, Cluster, ConnectError, Env, HostKeyError, Kube, SecretKey, Settings, host_key,
+    Backoff, Candidate, Cluster, ConnectError, Env, Fence, HostKeyError, Kube, SecretKey, Settings,
+    Terms, host_key, lease,
 };
 use innkeeper_operator::operator::WORKERS_DEFAULT;
 use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
@@ -17,11 +18,9 @@ use innkeeper_sandbox::{
 use tokio::sync::{Notify, watch};
 
 use crate::component::compile;
+use crate::lead::{self, Ending};
 use crate::logs::{self, LogFormat};
-use crate::serve;
-
-/// After a signal, work in flight has this long to finish.
-const GRACE: Duration = Duration::from_secs(9);
+use crate::serve::{self, Present};
 
 /// The first wait before the API server is asked again; doubles up to [`RETRY_MOST`].
 const RETRY_LEAST: Duration = Duration::from_millis(500);
@@ -54,6 +53,22 @@ pub(crate) struct Arguments {
         env = "POD_NAMESPACE"
     )]
     namespace: String,
+    /// The Lease in that namespace, of whose candidates one works and the others stand by. Not with
+    /// --modules.
+    #[arg(long, value_name = "NAME", default_value = "innkeeper", env = "INNKEEPER_LEASE")]
+    lease: String,
+    /// After so many seconds without a sign of life of the host that works another one does.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = lease::DURATION_DEFAULT.as_secs(),
+        value_parser = clap::value_parser!(u64).range(lease::DURATION_LEAST.as_secs()..=600),
+        env = "INNKEEPER_LEASE_SECONDS"
+    )]
+    lease_seconds: u64,
+    /// Work at once, whoever else does: only where it is certain that there is no other host.
+    #[arg(long)]
+    no_lease: bool,
     /// Primaries that are reconciled at once.
     #[arg(long, default_value_t = WORKERS_DEFAULT, value_parser = at_least_one)]
     workers: usize,
@@ -99,13 +114,14 @@ pub(crate) struct KubeArguments {
 
 impl KubeArguments {
     pub(crate) fn kube(&self) -> Kube {
-        Kube { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
+        Kube { kubeconfig: self.kubeconfig.clone(), context: self.context.clone(), instance: None }
     }
 
     /// Connects, for commands that read no Secret.
     pub(crate) async fn connect(&self) -> Result<Cluster, ConnectError> {
-        let key = SecretKey::new(&[]);
-        Cluster::open(&self.kube(), Env::real(), Settings::default(), key).await
+        let (key, env) = (SecretKey::new(&[]), Env::real());
+        let fence = Fence::open(&env);
+        Cluster::open(&self.kube(), env, Settings::default(), key, fence).await
     }
 }
 
@@ -130,7 +146,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
-    let (stopping, mut stop) = watch::channel(false);
+    let (stopping, stop) = watch::channel(false);
     let hurry = Arc::new(Notify::new());
     tokio::spawn({
         let hurry = hurry.clone();
@@ -146,24 +162,31 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     // A folder that cannot be used is said before anything is waited for.
     let cache = arguments.cache_dir.as_deref().map(CacheFolder::open).transpose()?;
     let env = Env::real();
-    let secrets = SecretKey::new(&random()?);
-    let cluster =
-        Cluster::open(&arguments.kube.kube(), env.clone(), Settings::default(), secrets).await?;
+    let kube = Kube { instance: Some(instance()), ..arguments.kube.kube() };
+    let connect = async |settings, secrets, fence| {
+        Cluster::open(&kube, env.clone(), settings, secrets, fence).await
+    };
+    let open = Fence::open(&env);
+    let cluster = connect(Settings::default(), SecretKey::new(&random()?), open.clone()).await?;
     let listener = serve::bind(arguments.bind).await?;
     // Health is told from the start on, also while the API server is waited for.
-    let started: serve::Started<Operator> = Arc::default();
-    let serving = tokio::spawn(serve::serve(listener, started.clone(), stop.clone()));
+    let present = Present::<Operator>::default();
+    let serving = tokio::spawn(serve::serve(listener, present.clone(), stop.clone()));
     // A developer's host is not one of several, and may not have a namespace of its own.
-    let (cluster, sealing) = if arguments.modules.is_some() {
-        (cluster, CacheKey::Kept)
+    let key = if arguments.modules.is_some() {
+        None
     } else {
-        let Some(key) = read_host_key(&cluster, arguments, stop.clone()).await? else {
+        let key = read_host_key(&cluster, arguments, stop.clone()).await?;
+        if key.is_none() {
             tracing::info!("stopped");
             return Ok(());
-        };
+        }
+        key
+    };
+    let sealing = match &key {
         // Not kept beside the code: who gets at the volume alone cannot seal any.
-        let sealing = CacheKey::Given(key.derive(CODE_CACHE));
-        (cluster.with_secret_key(key), sealing)
+        Some(key) => CacheKey::Given(key.derive(CODE_CACHE)),
+        None => CacheKey::Kept,
     };
     let cache = cache
         .map(|folder| CodeCache::open(folder, &sealing, arguments.cache_mib.saturating_mul(MIB)))
@@ -174,32 +197,36 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         None => ModulesFrom::Cluster,
     };
     let bounds = Bounds { workers: arguments.workers };
-    let operator = Operator::new(cluster, engine, from, bounds, Execution::Threads, &instance())?;
+    let operator = |cluster| {
+        let (engine, from) = (engine.clone(), from.clone());
+        Operator::new(cluster, engine, from, bounds, Execution::Threads, &instance())
+    };
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         bind = %arguments.bind,
         workers = arguments.workers,
         "running"
     );
-    let _ = started.set(operator.clone());
-    let mut running = tokio::spawn({
-        let stop = stop.clone();
-        async move { operator.run(stop).await }
-    });
-    tokio::select! {
-        biased;
-        _ = stop.wait_for(|stop| *stop) => {}
-        result = &mut running => {
-            result.context("the operator broke; this is a bug of Innkeeper")?;
-            anyhow::bail!("the operator ended although nobody asked it to; the log says why");
+    let ending = Ending { stop, hurry };
+    match key {
+        Some(key) if !arguments.no_lease => {
+            let terms = Terms { duration: Duration::from_secs(arguments.lease_seconds) };
+            let electing = connect(terms.settings(), SecretKey::new(&random()?), open).await?;
+            let at = (&*arguments.namespace, &*arguments.lease);
+            let candidate = Candidate::new(&electing, at, &identity()?, terms);
+            // Connections of its own each time: none outlives the Lease.
+            let work = async |fence: Fence| {
+                let cluster = connect(Settings::default(), key.clone(), fence).await?;
+                Ok(operator(cluster)?)
+            };
+            lead::lead(candidate, &present, ending, work).await?;
         }
-    }
-    tokio::select! {
-        biased;
-        result = &mut running => result.context("the operator broke while it stopped")?,
-        () = hurry.notified() => tracing::warn!("asked again: what is in flight is dropped"),
-        () = tokio::time::sleep(GRACE) => {
-            tracing::warn!("what is in flight did not finish within {} s and is dropped", GRACE.as_secs());
+        alone => {
+            let cluster = match alone {
+                Some(key) => cluster.with_secret_key(key),
+                None => cluster,
+            };
+            lead::run(&operator(cluster)?, &present, ending, std::future::pending()).await?;
         }
     }
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
@@ -269,6 +296,17 @@ fn instance() -> String {
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
         .unwrap_or_else(|| "innkeeper".to_owned())
+}
+
+/// What no other candidate for the Lease is called. A pod has its name to itself, so that a container
+/// that is started again in it need not wait for itself.
+fn identity() -> anyhow::Result<String> {
+    if let Some(pod) = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty()) {
+        return Ok(pod);
+    }
+    let [a, b, c, d, ..] = random()?;
+    let suffix = u32::from_le_bytes([a, b, c, d]);
+    Ok(format!("{}-{suffix:08x}", instance()))
 }
 
 /// Waits for Ctrl-C or for the SIGTERM of a kubelet; says which.

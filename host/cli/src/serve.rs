@@ -1,7 +1,7 @@
 //! Health and figures over HTTP: `/healthz`, `/readyz`, `/metrics`.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use axum::Router;
@@ -30,16 +30,54 @@ impl Told for innkeeper_operator::Operator {
     }
 }
 
-/// What is told once it has started: until then nothing is ready, and there are no figures.
-pub(crate) type Started<T> = Arc<OnceLock<T>>;
+/// What this host does at present, for whoever asks over HTTP. Clones share it.
+pub(crate) struct Present<T>(Arc<Mutex<Doing<T>>>);
 
-impl<T: Told> Told for Started<T> {
+/// What a host does.
+pub(crate) enum Doing<T> {
+    /// It waits for what it needs: nothing is ready, and there are no figures.
+    Starting,
+    /// Another host works. This one is ready to take over.
+    StandingBy,
+    /// It works.
+    Working(T),
+}
+
+impl<T> Present<T> {
+    pub(crate) fn set(&self, doing: Doing<T>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = doing;
+    }
+}
+
+impl<T> Clone for Present<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Default for Present<T> {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Doing::Starting)))
+    }
+}
+
+impl<T: Told> Told for Present<T> {
     fn is_ready(&self) -> bool {
-        self.get().is_some_and(Told::is_ready)
+        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Doing::Starting => false,
+            Doing::StandingBy => true,
+            Doing::Working(told) => told.is_ready(),
+        }
     }
 
     fn metrics(&self) -> String {
-        self.get().map(Told::metrics).unwrap_or_default()
+        let (works, metrics) = match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Doing::Starting | Doing::StandingBy => (0, String::new()),
+            Doing::Working(told) => (1, told.metrics()),
+        };
+        format!(
+            "# HELP innkeeper_leader Whether this host works, of those that share a Lease.\n# TYPE innkeeper_leader gauge\ninnkeeper_leader {works}\n{metrics}"
+        )
     }
 }
 
@@ -136,6 +174,18 @@ mod tests {
             serving.await.unwrap().unwrap();
             assert!(TcpStream::connect(address).await.is_err());
         }
+    }
+
+    #[test]
+    fn a_host_that_stands_by_is_ready_and_one_that_works_when_its_work_is() {
+        let present = Present::default();
+        assert!(!present.is_ready());
+        present.set(Doing::StandingBy);
+        assert!(present.is_ready());
+        assert!(present.metrics().ends_with("\ninnkeeper_leader 0\n"));
+        present.set(Doing::Working(Fake { ready: false }));
+        assert!(!present.is_ready());
+        assert!(present.metrics().ends_with("\ninnkeeper_leader 1\ninnkeeper_x 1\n"));
     }
 
     #[tokio::test]

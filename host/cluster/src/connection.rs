@@ -3,11 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderValue, Request, Response};
-use kube::client::{Body, ClientBuilder};
-use tower::{BoxError, Service};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kube::client::{Body, ConfigExt as _};
+use tower::{BoxError, Service, ServiceBuilder};
 
+use crate::fence::FencedConnector;
 use crate::transport::{Counts, Requests, Transport};
-use crate::{Account, ConnectError, Env, Identity, SecretKey, Session, Settings};
+use crate::{Account, ConnectError, Env, Fence, Identity, SecretKey, Session, Settings};
 
 /// One connection pool to one API server. Clones share it.
 #[derive(Clone)]
@@ -17,6 +21,7 @@ pub struct Cluster {
     settings: Settings,
     secrets: SecretKey,
     counts: Counts,
+    fence: Fence,
     /// Asked for all the time, and a session has a task: made once.
     host: Arc<OnceLock<Session>>,
 }
@@ -25,22 +30,22 @@ impl Cluster {
     /// Connects with a kubeconfig or with what a pod finds. Nothing is sent yet: a server
     /// that cannot be reached is an error of the first request.
     ///
-    /// `secrets` is the key of the digests that stand for values of Secrets.
+    /// `secrets` is the key of the digests that stand for values of Secrets. Nothing is sent while
+    /// `fence` is closed: connections that are open then break.
     /// Has to be called within a tokio runtime.
     pub fn connect(
         mut config: kube::Config,
         env: Env,
         settings: Settings,
         secrets: SecretKey,
+        fence: Fence,
     ) -> Result<Self, ConnectError> {
-        // Repeats and limits are those of `transport`, from `Env`; the client's own would draw
-        // unseeded jitter, and repeat what is not safe to repeat.
-        config.default_retry = false;
+        // Limits are those of `transport`, from `Env`.
         config.read_timeout = None;
         config.write_timeout = None;
-        let builder = ClientBuilder::try_from(config)
-            .map_err(|error| ConnectError { message: error.to_string() })?;
-        Ok(Self::new(builder.build(), env, settings, secrets))
+        let pool =
+            pool(&config, &fence).map_err(|error| ConnectError { message: error.to_string() })?;
+        Ok(Self::new(pool, env, settings, secrets, fence))
     }
 
     /// Talks to a service instead of a server: a scripted one in tests, or a simulator.
@@ -55,11 +60,25 @@ impl Cluster {
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        Self::new(kube::Client::new(service, "default"), env, settings, secrets)
+        let fence = Fence::open(&env);
+        Self::new(kube::Client::new(service, "default"), env, settings, secrets, fence)
     }
 
-    fn new(pool: kube::Client, env: Env, settings: Settings, secrets: SecretKey) -> Self {
-        Self { pool, env, settings, secrets, counts: Counts::default(), host: Arc::default() }
+    fn new(
+        pool: kube::Client,
+        env: Env,
+        settings: Settings,
+        secrets: SecretKey,
+        fence: Fence,
+    ) -> Self {
+        let (counts, host) = (Counts::default(), Arc::default());
+        Self { pool, env, settings, secrets, counts, fence, host }
+    }
+
+    /// The same service behind a fence.
+    #[cfg(test)]
+    pub(crate) fn behind(self, fence: Fence) -> Self {
+        Self { fence, host: Arc::default(), ..self }
     }
 
     /// The same connections with another key for the digests of Secrets: for when the key
@@ -105,6 +124,7 @@ impl Cluster {
             env: self.env.clone(),
             settings: self.settings.clone(),
             counts: self.counts.clone(),
+            fence: self.fence.clone(),
             user,
         };
         Session::new(
@@ -115,4 +135,25 @@ impl Cluster {
             self.secrets.clone(),
         )
     }
+}
+
+/// The kube client's own stack, less its repeats (`transport` has them, and the client's would draw
+/// unseeded jitter and repeat what is not safe to repeat) and with the fence around the socket.
+fn pool(config: &kube::Config, fence: &Fence) -> kube::Result<kube::Client> {
+    if let Some(proxy) = &config.proxy_url {
+        return Err(kube::Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy.clone()) });
+    }
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_connect_timeout(config.connect_timeout);
+    let fenced = FencedConnector { inner: http, fence: fence.clone() };
+    let https = config.rustls_https_connector_with_connector(fenced)?;
+    let client: Client<_, Body> = Client::builder(TokioExecutor::new()).build(https);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(client);
+    Ok(kube::Client::new(service, config.default_namespace.clone()))
 }

@@ -31,6 +31,16 @@ enum Clock {
     },
 }
 
+fn uptime() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    // Elsewhere the monotonic clock is the one that goes on.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const CLOCK: ClockId = ClockId::Boottime;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const CLOCK: ClockId = ClockId::Monotonic;
+    Duration::try_from(clock_gettime(CLOCK)).unwrap_or_default()
+}
+
 /// A time limit ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no answer within {} s", .0.as_secs_f64())]
@@ -68,6 +78,15 @@ impl Env {
     /// A point on the clock of timers: it never goes back, and has nothing to do with [`Env::now`].
     pub fn instant(&self) -> Instant {
         Instant::now()
+    }
+
+    /// Time since some moment before the start, that goes on while the machine is suspended, as
+    /// [`Env::instant`] does not: for promises to others, who go on meanwhile.
+    pub fn uptime(&self) -> Duration {
+        match self.clock {
+            Clock::Wall => uptime(),
+            Clock::Tokio { origin, .. } => origin.elapsed(),
+        }
     }
 
     /// Waits.

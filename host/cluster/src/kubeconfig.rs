@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use http::HeaderValue;
+use http::header::USER_AGENT;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::{Cluster, ConnectError, Env, SecretKey, Settings};
+use crate::{Cluster, ConnectError, Env, Fence, SecretKey, Settings};
 
 /// Which configuration to connect with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +16,22 @@ pub struct Kube {
     pub kubeconfig: Option<PathBuf>,
     /// The context; the kubeconfig's current one if not said.
     pub context: Option<String>,
+    /// Which of several hosts this is: the pod's name. The API server's audit log shows it in the user
+    /// agent, besides name and version of this program.
+    pub instance: Option<String>,
+}
+
+impl Kube {
+    /// What requests say of their sender.
+    fn agent(&self) -> Result<HeaderValue, ConnectError> {
+        let mut agent = concat!("innkeeper/", env!("CARGO_PKG_VERSION")).to_owned();
+        if let Some(instance) = &self.instance {
+            agent = format!("{agent} ({instance})");
+        }
+        HeaderValue::from_str(&agent).map_err(|_| ConnectError {
+            message: format!("{agent:?} cannot be sent as a name; give this host another POD_NAME"),
+        })
+    }
 }
 
 impl Cluster {
@@ -26,8 +44,12 @@ impl Cluster {
         env: Env,
         settings: Settings,
         secrets: SecretKey,
+        fence: Fence,
     ) -> Result<Self, ConnectError> {
-        Self::connect(config(kube).await?, env, settings, secrets)
+        let agent = kube.agent()?;
+        let mut config = config(kube).await?;
+        config.headers.push((USER_AGENT, agent));
+        Self::connect(config, env, settings, secrets, fence)
     }
 }
 
@@ -133,10 +155,15 @@ users:
         if let Some(text) = text {
             std::fs::write(&path, text).unwrap();
         }
-        let kube = Kube { kubeconfig: Some(path.clone()), context: context.map(str::to_owned) };
+        let kube = Kube {
+            kubeconfig: Some(path.clone()),
+            context: context.map(str::to_owned),
+            instance: None,
+        };
         let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
         let secrets = SecretKey::new(b"k");
-        let result = Cluster::open(&kube, env, Settings::default(), secrets).await;
+        let fence = Fence::open(&env);
+        let result = Cluster::open(&kube, env, Settings::default(), secrets, fence).await;
         let _ = std::fs::remove_file(&path);
         result.map(|_| ()).map_err(|error| error.message.replace(path.to_str().unwrap(), "FILE"))
     }

@@ -4,6 +4,7 @@
 //! - [`Cluster`]: one connection pool. [`Cluster::host`] and [`Cluster::as_account`] give a
 //!   [`Session`]: get, apply, delete, access reviews, discovery, Events as one identity.
 //! - [`cache`]: one shared cache per kind, read through a module's [`cache::View`].
+//! - [`lease`] and [`Fence`]: of several hosts one works, and stops sending before another may.
 //! - [`ApiError`]: what went wrong, told apart so that a caller can act on it.
 //!
 //! What is absent here: nothing decides what should be written, nothing knows of guests.
@@ -14,9 +15,11 @@ pub mod crd;
 pub mod env;
 pub mod error;
 pub mod events;
+pub mod fence;
 pub mod host_key;
 pub mod identity;
 pub mod kubeconfig;
+pub mod lease;
 pub mod secret;
 pub mod session;
 pub mod settings;
@@ -31,9 +34,11 @@ pub use cache::{
 pub use connection::Cluster;
 pub use env::{Backoff, Elapsed, Env, Task};
 pub use error::{ApiError, ConnectError, Denial, FieldConflict};
+pub use fence::Fence;
 pub use host_key::{HostKeyError, host_key};
 pub use identity::{Account, Identity};
 pub use kubeconfig::Kube;
+pub use lease::{Candidate, Lost, Terms};
 pub use secret::SecretKey;
 pub use session::{Applied, Deleted, Force, Propagation, Session};
 pub use settings::Settings;

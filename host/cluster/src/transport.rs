@@ -29,7 +29,7 @@ use tower::{BoxError, Service};
 
 use crate::env::Backoff;
 use crate::settings::{RETRY_LEAST, RETRY_MOST};
-use crate::{Env, Settings};
+use crate::{Env, Fence, Settings};
 
 const IMPERSONATE_USER: &str = "Impersonate-User";
 
@@ -63,6 +63,8 @@ pub(crate) struct Transport {
     pub(crate) env: Env,
     pub(crate) settings: Settings,
     pub(crate) counts: Counts,
+    /// Until when requests may be sent.
+    pub(crate) fence: Fence,
     /// The user to impersonate.
     pub(crate) user: Option<HeaderValue>,
 }
@@ -126,6 +128,9 @@ impl Transport {
         if let Some(user) = &self.user {
             request.headers_mut().insert(IMPERSONATE_USER, user.clone());
         }
+        if self.fence.is_closed() {
+            return Err(Self::fenced().into());
+        }
         match Call::of(&request) {
             Call::Watch => self.watch(request).await,
             Call::List => self.unary(request, self.settings.list_timeout, true).await,
@@ -134,6 +139,15 @@ impl Transport {
             }
         }
         .map_err(Into::into)
+    }
+
+    /// The error of a request that is not sent any more.
+    fn fenced() -> NoAnswer {
+        NoAnswer {
+            message: "this host's lease is over: nothing is sent".to_owned(),
+            late: false,
+            may_have_arrived: false,
+        }
     }
 
     async fn watch(&self, request: Request<Body>) -> Result<Response<BoundedBody>, NoAnswer> {
@@ -170,6 +184,12 @@ impl Transport {
         let mut left = self.settings.retries;
         let mut in_doubt = false;
         loop {
+            // It may have waited for a repeat, or was never handed on before a pause.
+            let left_to_send = self.fence.left();
+            if left_to_send.is_zero() {
+                return Err(NoAnswer { may_have_arrived: in_doubt, ..Self::fenced() });
+            }
+            let limit = limit.min(left_to_send);
             let mut request = Request::new(Body::from(body.clone()));
             request.method_mut().clone_from(&parts.method);
             request.uri_mut().clone_from(&parts.uri);

@@ -122,6 +122,11 @@ impl Operator {
         let supervising = env.spawn("supervise", supervisor.supervise(stop.clone()));
         workers::work(self.shared.clone(), self.caches.clone(), stop).await;
         supervising.await;
+        self.close();
+    }
+
+    /// Lets go of what serves, when [`Operator::run`] was dropped instead of told to stop.
+    pub fn close(&self) {
         // The caches know who listens, who listens knows the modules, and those have views of the
         // caches: without this nothing of it would ever be freed.
         for running in self.shared.modules() {

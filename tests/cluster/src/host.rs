@@ -36,6 +36,9 @@ pub struct HostOptions {
     pub kubeconfig: PathBuf,
     /// A folder of Modules, for `--modules`.
     pub modules: Option<PathBuf>,
+    /// The name of its pod, under which it is a candidate for the Lease; if not given, it works at once,
+    /// as a host that is alone.
+    pub pod: Option<String>,
     /// More flags for `innkeeper run`.
     pub flags: Vec<String>,
     /// More variables of its environment.
@@ -75,6 +78,15 @@ impl Host {
         command.arg("run").arg("--bind").arg(address.to_string());
         if let Some(modules) = &options.modules {
             command.arg("--modules").arg(modules);
+        }
+        match (&options.pod, &options.modules) {
+            (Some(pod), _) => {
+                command.env("POD_NAME", pod);
+            }
+            (None, None) => {
+                command.arg("--no-lease");
+            }
+            (None, Some(_)) => {}
         }
         let mut child = command
             .args(&options.flags)
@@ -175,6 +187,26 @@ impl Host {
         let pid = self.pid;
         // Our child, not waited for yet, so that the pid is nobody else's.
         move || signal(pid, Signal::KILL)
+    }
+
+    /// Something that stops the host (SIGSTOP) as a suspended machine would, as [`Self::killer`].
+    pub fn pauser(&self) -> impl FnOnce() + Send + 'static + use<> {
+        let pid = self.pid;
+        move || signal(pid, Signal::STOP)
+    }
+
+    /// Lets a host that was stopped go on (SIGCONT).
+    pub fn resume(&self) {
+        signal(self.pid, Signal::CONT);
+    }
+
+    /// Waits until it works, as one of several that share a Lease.
+    pub async fn leads(&self, bound: Duration) -> Result<()> {
+        eventually("the host leads", bound, async || {
+            let leads = self.metric("innkeeper_leader", &[]).await?;
+            Ok(if leads == Some(1.0) { Ok(()) } else { Err(self.tail()) })
+        })
+        .await
     }
 
     /// SIGKILL, and waits for the end.

@@ -171,7 +171,7 @@ impl Stage {
     /// Waits until the host has not written for a time, as the audit log tells.
     pub async fn quiet(&self, time: Duration) -> Result<()> {
         let audit = self.plane.audit()?;
-        let filter = AuditFilter::new().writes().user(HOST);
+        let filter = AuditFilter::new().writes().not_resource("leases").user(HOST);
         let mut since = (Instant::now(), audit.mark()?);
         eventually("the host is quiet", MANY, async || {
             if !audit.since(since.1, &filter)?.is_empty() {

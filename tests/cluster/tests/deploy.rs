@@ -1,8 +1,15 @@
 //! The manifests of `deploy/`: they are accepted, and give the rights that they say and no more.
 
-use anyhow::{Context as _, Result};
-use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Admin, eventually, shared};
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use innkeeper_cluster_tests::stage::{SOON, root};
+use innkeeper_cluster_tests::{Admin, ControlPlane, Kind, Options, eventually, shared};
+use innkeeper_controlplane::Programs;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 const HOST: &str = "system:serviceaccount:innkeeper-system:innkeeper";
@@ -51,7 +58,7 @@ async fn check(admin: &Admin, user: &str, allowed: &[Right], denied: &[Right]) -
 async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
     let admin = Admin::of(shared()?).await?;
     admin.install().await?;
-    let allowed: [Right; 13] = [
+    let allowed: [Right; 15] = [
         ("watch", "innkeeper.dev", "modules", "", ""),
         ("patch", "innkeeper.dev", "modules", "", "any"),
         ("patch", "innkeeper.dev", "modules/status", "", "any"),
@@ -62,11 +69,13 @@ async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
         ("delete", "", "configmaps", "innkeeper-modules", ""),
         ("get", "", "secrets", "innkeeper-system", "innkeeper-digest-key"),
         ("create", "", "secrets", "innkeeper-system", ""),
+        ("create", "coordination.k8s.io", "leases", "innkeeper-system", ""),
+        ("patch", "coordination.k8s.io", "leases", "innkeeper-system", "innkeeper"),
         ("create", "", "events", "default", ""),
         ("patch", "events.k8s.io", "events", "default", "any"),
         ("create", "authorization.k8s.io", "selfsubjectaccessreviews", "", ""),
     ];
-    let denied: [Right; 16] = [
+    let denied: [Right; 18] = [
         ("impersonate", "", "serviceaccounts", "", "admin"),
         ("impersonate", "", "serviceaccounts", "kube-system", "generic-garbage-collector"),
         ("impersonate", "", "users", "", "admin"),
@@ -83,6 +92,8 @@ async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
         ("create", "", "serviceaccounts/token", "innkeeper-modules", "podroute"),
         ("list", "apps", "deployments", "", ""),
         ("create", "", "pods", "innkeeper-system", ""),
+        ("patch", "coordination.k8s.io", "leases", "innkeeper-system", "other"),
+        ("patch", "coordination.k8s.io", "leases", "kube-system", "innkeeper"),
     ];
     check(&admin, HOST, &allowed, &denied).await
 }
@@ -113,4 +124,90 @@ async fn the_module_podroute_may_make_its_objects_and_its_crd() -> Result<()> {
         ("impersonate", "", "serviceaccounts", "innkeeper-modules", "podroute"),
     ];
     check(&admin, PODROUTE, &allowed, &denied).await
+}
+
+/// What `kubectl kustomize` makes of a folder of the repository.
+fn kustomize(folder: &Path) -> Result<String> {
+    let mut kubectl = Programs::find(&mut |_| ())?.command("kubectl")?;
+    let output = kubectl.arg("kustomize").arg(folder).output()?;
+    if !output.status.success() {
+        bail!(
+            "kubectl kustomize {}: {}",
+            folder.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// A control plane of its own, since others have no host in theirs.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_kustomize_makes_is_accepted_and_its_pods_are_restricted() -> Result<()> {
+    let options = Options { controller_manager: true, ..Options::default() };
+    let plane = tokio::task::spawn_blocking(move || ControlPlane::start(&options)).await??;
+    let admin = Admin::of(&plane).await?;
+    let all = kustomize(&root().join("deploy"))?;
+    // As kubectl does it: what others need first.
+    admin.apply(&all).await?;
+    let crd = admin.must_get(Kind::CRD, "", "modules.innkeeper.dev").await?;
+    admin.until_established(&crd).await?;
+    // A pod that is not restricted would be refused by the namespace.
+    let pods = eventually("there are pods of the host", SOON, async || {
+        let pods = admin.list(Kind::POD, "innkeeper-system").await?;
+        Ok(if pods.len() == 2 { Ok(pods) } else { Err(format!("{} pods", pods.len())) })
+    })
+    .await?;
+    let container = &pods[0]["spec"]["containers"][0];
+    assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
+    let naked = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "naked", "namespace": "innkeeper-system"},
+        "spec": {"containers": [{"name": "a", "image": "a"}]}});
+    let refused = admin.create(&naked.to_string()).await.unwrap_err();
+    assert!(format!("{refused:#}").contains("restricted"), "{refused:#}");
+    // A second time nothing is refused.
+    admin.apply(&all).await?;
+    Ok(())
+}
+
+#[test]
+fn the_monitor_and_the_guests_are_added_by_kustomizations() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let copy = folder.path().join("deploy");
+    let status = std::process::Command::new("cp")
+        .arg("-r")
+        .arg(root().join("deploy"))
+        .arg(&copy)
+        .status()?;
+    assert!(status.success());
+    let monitored = folder.path().join("monitored");
+    fs::create_dir(&monitored)?;
+    fs::write(
+        monitored.join("kustomization.yaml"),
+        "resources: [../deploy]\ncomponents: [../deploy/monitor]\nimages:\n  - {name: innkeeper, newName: example.com/innkeeper, newTag: v1}\n",
+    )?;
+    let made = kustomize(&monitored)?;
+    assert!(made.contains("kind: ServiceMonitor"), "{made}");
+    assert!(made.contains("image: example.com/innkeeper:v1"), "{made}");
+
+    let components = copy.join("guests/components");
+    fs::create_dir_all(&components)?;
+    let guests = ["imo", "kabocha", "kuri", "maintpage", "podroute", "postgres"];
+    for guest in guests {
+        fs::write(components.join(format!("{guest}.wasm")), b"\0asm\xff")?;
+    }
+    let made = kustomize(&copy.join("guests"))?;
+    let objects: Vec<Value> = serde_yaml_ng::Deserializer::from_str(&made)
+        .map(Value::deserialize)
+        .collect::<Result<_, _>>()?;
+    for guest in guests {
+        let find = |kind: &str| {
+            objects.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == guest)
+        };
+        let module = find("Module").with_context(|| format!("no Module {guest}"))?;
+        assert_eq!(module["spec"]["source"]["configMap"]["name"], guest);
+        let config_map = find("ConfigMap").with_context(|| format!("no ConfigMap {guest}"))?;
+        assert_eq!(config_map["metadata"]["namespace"], "innkeeper-modules");
+        assert!(config_map["binaryData"]["guest.wasm"].is_string(), "{config_map}");
+    }
+    Ok(())
 }

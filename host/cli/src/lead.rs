@@ -1,0 +1,105 @@
+//! Of several hosts one works, by a Lease; the others stand by.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use innkeeper_cluster::{Candidate, Lost};
+use innkeeper_operator::Operator;
+use tokio::sync::{Notify, watch};
+
+use crate::serve::{Doing, Present};
+
+/// After a signal, work in flight has this long to finish.
+const GRACE: Duration = Duration::from_secs(9);
+
+/// What may end the work.
+#[derive(Clone)]
+pub(crate) struct Ending {
+    /// A signal came: what is in flight finishes.
+    pub(crate) stop: watch::Receiver<bool>,
+    /// Another one: it is dropped.
+    pub(crate) hurry: Arc<Notify>,
+}
+
+/// Works whenever this host holds the Lease, until it is told to stop. `work` makes the operator
+/// for one such time.
+pub(crate) async fn lead(
+    mut candidate: Candidate,
+    present: &Present<Operator>,
+    mut ending: Ending,
+    work: impl AsyncFn(innkeeper_cluster::Fence) -> anyhow::Result<Operator>,
+) -> anyhow::Result<()> {
+    let result = loop {
+        present.set(Doing::StandingBy);
+        let fence = tokio::select! {
+            biased;
+            _ = ending.stop.wait_for(|stop| *stop) => break Ok(()),
+            fence = candidate.acquire() => fence,
+        };
+        let operator = match work(fence).await {
+            Ok(operator) => operator,
+            Err(error) => break Err(error),
+        };
+        match run(&operator, present, ending.clone(), candidate.hold()).await {
+            Ok(None) => break Ok(()),
+            Ok(Some(lost)) => {
+                tracing::warn!("this host leads no more, since its Lease is lost: {lost}");
+            }
+            Err(error) => break Err(error),
+        }
+    };
+    candidate.release().await;
+    result
+}
+
+/// Runs an operator until it is told to stop, or `lost` says that another host may work now.
+pub(crate) async fn run(
+    operator: &Operator,
+    present: &Present<Operator>,
+    Ending { mut stop, hurry }: Ending,
+    lost: impl Future<Output = Lost>,
+) -> anyhow::Result<Option<Lost>> {
+    let (end, ended) = watch::channel(false);
+    let mut running = tokio::spawn({
+        let operator = operator.clone();
+        async move { operator.run(ended).await }
+    });
+    present.set(Doing::Working(operator.clone()));
+    let mut lost = pin!(lost);
+    let drop_all = async |running: &mut tokio::task::JoinHandle<()>| {
+        running.abort();
+        // Cancelled, which is what was asked for.
+        let _ = running.await;
+        operator.close();
+    };
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => {}
+        lost = &mut lost => {
+            drop_all(&mut running).await;
+            return Ok(Some(lost));
+        }
+        result = &mut running => {
+            result.context("the operator broke; this is a bug of Innkeeper")?;
+            anyhow::bail!("the operator ended although nobody asked it to; the log says why");
+        }
+    }
+    let _ = end.send(true);
+    tokio::select! {
+        biased;
+        result = &mut running => {
+            result.context("the operator broke while it stopped")?;
+            return Ok(None);
+        }
+        () = hurry.notified() => tracing::warn!("asked again: what is in flight is dropped"),
+        lost = &mut lost => tracing::warn!("the Lease is lost ({lost}): what is in flight is dropped"),
+        () = tokio::time::sleep(GRACE) => {
+            tracing::warn!("what is in flight did not finish within {} s and is dropped", GRACE.as_secs());
+        }
+    }
+    drop_all(&mut running).await;
+    Ok(None)
+}

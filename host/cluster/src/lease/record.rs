@@ -1,0 +1,119 @@
+//! What stands in a Lease, and when it may be taken.
+
+use std::time::Duration;
+
+use innkeeper_core::Key;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use serde_json::{Value, json};
+
+/// What stands in a Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    /// Who has it; nobody if it was given back.
+    pub(super) holder: Option<String>,
+    pub(super) duration: Duration,
+    acquired: Option<Timestamp>,
+    renewed: Option<Timestamp>,
+    transitions: i32,
+}
+
+/// A Lease as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) record: Record,
+    /// Its `resourceVersion`.
+    pub(super) version: String,
+    /// When it was first seen so, of [`crate::Env::uptime`].
+    pub(super) at: Duration,
+}
+
+impl Record {
+    /// The one that `identity` writes, over the present one.
+    pub(super) fn taken(
+        before: Option<&Self>,
+        identity: &str,
+        duration: Duration,
+        now: Timestamp,
+    ) -> Self {
+        let mine = before.filter(|before| before.holder.as_deref() == Some(identity));
+        let transitions = before.map_or(0, |before| before.transitions);
+        Self {
+            holder: Some(identity.to_owned()),
+            duration,
+            acquired: mine.and_then(|mine| mine.acquired).or(Some(now)),
+            renewed: Some(now),
+            transitions: match (before, mine) {
+                (Some(_), None) => transitions.saturating_add(1),
+                _ => transitions,
+            },
+        }
+    }
+
+    /// The one that gives it back.
+    pub(super) fn released(&self, now: Timestamp) -> Self {
+        Self { holder: None, renewed: Some(now), ..self.clone() }
+    }
+
+    /// As an apply that is refused if the Lease is not of this version (or is there, if there
+    /// is none).
+    pub(super) fn body(&self, key: &Key, version: Option<&str>) -> Value {
+        let time = |at: Option<Timestamp>| at.map(|at| format!("{at:.6}"));
+        let mut spec = json!({
+            "leaseDurationSeconds": self.duration.as_secs().max(1),
+            "leaseTransitions": self.transitions,
+        });
+        let members = [
+            ("holderIdentity", self.holder.clone()),
+            ("acquireTime", time(self.acquired)),
+            ("renewTime", time(self.renewed)),
+        ];
+        for (name, value) in members {
+            if let Some(value) = value {
+                spec[name] = value.into();
+            }
+        }
+        json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {
+                "name": key.name(),
+                "namespace": key.namespace(),
+                "resourceVersion": version.unwrap_or("1"),
+            },
+            "spec": spec,
+        })
+    }
+}
+
+impl Seen {
+    pub(super) fn of(lease: &Lease, at: Duration) -> Self {
+        let spec = lease.spec.clone().unwrap_or_default();
+        let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        Self {
+            record: Record {
+                holder: spec.holder_identity.filter(|holder| !holder.is_empty()),
+                duration: Duration::from_secs(seconds.unwrap_or_default()),
+                acquired: spec.acquire_time.map(|time| time.0),
+                renewed: spec.renew_time.map(|time| time.0),
+                transitions: spec.lease_transitions.unwrap_or_default(),
+            },
+            version: lease.metadata.resource_version.clone().unwrap_or_default(),
+            at,
+        }
+    }
+
+    /// How long `identity` has to wait until it may take the Lease: not at all if nobody has it, or
+    /// if it has it itself (a process that was started again under the same name). `duration` is for
+    /// a Lease that says none.
+    pub(super) fn wait(&self, identity: &str, duration: Duration, now: Duration) -> Duration {
+        match self.record.holder.as_deref() {
+            None => Duration::ZERO,
+            Some(holder) if holder == identity => Duration::ZERO,
+            Some(_) => {
+                let told = Some(self.record.duration).filter(|told| !told.is_zero());
+                (self.at + told.unwrap_or(duration)).saturating_sub(now)
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Of several hosts one works: the Lease is handed over, taken from a host that is gone, and a host
+//! that was paused past it writes nothing more.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::time::Duration;
+
+use anyhow::Result;
+use innkeeper_cluster_tests::stage::SOON;
+use innkeeper_cluster_tests::{
+    AuditFilter, Chance, Host, HostOptions, Kind, Proxy, Stage, When, eventually,
+};
+use serde_json::{Value, json};
+
+const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
+const LEASE: Kind = Kind::new("coordination.k8s.io/v1", "Lease");
+const AT: (Kind, &str, &str) = (LEASE, "innkeeper-system", "innkeeper");
+const STOP: Duration = Duration::from_secs(10);
+
+/// A control plane with the module bench, and a namespace.
+async fn stage() -> Result<(Stage, String)> {
+    let stage = Stage::new().await?;
+    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    let namespace = stage.admin.namespace("lease").await?;
+    Ok((stage, namespace))
+}
+
+/// A host as the pod of this name, with a Lease of so many seconds.
+fn options(stage: &Stage, pod: &str, seconds: u32) -> HostOptions {
+    HostOptions {
+        pod: Some(pod.to_owned()),
+        flags: vec!["--lease-seconds".to_owned(), seconds.to_string()],
+        ..HostOptions::new(stage.kubeconfig())
+    }
+}
+
+async fn until_ready(mut host: Host) -> Result<Host> {
+    host.ready(SOON).await?;
+    Ok(host)
+}
+
+async fn make(stage: &Stage, namespace: &str, from: usize, to: usize) -> Result<()> {
+    for number in from..to {
+        let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
+            "metadata": {"name": format!("b{number:03}"), "namespace": namespace},
+            "spec": {"image": "example.com/app:1", "replicas": 1}});
+        stage.admin.apply(&bench.to_string()).await?;
+    }
+    Ok(())
+}
+
+async fn held_by(stage: &Stage, pod: &str) -> Result<Value> {
+    let is_its = |lease: &Value| lease["spec"]["holderIdentity"] == pod;
+    let what = format!("{pod} holds the Lease");
+    stage.admin.until(&what, SOON, AT, is_its).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Result<()> {
+    let (stage, ns) = stage().await?;
+    let first = until_ready(Host::start(&options(&stage, "first", 15)).await?).await?;
+    first.leads(SOON).await?;
+    stage.ready("bench").await?;
+    let second = until_ready(Host::start(&options(&stage, "second", 15)).await?).await?;
+    second.logged("another host leads", SOON).await?;
+    make(&stage, &ns, 0, 20).await?;
+    stage.all_synced(BENCH, &ns, 20).await?;
+    let writes = |pod: &str| {
+        let agent = format!("({pod})");
+        let all = stage.plane.audit()?.events(&AuditFilter::new().writes().namespace(&ns))?;
+        anyhow::Ok(all.into_iter().filter(|event| event.agent.contains(&agent)).collect::<Vec<_>>())
+    };
+    assert!(writes("first")?.len() >= 60, "three for each");
+    assert_eq!(writes("second")?, [], "it stands by");
+
+    // Told to stop, it gives the Lease back, and nobody waits for its end.
+    let before = held_by(&stage, "first").await?;
+    let (status, _) = first.stop(STOP).await?;
+    assert!(status.success(), "{status}");
+    let after = held_by(&stage, "second").await?;
+    let time = |lease: &Value, name: &str| -> jiff::Timestamp {
+        lease["spec"][name].as_str().unwrap().parse().unwrap()
+    };
+    let waited = time(&after, "acquireTime").duration_since(time(&before, "renewTime"));
+    assert!(waited.as_secs() < 15, "it was not waited for its end: {waited:?}");
+    assert_eq!(after["spec"]["leaseTransitions"], 1);
+    make(&stage, &ns, 20, 40).await?;
+    stage.all_synced(BENCH, &ns, 40).await?;
+
+    // One that is killed says nothing: the next one takes it when its time is over, and nothing
+    // that was done is done again.
+    let third = until_ready(Host::start(&options(&stage, "third", 15)).await?).await?;
+    third.logged("another host leads", SOON).await?;
+    // The controller manager has said its last word on them too.
+    eventually("the Deployments have their replicas", SOON, async || {
+        let all = stage.admin.list(Kind::DEPLOYMENT, &ns).await?;
+        let have = all.iter().filter(|one| one["status"]["replicas"] == 1).count();
+        Ok(if have == 40 { Ok(()) } else { Err(format!("{have} of 40")) })
+    })
+    .await?;
+    stage.quiet(Duration::from_secs(1)).await?;
+    let mark = stage.plane.audit()?.mark()?;
+    second.kill().await?;
+    held_by(&stage, "third").await?;
+    third.leads(SOON).await?;
+    make(&stage, &ns, 40, 41).await?;
+    stage.all_synced(BENCH, &ns, 41).await?;
+    let since = stage.plane.audit()?.since(mark, &AuditFilter::new().writes().namespace(&ns))?;
+    let again: Vec<_> = since
+        .iter()
+        .filter(|event| event.agent.contains("(third)") && event.name != "b040")
+        .collect();
+    assert!(again.is_empty(), "{again:#?}");
+    let (status, _) = third.stop(STOP).await?;
+    assert!(status.success(), "{status}");
+    let given_back = stage.admin.must_get(LEASE, "innkeeper-system", "innkeeper").await?;
+    assert_eq!(given_back["spec"].get("holderIdentity"), None);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<()> {
+    const CHANGES: usize = 200;
+    let mut chance = Chance::from_seed()?;
+    let (stage, ns) = stage().await?;
+    let proxy = Proxy::start(stage.kubeconfig()).await?;
+    let behind = HostOptions { kubeconfig: proxy.kubeconfig(), ..options(&stage, "first", 4) };
+    let first = until_ready(Host::start(&behind).await?).await?;
+    first.leads(SOON).await?;
+    stage.ready("bench").await?;
+    let second = until_ready(Host::start(&options(&stage, "second", 4)).await?).await?;
+
+    // In the midst of its work, with a request on the way.
+    let nth = proxy.writes() + 50 + chance.below(200);
+    proxy.at_write(nth, When::Before, first.pauser());
+    make(&stage, &ns, 0, CHANGES).await?;
+    let taken = held_by(&stage, "second").await?;
+    second.leads(SOON).await?;
+    stage.all_synced(BENCH, &ns, CHANGES).await?;
+    stage.quiet(Duration::from_secs(1)).await?;
+
+    // There would be work for it.
+    make(&stage, &ns, CHANGES, CHANGES + 20).await?;
+    first.resume();
+    first.logged("its Lease is lost", SOON).await?;
+    first.logged("another host leads", SOON).await?;
+    stage.all_synced(BENCH, &ns, CHANGES + 20).await?;
+    stage.quiet(Duration::from_secs(2)).await?;
+    let acquired = taken["spec"]["acquireTime"].as_str().unwrap();
+    let writes = stage.plane.audit()?.events(&AuditFilter::new().writes())?;
+    let of_first = |event: &&innkeeper_cluster_tests::AuditEvent| event.agent.contains("(first)");
+    let before = writes.iter().filter(of_first).filter(|event| *event.time < *acquired).count();
+    assert!(before > 50, "{before}");
+    let late: Vec<_> =
+        writes.iter().filter(of_first).filter(|event| *event.time >= *acquired).collect();
+    assert!(late.is_empty(), "{late:#?}");
+
+    // It is none the worse for it: it stands by, and works when it is its turn.
+    eventually("the first host stands by", SOON, async || {
+        let leads = first.metric("innkeeper_leader", &[]).await?;
+        Ok(if leads == Some(0.0) { Ok(()) } else { Err(format!("{leads:?}")) })
+    })
+    .await?;
+    let (status, _) = second.stop(STOP).await?;
+    assert!(status.success(), "{status}");
+    first.leads(SOON).await?;
+    make(&stage, &ns, CHANGES + 20, CHANGES + 25).await?;
+    stage.all_synced(BENCH, &ns, CHANGES + 25).await?;
+    for kind in [Kind::DEPLOYMENT, Kind::SERVICE] {
+        assert_eq!(stage.admin.list(kind, &ns).await?.len(), CHANGES + 25, "{kind}");
+    }
+    let (status, _) = first.stop(STOP).await?;
+    assert!(status.success(), "{status}");
+    Ok(())
+}
