@@ -11,7 +11,7 @@ use innkeeper_modules::Module;
 use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::module::{
     self, APPROVE_ANNOTATION, CandidateStatus, ModuleCondition, ModuleStatus, REJECT_ANNOTATION,
-    SOURCE_KEY,
+    RehearsalStatus, SOURCE_KEY,
 };
 use serde_json::{Value, json};
 
@@ -156,6 +156,9 @@ fn describe(module: &Module) -> String {
         _ => "nothing".to_owned(),
     };
     let _ = writeln!(text, "Serving:    {serving}");
+    if let Some(rehearsal) = &status.rehearsal {
+        describe_rehearsal(&mut text, rehearsal);
+    }
     if let Some(previous) = &status.previous {
         let _ = writeln!(
             text,
@@ -191,20 +194,40 @@ pub(crate) fn describe_candidate(text: &mut String, candidate: &CandidateStatus)
         _ => String::new(),
     };
     let _ = writeln!(text, "Candidate:  {} {}{why}", short(&candidate.digest), candidate.state);
-    let CandidateStatus { primaries: Some(primaries), rehearsed: Some(rehearsed), .. } = candidate
+    let CandidateStatus { primaries: Some(primaries), rehearsed: Some(rehearsed), .. } = *candidate
     else {
         return;
     };
-    let count = |count: Option<u32>| count.unwrap_or_default();
+    let rehearsal = RehearsalStatus {
+        digest: candidate.digest.clone(),
+        primaries,
+        rehearsed,
+        creates: candidate.creates.unwrap_or_default(),
+        changes: candidate.changes.unwrap_or_default(),
+        deletes: candidate.deletes.unwrap_or_default(),
+        failures: candidate.failures.unwrap_or_default(),
+        examples: candidate.examples.clone(),
+    };
+    describe_rehearsal(text, &rehearsal);
+}
+
+/// What a version was found to do, indented.
+pub(crate) fn describe_rehearsal(text: &mut String, rehearsal: &RehearsalStatus) {
+    let RehearsalStatus {
+        digest: _,
+        primaries,
+        rehearsed,
+        creates,
+        changes,
+        deletes,
+        failures,
+        examples,
+    } = rehearsal;
     let _ = writeln!(
         text,
-        "  run for {rehearsed} of {primaries} primaries: {} to create, {} to change, {} to delete, {} failing",
-        count(candidate.creates),
-        count(candidate.changes),
-        count(candidate.deletes),
-        count(candidate.failures)
+        "  run for {rehearsed} of {primaries} primaries: {creates} to create, {changes} to change, {deletes} to delete, {failures} failing"
     );
-    for example in &candidate.examples {
+    for example in examples {
         let _ = writeln!(
             text,
             "{}",
@@ -334,6 +357,9 @@ mod tests {
         module(&json!({
             "digest": "a".repeat(64),
             "guest": {"name": "podroute", "version": "0.1.0"},
+            "rehearsal": {"digest": "a".repeat(64), "primaries": 6, "rehearsed": 6, "creates": 0,
+                "changes": 2, "deletes": 0, "failures": 0, "examples": [
+                {"action": "Change", "object": "Deployment web/b", "fields": [".spec.replicas"]}]},
             "previous": {"digest": "b".repeat(64), "configMap": "web-copy-bbbbbbbbbbbb"},
             "candidate": {"digest": "c".repeat(64), "state": "Held", "reason": "WouldDelete",
                 "message": "it would delete 1 object", "primaries": 7, "rehearsed": 7,
@@ -351,6 +377,8 @@ mod tests {
         expect![[r#"
             Name:       web
             Serving:    podroute 0.1.0 (aaaaaaaaaaaa)
+              run for 6 of 6 primaries: 0 to create, 2 to change, 0 to delete, 0 failing
+              change   Deployment web/b .spec.replicas
             Before:     bbbbbbbbbbbb (ConfigMap innkeeper-modules/web-copy-bbbbbbbbbbbb)
             Candidate:  cccccccccccc Held WouldDelete: it would delete 1 object
               run for 7 of 7 primaries: 0 to create, 7 to change, 1 to delete, 0 failing

@@ -9,7 +9,9 @@ use innkeeper_cluster::{ApiError, Force, Session};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Manager};
 use innkeeper_modules::machine::REJECTED;
-use innkeeper_modules::module::{self, CandidateStatus, ModuleStatus, NAMESPACE, SOURCE_KEY};
+use innkeeper_modules::module::{
+    self, CandidateStatus, ModuleStatus, NAMESPACE, RehearsalStatus, SOURCE_KEY,
+};
 use innkeeper_modules::{Module, parts};
 use serde_json::{Map, Value, json};
 
@@ -151,8 +153,8 @@ pub(crate) enum Fate {
     Held(Box<CandidateStatus>),
     /// It is not taken, for this reason.
     Refused(String),
-    /// It serves.
-    Serves,
+    /// It serves, and this is what it was found to change, if that was looked at.
+    Serves(Option<Box<RehearsalStatus>>),
 }
 
 /// Asks the Module what has become of what was pushed.
@@ -187,7 +189,8 @@ fn fate_of(status: &ModuleStatus, pushed: &Pushed) -> Fate {
         return Fate::Coming(candidate.state);
     }
     if status.digest.as_deref() == Some(&pushed.digest) {
-        return Fate::Serves;
+        let its = status.rehearsal.clone().filter(|told| told.digest == pushed.digest);
+        return Fate::Serves(its.map(Box::new));
     }
     if let Some(rejected) = status.rejected.iter().find(|one| one.digest == pushed.digest) {
         return Fate::Refused(told(&rejected.reason, &rejected.message));
@@ -212,7 +215,7 @@ async fn wait(
     let waited = session.env().timeout(limit, async {
         loop {
             match fate(session, name, pushed).await? {
-                Fate::Serves => return Ok(()),
+                Fate::Serves(_) => return Ok(()),
                 Fate::Held(candidate) => bail!(
                     "the guest is held ({}): {}",
                     candidate.reason.unwrap_or_default(),
@@ -258,7 +261,7 @@ mod tests {
             Fate::Unseen,
             "the operator has not seen the source yet"
         );
-        assert_eq!(fate(json!({"observedGeneration": 3, "digest": mine})), Fate::Serves);
+        assert_eq!(fate(json!({"observedGeneration": 3, "digest": mine})), Fate::Serves(None));
         let of = |digest: &str, state: &str| {
             fate(json!({"observedGeneration": 3, "digest": other, "conditions": held,
                 "candidate": {"digest": digest, "state": state}}))

@@ -18,7 +18,7 @@ use innkeeper_sandbox::{Guest, Limits};
 use serde_json::Value;
 
 use crate::machine::{Again, Candidate, Effect, Event, Facts, Machine, Spec, Verdict, reason};
-use crate::module::{self, KindName, KindStatus, ModuleStatus};
+use crate::module::{self, KindName, KindStatus, ModuleStatus, RehearsalStatus};
 use crate::parameters::{self, ParametersError};
 use crate::registry::{Loaded, Modules, Served};
 use crate::source::{Component, Digest, SourceError};
@@ -68,6 +68,8 @@ struct Life<G> {
     known: bool,
     /// What it may have made objects of.
     owned_kinds: BTreeMap<KindName, KindStatus>,
+    /// What was found of the version that serves, and of the one that may be next.
+    rehearsals: Vec<RehearsalStatus>,
 }
 
 impl<G> Default for Life<G> {
@@ -85,6 +87,7 @@ impl<G> Default for Life<G> {
             word: (None, None),
             known: false,
             owned_kinds: BTreeMap::new(),
+            rehearsals: Vec::new(),
         }
     }
 }
@@ -154,7 +157,12 @@ impl<G: Loaded> Driver<G> {
             Input::Source(result) => vec![life.on_source(result)],
             Input::Copy { digest, result } => vec![life.on_copy(digest, result)],
             Input::Loaded { digest, result } => vec![life.on_loaded(digest, result)],
-            Input::Rehearsed { digest, result } => vec![Event::Rehearsed { digest, result }],
+            Input::Rehearsed { digest, result } => {
+                if let Ok(rehearsal) = &result {
+                    life.note_rehearsal(digest, rehearsal);
+                }
+                vec![Event::Rehearsed { digest, result }]
+            }
             Input::Crds { digest, result } => vec![Event::Crds { digest, result }],
             Input::Committed { digest, result } => vec![Event::Committed { digest, result }],
             Input::TooManyFail(verdict) => vec![Event::TooManyFail(verdict)],
@@ -183,6 +191,7 @@ impl<G: Loaded> Life<G> {
         if let Some(status) = module.status.as_ref().filter(|_| !self.known) {
             let owned = status.owned_kinds.iter();
             self.owned_kinds.extend(owned.map(|kind| (kind.name(), kind.clone())));
+            self.rehearsals.extend(status.rehearsal.clone());
             self.primary.clone_from(&status.primary);
             self.decorates = status.decorates;
             self.finalizer.clone_from(&status.finalizer);

@@ -397,6 +397,10 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
 
+    /// What the version that serves was found to change when it was rehearsed beside the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<RehearsalStatus>,
+
     /// The version that is on its way to serve, or may not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateStatus>,
@@ -461,6 +465,30 @@ pub struct CandidateStatus {
     /// Primaries for which it fails and what serves does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<u32>,
+    /// The most telling objects, at most ten.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub examples: Vec<ExampleStatus>,
+}
+
+/// What a version was found to do by running it without writing, against what served.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RehearsalStatus {
+    /// SHA-256 of the component, in hex.
+    pub digest: String,
+    /// Primaries that there were.
+    pub primaries: u32,
+    /// Primaries for which it was run.
+    pub rehearsed: u32,
+    /// Objects to make.
+    pub creates: u32,
+    /// Objects to change.
+    pub changes: u32,
+    /// Objects to delete.
+    pub deletes: u32,
+    /// Primaries for which it failed and what served did not.
+    pub failures: u32,
     /// The most telling objects, at most ten.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]

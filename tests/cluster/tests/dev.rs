@@ -209,6 +209,8 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
     author.run(&guest, change).await?;
     dev.says("built ").await?;
     dev.says(" serves").await?;
+    dev.says("run for 1 of 1 primaries: 0 to create, 1 to change, 0 to delete, 0 failing").await?;
+    dev.says("change   ConfigMap default/first .data.text").await?;
     until_text(&stage, "GOOD DAY").await?;
 
     // What does not build changes nothing.

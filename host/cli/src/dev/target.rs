@@ -12,7 +12,7 @@ use innkeeper_modules::source::COMPONENT_BYTES_MAX;
 use innkeeper_toolchain::componentize;
 
 use crate::component::Opened;
-use crate::modules::describe_candidate;
+use crate::modules::{describe_candidate, describe_rehearsal};
 use crate::out;
 use crate::push::{self, Fate, LOOK_EVERY, Pushed, config_map_kind};
 use crate::run::KubeArguments;
@@ -142,7 +142,7 @@ impl InCluster {
                 Ok(fate) => {
                     if fate != told {
                         tell(&self.module, digest, &fate)?;
-                        if fate == Fate::Serves {
+                        if let Fate::Serves(_) = fate {
                             self.tidy(pushed).await;
                         }
                         told = fate;
@@ -207,7 +207,13 @@ fn tell(module: &str, digest: &str, fate: &Fate) -> anyhow::Result<()> {
         Fate::Refused(why) => {
             out::write(format!("{digest} is refused, and the version before goes on: {why}\n"))
         }
-        Fate::Serves => out::write(format!("{digest} serves\n")),
+        Fate::Serves(rehearsal) => {
+            let mut text = format!("{digest} serves\n");
+            if let Some(rehearsal) = rehearsal {
+                describe_rehearsal(&mut text, rehearsal);
+            }
+            out::write(text)
+        }
     }
 }
 

@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Life, Report, copy_name};
 use crate::machine::{Candidate, REJECTED, Verdict};
-use crate::module::{CandidateStatus, ExampleStatus, KindStatus};
+use crate::module::{CandidateStatus, ExampleStatus, KindStatus, RehearsalStatus};
 use crate::registry::Loaded;
+use crate::rollout::Rehearsal;
 use crate::source::Digest;
 
 /// The longest message in a status beside conditions, in bytes: its schema takes three more, which
@@ -31,21 +32,14 @@ impl<G: Loaded> Life<G> {
         if let Candidate::Held(_, held) = candidate {
             let (rehearsal, verdict) = &**held;
             (status.reason, status.message) = (Some(verdict.reason.clone()), Some(told(verdict)));
-            status.primaries = Some(rehearsal.primaries);
-            status.rehearsed = Some(rehearsal.rehearsed);
-            status.creates = Some(rehearsal.creates);
-            status.changes = Some(rehearsal.changes);
-            status.deletes = Some(rehearsal.deletes);
-            status.failures = Some(rehearsal.failures);
-            status.examples = rehearsal
-                .examples
-                .iter()
-                .map(|example| ExampleStatus {
-                    action: example.deed.as_str().to_owned(),
-                    object: example.object.clone(),
-                    fields: example.fields.clone(),
-                })
-                .collect();
+            let told = RehearsalStatus::of(candidate.digest()?, rehearsal);
+            status.primaries = Some(told.primaries);
+            status.rehearsed = Some(told.rehearsed);
+            status.creates = Some(told.creates);
+            status.changes = Some(told.changes);
+            status.deletes = Some(told.deletes);
+            status.failures = Some(told.failures);
+            status.examples = told.examples;
         }
         serde_json::to_value(status).ok()
     }
@@ -73,6 +67,11 @@ impl<G: Loaded> Life<G> {
                 "previous".into(),
                 json!({ "digest": previous.to_string(), "configMap": copy_name(name, previous) }),
             );
+        }
+        let serves = serves.map(|digest| digest.to_string());
+        let its = |told: &&RehearsalStatus| Some(&told.digest) == serves.as_ref();
+        if let Some(rehearsal) = self.rehearsals.iter().find(its) {
+            members.insert("rehearsal".into(), json!(rehearsal));
         }
         if let Some(candidate) = self.candidate() {
             members.insert("candidate".into(), candidate);
@@ -107,6 +106,45 @@ impl<G: Loaded> Life<G> {
             members,
             conditions: self.machine.conditions(),
         }
+    }
+}
+
+impl RehearsalStatus {
+    fn of(digest: Digest, rehearsal: &Rehearsal) -> Self {
+        let Rehearsal {
+            primaries,
+            rehearsed,
+            objects: _,
+            creates,
+            changes,
+            deletes,
+            failures,
+            examples,
+        } = rehearsal;
+        let examples = examples.iter().map(|example| ExampleStatus {
+            action: example.deed.as_str().to_owned(),
+            object: example.object.clone(),
+            fields: example.fields.clone(),
+        });
+        Self {
+            digest: digest.to_string(),
+            primaries: *primaries,
+            rehearsed: *rehearsed,
+            creates: *creates,
+            changes: *changes,
+            deletes: *deletes,
+            failures: *failures,
+            examples: examples.collect(),
+        }
+    }
+}
+
+impl<G: Loaded> Life<G> {
+    /// Keeps what a rehearsal found until it is known whether the version serves.
+    pub(super) fn note_rehearsal(&mut self, digest: Digest, rehearsal: &Rehearsal) {
+        let served = self.machine.standing().0.map(|digest| digest.to_string());
+        self.rehearsals.retain(|told| Some(&told.digest) == served.as_ref());
+        self.rehearsals.push(RehearsalStatus::of(digest, rehearsal));
     }
 }
 

@@ -343,6 +343,42 @@ fn a_decision_is_told_only_where_it_is_written_down() {
 }
 
 #[test]
+fn what_a_rehearsal_found_is_told_of_the_version_that_serves_also_after_a_restart() {
+    let mut host = driver();
+    let found = |host: &Driver<Fake>| host.report("m").unwrap().members.get("rehearsal").cloned();
+    host.handle("m", module(1, &spec()));
+    host.handle("m", source("a"));
+    handle(&mut host, loaded("a", |_| {}));
+    assert_eq!(found(&host), None, "the first is not rehearsed");
+    let mut swap = |name: &str, deed: Deed| {
+        host.handle("m", source(name));
+        host.handle("m", loaded(name, |_| {}));
+        let mut rehearsal = Rehearsal { primaries: 2, rehearsed: 2, ..Rehearsal::default() };
+        rehearsal.add(deed, "ConfigMap web/a".to_owned(), vec![".data.x".to_owned()]);
+        let digest = component(name).digest;
+        host.handle("m", Input::Rehearsed { digest, result: Ok(rehearsal) });
+        host.handle("m", Input::Committed { digest, result: Ok(()) });
+        host.report("m").unwrap().members
+    };
+    let mut members = swap("b", Deed::Change);
+    let told = json!({"digest": component("b").digest.to_string(), "primaries": 2, "rehearsed": 2,
+        "creates": 0, "changes": 1, "deletes": 0, "failures": 0, "examples": [
+            {"action": "Change", "object": "ConfigMap web/a", "fields": [".data.x"]}]});
+    assert_eq!(members["rehearsal"], told);
+    // One that is held is told as the candidate, and what serves as before.
+    let held = swap("c", Deed::Delete);
+    assert_eq!(held["candidate"]["deletes"], 1);
+    assert_eq!(held["rehearsal"], told);
+
+    members.insert("conditions".to_owned(), json!([]));
+    let again = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
+        "metadata": {"name": "m", "generation": 7}, "spec": spec(), "status": members});
+    let mut host = driver();
+    host.handle("m", Input::Module(Box::new(Module::from_value(&again).unwrap())));
+    assert_eq!(found(&host), Some(told));
+}
+
+#[test]
 fn a_refusal_is_told_in_the_status_and_is_never_too_long_for_it() {
     let mut driver = driver();
     driver.handle("m", module(1, &spec()));
