@@ -55,6 +55,20 @@ async fn held_by(stage: &Stage, pod: &str) -> Result<Value> {
     stage.admin.until(&what, SOON, AT, is_its).await
 }
 
+/// Prints how long the Lease was nobody's, for docs/benchmarks.md.
+fn tell_hand_over(stage: &Stage) -> Result<()> {
+    let leases = AuditFilter::new().writes().resource("leases").namespace("innkeeper-system");
+    let writes = stage.plane.audit()?.events(&leases)?;
+    let time = |pod: &str, last: bool| -> Option<jiff::Timestamp> {
+        let mut its = writes.iter().filter(|event| event.agent.contains(pod));
+        let found = if last { its.next_back() } else { its.next() };
+        found?.time.parse().ok()
+    };
+    let (given, taken) = (time("(first)", true).unwrap(), time("(second)", false).unwrap());
+    eprintln!("handed over within {} ms", taken.duration_since(given).as_millis());
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Result<()> {
     let (stage, ns) = stage().await?;
@@ -84,6 +98,7 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     let waited = time(&after, "acquireTime").duration_since(time(&before, "renewTime"));
     assert!(waited.as_secs() < 15, "it was not waited for its end: {waited:?}");
     assert_eq!(after["spec"]["leaseTransitions"], 1);
+    tell_hand_over(&stage)?;
     make(&stage, &ns, 20, 40).await?;
     stage.all_synced(BENCH, &ns, 40).await?;
 
