@@ -48,7 +48,7 @@ const TABLE_KEEP_RESIDENT_BYTES: usize = 64 << 10;
 
 /// Parts of one component. Guests in Rust have one core module; those that bring an
 /// interpreter or stubs for WASI have a few.
-const CORE_INSTANCES_PER_COMPONENT: u32 = 32;
+const CORE_INSTANCES_PER_COMPONENT: u32 = 64;
 const MEMORIES_PER_COMPONENT: u32 = 4;
 const TABLES_PER_COMPONENT: u32 = 16;
 
