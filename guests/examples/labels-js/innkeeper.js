@@ -23,6 +23,8 @@ export function exported({ describe, reconcile }, log) {
   return {
     describe: () => JSON.stringify(describe()),
     reconcile(text) {
+      // The engine's own console would be WASI: nobody would see it.
+      console.log = (...words) => log('info', words.join(' '));
       let outcome;
       try {
         outcome = reconcile(JSON.parse(text));

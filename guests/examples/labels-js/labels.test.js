@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { test } from 'node:test';
+import { afterEach, test } from 'node:test';
 import Ajv from 'ajv/dist/2020.js';
-import { exported } from './innkeeper.js';
+import { complete, exported } from './innkeeper.js';
 import * as labels from './labels.js';
 
-/** Asks as the host does, with texts, and holds the answers to the contract. */
+// Asks as the host does, with texts, and holds the answers to the contract.
 const WIT = new URL('../../../wit', import.meta.url).pathname;
 const ajv = new Ajv({ formats: { uint32: true } });
 const lines = [];
+const consoleLog = console.log;
+afterEach(() => {
+  console.log = consoleLog;
+});
 const guest = (of = labels) => exported(of, (level, line) => lines.push(`${level} ${line}`));
 
 function conforms(schema, document) {
@@ -67,4 +71,10 @@ test('an error is a failure that names it, and the log has its place', () => {
   assert.equal(document.reason, 'GuestError');
   assert.match(document.message, /^TypeError: .*'name'/);
   assert.match(lines.at(-1), /^error TypeError[^]*labels\.test\.js/);
+});
+
+test('what goes to the console is logged', () => {
+  const speaking = { reconcile: ({ object }) => (console.log('it is', object.kind), complete()) };
+  run({}, speaking);
+  assert.equal(lines.at(-1), 'info it is Namespace');
 });

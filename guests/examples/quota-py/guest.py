@@ -21,7 +21,9 @@ class Reconciler(exports.Reconciler):
         return json.dumps(quota.describe())
 
     def reconcile(self, observed):
-        tag, text = innkeeper.run(
-            quota.reconcile, observed, lambda line: log.write(log.Level.ERROR, line)
-        )
+        tag, text = innkeeper.run(quota.reconcile, observed, write)
         return OUTCOMES[tag](text)
+
+
+def write(level, line):
+    log.write(log.Level[level], line)

@@ -1,5 +1,7 @@
 """Documents in and out: what any guest in Python can use. wit/schema says what is in them."""
 
+import contextlib
+import io
 import json
 import traceback
 from dataclasses import dataclass
@@ -46,17 +48,38 @@ class BadInput(Exception):
         self.reason = reason
 
 
+class Lines(io.TextIOBase):
+    """Takes what is printed. Python's own standard output would be WASI, and trap."""
+
+    def __init__(self, log):
+        self.log = log
+        self.rest = ""
+
+    def write(self, text):
+        *lines, self.rest = (self.rest + text).split("\n")
+        for line in lines:
+            self.log("INFO", line)
+        return len(text)
+
+    def close(self):
+        if self.rest:
+            self.write("\n")
+
+
 def run(reconcile, observed, log):
     """Calls `reconcile` with an `observed` document's text; gives the tag and the text of the answer.
 
-    `log` takes a line. An exception is a failure of the run: not caught it would be a trap, and
-    nobody would learn which line it was.
+    `log` takes a level's name and a line: what is printed, and where an exception came from. An
+    exception is a failure of the run: not caught it would be a trap, and nobody would learn why.
     """
+    lines = Lines(log)
     try:
-        outcome = reconcile(json.loads(observed))
+        with contextlib.redirect_stdout(lines), contextlib.redirect_stderr(lines):
+            outcome = reconcile(json.loads(observed))
     except BadInput as error:
         outcome = failed(error.reason, str(error), permanent=True)
     except Exception as error:
-        log(traceback.format_exc())
+        log("ERROR", traceback.format_exc())
         outcome = failed("GuestError", f"{type(error).__name__}: {error}")
+    lines.close()
     return outcome.tag, json.dumps(outcome.document)

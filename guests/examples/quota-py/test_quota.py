@@ -1,6 +1,7 @@
 """Asks as the host does, with texts, and holds the answers to the contract."""
 
 import json
+import sys
 import unittest
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def conforms(schema, document):
     fastjsonschema.compile(read)(document)
 
 
-def run(spec, owned=(), reconcile=quota.reconcile, log=print):
+def run(spec, owned=(), reconcile=quota.reconcile, log=lambda level, line: None):
     observed = {
         "object": {**quota.KIND, "metadata": {"name": "team", "namespace": "a"}, "spec": spec},
         "owned": [{"object": one, "readiness": {"state": "Ready"}} for one in owned],
@@ -110,10 +111,21 @@ class Reconcile(unittest.TestCase):
 
     def test_an_error_is_a_failure_that_names_it_and_the_log_has_its_place(self):
         lines = []
-        tag, failure = run({"size": "small"}, reconcile=lambda it: it["gone"], log=lines.append)
+        log = lambda level, line: lines.append(f"{level} {line}")
+        tag, failure = run({"size": "small"}, reconcile=lambda it: it["gone"], log=log)
         self.assertEqual((tag, failure["reason"]), ("failed", "GuestError"))
         self.assertEqual(failure["message"], "KeyError: 'gone'")
-        self.assertIn("test_quota.py", lines[0])
+        self.assertRegex(lines[0], r"(?s)^ERROR Traceback.*test_quota\.py")
+
+    def test_what_is_printed_is_logged(self):
+        def reconcile(observed):
+            print("it is", observed["object"]["kind"])
+            print("and no more", end="", file=sys.stderr)
+            return innkeeper.complete()
+
+        lines = []
+        run({"size": "small"}, reconcile=reconcile, log=lambda *line: lines.append(line))
+        self.assertEqual(lines, [("INFO", "it is Budget"), ("INFO", "and no more")])
 
 
 class Quantity(unittest.TestCase):

@@ -27,6 +27,9 @@ use support::{Memory, NoWorld, mib};
 /// Each guest of another language after the one in Rust that it is compared with.
 const GUESTS: [&str; 4] = ["labels", "labels-js", "podroute", "quota-py"];
 
+/// Where compiling takes longer than a Module would have to allow, that is to be seen.
+const COMPILE_TIME: Duration = Duration::from_mins(10);
+
 /// Interleaved rounds of calls.
 const ROUNDS: usize = 300;
 
@@ -81,7 +84,7 @@ fn measure(name: &str, folder: &Path) {
     let bytes = support::component(name);
     let before = Memory::now();
     let started = Instant::now();
-    let guest = engine.load(&bytes, &Limits::default()).expect("a guest");
+    let guest = engine.load(&bytes, &limits()).expect("a guest");
     let time = started.elapsed();
     call(&guest, &observed(name));
     let after = Memory::now();
@@ -101,7 +104,7 @@ fn calls(folder: &Path) {
         .iter()
         .map(|name| {
             let engine = engine(&folder.join(name));
-            let guest = engine.load(&support::component(name), &Limits::default());
+            let guest = engine.load(&support::component(name), &limits());
             (*name, guest.expect("a guest"), observed(name), Vec::new())
         })
         .collect();
@@ -128,6 +131,10 @@ fn calls(folder: &Path) {
             mib(run.figures.memory_peak_bytes as u64),
         );
     }
+}
+
+fn limits() -> Limits {
+    Limits { compile_time: COMPILE_TIME, ..Limits::default() }
 }
 
 fn engine(folder: &Path) -> Engine {
