@@ -34,7 +34,9 @@ pub(super) fn digest_of(root: &Path, how: &[&[u8]], mut files: Vec<PathBuf>) -> 
         digest.update(part.len().to_le_bytes());
         digest.update(part);
     };
-    how.iter().for_each(|part| add(part));
+    for part in how {
+        add(part);
+    }
     for file in files {
         let content =
             std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
