@@ -1,12 +1,14 @@
-//! Guests: from Rust (and a few WAT texts) to WebAssembly components.
+//! Guests: from Rust (and a few other languages) to WebAssembly components.
 //!
 //! What is built is what the workspace `guests` says: every package with a `cdylib` library
 //! is a component of the package's name, every example that is a `cdylib` one of the
-//! example's name, and every `guests/testing/*.wat` one of the file's name.
+//! example's name, and every `guests/testing/*.wat` one of the file's name; and every folder of
+//! `guests/examples` that is of another language (see [`languages`]).
 
 mod componentize;
 mod inputs;
 mod install;
+mod languages;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,36 +38,63 @@ pub(crate) struct Component {
 /// Builds the guests of the repository at `root` into `guests/target/components/<name>.wasm`:
 /// all of them, or those with these names.
 ///
-/// Needs a Rust that compiles for wasm, and looks for one (see [`install`]). Does nothing
-/// for components whose inputs have not changed. Says what it does, and the sizes.
+/// Needs a Rust that compiles for wasm, and looks for one (see [`install`]); for guests in other
+/// languages what [`languages`] says. Does nothing for components whose inputs have not changed. Says
+/// what it does, and the sizes.
 pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component>> {
     let guests = root.join("guests");
-    let wanted = select(discover(&guests)?, names)?;
-    let toolchain = install::toolchain(root)?;
+    let all = discover(&guests)?;
+    let others: Vec<&Path> = all.iter().filter_map(Source::other_folder).collect();
+    let wanted = select(&all, names)?;
     let out = guests.join("target/components");
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
 
-    let digest = inputs::digest(root, &toolchain)?;
-    let stale: Vec<&Source> =
-        wanted.iter().filter(|source| !inputs::is_current(&out, source.name(), &digest)).collect();
-    if !stale.is_empty() {
-        compile(&guests, &out, &toolchain, &stale)?;
-        for source in &stale {
-            inputs::record(&out, source.name(), &digest)?;
+    let is_script = |source: &Source| matches!(source, Source::Script(_));
+    let mut rust = None;
+    if !wanted.iter().all(is_script) {
+        let toolchain = install::toolchain(root)?;
+        let digest = inputs::digest(root, &toolchain, &others)?;
+        rust = Some((toolchain, digest));
+    }
+    let digests = wanted.iter().map(|source| match (source, &rust) {
+        (Source::Script(script), _) => script.digest(root),
+        (_, Some((_, digest))) => Ok(digest.clone()),
+        (_, None) => bail!("{} is of Rust, and no toolchain was looked for", source.name()),
+    });
+    let digests = digests.collect::<Result<Vec<String>>>()?;
+
+    let is_stale = |(source, digest): &(&Source, &String)| {
+        inputs::current(&out, source.name(), digest).is_none()
+    };
+    let stale: Vec<(&Source, &String)> = wanted.iter().zip(&digests).filter(is_stale).collect();
+    let of_rust: Vec<&Source> =
+        stale.iter().map(|(source, _)| *source).filter(|source| !is_script(source)).collect();
+    if let (Some((toolchain, _)), false) = (&rust, of_rust.is_empty()) {
+        compile(&guests, &out, toolchain, &of_rust)?;
+    }
+    for (source, digest) in stale {
+        if let Source::Script(script) = source {
+            say(&format!("guests: building {}", script.name));
+            script.build(root, &componentize::path(&out, &script.name))?;
         }
+        inputs::record(&out, source.name(), digest)?;
     }
 
-    let components: Vec<Component> =
-        wanted.iter().map(|source| measure(&out, source.name())).collect::<Result<_>>()?;
+    let components: Vec<Component> = wanted
+        .iter()
+        .zip(&digests)
+        .map(|(source, digest)| measure(&out, source.name(), digest))
+        .collect::<Result<_>>()?;
     for line in table(&components) {
         say(&line);
     }
     Ok(components)
 }
 
-/// The checks of the guests' workspace that need no wasm: format, lints, tests.
-pub(crate) fn checks(root: &Path) -> [Command; 3] {
-    [
+/// The checks of the guests that need no wasm: format, lints and tests of the workspace, and the
+/// tests of guests in other languages.
+pub(crate) fn checks(root: &Path) -> Result<Vec<Command>> {
+    let rust = [
         // Without --all, which would reach through the contract's crate into the host's workspace.
         &["fmt", "--check"][..],
         &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
@@ -75,7 +104,9 @@ pub(crate) fn checks(root: &Path) -> [Command; 3] {
         let mut command = command::cargo(arguments);
         command.current_dir(root.join("guests"));
         command
-    })
+    });
+    let others = languages::discover(&root.join("guests"))?;
+    rust.into_iter().map(Ok).chain(others.iter().map(|script| script.tests(root))).collect()
 }
 
 /// Runs the guests' tests so that they write what they would otherwise compare: CRDs and
@@ -115,6 +146,8 @@ enum Source {
     Example { package: String, example: String },
     /// A component written as text.
     Text { name: String, file: PathBuf },
+    /// A guest in another language.
+    Script(languages::Script),
 }
 
 impl Source {
@@ -123,11 +156,18 @@ impl Source {
             Self::Library { package, .. } => package,
             Self::Example { example, .. } => example,
             Self::Text { name, .. } => name,
+            Self::Script(script) => &script.name,
         }
+    }
+
+    /// The folder of a guest in another language.
+    fn other_folder(&self) -> Option<&Path> {
+        let Self::Script(script) = self else { return None };
+        Some(&script.folder)
     }
 }
 
-/// All components that the guests' workspace has, in the order of their names.
+/// All components that there are, in the order of their names.
 fn discover(guests: &Path) -> Result<Vec<Source>> {
     let mut cargo = command::cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]);
     let output = cargo.current_dir(guests).output().context("cannot run `cargo metadata`")?;
@@ -167,6 +207,7 @@ fn discover(guests: &Path) -> Result<Vec<Source>> {
             }
         }
     }
+    sources.extend(languages::discover(guests)?.into_iter().map(Source::Script));
     sources.sort_by(|a, b| a.name().cmp(b.name()));
     Ok(sources)
 }
@@ -190,8 +231,8 @@ struct PackageTarget {
     crate_types: Vec<String>,
 }
 
-fn select(all: Vec<Source>, names: Option<&[&str]>) -> Result<Vec<Source>> {
-    let Some(names) = names else { return Ok(all) };
+fn select(all: &[Source], names: Option<&[&str]>) -> Result<Vec<Source>> {
+    let Some(names) = names else { return Ok(all.to_vec()) };
     names
         .iter()
         .map(|name| {
@@ -237,6 +278,8 @@ fn compile(guests: &Path, out: &Path, toolchain: &Toolchain, stale: &[&Source]) 
                 componentize::text(file, &componentize::path(out, name))?;
                 continue;
             }
+            // Not of Rust.
+            Source::Script(_) => continue,
         };
         innkeeper_toolchain::componentize::module(
             &module,
@@ -257,11 +300,12 @@ fn cargo_build(
     command::run(&mut cargo)
 }
 
-fn measure(out: &Path, name: &str) -> Result<Component> {
+fn measure(out: &Path, name: &str, digest: &str) -> Result<Component> {
     let path = componentize::path(out, name);
-    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let gzip_bytes = componentize::gzip_bytes(&bytes)?;
-    Ok(Component { name: name.to_owned(), path, bytes: bytes.len() as u64, gzip_bytes })
+    let bytes = path.metadata().with_context(|| format!("cannot read {}", path.display()))?.len();
+    let gzip_bytes = inputs::current(out, name, digest)
+        .with_context(|| format!("{} has been changed by somebody else", path.display()))?;
+    Ok(Component { name: name.to_owned(), path, bytes, gzip_bytes })
 }
 
 /// The sizes, for people.
@@ -292,20 +336,23 @@ mod tests {
 
     #[test]
     fn a_name_that_no_guest_has_is_an_error_that_lists_the_guests() {
-        let error = select(vec![library("one"), library("two")], Some(&["three"])).unwrap_err();
+        let error = select(&[library("one"), library("two")], Some(&["three"])).unwrap_err();
         assert_eq!(error.to_string(), "there is no guest `three`; there are: one, two");
     }
 
     #[test]
     fn names_select_guests_in_the_order_of_the_names() {
-        let selected = select(vec![library("one"), library("two")], Some(&["two", "one"])).unwrap();
+        let selected = select(&[library("one"), library("two")], Some(&["two", "one"])).unwrap();
         assert_eq!(selected, [library("two"), library("one")]);
     }
 
     #[test]
-    fn the_workspace_has_podroute() {
+    fn the_guests_are_found_in_whatever_language() {
         let sources = discover(&command::root().join("guests")).unwrap();
         assert!(sources.contains(&library("podroute")), "{sources:?}");
+        let others: Vec<_> = sources.iter().filter_map(Source::other_folder).collect();
+        assert!(others.iter().any(|folder| folder.ends_with("guests/examples/labels-js")));
+        assert!(others.iter().any(|folder| folder.ends_with("guests/examples/quota-py")));
     }
 
     #[test]

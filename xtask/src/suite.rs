@@ -36,7 +36,7 @@ pub(crate) fn run() -> Result<()> {
         command(&mut cargo(&arguments))?.result
     });
     suite.step("guests: format, lints, tests", |tests| {
-        guests::checks(&root()).iter_mut().try_for_each(|check| tests.add(command(check)?))
+        guests::checks(&root())?.iter_mut().try_for_each(|check| tests.add(command(check)?))
     });
     suite.step("guests: components", |_| guests::build(&root(), None).map(drop));
     suite.step("host: build with its tests (about 8 min the first time)", |_| {
@@ -145,12 +145,26 @@ fn command(command: &mut Command) -> Result<Outcome> {
     Ok(Outcome { tests, result })
 }
 
-/// Reads a line like `test result: ok. 4 passed; 0 failed; 1 ignored; ...`.
+/// Reads what a program says of its tests: cargo (`test result: ok. 4 passed; 0 failed; ...`), node
+/// (`# pass 4`), or Python's unittest, of each test (`test_it (...) ... ok`).
 fn summary(line: &str) -> Option<Tests> {
+    let number = |rest: &str| rest.trim().parse().ok();
+    if let Some(passed) = line.strip_prefix("# pass ").and_then(number) {
+        return Some(Tests { passed, failed: 0 });
+    }
+    if let Some(failed) = line.strip_prefix("# fail ").and_then(number) {
+        return Some(Tests { passed: 0, failed });
+    }
+    if let Some((_, result)) = line.strip_prefix("test_").and_then(|rest| rest.rsplit_once(" ... "))
+    {
+        return match result {
+            "ok" => Some(Tests { passed: 1, failed: 0 }),
+            "FAIL" | "ERROR" => Some(Tests { passed: 0, failed: 1 }),
+            _ => None,
+        };
+    }
     let counts = line.strip_prefix("test result: ")?.split_once(". ")?.1;
-    let count = |what: &str| {
-        counts.split("; ").find_map(|part| part.strip_suffix(what)?.trim().parse().ok())
-    };
+    let count = |what: &str| counts.split("; ").find_map(|part| number(part.strip_suffix(what)?));
     Some(Tests { passed: count("passed")?, failed: count("failed")? })
 }
 
@@ -166,6 +180,12 @@ mod tests {
     fn the_summaries_of_test_programs_are_read() {
         let line = "test result: FAILED. 4 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
         assert_eq!(summary(line), Some(Tests { passed: 4, failed: 2 }));
+        assert_eq!(summary("# pass 5"), Some(Tests { passed: 5, failed: 0 }));
+        assert_eq!(summary("# fail 2"), Some(Tests { passed: 0, failed: 2 }));
+        let python = |result: &str| summary(&format!("test_a (test_x.X.test_a) ... {result}"));
+        assert_eq!(python("ok"), Some(Tests { passed: 1, failed: 0 }));
+        assert_eq!(python("FAIL"), Some(Tests { passed: 0, failed: 1 }));
+        assert_eq!(python("skipped 'no'"), None);
         assert_eq!(summary("test a ... ok"), None);
         assert_eq!(summary("test result: none"), None);
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use innkeeper_modules::{check_manifest, read_component};
+use innkeeper_modules::{COMPILE_TIME_MAX, check_manifest, read_component};
 use innkeeper_sandbox::{Compile, Engine, Guest, Limits};
 
 /// A guest, and the component that it was loaded from.
@@ -16,7 +16,8 @@ pub(crate) struct Opened {
 
 /// Reads a component, plain or gzip, loads it, and checks what it describes.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Opened> {
-    let limits = Limits::default();
+    // Whoever calls this waits, and can end it: as long as a Module may give the compiler.
+    let limits = Limits { compile_time: COMPILE_TIME_MAX, ..Limits::default() };
     let component = read_component(path, limits.component_bytes)?;
     let engine = Engine::builder().compile(compile()).guests(1).permits(1).build()?;
     let guest = engine

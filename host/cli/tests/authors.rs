@@ -327,3 +327,22 @@ fn render_compares_with_a_golden_file_and_writes_it_when_told() {
     let output = innkeeper(&["render", &guest, "-f", &stack, "--update"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
+
+/// What the guest desires for its sample, with the parameters of its Module.
+fn rendered_sample(name: &str, parameters: &str) -> String {
+    let sample = root().join("guests/examples").join(name).join("sample.yaml");
+    done(&["render", &component(name), "-f", sample.to_str().unwrap(), "--parameters", parameters])
+}
+
+#[test]
+fn a_guest_in_python_desires_what_its_golden_file_says() {
+    let sizes = "sizes: {small: {hard: {pods: 10, requests.cpu: '2'}, container: {cpu: 100m}}}";
+    expect_file!["../../../guests/examples/quota-py/golden.yaml"]
+        .assert_eq(&rendered_sample("quota-py", sizes));
+}
+
+#[test]
+fn a_guest_in_javascript_desires_what_its_golden_file_says() {
+    expect_file!["../../../guests/examples/labels-js/golden.yaml"]
+        .assert_eq(&rendered_sample("labels-js", "labels: {team: a, tier: web}"));
+}

@@ -44,7 +44,7 @@ pub use module::Module;
 pub use registry::{Loaded, Modules, Served};
 pub use rollout::{Deed, Rehearsal, Rollout, Strategy};
 pub use settings::{
-    MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, Place, RESYNC_MIN, RUN_TIME_MAX, Settings, SourceRef,
-    SpecError, SpecErrors, is_reserved_group, resync_period,
+    COMPILE_TIME_MAX, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, Place, RESYNC_MIN, RUN_TIME_MAX,
+    Settings, SourceRef, SpecError, SpecErrors, is_reserved_group, resync_period,
 };
 pub use source::{Component, Digest, SourceError};

@@ -268,6 +268,12 @@ pub struct Limits {
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub timeout: Option<String>,
 
+    /// Time in which the component has to be compiled, for example 2m; 1m if left out. A guest that brings
+    /// an interpreter may need more where processors are slow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
+    pub compile_timeout: Option<String>,
+
     /// Size of what the guest gives back, as a quantity: 1Mi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<Quantity>,

@@ -16,6 +16,9 @@ use crate::rollout::{PROBATION_MAX, Rollout, Strategy};
 /// The longest time that a Module may give one run.
 pub const RUN_TIME_MAX: Duration = Duration::from_mins(5);
 
+/// The longest time that a Module may give the compiler.
+pub const COMPILE_TIME_MAX: Duration = Duration::from_mins(15);
+
 /// The most memory that a Module may give one run, in bytes: all that 32 bits address.
 pub const MEMORY_BYTES_MAX: usize = 4 << 30;
 
@@ -325,19 +328,14 @@ impl Check {
         if let Some(log) = &limits.log_bytes {
             out.log_bytes = self.quantity("spec.limits.logBytes", log, 0, OUTPUT_BYTES_MAX);
         }
-        if let Some(text) = &limits.timeout
-            && let Some(time) = self.duration("spec.limits.timeout", text)
+        if let Some(time) =
+            self.time("spec.limits.timeout", limits.timeout.as_deref(), RUN_TIME_MAX)
         {
-            if time.is_zero() || time > RUN_TIME_MAX {
-                self.error(
-                    "spec.limits.timeout",
-                    format!(
-                        "{text} is out of bounds: more than 0s, at most {}s",
-                        RUN_TIME_MAX.as_secs()
-                    ),
-                );
-            }
             out.time = time;
+        }
+        let compile = limits.compile_timeout.as_deref();
+        if let Some(time) = self.time("spec.limits.compileTimeout", compile, COMPILE_TIME_MAX) {
+            out.compile_time = time;
         }
         if let Some(objects) = limits.objects {
             out.objects = self.count("spec.limits.objects", objects, 1, 100_000);
@@ -349,6 +347,16 @@ impl Check {
             out.table_elements = self.count("spec.limits.tableElements", elements, 1, 1 << 20);
         }
         out
+    }
+
+    fn time(&mut self, field: &str, text: Option<&str>, max: Duration) -> Option<Duration> {
+        let text = text?;
+        let time = self.duration(field, text)?;
+        if time.is_zero() || time > max {
+            let most = max.as_secs();
+            self.error(field, format!("{text} is out of bounds: more than 0s, at most {most}s"));
+        }
+        Some(time)
     }
 
     fn writes(&mut self, given: Option<u32>) -> NonZeroU32 {

@@ -5,19 +5,18 @@
 
 #![allow(
     clippy::expect_used,
-    clippy::panic,
     clippy::print_stdout,
     reason = "a bench prints, and has nobody to tell of errors"
 )]
 
+mod support;
+
 use std::hint::black_box;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
-use innkeeper_sandbox::{
-    Engine, Guest, Host, Interruption, Level, Limits, ReadError, ResourceKind,
-};
+use innkeeper_sandbox::{Engine, Guest, Interruption, Limits};
+use support::NoWorld;
 
 /// The component of the crate `bench_guest`, which is the native side.
 const COMPONENT: &str = "bench-guest";
@@ -29,7 +28,7 @@ const WARM_CALLS: u32 = 3;
 
 fn main() {
     let observed = observed();
-    let bytes = component();
+    let bytes = support::component(COMPONENT);
     let epoch = load(&bytes, Interruption::Epoch);
     let never = load(&bytes, Interruption::Never);
     check(&epoch, &observed);
@@ -120,19 +119,6 @@ fn check(guest: &Guest, observed: &str) {
     assert_eq!(native, sandboxed, "the component is not of these sources");
 }
 
-fn component() -> Vec<u8> {
-    let path: PathBuf = [
-        env!("CARGO_MANIFEST_DIR"),
-        "../../guests/target/components",
-        &format!("{COMPONENT}.wasm"),
-    ]
-    .iter()
-    .collect();
-    std::fs::read(&path).unwrap_or_else(|error| {
-        panic!("{}: {error}; `cargo xtask guests` builds it", path.display())
-    })
-}
-
 fn load(bytes: &[u8], interruption: Interruption) -> Guest {
     let engine = Engine::builder().interruption(interruption).build().expect("an engine");
     let limits = Limits { time: Duration::from_mins(10), ..Limits::default() };
@@ -144,23 +130,4 @@ fn observed() -> String {
     let observed: serde_json::Value =
         serde_json::from_str(include_str!("observed.json")).expect("JSON");
     observed.to_string()
-}
-
-/// Nothing to read: the measured function is given all it needs.
-struct NoWorld;
-
-impl Host for NoWorld {
-    fn get(&mut self, _: &ResourceKind, _: &str, _: &str) -> Result<String, ReadError> {
-        Err(ReadError::NotFound)
-    }
-
-    fn list(&mut self, _: &ResourceKind, _: &str, _: &str) -> Result<String, ReadError> {
-        Err(ReadError::NotFound)
-    }
-
-    fn now_ms(&mut self) -> u64 {
-        0
-    }
-
-    fn log(&mut self, _: Level, _: &str) {}
 }

@@ -8,19 +8,21 @@
 
 #![allow(
     clippy::expect_used,
-    clippy::panic,
     clippy::print_stdout,
     reason = "a bench prints, and has nobody to tell of errors"
 )]
 
-use std::path::{Path, PathBuf};
+mod support;
+
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use innkeeper_sandbox::{
     CACHE_BYTES_DEFAULT, CacheFigures, CacheFolder, CacheKey, CodeCache, Compile, Engine, Guest,
-    Host, Level, Limits, ReadError, ResourceKind, compile_child,
+    Limits, compile_child,
 };
+use support::{Memory, NoWorld, mib};
 
 const COMPONENT: &str = "bench-guest";
 
@@ -141,63 +143,10 @@ fn call(guest: &Guest) {
 
 /// The bench guest, and a custom section with a number.
 fn component(number: u32) -> Vec<u8> {
-    let path: PathBuf = [
-        env!("CARGO_MANIFEST_DIR"),
-        "../../guests/target/components",
-        &format!("{COMPONENT}.wasm"),
-    ]
-    .iter()
-    .collect();
-    let mut bytes = std::fs::read(&path).unwrap_or_else(|error| {
-        panic!("{}: {error}; `cargo xtask guests` builds it", path.display())
-    });
+    let mut bytes = support::component(COMPONENT);
     // Kind 0, its length, the length of its name, name and contents.
     bytes.extend([0, 9, 4]);
     bytes.extend(b"copy");
     bytes.extend(number.to_le_bytes());
     bytes
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for people")]
-fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
-
-/// What this process takes, in bytes.
-struct Memory {
-    anonymous: u64,
-    resident: u64,
-    proportional: u64,
-}
-
-impl Memory {
-    fn now() -> Self {
-        let text = std::fs::read_to_string("/proc/self/smaps_rollup").expect("smaps_rollup");
-        let of = |name: &str| {
-            text.lines()
-                .filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-                .find_map(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-                .map_or_else(|| panic!("no {name} in {text}"), |kib| kib << 10)
-        };
-        Self { anonymous: of("Anonymous"), resident: of("Rss"), proportional: of("Pss") }
-    }
-}
-
-/// Nothing to read.
-struct NoWorld;
-
-impl Host for NoWorld {
-    fn get(&mut self, _: &ResourceKind, _: &str, _: &str) -> Result<String, ReadError> {
-        Err(ReadError::NotFound)
-    }
-
-    fn list(&mut self, _: &ResourceKind, _: &str, _: &str) -> Result<String, ReadError> {
-        Err(ReadError::NotFound)
-    }
-
-    fn now_ms(&mut self) -> u64 {
-        0
-    }
-
-    fn log(&mut self, _: Level, _: &str) {}
 }

@@ -275,20 +275,36 @@ fn judge(status: ExitStatus, reason: &str, limit: Duration) -> Result<(), LoadEr
 
 /// Maps the artifact that our child has written.
 fn map(shared: &Shared, artifact: &Path) -> Result<Component, LoadError> {
-    // SAFETY: the file must be an artifact of this build of wasmtime that nobody changes while
-    // it is mapped. It was written by our own child, which ended with success, in a folder
-    // that we made for it and that no other user can enter; nobody else knows its name, and the
-    // name goes when the caller drops the folder. wasmtime itself refuses an artifact of
-    // another version or of other settings (a program that was replaced under us).
-    #[expect(unsafe_code, reason = "mapping native code is unsafe by nature")]
-    let component = unsafe { Component::deserialize_file(&shared.wasm, artifact) };
-    component.map_err(|error| LoadError::Compiler {
+    let error = match deserialize(&shared.wasm, artifact) {
+        Ok(component) => return Ok(component),
+        Err(error) => error,
+    };
+    // An engine without our pool maps it: then it is the component that has more parts than the pool
+    // has room for.
+    let without_pool = wasmtime::Engine::new(&settings::compiler(shared.interruption));
+    if without_pool.is_ok_and(|engine| deserialize(&engine, artifact).is_ok()) {
+        return Err(LoadError::CompileFailed { what: text(format!("{error:#}")) });
+    }
+    Err(LoadError::Compiler {
         what: text(format!(
             "the artifact in {} cannot be mapped: {error:#} (is its file system mounted noexec, \
              or was the program replaced by another release?)",
             shared.artifacts.display()
         )),
     })
+}
+
+fn deserialize(wasm: &wasmtime::Engine, artifact: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: the file must be an artifact of this build of wasmtime that nobody changes while
+    // it is mapped. It was written by our own child, which ended with success, in a folder
+    // that we made for it and that no other user can enter; nobody else knows its name, and the
+    // name goes when the caller of `map`, the only one who calls this, drops the folder. wasmtime
+    // itself refuses an artifact of another version or of other settings (a program that was
+    // replaced under us).
+    #[expect(unsafe_code, reason = "mapping native code is unsafe by nature")]
+    unsafe {
+        Component::deserialize_file(wasm, artifact)
+    }
 }
 
 /// What the program of [`Compile::Child`] does when its one argument is `compile`: reads a

@@ -46,9 +46,10 @@ const MEMORY_KEEP_RESIDENT_BYTES: usize = 256 << 10;
 /// The same for tables.
 const TABLE_KEEP_RESIDENT_BYTES: usize = 64 << 10;
 
-/// Parts of one component. Guests in Rust have one core module; those that bring an
-/// interpreter or stubs for WASI have a few.
-const CORE_INSTANCES_PER_COMPONENT: u32 = 32;
+/// Parts of one component. Guests in Rust have one core module; those that bring an interpreter
+/// have more: one in Python 38 instances, of its libraries and of the stubs for WASI. Counts
+/// only: room for instances that are not there costs nothing.
+const CORE_INSTANCES_PER_COMPONENT: u32 = 64;
 const MEMORIES_PER_COMPONENT: u32 = 4;
 const TABLES_PER_COMPONENT: u32 = 16;
 

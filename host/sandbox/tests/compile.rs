@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         ("a_component_is_compiled_for_fuel", compiles_for_fuel),
         ("nothing_is_left_in_the_folder", leaves_nothing),
         ("an_invalid_component_is_refused_with_the_reason", invalid),
+        ("a_component_of_too_many_parts_is_the_components_trouble", too_many_parts),
         ("a_compiler_that_hangs_is_stopped", hangs),
         ("a_component_that_takes_too_long_to_compile_is_stopped", bombs),
         ("a_compiler_that_aborts_is_the_components_trouble", aborts),
@@ -112,6 +113,16 @@ fn compiles() {
 
 fn compiles_for_fuel() {
     runs(Interruption::Fuel);
+}
+
+fn too_many_parts() {
+    let setup = setup("innkeeper", Interruption::Epoch);
+    let instances = "(core instance (instantiate $m))".repeat(100);
+    let component = wat::parse_str(format!("(component (core module $m) {instances})")).unwrap();
+    let error = setup.engine.load(&component, &Limits::default()).unwrap_err();
+    // It fails at the same place each time: nobody is to look at the host's file systems.
+    assert_eq!((error.reason(), error.is_temporary()), ("CompileFailed", false), "{error}");
+    assert!(error.to_string().contains("100 core module instances"), "{error}");
 }
 
 fn leaves_nothing() {

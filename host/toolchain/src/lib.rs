@@ -16,7 +16,7 @@ mod toolchain;
 
 pub use lock::{Lock, lock};
 pub use package::Package;
-pub use toolchain::{DEBIAN_PACKAGES, HOW_TO_INSTALL, Toolchain};
+pub use toolchain::{DEBIAN_PACKAGES, HOW_TO_INSTALL, Toolchain, cache_folder};
 
 /// The target that guests are compiled for. It has no system interface at all, which is
 /// what a guest may use.

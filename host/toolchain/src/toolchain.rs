@@ -227,7 +227,10 @@ fn cargo_home() -> Option<PathBuf> {
 }
 
 /// The user's cache folder for this project.
-fn cache_folder() -> Result<PathBuf> {
+///
+/// # Errors
+/// If the environment names no folder.
+pub fn cache_folder() -> Result<PathBuf> {
     let cache = match std::env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
         Some(folder) => PathBuf::from(folder),
         None => std::env::home_dir()

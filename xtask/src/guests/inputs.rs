@@ -8,55 +8,81 @@ use sha2::{Digest as _, Sha256};
 
 use super::componentize;
 
-/// A digest of all that components are made of: the guests, the contract, the lints that the
+/// A digest of all that components of Rust are made of: the guests, the contract, the lints that the
 /// contract's crate inherits, and the toolchain. Of contents, not of times: a checkout changes times.
-pub(super) fn digest(root: &Path, toolchain: &Toolchain) -> Result<String> {
+/// What lies in the folders `others` is of other languages.
+pub(super) fn digest(root: &Path, toolchain: &Toolchain, others: &[&Path]) -> Result<String> {
     let mut files = vec![root.join("Cargo.toml")];
-    collect(&root.join("wit"), &mut files)?;
-    collect(&root.join("guests"), &mut files)?;
-    files.sort();
+    collect(&root.join("wit"), &["target"], &mut files)?;
+    collect(&root.join("guests"), &["target"], &mut files)?;
+    files.retain(|file| !others.iter().any(|other| file.starts_with(other)));
+    let how = [
+        toolchain.identity().as_bytes(),
+        // How components are made is part of what they are.
+        include_bytes!("../../../host/toolchain/src/componentize.rs"),
+        include_bytes!("../../../host/toolchain/src/toolchain.rs"),
+    ];
+    digest_of(root, &how, files)
+}
 
+/// A digest of how something is made, and of the names (below `root`) and contents of files.
+pub(super) fn digest_of(root: &Path, how: &[&[u8]], mut files: Vec<PathBuf>) -> Result<String> {
+    files.sort();
     let mut digest = Sha256::new();
-    digest.update(toolchain.identity());
-    // How components are made is part of what they are.
-    digest.update(include_bytes!("../../../host/toolchain/src/componentize.rs"));
-    digest.update(include_bytes!("../../../host/toolchain/src/toolchain.rs"));
+    let mut add = |part: &[u8]| {
+        // Lengths keep two neighbours from passing for one another.
+        digest.update(part.len().to_le_bytes());
+        digest.update(part);
+    };
+    for part in how {
+        add(part);
+    }
     for file in files {
         let content =
             std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let name = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
-        for part in [name.as_bytes(), &content] {
-            // Lengths keep two neighbours from passing for one another.
-            digest.update(part.len().to_le_bytes());
-            digest.update(part);
-        }
+        add(file.strip_prefix(root).unwrap_or(&file).to_string_lossy().as_bytes());
+        add(&content);
     }
     Ok(hex::encode(digest.finalize()))
 }
 
-/// Whether the component is there and was made of these inputs.
-pub(super) fn is_current(out: &Path, name: &str, digest: &str) -> bool {
-    componentize::path(out, name).is_file()
-        && std::fs::read_to_string(stamp(out, name)).is_ok_and(|recorded| recorded == digest)
+/// The size of the component when compressed, if it is there and was made of these inputs.
+pub(super) fn current(out: &Path, name: &str, digest: &str) -> Option<u64> {
+    let stamp = std::fs::read_to_string(stamp(out, name)).ok()?;
+    let (recorded, gzip_bytes) = stamp.split_once(' ')?;
+    (recorded == digest && componentize::path(out, name).is_file())
+        .then(|| gzip_bytes.parse().ok())?
 }
 
-/// Remembers which inputs the component was made of.
+/// Remembers which inputs the component was made of, and how small it becomes: to compress a large one
+/// takes seconds.
 pub(super) fn record(out: &Path, name: &str, digest: &str) -> Result<()> {
+    let path = componentize::path(out, name);
+    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let gzip_bytes = componentize::gzip_bytes(&bytes)?;
     let stamp = stamp(out, name);
-    std::fs::write(&stamp, digest).with_context(|| format!("cannot write {}", stamp.display()))
+    std::fs::write(&stamp, format!("{digest} {gzip_bytes}"))
+        .with_context(|| format!("cannot write {}", stamp.display()))
 }
 
 fn stamp(out: &Path, name: &str) -> PathBuf {
     out.join(format!("{name}.inputs"))
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let entries = folder.read_dir().with_context(|| format!("cannot list {}", folder.display()))?;
+/// All files of a folder, also of those within it that do not have one of the names `except`.
+pub(super) fn collect(folder: &Path, except: &[&str], files: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = match folder.read_dir() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot list {}", folder.display()));
+        }
+    };
     for entry in entries {
         let path = entry?.path();
         if path.is_dir() {
-            if path.file_name().is_some_and(|name| name != "target") {
-                collect(&path, files)?;
+            if !except.iter().any(|name| path.ends_with(name)) {
+                collect(&path, except, files)?;
             }
         } else {
             files.push(path);
@@ -72,11 +98,16 @@ mod tests {
     #[test]
     fn a_component_is_current_until_its_inputs_change() {
         let out = tempfile::tempdir().unwrap();
-        assert!(!is_current(out.path(), "guest", "a"), "there is no component yet");
+        assert_eq!(current(out.path(), "guest", "a"), None, "there is no component yet");
         std::fs::write(componentize::path(out.path(), "guest"), "component").unwrap();
-        assert!(!is_current(out.path(), "guest", "a"), "nobody knows what it was made of");
+        assert_eq!(current(out.path(), "guest", "a"), None, "nobody knows what it was made of");
         record(out.path(), "guest", "a").unwrap();
-        assert!(is_current(out.path(), "guest", "a"));
-        assert!(!is_current(out.path(), "guest", "b"), "the inputs are others");
+        assert_eq!(
+            current(out.path(), "guest", "a"),
+            Some(componentize::gzip_bytes(b"component").unwrap())
+        );
+        assert_eq!(current(out.path(), "guest", "b"), None, "the inputs are others");
+        std::fs::remove_file(componentize::path(out.path(), "guest")).unwrap();
+        assert_eq!(current(out.path(), "guest", "a"), None, "somebody has removed it");
     }
 }

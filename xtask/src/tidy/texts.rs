@@ -14,10 +14,10 @@ const MAX_LINES: usize = 800;
 const LONGER: [(&str, &str); 0] = [];
 
 /// Files that people write, for the rule of length.
-const WRITTEN: [&str; 5] = ["rs", "go", "wit", "md", "sh"];
+const WRITTEN: [&str; 8] = ["rs", "go", "wit", "md", "sh", "py", "js", "mjs"];
 
 /// Files made by tools, in which names of registries and the like are theirs.
-const GENERATED: [&str; 4] = ["Cargo.lock", "guests/Cargo.lock", "go.sum", "package-lock.json"];
+const GENERATED: [&str; 3] = ["Cargo.lock", "guests/Cargo.lock", "go.sum"];
 
 /// What is wrong with any file that git knows or would take up.
 pub(super) fn problems() -> Result<Vec<String>> {

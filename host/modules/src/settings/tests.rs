@@ -25,7 +25,7 @@ fn a_whole_spec_is_understood() {
         "parameters": {"size": 3},
         "resyncPeriod": "1h30m",
         "manageStatus": false,
-        "limits": {"memory": "16Mi", "timeout": "500ms", "outputBytes": 65536, "logBytes": "4k", "objects": 5, "reads": 7, "tableElements": 9, "writesPerSecond": 50},
+        "limits": {"memory": "16Mi", "timeout": "500ms", "compileTimeout": "2m", "outputBytes": 65536, "logBytes": "4k", "objects": 5, "reads": 7, "tableElements": 9, "writesPerSecond": 50},
         "selector": {
             "matchLabels": {"app": "a", "example.com/tier": ""},
             "matchExpressions": [
@@ -50,6 +50,7 @@ fn a_whole_spec_is_understood() {
             limits: Limits {
                 memory_bytes: 16 << 20,
                 time: Duration::from_millis(500),
+                compile_time: Duration::from_mins(2),
                 output_bytes: 65536,
                 log_bytes: 4000,
                 objects: 5,
@@ -84,7 +85,7 @@ fn all_bad_values_are_named_at_once() {
             "source": {"configMap": {"name": "Not A Name"}},
             "crdGroups": ["apps.k8s.io", "innkeeper.dev", "UPPER"],
             "resyncPeriod": "10ms",
-            "limits": {"memory": "64Q", "timeout": "1 day", "outputBytes": "1Ti", "objects": 0},
+            "limits": {"memory": "64Q", "timeout": "1 day", "compileTimeout": "1h", "outputBytes": "1Ti", "objects": 0},
             "selector": {"matchLabels": {"a b": "c d"}, "matchExpressions": [{"key": "x", "operator": "In"}, {"key": "x", "operator": "Exists", "values": ["y"]}]},
             "namespaces": ["a.b"],
         }),
@@ -100,6 +101,7 @@ fn all_bad_values_are_named_at_once() {
             spec.limits.memory: "64Q" is not a number of bytes: a whole number, or one with k, M, G, Ki, Mi or Gi, as in 64Mi
             spec.limits.outputBytes: "1Ti" is not a number of bytes: a whole number, or one with k, M, G, Ki, Mi or Gi, as in 64Mi
             spec.limits.timeout: "1 day" is not a duration: numbers with h, m, s or ms, largest first, as in 30s or 1h30m
+            spec.limits.compileTimeout: 1h is out of bounds: more than 0s, at most 900s
             spec.limits.objects: 0 is out of bounds: from 1 to 100000
             spec.selector.matchLabels["a b"]: "a b" is not a label: letters, digits, '-', '_' and '.', at most 63 characters, perhaps after a DNS name and '/'
             spec.selector.matchLabels["a b"]: "c d" is not a label's value: letters, digits, '-', '_' and '.', at most 63 characters

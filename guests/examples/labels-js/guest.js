@@ -1,0 +1,6 @@
+// The component: what it imports and exports. All else runs in node too.
+import { write } from 'innkeeper:guest/log@0.1.0';
+import { exported } from './innkeeper.js';
+import * as labels from './labels.js';
+
+export const reconciler = exported(labels, write);

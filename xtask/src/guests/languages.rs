@@ -1,0 +1,254 @@
+//! Guests in other languages, of which the language's own tools make components.
+//!
+//! What a folder of `guests/examples` has tells its language: `requirements.txt` is Python, whose
+//! module `guest` is componentized; `package.json` is JavaScript, whose `build.mjs` does it. The tools
+//! come from the language's package registry, at the versions and with the checksums that
+//! `requirements.txt` and `package-lock.json` say.
+
+mod tools;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use self::tools::Tools;
+use super::inputs;
+use crate::command;
+
+/// The contract that components are made for.
+const WIT: &str = "wit/guest.wit";
+
+/// Folders that tools leave in a guest's folder: no sources.
+const LEFT_BY_TOOLS: [&str; 3] = ["node_modules", "__pycache__", ".venv"];
+
+/// What runs Python's tests: as `python -m unittest -v`, but it speaks to standard output.
+const UNITTEST: &str = "import sys, unittest; \
+    unittest.main(None, testRunner=unittest.TextTestRunner(sys.stdout, verbosity=2))";
+
+/// A guest in another language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Script {
+    /// Its folder's name.
+    pub(super) name: String,
+    /// Its folder.
+    pub(super) folder: PathBuf,
+    language: Language,
+}
+
+/// The languages, as their folders tell them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Python,
+    JavaScript,
+}
+
+impl Language {
+    /// The files that say which tools are needed; the first one tells the language.
+    fn requirements(self) -> &'static [&'static str] {
+        match self {
+            Self::Python => &["requirements.txt"],
+            Self::JavaScript => &["package.json", "package-lock.json"],
+        }
+    }
+
+    fn of(folder: &Path) -> Option<Self> {
+        let languages = [Self::Python, Self::JavaScript];
+        languages.into_iter().find(|one| folder.join(one.requirements()[0]).is_file())
+    }
+}
+
+/// All such guests, in the order of their names.
+pub(super) fn discover(guests: &Path) -> Result<Vec<Script>> {
+    let examples = guests.join("examples");
+    let entries =
+        examples.read_dir().with_context(|| format!("cannot list {}", examples.display()))?;
+    let mut scripts = Vec::new();
+    for entry in entries {
+        let folder = entry?.path();
+        if let (Some(language), Some(name)) = (Language::of(&folder), folder.file_name()) {
+            let name = name.to_string_lossy().into_owned();
+            scripts.push(Script { name, folder, language });
+        }
+    }
+    scripts.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(scripts)
+}
+
+impl Script {
+    /// A digest of all that its component is made of. Its tools are in it by what names them.
+    pub(super) fn digest(&self, root: &Path) -> Result<String> {
+        let mut files = self.sources()?;
+        files.push(root.join(WIT));
+        inputs::digest_of(root, &[include_bytes!("languages.rs")], files)
+    }
+
+    /// Makes its component.
+    pub(super) fn build(&self, root: &Path, component: &Path) -> Result<()> {
+        let tools = self.tools()?;
+        let folder = self.workshop(root, &tools)?;
+        let made = tempfile::tempdir_in(&folder)
+            .with_context(|| format!("no folder for what is made in {}", folder.display()))?;
+        let made = made.path().join("guest.wasm");
+        let wit = root.join(WIT);
+        let mut build = match self.language {
+            Language::Python => {
+                let mut build = tools.program("componentize-py");
+                build.args(["--quiet", "--world", "reconciler-guest", "--wit-path"]).arg(wit);
+                build.args(["componentize", "--stub-wasi", "guest", "--output"]).arg(&made);
+                build
+            }
+            Language::JavaScript => {
+                let mut build = Command::new("node");
+                build.arg("build.mjs").arg(wit).arg(&made);
+                build
+            }
+        };
+        command::run(build.current_dir(&folder))
+            .with_context(|| format!("the component of {} is not made", self.name))?;
+        let bytes =
+            std::fs::read(&made).with_context(|| format!("cannot read {}", made.display()))?;
+        innkeeper_toolchain::componentize::write(component, &bytes)
+    }
+
+    /// What runs its tests, as its language does.
+    pub(super) fn tests(&self, root: &Path) -> Result<Command> {
+        let tools = self.tools()?;
+        let mut tests = match self.language {
+            Language::Python => {
+                let mut tests = tools.program("python");
+                tests.args(["-B", "-c", UNITTEST]);
+                tests
+            }
+            Language::JavaScript => {
+                let mut tests = Command::new("node");
+                tests.args(["--test", "--test-reporter=tap"]);
+                tests
+            }
+        };
+        tests.current_dir(self.workshop(root, &tools)?);
+        Ok(tests)
+    }
+
+    fn tools(&self) -> Result<Tools> {
+        Tools::here(self.language, &self.folder).with_context(|| {
+            format!(
+                "the guest {} needs them; `cargo xtask guests NAME ...` builds others without",
+                self.name
+            )
+        })
+    }
+
+    /// A copy of its sources with its tools beside it, so that nothing is left among the sources. As
+    /// many folders below the root as they are: what they find by `../../..` is found from here too.
+    fn workshop(&self, root: &Path, tools: &Tools) -> Result<PathBuf> {
+        let workshop = root.join("target/guests").join(&self.name);
+        let mut there = BTreeSet::new();
+        for file in self.sources()? {
+            let copy = workshop.join(file.strip_prefix(&self.folder)?);
+            let content =
+                std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            // What is the same stays: somebody may be reading it.
+            if std::fs::read(&copy).ok().as_ref() != Some(&content) {
+                let write = || {
+                    std::fs::create_dir_all(copy.parent().unwrap_or(&workshop))?;
+                    std::fs::write(&copy, &content)
+                };
+                write().with_context(|| format!("cannot write {}", copy.display()))?;
+            }
+            there.insert(copy);
+        }
+        let mut old = Vec::new();
+        inputs::collect(&workshop, &LEFT_BY_TOOLS, &mut old)?;
+        for file in old.iter().filter(|file| !there.contains(*file) && is_source(file)) {
+            std::fs::remove_file(file)
+                .with_context(|| format!("cannot remove {}", file.display()))?;
+        }
+        tools.put_beside(&workshop)?;
+        Ok(workshop)
+    }
+
+    fn sources(&self) -> Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        inputs::collect(&self.folder, &LEFT_BY_TOOLS, &mut files)?;
+        files.retain(|file| is_source(file));
+        Ok(files)
+    }
+}
+
+/// Whether it is not a component that somebody has made by hand.
+fn is_source(file: &Path) -> bool {
+    file.extension().is_none_or(|extension| extension != "wasm")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(folder: &Path) -> Script {
+        Script { name: "one".into(), folder: folder.join("one"), language: Language::Python }
+    }
+
+    fn with_files(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            let file = root.path().join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, content).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn a_folder_tells_its_language_by_what_says_its_tools() {
+        let root = with_files(&[
+            ("examples/b/requirements.txt", ""),
+            ("examples/a/package.json", "{}"),
+            ("examples/c/Cargo.toml", ""),
+        ]);
+        let found: Vec<_> = discover(root.path())
+            .unwrap()
+            .into_iter()
+            .map(|script| (script.name, script.language))
+            .collect();
+        let wanted = [("a".to_owned(), Language::JavaScript), ("b".to_owned(), Language::Python)];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn the_digest_is_of_sources_and_contract_and_not_of_what_tools_leave() {
+        let root = with_files(&[(WIT, "package"), ("one/guest.py", "1")]);
+        let one = script(root.path());
+        let before = one.digest(root.path()).unwrap();
+        for left in
+            ["one/__pycache__/guest.pyc", "one/.venv/x", "one/node_modules/x/y", "one/a.wasm"]
+        {
+            let file = root.path().join(left);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "x").unwrap();
+        }
+        assert_eq!(one.digest(root.path()).unwrap(), before);
+        std::fs::write(root.path().join("one/guest.py"), "2").unwrap();
+        let changed = one.digest(root.path()).unwrap();
+        assert_ne!(changed, before);
+        std::fs::write(root.path().join(WIT), "package b").unwrap();
+        assert_ne!(one.digest(root.path()).unwrap(), changed);
+    }
+
+    #[test]
+    fn the_workshop_has_what_the_sources_have_and_no_more() {
+        let root =
+            with_files(&[("one/guest.py", "1"), ("one/sub/x.py", "2"), ("tools/complete", "")]);
+        let one = script(root.path());
+        let tools = Tools::at(Language::Python, &root.path().join("tools"));
+        let workshop = one.workshop(root.path(), &tools).unwrap();
+        assert_eq!(std::fs::read_to_string(workshop.join("sub/x.py")).unwrap(), "2");
+
+        std::fs::remove_file(one.folder.join("sub/x.py")).unwrap();
+        std::fs::write(one.folder.join("guest.py"), "3").unwrap();
+        one.workshop(root.path(), &tools).unwrap();
+        assert!(!workshop.join("sub/x.py").exists());
+        assert_eq!(std::fs::read_to_string(workshop.join("guest.py")).unwrap(), "3");
+    }
+}
