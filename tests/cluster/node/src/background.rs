@@ -23,23 +23,17 @@ pub fn up(background: &Background, say: &mut dyn FnMut(&str)) -> Result<()> {
     let programs = Programs::find(say)?;
     let folder = background.folder();
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let mut node = Node::prepare(folder, say)?;
-    let started = background
-        .start(&with_node(&Options::default(), &node), say)
-        .map_err(anyhow::Error::from)
-        .and_then(|()| node.join(&programs))
-        .and_then(|()| node.push_all());
-    match started {
-        Ok(()) => {
-            node.leave();
-            Ok(())
-        }
-        Err(error) => {
-            drop(node);
-            background.down()?;
-            Err(error)
-        }
+    let started = Node::prepare(folder, say).and_then(|mut node| {
+        background.start(&with_node(&Options::default(), &node), say)?;
+        node.join(&programs)?;
+        node.push_all()?;
+        node.leave();
+        Ok(())
+    });
+    if started.is_err() {
+        background.down()?;
     }
+    started
 }
 
 /// Ends it, each process by its pid, and removes its state. Nothing happens if there is none.

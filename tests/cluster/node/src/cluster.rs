@@ -12,7 +12,7 @@ pub struct Cluster {
     // In this order they go: what runs in the node before what it talks to, the folder last.
     node: Node,
     plane: ControlPlane,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Cluster {
@@ -33,7 +33,7 @@ impl Cluster {
         let control = ControlPlane::start_in(folder.path(), &programs, &options)?;
         node.join(&programs)?;
         node.push_all()?;
-        Ok(Self { node, plane: control, _folder: folder })
+        Ok(Self { node, plane: control, folder })
     }
 
     /// The control plane.
@@ -44,6 +44,11 @@ impl Cluster {
     /// The node.
     pub fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Its parts, in the order in which they have to go.
+    pub fn into_parts(self) -> (Node, ControlPlane, TempDir) {
+        (self.node, self.plane, self.folder)
     }
 
     /// `Ok` while every process of both runs; else which ended, and the end of its log.

@@ -25,7 +25,7 @@ pub(crate) struct ControlGroup {
 impl ControlGroup {
     /// Makes it; what a crashed run has left of the same name goes first.
     pub(crate) fn make(name: &str) -> Result<Self> {
-        let group = Self { name: name.to_owned() };
+        let group = Self::named(name);
         group.remove()?;
         for hierarchy in hierarchies()? {
             let path = hierarchy.join(name);
@@ -42,6 +42,11 @@ impl ControlGroup {
         Ok(group)
     }
 
+    /// The group of this name, which may be there.
+    pub(crate) fn named(name: &str) -> Self {
+        Self { name: name.to_owned() }
+    }
+
     /// Removes the groups of nodes that are no more: those without their network interface.
     pub(crate) fn remove_left() -> Result<()> {
         for hierarchy in hierarchies()? {
@@ -49,7 +54,7 @@ impl ControlGroup {
                 let name = entry?.file_name().to_string_lossy().into_owned();
                 let is_node = name.strip_prefix(PREFIX).is_some_and(|n| n.parse::<u8>().is_ok());
                 if is_node && !Path::new("/sys/class/net").join(&name).exists() {
-                    Self { name }.remove()?;
+                    Self::named(&name).remove()?;
                 }
             }
         }
@@ -108,7 +113,7 @@ fn hierarchies() -> Result<Vec<PathBuf>> {
     for entry in fs::read_dir(root).with_context(|| format!("{ROOT}: no control groups"))? {
         let entry = entry?;
         // Several names of one hierarchy are links to it.
-        if entry.file_type()?.is_dir() && entry.path().join("tasks").exists() {
+        if entry.file_type()?.is_dir() && entry.path().join("cgroup.procs").exists() {
             found.push(entry.path());
         }
     }

@@ -83,9 +83,9 @@ impl Machine {
         watchdog.guard(init.id())?;
         let pid = wait(&mut init, folder)?;
         // Written down before anything is made outside of the namespaces.
-        fs::write(folder.join(PIDS), format!("{} {pid}\n", init.id()))?;
         ControlGroup::remove_left()?;
         let link = Link::lay(pid)?;
+        fs::write(folder.join(PIDS), format!("{} {pid} {}\n", init.id(), link.name()))?;
         let group = ControlGroup::make(&link.name())?;
         let machine = Self {
             init: Some(init),
@@ -179,7 +179,7 @@ impl Drop for Machine {
 /// Ends the machine that an earlier process has left with its files in `folder`, if there is one, and
 /// removes what it has made elsewhere.
 pub(crate) fn end_left(folder: &Path) -> Result<()> {
-    if let Some((outer, init)) = left(folder) {
+    if let Some((outer, init, name)) = left(folder) {
         if is_ours(outer, folder)
             && let Some(pid) = i32::try_from(outer).ok().and_then(rustix::process::Pid::from_raw)
         {
@@ -187,20 +187,22 @@ pub(crate) fn end_left(folder: &Path) -> Result<()> {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
         }
         gone(init)?;
+        ControlGroup::named(&name).remove()?;
     }
     ControlGroup::remove_left()
 }
 
 /// Whether the machine with its files in `folder` runs.
 pub(crate) fn is_up(folder: &Path) -> bool {
-    left(folder).is_some_and(|(outer, _)| is_ours(outer, folder))
+    left(folder).is_some_and(|(outer, ..)| is_ours(outer, folder))
 }
 
-/// The processes that were written down in `folder`: the one outside and the first inside.
-fn left(folder: &Path) -> Option<(u32, u32)> {
+/// What was written down in `folder`: the process outside, the first inside, and the name of the
+/// cable and the control groups.
+fn left(folder: &Path) -> Option<(u32, u32, String)> {
     let text = fs::read_to_string(folder.join(PIDS)).ok()?;
-    let (outer, init) = text.trim().split_once(' ')?;
-    Some((outer.parse().ok()?, init.parse().ok()?))
+    let mut words = text.split_whitespace();
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?.to_owned()))
 }
 
 /// Whether the process is one that made namespaces for `folder`.

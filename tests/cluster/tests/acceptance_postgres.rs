@@ -1,0 +1,178 @@
+//! The story of postgres with real containers, told with psql at the Service's NodePort: what was
+//! written is there after the pod is deleted, and from a backup after the volume is lost; where no
+//! backup can be restored, nothing is served. Needs root; `cargo xtask test` runs it.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use innkeeper_cluster_tests::stage::SOON;
+use innkeeper_cluster_tests::{Client, Host, Kind, NodeStage, eventually, kubelet};
+use serde_json::Value;
+
+const SAMPLE: &str = include_str!("../../../deploy/samples/postgres.yaml");
+const NAME: &str = "foodb";
+const LABEL: (&str, &str) = ("name", NAME);
+const DATA: &str = "foodb-data";
+/// Pods start, and a server that goes has its time.
+const LONG: Duration = Duration::from_mins(3);
+
+/// A database, and somebody with psql.
+struct Story {
+    stage: NodeStage,
+    _host: Host,
+    namespace: String,
+    client: Client,
+    url: String,
+}
+
+impl Story {
+    async fn begin() -> Result<Self> {
+        let modules = [("postgres", "exp.wheel.jp")];
+        let (stage, host, namespace) = NodeStage::serving(&modules).await?;
+        let ns = &*namespace;
+        stage.admin.apply_in(ns, SAMPLE).await?;
+        let client = stage.client_of(ns, "postgres:15").await?;
+        stage.until_pods_ready(ns, LABEL, 1).await?;
+        let (address, port) = (stage.node().address(), stage.node_port(ns, NAME).await?);
+        let url = format!("postgresql://foo:mypassword@{address}:{port}/foo?connect_timeout=5");
+        Ok(Self { stage, _host: host, namespace, client, url })
+    }
+
+    /// What the server answers, a line each row.
+    async fn sql(&self, sql: &str) -> Result<Vec<String>> {
+        let answer = self.client.run(&["psql", "-X", "-q", "-A", "-t", "-c", sql, &self.url]).await?;
+        Ok(answer.lines().map(str::to_owned).collect())
+    }
+
+    /// Waits until the server answers with these rows: the Service follows a pod in a moment.
+    async fn until_has(&self, rows: &[&str]) -> Result<()> {
+        eventually(&format!("the rows are {rows:?}"), SOON, async || {
+            Ok(match self.sql("SELECT name FROM hoge ORDER BY name").await {
+                Ok(found) if found == rows => Ok(()),
+                Ok(found) => bail!("the rows are {found:?}, not {rows:?}"),
+                Err(error) => Err(format!("{error:#}")),
+            })
+        })
+        .await
+    }
+
+    /// A backup, now.
+    async fn back_up(&self, name: &str) -> Result<()> {
+        let ns = &*self.namespace;
+        let from = ["create", "job", name, "--from=cronjob/foodb-backup", "--namespace", ns];
+        self.stage.kubectl_prints(&from).await?;
+        let at = (Kind::JOB, ns, name);
+        let job = self
+            .stage
+            .admin
+            .until("the backup ends", LONG, at, |job| {
+                job["status"]["succeeded"] == 1 || !job["status"]["failed"].is_null()
+            })
+            .await?;
+        assert_eq!(job["status"]["succeeded"], 1, "{:#}", job["status"]);
+        Ok(())
+    }
+
+    async fn pod(&self) -> Result<Value> {
+        let mut pods = self.stage.until_pods_ready(&self.namespace, LABEL, 1).await?;
+        Ok(pods.swap_remove(0))
+    }
+
+    /// Deletes the pod, and waits until another is ready.
+    async fn replace_pod(&self) -> Result<Value> {
+        let old = self.pod().await?;
+        let name = old["metadata"]["name"].as_str().unwrap();
+        self.stage.admin.delete(Kind::POD, &self.namespace, name).await?;
+        self.stage.admin.until_gone(LONG, (Kind::POD, &self.namespace, name)).await?;
+        let new = self.pod().await?;
+        assert_ne!(old["metadata"]["uid"], new["metadata"]["uid"]);
+        Ok(new)
+    }
+
+    /// Loses the volume of the data, and the pod with it. The operator makes another claim.
+    async fn lose_volume(&self) -> Result<()> {
+        let (admin, ns) = (&self.stage.admin, &*self.namespace);
+        let old = admin.must_get(Kind::CLAIM, ns, DATA).await?;
+        admin.delete(Kind::CLAIM, ns, DATA).await?;
+        for pod in kubelet::pods(admin, ns, LABEL).await? {
+            admin.delete(Kind::POD, ns, pod["metadata"]["name"].as_str().unwrap()).await?;
+        }
+        admin
+            .until("the claim is another", LONG, (Kind::CLAIM, ns, DATA), |claim| {
+                claim["metadata"]["uid"] != old["metadata"]["uid"]
+                    && claim["status"]["phase"] == "Bound"
+            })
+            .await
+            .map(drop)
+    }
+
+    /// Runs a command in the pod's container that has the backups.
+    async fn in_backups(&self, script: &str) -> Result<()> {
+        let ns = &*self.namespace;
+        let pod = self.pod().await?;
+        let volumes = pod["spec"]["volumes"].as_array().unwrap();
+        let claim = volumes.iter().find(|one| one["name"] == "backups").unwrap();
+        let yaml = serde_json::json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "vandal", "namespace": ns},
+            "spec": {"restartPolicy": "Never", "volumes": [claim], "containers": [
+                {"name": "vandal", "image": "busybox", "command": ["sh", "-c", script],
+                 "volumeMounts": [{"name": "backups", "mountPath": "/backups"}]}]}});
+        self.stage.admin.apply(&yaml.to_string()).await?;
+        let at = (Kind::POD, ns, "vandal");
+        let is_done = |pod: &Value| pod["status"]["phase"] == "Succeeded";
+        self.stage.admin.until("the backups are changed", LONG, at, is_done).await.map(drop)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs root: cargo xtask test runs it"]
+async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_empty_database()
+-> Result<()> {
+    let story = Story::begin().await?;
+    let (admin, ns) = (&story.stage.admin, &*story.namespace);
+    story.sql("CREATE TABLE hoge (name text); INSERT INTO hoge VALUES ('foo'), ('bar')").await?;
+    story.until_has(&["bar", "foo"]).await?;
+
+    // Deleted, the pod comes back with its data, labelled as in the original.
+    let pod = story.replace_pod().await?;
+    story.until_has(&["bar", "foo"]).await?;
+    let at = (Kind::POD, ns, pod["metadata"]["name"].as_str().unwrap());
+    admin
+        .until("it is labelled", SOON, at, |pod| pod["metadata"]["labels"]["appReady"] == "ok")
+        .await?;
+
+    // From here on only this test makes backups.
+    let patch = serde_json::json!({"spec": {"backup": {"schedule": "0 0 1 1 *"}}});
+    let postgresql = Kind::new("exp.wheel.jp/v1", "PostgreSQL");
+    admin.merge(postgresql, ns, NAME, "kubectl-edit", &patch).await?;
+    let at = (Kind::CRON_JOB, ns, "foodb-backup");
+    admin.until("it is seldom", SOON, at, |one| one["spec"]["schedule"] == "0 0 1 1 *").await?;
+    story.back_up("first").await?;
+    story.sql("INSERT INTO hoge VALUES ('late')").await?;
+    story.until_has(&["bar", "foo", "late"]).await?;
+
+    // The volume is lost: what the last backup had is there, and nothing else.
+    story.lose_volume().await?;
+    story.until_has(&["bar", "foo"]).await?;
+
+    // No backup can be read, and the volume is lost: there is no database.
+    story.in_backups("for dump in /backups/*.dump; do echo broken > $dump; done").await?;
+    story.lose_volume().await?;
+    let said = eventually("prepare has failed, and says so", LONG, async || {
+        for pod in kubelet::pods(admin, ns, LABEL).await? {
+            let state = &pod["status"]["initContainerStatuses"][0];
+            if state["restartCount"].as_u64() > Some(0) {
+                let name = pod["metadata"]["name"].as_str().unwrap();
+                let logs = ["logs", name, "-c", "prepare", "--previous", "--namespace", ns];
+                return Ok(Ok(story.stage.kubectl_prints(&logs).await?));
+            }
+        }
+        Ok(Err("it has not".to_owned()))
+    })
+    .await?;
+    assert!(said.contains("nothing is served instead of an empty database"), "{said}");
+    assert!(story.sql("SELECT 1").await.is_err());
+    Ok(())
+}
