@@ -28,15 +28,20 @@ async fn a_family_runs_its_jobs_and_servers_and_leaves_nothing() -> Result<()> {
     // A Job that really runs.
     let at = (KURI, ns, "example-kuri");
     admin.until("the Job is done", 2 * SOON, at, |one| one["status"]["phase"] == "done").await?;
-    assert_eq!(stage.kubectl_prints(&["logs", "job/example-kuri", "--namespace", ns]).await?, "kuri\n");
+    assert_eq!(
+        stage.kubectl_prints(&["logs", "job/example-kuri", "--namespace", ns]).await?,
+        "kuri\n"
+    );
 
     // A parent is ready when all that its children run does.
     let at = (KABOCHA, ns, "example-kabocha");
     let is_ready = |one: &serde_json::Value| condition(one, "Ready") == Some("True");
     admin.until("the parent is ready", 2 * SOON, at, is_ready).await?;
-    for (imo, size) in
-        [("example-kabocha-red", 2), ("example-kabocha-white", 1), ("example-kabocha-small-purple", 1)]
-    {
+    for (imo, size) in [
+        ("example-kabocha-red", 2),
+        ("example-kabocha-white", 1),
+        ("example-kabocha-small-purple", 1),
+    ] {
         let deployment = admin.must_get(Kind::DEPLOYMENT, ns, imo).await?;
         assert_eq!(deployment["status"]["readyReplicas"], size, "{imo}");
     }

@@ -42,7 +42,8 @@ impl Story {
 
     /// What the server answers, a line each row.
     async fn sql(&self, sql: &str) -> Result<Vec<String>> {
-        let answer = self.client.run(&["psql", "-X", "-q", "-A", "-t", "-c", sql, &self.url]).await?;
+        let answer =
+            self.client.run(&["psql", "-X", "-q", "-A", "-t", "-c", sql, &self.url]).await?;
         Ok(answer.lines().map(str::to_owned).collect())
     }
 

@@ -91,3 +91,47 @@ fn busybox_tree(sources: &Sources) -> Result<Tree> {
 fn strings(list: &[&str]) -> Vec<String> {
     list.iter().map(|text| (*text).to_owned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+    use super::*;
+
+    const CONTAINERFILE: &str = include_str!("../../../../deploy/Containerfile");
+
+    #[test]
+    fn the_containerfile_runs_innkeeper_as_the_image_does() {
+        let run = innkeeper_run();
+        let list = |list: &[String]| serde_json::to_string(list).unwrap();
+        for line in [
+            format!("ENV {}", run.environment[0]),
+            format!("USER {}", run.user),
+            format!("ENTRYPOINT {}", list(&run.entrypoint)),
+            format!("CMD {}", list(&run.command)),
+        ] {
+            assert!(CONTAINERFILE.lines().any(|one| one == line), "{line}");
+        }
+        assert_eq!(run.environment.len(), 1);
+    }
+
+    #[test]
+    fn innkeepers_image_holds_the_program_its_libraries_and_certificates_and_no_other_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("image");
+        // Any program with libraries will do.
+        let program = std::env::current_exe().unwrap();
+        innkeeper_tree(&Sources::default(), &program).unwrap().unfold(&image).unwrap();
+        let names = |inside: &str| -> Vec<String> {
+            let entries = std::fs::read_dir(image.join(inside)).unwrap();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        assert_eq!(names("usr/bin"), ["innkeeper"]);
+        assert_eq!(names("usr/sbin"), Vec::<String>::new());
+        assert!(image.join("etc/ssl/certs/ca-certificates.crt").is_file());
+        // It runs with nothing but these files.
+        let mut listed = names("lib64");
+        listed.extend(names("lib"));
+        assert!(listed.iter().any(|name| name.starts_with("ld-linux")), "{listed:?}");
+    }
+}

@@ -4,9 +4,10 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 use innkeeper_controlplane::{Background, Options, Programs};
+use innkeeper_images::Registry;
 
 use crate::cluster::with_node;
-use crate::{Node, machine};
+use crate::{Node, machine, node};
 
 /// Whether `background` runs and has a node that runs.
 pub fn is_up(background: &Background) -> bool {
@@ -41,4 +42,9 @@ pub fn down(background: &Background) -> Result<()> {
     machine::end_left(background.folder())?;
     background.down()?;
     Ok(())
+}
+
+/// The registry of `background`'s node, if it is up.
+pub fn registry(background: &Background) -> Option<Registry> {
+    machine::address_left(background.folder()).map(node::registry)
 }

@@ -43,7 +43,7 @@ mod settings;
 
 pub use cluster::Cluster;
 pub use machine::Machine;
-pub use node::Node;
+pub use node::{Node, programs};
 pub use packages::Packages;
 
 pub use innkeeper_controlplane::Options;

@@ -61,6 +61,11 @@ impl Link {
         Ok(())
     }
 
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(Self { number: name.strip_prefix(PREFIX)?.parse().ok()? })
+    }
+
     /// The name of the host's end, and of the node's control groups.
     pub(crate) fn name(&self) -> String {
         format!("{PREFIX}{}", self.number)

@@ -64,14 +64,8 @@ impl Machine {
     /// is killed.
     ///
     /// # Errors
-    /// If this is not root, or what the kernel refuses.
+    /// What the kernel refuses; all of it to whom is not root.
     pub fn start(folder: &Path, packages: &Packages) -> Result<Self> {
-        if !rustix::process::geteuid().is_root() {
-            bail!(
-                "a node needs root, to make namespaces, mounts and network interfaces: run this as \
-                 root, as in `sudo -E env PATH=$PATH cargo ...`"
-            );
-        }
         let programs = cache_folder()?;
         fs::create_dir_all(&programs).with_context(|| programs.display().to_string())?;
         let mut command = Command::new("unshare");
@@ -195,6 +189,12 @@ pub(crate) fn end_left(folder: &Path) -> Result<()> {
 /// Whether the machine with its files in `folder` runs.
 pub(crate) fn is_up(folder: &Path) -> bool {
     left(folder).is_some_and(|(outer, ..)| is_ours(outer, folder))
+}
+
+/// The address of the machine with its files in `folder`, if it runs.
+pub(crate) fn address_left(folder: &Path) -> Option<Ipv4Addr> {
+    let (outer, _, name) = left(folder)?;
+    is_ours(outer, folder).then(|| Link::named(&name))?.map(|link| link.node())
 }
 
 /// What was written down in `folder`: the process outside, the first inside, and the name of the

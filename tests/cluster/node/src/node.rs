@@ -19,6 +19,26 @@ const POLL: Duration = Duration::from_millis(50);
 /// The node's name.
 pub(crate) const NAME: &str = "node";
 
+/// All programs of a node: those of packages, unpacked where they are not installed, and the path
+/// of our own, built first if it is not in the user's cache folder. `say` is told before.
+///
+/// # Errors
+/// What is missing, by name, and what to do.
+pub fn programs(say: &mut dyn FnMut(&str)) -> Result<(Packages, PathBuf)> {
+    if !rustix::process::geteuid().is_root() {
+        bail!(NEEDS_ROOT);
+    }
+    let packages = Packages::find(say)?;
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let what = "kubelet, kube-proxy, scheduler and DNS";
+    let program = GoProgram { name: "node", what, source: &source, instead: "" };
+    Ok((packages, program.find(say)?))
+}
+
+/// What to say to whom is not root.
+pub(crate) const NEEDS_ROOT: &str = "a node needs root, to make namespaces, mounts and network \
+    interfaces: run this as root, as in `sudo -E env PATH=$PATH cargo ...`";
+
 /// A node, for as long as this value lives.
 #[derive(Debug)]
 pub struct Node {
@@ -32,15 +52,7 @@ impl Node {
     /// Makes the machine in `folder`, which is there, and starts in it what does not need a control
     /// plane: containerd and the registry. The control plane's state is to lie in `folder` too.
     pub(crate) fn prepare(folder: &Path, say: &mut dyn FnMut(&str)) -> Result<Self> {
-        let packages = Packages::find(say)?;
-        let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-        let program = GoProgram {
-            name: "node",
-            what: "kubelet, kube-proxy, scheduler and DNS",
-            source: &source,
-            instead: "",
-        };
-        let program = program.find(say)?;
+        let (packages, program) = programs(say)?;
         let machine = Machine::start(folder, &packages)?;
         let mut node = Self { processes: Vec::new(), machine, packages, program };
         let plugins = node.machine.seen(&node.packages.cni()?);
@@ -115,7 +127,7 @@ impl Node {
 
     /// The registry that stands for all others, as this machine reaches it.
     pub fn registry(&self) -> Registry {
-        Registry::at(&format!("{}:{REGISTRY_PORT}", self.machine.address()))
+        registry(self.machine.address())
     }
 
     /// Puts an image into the registry, by the name by which pods ask for it.
@@ -233,6 +245,11 @@ impl Node {
             kubectl(programs, &plane, &arguments, None).map_err(|error| format!("{error:#}"))
         })
     }
+}
+
+/// The registry of the node at `address`.
+pub(crate) fn registry(address: Ipv4Addr) -> Registry {
+    Registry::at(&format!("{address}:{REGISTRY_PORT}"))
 }
 
 /// Runs kubectl with all rights.

@@ -230,7 +230,8 @@ fn two_nodes_side_by_side_do_not_meet() {
         until_web_is_ready(config);
     }
     assert_eq!(page_by_name(&first), "Production Page !\n");
-    let pods = |config| kubectl(config, &["get", "pods", "-o", "jsonpath={.items[*].status.podIP}"]);
+    let pods =
+        |config| kubectl(config, &["get", "pods", "-o", "jsonpath={.items[*].status.podIP}"]);
     let (of_one, of_two) = (pods(&first), pods(&second));
     assert_eq!(of_one.split(' ').count(), 3);
     assert_eq!(of_two.split(' ').count(), 3);
@@ -298,13 +299,14 @@ fn a_killed_test_leaves_nothing_behind() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let kubeconfig = wait_until("the other half runs its pods", || match fs::read_to_string(&path) {
-        Ok(text) if !text.is_empty() => Ok(text),
-        _ => match child.try_wait().unwrap() {
-            Some(status) => panic!("the other half ended: {status}"),
-            None => Err("not yet".to_owned()),
-        },
-    });
+    let kubeconfig =
+        wait_until("the other half runs its pods", || match fs::read_to_string(&path) {
+            Ok(text) if !text.is_empty() => Ok(text),
+            _ => match child.try_wait().unwrap() {
+                Some(status) => panic!("the other half ended: {status}"),
+                None => Err("not yet".to_owned()),
+            },
+        });
     let folder = Path::new(&kubeconfig).parent().unwrap().to_owned();
     let name = name_of(&folder);
     child.kill().unwrap();
