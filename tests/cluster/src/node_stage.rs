@@ -146,7 +146,8 @@ impl Client {
 
     /// A page, by the name that cluster DNS knows.
     pub async fn page(&self, url: &str) -> Result<String> {
-        self.run(&["wget", "-q", "-T", "5", "-O", "-", url]).await
+        // Not wget's own bound: Debian's static busybox crashes on it.
+        self.run(&["timeout", "5", "wget", "-q", "-O", "-", url]).await
     }
 
     /// Waits until a page has this text.

@@ -30,7 +30,7 @@ struct Visitor {
 impl Visitor {
     /// Asks from the client's pod; what is not answered within 2 seconds is `LOST`.
     fn start(client: &Client) -> Result<Self> {
-        let ask = format!("while :; do wget -q -T 2 -O - {URL} || echo LOST; done");
+        let ask = format!("while :; do timeout 2 wget -q -O - {URL} || echo LOST; done");
         let mut process = Command::from(client.command(&["sh", "-c", &ask]))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
