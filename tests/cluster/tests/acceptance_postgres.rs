@@ -9,8 +9,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Client, Host, Kind, NodeStage, eventually, kubelet};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+const POSTGRESQL: Kind = Kind::new("exp.wheel.jp/v1", "PostgreSQL");
 const SAMPLE: &str = include_str!("../../../deploy/samples/postgres.yaml");
 const NAME: &str = "foodb";
 const LABEL: (&str, &str) = ("name", NAME);
@@ -59,8 +60,34 @@ impl Story {
         .await
     }
 
-    /// A backup, now.
-    async fn back_up(&self, name: &str) -> Result<()> {
+    /// Lets only this test make backups, of which `keep` are kept.
+    async fn seldom(&self, keep: u32) -> Result<()> {
+        let schedule = "0 0 1 1 *";
+        let backup = json!({"spec": {"backup": {"schedule": schedule, "keep": keep}}});
+        let (admin, ns) = (&self.stage.admin, &*self.namespace);
+        admin.merge(POSTGRESQL, ns, NAME, "kubectl-edit", &backup).await?;
+        let at = (Kind::CRON_JOB, ns, "foodb-backup");
+        admin.until("it is seldom", SOON, at, |one| one["spec"]["schedule"] == schedule).await?;
+        // What was begun before ends before.
+        eventually("no backup runs", LONG, async || {
+            let jobs = admin.list(Kind::JOB, ns).await?;
+            let runs = jobs.iter().filter(|job| job["status"]["completionTime"].is_null());
+            let count = runs.filter(|job| job["status"]["failed"].is_null()).count();
+            Ok(if count == 0 { Ok(()) } else { Err(format!("{count} run")) })
+        })
+        .await
+    }
+
+    /// Sends a signal to the server in a pod.
+    async fn signal(&self, pod: &str, signal: &str) -> Result<()> {
+        let kill = format!("kill -{signal} $(head -n 1 /data/pgdata/postmaster.pid)");
+        let ns = &*self.namespace;
+        let exec = ["exec", pod, "--namespace", ns, "-c", "postgres", "--", "sh", "-c", &kill];
+        self.stage.kubectl_prints(&exec).await.map(drop)
+    }
+
+    /// A backup, now; whether it has succeeded.
+    async fn back_up(&self, name: &str) -> Result<bool> {
         let ns = &*self.namespace;
         let from = ["create", "job", name, "--from=cronjob/foodb-backup", "--namespace", ns];
         self.stage.kubectl_prints(&from).await?;
@@ -72,8 +99,7 @@ impl Story {
                 job["status"]["succeeded"] == 1 || !job["status"]["failed"].is_null()
             })
             .await?;
-        assert_eq!(job["status"]["succeeded"], 1, "{:#}", job["status"]);
-        Ok(())
+        Ok(job["status"]["succeeded"] == 1)
     }
 
     async fn pod(&self) -> Result<Value> {
@@ -109,21 +135,21 @@ impl Story {
             .map(drop)
     }
 
-    /// Runs a command in the pod's container that has the backups.
-    async fn in_backups(&self, script: &str) -> Result<()> {
+    /// What a script prints in a pod of this name that has the backups.
+    async fn in_backups(&self, name: &str, script: &str) -> Result<String> {
         let ns = &*self.namespace;
         let pod = self.pod().await?;
         let volumes = pod["spec"]["volumes"].as_array().unwrap();
         let claim = volumes.iter().find(|one| one["name"] == "backups").unwrap();
-        let yaml = serde_json::json!({"apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": "vandal", "namespace": ns},
+        let yaml = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": ns},
             "spec": {"restartPolicy": "Never", "volumes": [claim], "containers": [
-                {"name": "vandal", "image": "busybox", "command": ["sh", "-c", script],
+                {"name": name, "image": "busybox", "command": ["sh", "-c", script],
                  "volumeMounts": [{"name": "backups", "mountPath": "/backups"}]}]}});
         self.stage.admin.apply(&yaml.to_string()).await?;
-        let at = (Kind::POD, ns, "vandal");
         let is_done = |pod: &Value| pod["status"]["phase"] == "Succeeded";
-        self.stage.admin.until("the backups are changed", LONG, at, is_done).await.map(drop)
+        self.stage.admin.until("the script is done", LONG, (Kind::POD, ns, name), is_done).await?;
+        self.stage.kubectl_prints(&["logs", name, "--namespace", ns]).await
     }
 }
 
@@ -144,13 +170,8 @@ async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_e
         .until("it is labelled", SOON, at, |pod| pod["metadata"]["labels"]["appReady"] == "ok")
         .await?;
 
-    // From here on only this test makes backups.
-    let patch = serde_json::json!({"spec": {"backup": {"schedule": "0 0 1 1 *"}}});
-    let postgresql = Kind::new("exp.wheel.jp/v1", "PostgreSQL");
-    admin.merge(postgresql, ns, NAME, "kubectl-edit", &patch).await?;
-    let at = (Kind::CRON_JOB, ns, "foodb-backup");
-    admin.until("it is seldom", SOON, at, |one| one["spec"]["schedule"] == "0 0 1 1 *").await?;
-    story.back_up("first").await?;
+    story.seldom(10).await?;
+    assert!(story.back_up("first").await?);
     story.sql("INSERT INTO hoge VALUES ('late')").await?;
     story.until_has(&["bar", "foo", "late"]).await?;
 
@@ -159,7 +180,7 @@ async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_e
     story.until_has(&["bar", "foo"]).await?;
 
     // No backup can be read, and the volume is lost: there is no database.
-    story.in_backups("for dump in /backups/*.dump; do echo broken > $dump; done").await?;
+    story.in_backups("vandal", "for dump in /backups/*.dump; do echo broken > $dump; done").await?;
     story.lose_volume().await?;
     let refused = "nothing is served instead of an empty database";
     eventually("prepare fails, and says why", LONG, async || {
@@ -177,5 +198,69 @@ async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_e
     })
     .await?;
     assert!(story.sql("SELECT 1").await.is_err());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs root: cargo xtask test runs it"]
+async fn a_server_ends_without_its_clients_and_never_beside_another_and_a_bad_dump_is_thrown_away()
+-> Result<()> {
+    let story = Story::begin().await?;
+    let (admin, ns) = (&story.stage.admin, &*story.namespace);
+    story.seldom(2).await?;
+    story.sql("CREATE TABLE hoge (name text); INSERT INTO hoge VALUES ('foo')").await?;
+
+    // A client that would stay for an hour is sent away.
+    let stay = ["psql", "-X", "-c", "SELECT pg_sleep(3600)", &story.url];
+    let mut client = tokio::process::Command::from(story.client.command(&stay))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()?;
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'";
+    eventually("the client sleeps", SOON, async || {
+        let count = story.sql(sleeps).await?;
+        Ok(if count == ["1"] { Ok(()) } else { Err(format!("{count:?}")) })
+    })
+    .await?;
+    let pod = story.replace_pod().await?;
+    assert!(!client.wait().await?.success());
+    story.until_has(&["foo"]).await?;
+
+    // A server that does not end keeps the next one waiting; then that one has its rows.
+    let old = pod["metadata"]["name"].as_str().unwrap();
+    story.signal(old, "STOP").await?;
+    admin.delete(Kind::POD, ns, old).await?;
+    let next = eventually("the next pod waits for the lock", SOON, async || {
+        for pod in kubelet::pods(admin, ns, LABEL).await? {
+            let name = pod["metadata"]["name"].as_str().unwrap();
+            let logs = ["logs", name, "-c", "prepare", "--namespace", ns];
+            return Ok(match story.stage.kubectl_prints(&logs).await {
+                Ok(said) if said.contains("waits for whoever works in") => Ok(name.to_owned()),
+                Ok(said) => Err(said),
+                Err(error) => Err(format!("{error:#}")),
+            });
+        }
+        Ok(Err("there is no other pod".to_owned()))
+    })
+    .await?;
+    assert_ne!(old, next);
+    let waiting = admin.must_get(Kind::POD, ns, &next).await?;
+    let prepare = &waiting["status"]["initContainerStatuses"][0]["state"];
+    assert!(prepare["running"].is_object(), "{prepare}");
+    story.signal(old, "CONT").await?;
+    admin.until_gone(LONG, (Kind::POD, ns, old)).await?;
+    story.pod().await?;
+    story.until_has(&["foo"]).await?;
+
+    // Kept are as many as asked for; a dump without tables throws none of them away.
+    for name in ["one", "two", "three"] {
+        assert!(story.back_up(name).await?, "{name}");
+    }
+    let kept = story.in_backups("listed", "ls /backups | grep dump$").await?;
+    assert_eq!(kept.lines().count(), 2, "{kept}");
+    story.sql("DROP TABLE hoge").await?;
+    assert!(!story.back_up("empty").await?);
+    assert_eq!(story.in_backups("unchanged", "ls /backups | grep dump$").await?, kept);
     Ok(())
 }
