@@ -86,6 +86,24 @@ impl Story {
         self.stage.kubectl_prints(&exec).await.map(drop)
     }
 
+    /// Waits until the log of `prepare` has this, as `flags` of kubectl choose it; gives the pod.
+    async fn until_prepare_says(&self, what: &str, flags: &[&str]) -> Result<String> {
+        let ns = &*self.namespace;
+        eventually(&format!("prepare says {what:?}"), LONG, async || {
+            let pods = kubelet::pods(&self.stage.admin, ns, LABEL).await?;
+            let Some(pod) = pods.first() else { return Ok(Err("there is no pod".to_owned())) };
+            let name = pod["metadata"]["name"].as_str().unwrap();
+            let mut logs = vec!["logs", name, "-c", "prepare", "--namespace", ns];
+            logs.extend(flags);
+            Ok(match self.stage.kubectl_prints(&logs).await {
+                Ok(said) if said.contains(what) => Ok(name.to_owned()),
+                Ok(said) => Err(said),
+                Err(error) => Err(format!("{error:#}")),
+            })
+        })
+        .await
+    }
+
     /// A backup, now; whether it has succeeded.
     async fn back_up(&self, name: &str) -> Result<bool> {
         let ns = &*self.namespace;
@@ -183,20 +201,7 @@ async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_e
     story.in_backups("vandal", "for dump in /backups/*.dump; do echo broken > $dump; done").await?;
     story.lose_volume().await?;
     let refused = "nothing is served instead of an empty database";
-    eventually("prepare fails, and says why", LONG, async || {
-        for pod in kubelet::pods(admin, ns, LABEL).await? {
-            // Of a run that has ended: the one before, once it is tried again.
-            let name = pod["metadata"]["name"].as_str().unwrap();
-            let logs = ["logs", name, "-c", "prepare", "--previous", "--namespace", ns];
-            match story.stage.kubectl_prints(&logs).await {
-                Ok(said) if said.contains(refused) => return Ok(Ok(())),
-                Ok(said) => return Ok(Err(said)),
-                Err(error) => return Ok(Err(format!("{error:#}"))),
-            }
-        }
-        Ok(Err("there is no pod".to_owned()))
-    })
-    .await?;
+    story.until_prepare_says(refused, &["--previous"]).await?;
     assert!(story.sql("SELECT 1").await.is_err());
     Ok(())
 }
@@ -231,19 +236,7 @@ async fn a_server_ends_without_its_clients_and_never_beside_another_and_a_bad_du
     let old = pod["metadata"]["name"].as_str().unwrap();
     story.signal(old, "STOP").await?;
     admin.delete(Kind::POD, ns, old).await?;
-    let next = eventually("the next pod waits for the lock", SOON, async || {
-        for pod in kubelet::pods(admin, ns, LABEL).await? {
-            let name = pod["metadata"]["name"].as_str().unwrap();
-            let logs = ["logs", name, "-c", "prepare", "--namespace", ns];
-            return Ok(match story.stage.kubectl_prints(&logs).await {
-                Ok(said) if said.contains("waits for whoever works in") => Ok(name.to_owned()),
-                Ok(said) => Err(said),
-                Err(error) => Err(format!("{error:#}")),
-            });
-        }
-        Ok(Err("there is no other pod".to_owned()))
-    })
-    .await?;
+    let next = story.until_prepare_says("waits for whoever works in", &[]).await?;
     assert_ne!(old, next);
     let waiting = admin.must_get(Kind::POD, ns, &next).await?;
     let prepare = &waiting["status"]["initContainerStatuses"][0]["state"];

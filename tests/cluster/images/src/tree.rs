@@ -105,14 +105,14 @@ impl Tree {
 
     /// Users and their groups of the same name and number, beside root.
     pub fn users(&mut self, users: &[(&str, u32, &str)]) {
-        let mut passwd = "root:x:0:0:root:/root:/bin/sh\n".to_owned();
-        let mut group = "root:x:0:\n".to_owned();
+        let mut passwd = vec!["root:x:0:0:root:/root:/bin/sh\n".to_owned()];
+        let mut group = vec!["root:x:0:\n".to_owned()];
         for (name, id, home) in users {
-            passwd.push_str(&format!("{name}:x:{id}:{id}:{name}:{home}:/bin/sh\n"));
-            group.push_str(&format!("{name}:x:{id}:\n"));
+            passwd.push(format!("{name}:x:{id}:{id}:{name}:{home}:/bin/sh\n"));
+            group.push(format!("{name}:x:{id}:\n"));
         }
-        self.text("/etc/passwd", 0o644, passwd);
-        self.text("/etc/group", 0o644, group);
+        self.text("/etc/passwd", 0o644, passwd.concat());
+        self.text("/etc/group", 0o644, group.concat());
     }
 
     fn put(&mut self, path: &Path, entry: Entry) {

@@ -55,7 +55,7 @@ impl Settings<'_> {
         write("registry.yaml", format!("{:#}\n", registry()))?;
         write("network/10-pods.conflist", format!("{:#}\n", network()))?;
         write("kubelet.yaml", format!("{:#}\n", self.kubelet()))?;
-        write("Corefile", self.dns())?;
+        write("Corefile", Self::dns())?;
         write("objects.yaml", self.objects())?;
         Ok(())
     }
@@ -134,7 +134,7 @@ config_path = "{}"
         })
     }
 
-    fn dns(&self) -> String {
+    fn dns() -> String {
         format!(
             ".:53 {{\n    errors\n    ready :{DNS_READY_PORT}\n    cache 5\n    \
              kubernetes cluster.local in-addr.arpa ip6.arpa {{\n        kubeconfig {}\n        \
