@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 use innkeeper_controlplane::{Background, Options, Programs};
+use innkeeper_node::background as node_background;
 
 use crate::progress::say;
 
@@ -10,7 +11,11 @@ use crate::progress::say;
 #[derive(Subcommand)]
 pub(crate) enum Task {
     /// Start it, unless it is up, and print its KUBECONFIG
-    Up,
+    Up {
+        /// With a node, on which pods run (needs Linux and root)
+        #[arg(long)]
+        node: bool,
+    },
     /// End it and remove its state
     Down,
 }
@@ -19,24 +24,10 @@ pub(crate) enum Task {
 pub(crate) fn run(task: &Task) -> Result<()> {
     let background = Background::of_user()?;
     match task {
-        Task::Up => {
-            let was_up = background.is_up();
-            let options = Options { controller_manager: true, ..Options::default() };
-            background.up(&options, &mut |line| say(&format!("  {line}")))?;
-            say(if was_up {
-                "The control plane is up already."
-            } else {
-                "The control plane is up."
-            });
-            say(&format!("  export KUBECONFIG={}", background.kubeconfig().display()));
-            if let Some(kubectl) = kubectl_hint()? {
-                say(&format!("  {kubectl}"));
-            }
-            say("It runs until `cargo xtask cluster down`.");
-        }
+        Task::Up { node } => up(&background, *node)?,
         Task::Down => {
             let was_up = background.is_up();
-            background.down()?;
+            node_background::down(&background)?;
             say(if was_up {
                 "The control plane has ended."
             } else {
@@ -44,6 +35,25 @@ pub(crate) fn run(task: &Task) -> Result<()> {
             });
         }
     }
+    Ok(())
+}
+
+fn up(background: &Background, node: bool) -> Result<()> {
+    let was_up = if node { node_background::is_up(background) } else { background.is_up() };
+    let mut tell = |line: &str| say(&format!("  {line}"));
+    if node {
+        node_background::up(background, &mut tell)?;
+    } else {
+        let options = Options { controller_manager: true, ..Options::default() };
+        background.up(&options, &mut tell)?;
+    }
+    let what = if node { "The control plane and its node are" } else { "The control plane is" };
+    say(&format!("{what} up{}.", if was_up { " already" } else { "" }));
+    say(&format!("  export KUBECONFIG={}", background.kubeconfig().display()));
+    if let Some(kubectl) = kubectl_hint()? {
+        say(&format!("  {kubectl}"));
+    }
+    say("It runs until `cargo xtask cluster down`.");
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod command;
 mod crds;
 mod demo;
 mod guests;
+mod image;
 mod progress;
 mod schema;
 mod suite;
@@ -39,6 +40,8 @@ enum Task {
         #[arg(long, conflicts_with_all = ["names", "update"])]
         deploy: bool,
     },
+    /// Make Innkeeper's image, without a container engine
+    Image(image::Task),
     /// Write deploy/crds from the types of host/modules
     Crds,
     /// Show Innkeeper: a control plane, the host, the podroute guest, and its replacement
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
             let names = (!names.is_empty()).then_some(names.as_slice());
             guests::build(&command::root(), names).map(|_| ())
         }
+        Task::Image(task) => image::run(&task),
         Task::Crds => crds::run(),
         Task::Demo { once } => demo::run(once, false),
         Task::Test => suite::run(),

@@ -26,7 +26,7 @@ struct Suite {
 
 /// Runs all steps, also after a failure; an error names the steps that failed.
 pub(crate) fn run() -> Result<()> {
-    let mut suite = Suite { steps: Steps::new(11), tests: Tests::default(), failures: Vec::new() };
+    let mut suite = Suite { steps: Steps::new(13), tests: Tests::default(), failures: Vec::new() };
 
     suite.step("format", |_| command(&mut cargo(&["fmt", "--all", "--check"]))?.result);
     suite.step("tidy", |_| tidy::run());
@@ -54,6 +54,13 @@ pub(crate) fn run() -> Result<()> {
     });
     suite.step("host: tests on a real control plane", |tests| {
         tests.add(command(&mut test(&["--test", "*"]))?)
+    });
+    suite.step("node (about 8 min the first time; needs root)", |_| {
+        innkeeper_node::programs(&mut |line| say(&format!("      {line}"))).map(drop)
+    });
+    suite.step("host: tests on a real node (needs root)", |tests| {
+        let which = ["--test", "node", "--test", "acceptance_*", "--", "--ignored"];
+        tests.add(command(&mut test(&which))?)
     });
     // What the README promises; the host is there since the build above.
     suite.step("demo, once", |tests| {

@@ -6,7 +6,8 @@
 //! | [`Admin`] | a client with all rights: apply, get, patch as somebody else, wait |
 //! | [`Proxy`] | stands between host and API server: holds events back, loses answers, counts writes |
 //! | [`Host`] | the `innkeeper` program: start, ready, SIGTERM, kill -9, its log |
-//! | [`kubelet`] | what the kubelet would say of pods: none runs here |
+//! | [`NodeStage`] | a control plane with a real node, on which pods run; needs root |
+//! | [`kubelet`] | what the kubelet would say of pods where there is no node |
 //! | [`eventually`] | waits for a condition with a bound and a message |
 //!
 //! # Guarantees
@@ -21,6 +22,7 @@ mod eventually;
 mod host;
 mod kind;
 pub mod kubelet;
+mod node_stage;
 mod proxy;
 pub mod stage;
 
@@ -36,6 +38,7 @@ pub use innkeeper_controlplane::{
     AuditEvent, AuditFilter, AuditLog, ControlPlane, Kubeconfig, Options,
 };
 pub use kind::Kind;
+pub use node_stage::{Client, NodeStage};
 pub use proxy::{Fault, Matching, ProxiedRequest, Proxy, Target, When};
 pub use stage::Stage;
 
@@ -52,4 +55,10 @@ pub fn shared() -> Result<&'static ControlPlane> {
         .get_or_init(|| ControlPlane::start(&options).map_err(|error| error.to_string()))
         .as_ref()
         .map_err(|error| anyhow!("{error}"))
+}
+
+/// Writes a line to standard error, also inside a test whose output is captured.
+pub(crate) fn tell(line: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -45,7 +45,11 @@ impl Stage {
 
     /// The same on a control plane with these options.
     pub async fn with(options: Options) -> Result<Self> {
-        let plane = tokio::task::spawn_blocking(move || ControlPlane::start(&options)).await??;
+        Self::on(tokio::task::spawn_blocking(move || ControlPlane::start(&options)).await??).await
+    }
+
+    /// The same on a control plane that runs.
+    pub async fn on(plane: ControlPlane) -> Result<Self> {
         let admin = Admin::of(&plane).await?;
         admin.install().await?;
         let folder = tempfile::Builder::new().prefix("innkeeper-stage-").tempdir()?;

@@ -10,7 +10,7 @@ use crate::command::{cargo, line, root};
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 14] = [
+const ARROW: [(&str, &[&str]); 16] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
     // Its bench runs the same guest natively; its tests make guests of their own.
@@ -34,11 +34,15 @@ const ARROW: [(&str, &[&str]); 14] = [
         ],
     ),
     ("innkeeper-controlplane", &[]),
+    ("innkeeper-images", &[]),
+    ("innkeeper-node", &["innkeeper-controlplane", "innkeeper-images"]),
     // The tests see the host from outside, as a program; core is for recording fixtures.
     (
         "innkeeper-cluster-tests",
         &[
             "innkeeper-controlplane",
+            "innkeeper-node",
+            "innkeeper-images",
             "innkeeper-core",
             "innkeeper-tiny-guests",
             "innkeeper-toolchain",
@@ -50,7 +54,10 @@ const ARROW: [(&str, &[&str]); 14] = [
         &["innkeeper-operator", "innkeeper-cluster", "innkeeper-sandbox", "innkeeper-core"],
     ),
     // Small, so that it answers soon on a fresh machine.
-    ("xtask", &["innkeeper-controlplane", "innkeeper-toolchain"]),
+    (
+        "xtask",
+        &["innkeeper-controlplane", "innkeeper-node", "innkeeper-images", "innkeeper-toolchain"],
+    ),
     // guests/
     ("innkeeper-sdk", &[]),
 ];

@@ -1,6 +1,8 @@
 //! The certificates and keys of one control plane.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use rcgen::{
@@ -21,7 +23,18 @@ const SERVER_NAMES: [&str; 7] = [
     "10.96.0.1",
 ];
 
-/// Paths of the files written by [`Certificates::make`], and the admin's in memory.
+/// Who gets a certificate: the name of its kubeconfig, the user, and the group.
+const CLIENTS: [(&str, &str, Option<&str>); 6] = [
+    ("admin", "admin", Some("system:masters")),
+    ("controller-manager", "system:kube-controller-manager", None),
+    // What a node beside the control plane needs (crate `innkeeper-node`).
+    ("kubelet", "system:node:node", Some("system:nodes")),
+    ("scheduler", "system:kube-scheduler", None),
+    ("proxy", "system:kube-proxy", None),
+    ("dns", "innkeeper:dns", None),
+];
+
+/// Paths of the files written by [`Certificates::make`], and the clients' in memory.
 pub(crate) struct Certificates {
     pub(crate) ca: PathBuf,
     pub(crate) server: PathBuf,
@@ -29,8 +42,10 @@ pub(crate) struct Certificates {
     pub(crate) service_account_key: PathBuf,
     pub(crate) service_account_public_key: PathBuf,
     pub(crate) ca_pem: String,
-    pub(crate) admin: ClientCertificate,
-    pub(crate) controller_manager: ClientCertificate,
+    /// The API server's own as a client of kubelets, a file each.
+    pub(crate) kubelet_client: (PathBuf, PathBuf),
+    /// By the name of the kubeconfig.
+    pub(crate) clients: BTreeMap<&'static str, ClientCertificate>,
 }
 
 /// A client's certificate and key, as PEM.
@@ -40,8 +55,9 @@ pub(crate) struct ClientCertificate {
 }
 
 impl Certificates {
-    /// Makes one authority and all that it signs, as PEM files in `folder`.
-    pub(crate) fn make(folder: &Path) -> Result<Self, Error> {
+    /// Makes one authority and all that it signs, as PEM files in `folder`. The API server
+    /// is reached at `address` too.
+    pub(crate) fn make(folder: &Path, address: Ipv4Addr) -> Result<Self, Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "innkeeper-test-ca");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -49,12 +65,19 @@ impl Certificates {
         let ca = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
 
         let server_key = KeyPair::generate()?;
-        let mut params = CertificateParams::new(SERVER_NAMES.map(String::from))?;
+        let mut names = SERVER_NAMES.map(String::from).to_vec();
+        names.push(address.to_string());
+        let mut params = CertificateParams::new(names)?;
         params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let server = params.signed_by(&server_key, &ca)?;
 
         let service_account_key = KeyPair::generate()?;
+        let mut clients = BTreeMap::new();
+        for (name, user, group) in CLIENTS {
+            clients.insert(name, client(&ca, user, group)?);
+        }
+        let kubelet_client = client(&ca, "kube-apiserver-kubelet-client", Some("system:masters"))?;
         Ok(Self {
             ca: write(folder, "ca.crt", &ca.pem())?,
             server: write(folder, "server.crt", &server.pem())?,
@@ -66,8 +89,11 @@ impl Certificates {
                 &service_account_key.public_key_pem(),
             )?,
             ca_pem: ca.pem(),
-            admin: client(&ca, "admin", Some("system:masters"))?,
-            controller_manager: client(&ca, "system:kube-controller-manager", None)?,
+            kubelet_client: (
+                write(folder, "kubelet-client.crt", &kubelet_client.certificate_pem)?,
+                write(folder, "kubelet-client.key", &kubelet_client.key_pem)?,
+            ),
+            clients,
         })
     }
 }

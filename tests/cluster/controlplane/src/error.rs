@@ -13,8 +13,8 @@ pub enum Error {
         /// What to do.
         hint: String,
     },
-    /// The build of the control plane's program failed.
-    #[error("building the control plane failed: {0}")]
+    /// The build of a Go program failed.
+    #[error("building a Go program failed: {0}")]
     Build(String),
     /// A process ended, or did not become ready in time.
     #[error("{name} {what}; the end of its log ({}):\n{tail}", log.display())]
@@ -59,12 +59,12 @@ pub enum Error {
 
 impl Error {
     /// For `map_err` on operations on the file at `path`.
-    pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+    pub fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |source| Self::File { path: path.to_owned(), source }
     }
 
     /// For `map_err` on other calls of the operating system.
-    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::System { what: what.into(), source }
     }
 }

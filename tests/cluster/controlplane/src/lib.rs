@@ -19,7 +19,8 @@
 //! # Guarantees
 //!
 //! - All state lies under one folder, which is removed at the end.
-//! - Everything listens on 127.0.0.1 only, on ports that were free.
+//! - Everything listens on 127.0.0.1 only, on ports that were free (with a node, the API server on
+//!   an address of this machine that only the node reaches).
 //! - Processes end with the [`ControlPlane`], also when the test panics, and when the
 //!   process that started them is killed ([`Watchdog`] sees its pipe close). Each is
 //!   ended by its own pid.
@@ -42,7 +43,8 @@ mod watchdog;
 pub use audit::{AuditEvent, AuditFilter, AuditLog};
 pub use error::Error;
 pub use kubeconfig::Kubeconfig;
-pub use plane::{Background, ControlPlane, Options};
-pub use process::{Process, tail};
-pub use programs::Programs;
+pub use plane::{Background, ControlPlane, NodeSide, Options};
+pub use process::{Process, by, command_line, tail};
+pub use programs::{GoProgram, Programs, cache_folder};
+pub use readiness::answers;
 pub use watchdog::Watchdog;

@@ -31,6 +31,20 @@ pub struct Options {
     pub controller_manager: bool,
     /// More flags for kube-apiserver, as in `--feature-gates=...`.
     pub apiserver_flags: Vec<String>,
+    /// A node that this control plane is to have, started by somebody else.
+    pub node: Option<NodeSide>,
+}
+
+/// What a control plane must know of the node that it is to have.
+#[derive(Clone, Debug)]
+pub struct NodeSide {
+    /// The address of this machine that the node reaches: the API server listens there.
+    pub address: Ipv4Addr,
+    /// The command that runs another, given after it, with the files that the node sees: the
+    /// controller manager makes the folders of volumes there.
+    pub inside: Vec<String>,
+    /// Under which path the control plane's folder is seen there.
+    pub folder: PathBuf,
 }
 
 /// A control plane that lives as long as this value.
@@ -84,16 +98,35 @@ impl ControlPlane {
             .prefix("innkeeper-cluster-")
             .tempdir()
             .map_err(Error::system("making a temporary folder"))?;
-        let folder = temporary.path().to_owned();
-        let watchdog = Watchdog::start(&folder)?;
-        let mut own = Own::start(&programs, options, &folder, Some(watchdog))?;
-        own.temporary = Some(temporary);
+        let mut plane = Self::start_in(temporary.path(), &programs, options)?;
+        if let Some(own) = &mut plane.own {
+            own.temporary = Some(temporary);
+        }
+        Ok(plane)
+    }
+
+    /// The same with its state in `folder`, which is there and stays at the end, except if
+    /// this process is killed.
+    pub fn start_in(folder: &Path, programs: &Programs, options: &Options) -> Result<Self, Error> {
+        let watchdog = Watchdog::start(folder)?;
+        let own = Own::start(programs, options, folder, Some(watchdog))?;
         Ok(Self { kubeconfig: folder.join("kubeconfig"), own: Some(own) })
     }
 
     /// Path of the admin's kubeconfig (group system:masters).
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
+    }
+
+    /// Its processes' state: certificates, kubeconfigs, logs.
+    ///
+    /// # Errors
+    /// If the control plane is an existing one.
+    pub fn folder(&self) -> Result<&Path, Error> {
+        match &self.own {
+            Some(own) => Ok(&own.folder),
+            None => Err(not_ours("the folder of its state")),
+        }
     }
 
     /// The audit log.
@@ -160,11 +193,12 @@ impl Own {
         folder: &Path,
         watchdog: Option<Watchdog>,
     ) -> Result<Self, Error> {
-        let certificates = Certificates::make(folder)?;
+        let address = options.node.as_ref().map_or(Ipv4Addr::LOCALHOST, |node| node.address);
+        let certificates = Certificates::make(folder, address)?;
         let mut own = Self {
             processes: Vec::new(),
             watchdog,
-            server: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            server: SocketAddr::from((address, 0)),
             ca_pem: certificates.ca_pem.clone(),
             folder: folder.to_owned(),
             temporary: None,
@@ -174,16 +208,19 @@ impl Own {
 
         let etcd = own.run_on_free_port(
             programs,
-            "etcd",
-            |port| etcd_flags(folder, port),
-            |address| readiness::plain_get(address, "/readyz"),
+            ("etcd", Ipv4Addr::LOCALHOST),
+            &[],
+            |address| etcd_flags(folder, address.port()),
+            |address| readiness::answers(address, "/readyz"),
         )?;
         let ca_pem = certificates.ca_pem.clone();
         own.server = own.run_on_free_port(
             programs,
-            "kube-apiserver",
-            |port| {
-                let mut flags = apiserver_flags(folder, &certificates, &policy, etcd, port);
+            ("kube-apiserver", address),
+            &[],
+            |address| {
+                let mut flags = apiserver_flags(folder, &certificates, &policy, etcd, address);
+                flags.extend(node_flags(&certificates, options.node.is_some()));
                 flags.extend(options.apiserver_flags.iter().cloned());
                 flags
             },
@@ -191,18 +228,27 @@ impl Own {
         )?;
         let url = format!("https://{}", own.server);
         let kubeconfig = Kubeconfig::new(&url, Some(&certificates.ca_pem));
-        kubeconfig
-            .clone()
-            .with_certificate(&certificates.admin)
-            .write(&folder.join("kubeconfig"))?;
+        for (name, certificate) in &certificates.clients {
+            let name = if *name == "admin" { "kubeconfig" } else { &format!("{name}.kubeconfig") };
+            kubeconfig.clone().with_certificate(certificate).write(&folder.join(name))?;
+        }
 
         if options.controller_manager {
-            let path = folder.join("controller-manager.kubeconfig");
-            kubeconfig.with_certificate(&certificates.controller_manager).write(&path)?;
+            let (inside, seen) = match &options.node {
+                Some(node) => (node.inside.as_slice(), node.folder.as_path()),
+                None => (&[][..], folder),
+            };
             own.run_on_free_port(
                 programs,
-                "kube-controller-manager",
-                |port| controller_manager_flags(&certificates, &path, port),
+                ("kube-controller-manager", Ipv4Addr::LOCALHOST),
+                inside,
+                |address| {
+                    let mut flags = controller_manager_flags(seen, address.port());
+                    if options.node.is_some() {
+                        flags.push("--enable-hostpath-provisioner".to_owned());
+                    }
+                    flags
+                },
                 // It serves /healthz under a certificate of its own making, so that
                 // listening is all that can be asked for.
                 |address| {
@@ -213,19 +259,20 @@ impl Own {
         Ok(own)
     }
 
-    /// Runs one program, with another port if its own was taken meanwhile, until
-    /// `ready` says so. Returns where it listens.
+    /// Runs one program by the command `inside`, if there is one, with another port if its
+    /// own was taken meanwhile, until `ready` says so. Returns where it listens.
     fn run_on_free_port(
         &mut self,
         programs: &Programs,
-        name: &str,
-        flags: impl Fn(u16) -> Vec<String>,
+        (name, ip): (&str, Ipv4Addr),
+        inside: &[String],
+        flags: impl Fn(SocketAddr) -> Vec<String>,
         ready: impl Fn(SocketAddr) -> Result<(), String>,
     ) -> Result<SocketAddr, Error> {
         for attempt in 1.. {
-            let address = free_address()?;
-            let mut command = programs.command(name)?;
-            let process = Process::spawn(name, &mut command, flags(address.port()), &self.folder)?;
+            let address = free_address(ip)?;
+            let mut command = process::by(inside, programs.command(name)?);
+            let process = Process::spawn(name, &mut command, flags(address), &self.folder)?;
             if let Some(watchdog) = &mut self.watchdog {
                 watchdog.guard(process.id())?;
             }
@@ -264,9 +311,9 @@ fn wait(
     }
 }
 
-/// An address of this machine on which nothing listened a moment ago.
-fn free_address() -> Result<SocketAddr, Error> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+/// A port of `ip` on which nothing listened a moment ago.
+fn free_address(ip: Ipv4Addr) -> Result<SocketAddr, Error> {
+    TcpListener::bind((ip, 0))
         .and_then(|listener| listener.local_addr())
         .map_err(Error::system("looking for a free port"))
 }
@@ -288,18 +335,17 @@ fn apiserver_flags(
     certificates: &Certificates,
     policy: &Path,
     etcd: SocketAddr,
-    port: u16,
+    own: SocketAddr,
 ) -> Vec<String> {
     let path = |flag: &str, path: &Path| format!("--{flag}={}", path.display());
     vec![
         format!("--etcd-servers=http://{etcd}"),
-        format!("--secure-port={port}"),
-        "--bind-address=127.0.0.1".to_owned(),
-        "--advertise-address=127.0.0.1".to_owned(),
+        format!("--secure-port={}", own.port()),
+        format!("--bind-address={}", own.ip()),
+        format!("--advertise-address={}", own.ip()),
         "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
         "--allow-privileged".to_owned(),
-        "--endpoint-reconciler-type=none".to_owned(),
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local".to_owned(),
         path("service-account-key-file", &certificates.service_account_public_key),
         path("service-account-signing-key-file", &certificates.service_account_key),
@@ -314,18 +360,28 @@ fn apiserver_flags(
     ]
 }
 
-fn controller_manager_flags(
-    certificates: &Certificates,
-    kubeconfig: &Path,
-    port: u16,
-) -> Vec<String> {
+/// What the API server needs besides to talk with kubelets, and for pods to talk with it.
+fn node_flags(certificates: &Certificates, has_node: bool) -> Vec<String> {
+    if !has_node {
+        // An endpoint on this machine's loopback would be refused.
+        return vec!["--endpoint-reconciler-type=none".to_owned()];
+    }
+    let (certificate, key) = &certificates.kubelet_client;
     vec![
-        format!("--kubeconfig={}", kubeconfig.display()),
-        format!(
-            "--service-account-private-key-file={}",
-            certificates.service_account_key.display()
-        ),
-        format!("--root-ca-file={}", certificates.ca.display()),
+        "--endpoint-reconciler-type=lease".to_owned(),
+        "--kubelet-preferred-address-types=InternalIP".to_owned(),
+        format!("--kubelet-client-certificate={}", certificate.display()),
+        format!("--kubelet-client-key={}", key.display()),
+    ]
+}
+
+/// `folder` as the controller manager sees it.
+fn controller_manager_flags(folder: &Path, port: u16) -> Vec<String> {
+    let path = |name: &str| folder.join(name).display().to_string();
+    vec![
+        format!("--kubeconfig={}", path("controller-manager.kubeconfig")),
+        format!("--service-account-private-key-file={}", path("sa.key")),
+        format!("--root-ca-file={}", path("ca.crt")),
         format!("--secure-port={port}"),
         "--bind-address=127.0.0.1".to_owned(),
         "--use-service-account-credentials".to_owned(),
@@ -351,6 +407,11 @@ impl Background {
         Self { folder: folder.to_owned() }
     }
 
+    /// Where its state lies.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Path of the admin's kubeconfig, which exists while the control plane is up.
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.join("kubeconfig")
@@ -368,6 +429,11 @@ impl Background {
             return Ok(());
         }
         self.down()?;
+        self.start(options, say)
+    }
+
+    /// Starts it beside what already lies in its folder.
+    pub fn start(&self, options: &Options, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let programs = Programs::find(say)?;
         fs::create_dir_all(&self.folder).map_err(Error::file(&self.folder))?;
         let watchdog = Watchdog::start(&self.folder)?;

@@ -101,11 +101,26 @@ impl Process {
     }
 
     /// Ends the process at once, and waits for its end.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         // Both fail only if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// `command` as the command `inside` runs it, given what to run after its own arguments.
+/// Nothing changes if that is empty.
+pub fn by(inside: &[String], command: Command) -> Command {
+    let Some((program, arguments)) = inside.split_first() else { return command };
+    let mut outer = Command::new(program);
+    outer.args(arguments).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer
 }
 
 /// Sends SIGTERM to the process `pid`, then SIGKILL if it has not ended in 5 s, as
@@ -124,7 +139,7 @@ pub(crate) fn end(pid: u32, runs: impl Fn() -> bool) {
 }
 
 /// The command line of the process `pid`, or `None` if there is no such process.
-pub(crate) fn command_line(pid: u32) -> Option<String> {
+pub fn command_line(pid: u32) -> Option<String> {
     if let Ok(bytes) = fs::read(format!("/proc/{pid}/cmdline")) {
         return Some(String::from_utf8_lossy(&bytes).replace('\0', " "));
     }

@@ -10,10 +10,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Error;
 
-/// The version of Kubernetes that `go.mod` beside this crate asks for.
+/// The version of Kubernetes that `go.mod` of our Go programs asks for.
 const KUBERNETES: &str = "1.35.4";
 
-/// The sources of the Go program, whose digest names its place in the cache.
+/// The sources of a Go program, whose digest names its place in the cache.
 const SOURCES: [&str; 3] = ["main.go", "go.mod", "go.sum"];
 
 /// The programs of a control plane.
@@ -64,13 +64,8 @@ impl Programs {
     }
 }
 
-/// The folder of the Go program.
-fn source_folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
 /// The user's cache folder for Innkeeper.
-pub(crate) fn cache_folder() -> Result<PathBuf, Error> {
+pub fn cache_folder() -> Result<PathBuf, Error> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
     match base {
@@ -83,77 +78,104 @@ pub(crate) fn cache_folder() -> Result<PathBuf, Error> {
 }
 
 fn cached_or_built(say: &mut dyn FnMut(&str)) -> Result<Programs, Error> {
-    let source = source_folder();
-    let mut digest = Sha256::new();
-    for name in SOURCES {
-        let path = source.join(name);
-        let bytes = fs::read(&path).map_err(Error::file(&path))?;
-        digest.update((bytes.len() as u64).to_be_bytes());
-        digest.update(&bytes);
-    }
-    let name = hex::encode(&digest.finalize()[..8]);
-    let folder = cache_folder()?.join("controlplane").join(name);
-    let program = folder.join("controlplane");
-    if !program.is_file() {
-        fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-        // Two test programs may come here at once: the second waits, and finds it built.
-        let lock_path = folder.join("lock");
-        let lock = fs::File::create(&lock_path).map_err(Error::file(&lock_path))?;
-        lock.lock().map_err(Error::file(&lock_path))?;
-        if !program.is_file() {
-            say(&format!(
-                "building the control plane (Kubernetes {KUBERNETES}) from Go modules into {}; \
-                 about 8 min the first time, never again",
-                folder.display()
-            ));
-            build(&source, &program)?;
-        }
-    }
-    Ok(Programs::One(program))
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let program = GoProgram {
+        name: "controlplane",
+        what: "the control plane",
+        source: &source,
+        instead: "or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver, \
+                  kube-controller-manager and kubectl",
+    };
+    Ok(Programs::One(program.find(say)?))
 }
 
-/// Builds to a name beside `program` and renames, so that a build that is cut short
-/// leaves nothing that looks ready.
-fn build(source: &Path, program: &Path) -> Result<(), Error> {
-    let unfinished = program.with_extension("unfinished");
-    let (major, minor) = KUBERNETES
-        .split_once('.')
-        .and_then(|(major, rest)| Some((major, rest.split_once('.')?.0)))
-        .unwrap_or(("1", "0"));
-    // Without these, clients are told v0.0.0 and refuse features by version.
-    let package = "k8s.io/component-base/version";
-    let flags = format!(
-        "-s -w -X {package}.gitVersion=v{KUBERNETES} -X {package}.gitMajor={major} \
-         -X {package}.gitMinor={minor} -X {package}.gitTreeState=clean"
-    );
-    let output = Command::new("go")
-        .current_dir(source)
-        .env("CGO_ENABLED", "0")
-        .args(["build", "-trimpath", "-ldflags", &flags, "-o"])
-        .arg(&unfinished)
-        .arg(".")
-        .output();
-    let output = match output {
-        Ok(output) => output,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::Missing {
-                what: "go".to_owned(),
-                hint: "install Go 1.25 or later, or set KUBEBUILDER_ASSETS to a folder with etcd, \
-                       kube-apiserver, kube-controller-manager and kubectl"
-                    .to_owned(),
-            });
+/// A program of this repository made of the Go modules of Kubernetes.
+#[derive(Clone, Copy, Debug)]
+pub struct GoProgram<'a> {
+    /// Its name, and that of its place in the cache.
+    pub name: &'a str,
+    /// What it is, for people.
+    pub what: &'a str,
+    /// The folder with `main.go`, `go.mod` and `go.sum`.
+    pub source: &'a Path,
+    /// What to do besides installing Go if there is none; may be empty.
+    pub instead: &'a str,
+}
+
+impl GoProgram<'_> {
+    /// Its path in the user's cache, where it is kept by the digest of its sources; built first
+    /// if it is not there yet (about 8 minutes with 2 cores, needs Go). `say` is told before.
+    pub fn find(&self, say: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
+        let mut digest = Sha256::new();
+        for name in SOURCES {
+            let path = self.source.join(name);
+            let bytes = fs::read(&path).map_err(Error::file(&path))?;
+            digest.update((bytes.len() as u64).to_be_bytes());
+            digest.update(&bytes);
         }
-        Err(source) => return Err(Error::System { what: "running go".to_owned(), source }),
-    };
-    if !output.status.success() {
-        let mut text = output.stdout;
-        let _ = text.write_all(&output.stderr);
-        return Err(Error::Build(format!(
-            "go build in {} ended with {}:\n{}",
-            source.display(),
-            output.status,
-            String::from_utf8_lossy(&text)
-        )));
+        let name = hex::encode(&digest.finalize()[..8]);
+        let folder = cache_folder()?.join(self.name).join(name);
+        let program = folder.join(self.name);
+        if !program.is_file() {
+            fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
+            // Two test programs may come here at once: the second waits, and finds it built.
+            let lock_path = folder.join("lock");
+            let lock = fs::File::create(&lock_path).map_err(Error::file(&lock_path))?;
+            lock.lock().map_err(Error::file(&lock_path))?;
+            if !program.is_file() {
+                say(&format!(
+                    "building {} (Kubernetes {KUBERNETES}) from Go modules into {}; about 8 min \
+                     the first time, never again",
+                    self.what,
+                    folder.display()
+                ));
+                self.build(&program)?;
+            }
+        }
+        Ok(program)
     }
-    fs::rename(&unfinished, program).map_err(Error::file(program))
+
+    /// Builds to a name beside `program` and renames, so that a build that is cut short
+    /// leaves nothing that looks ready.
+    fn build(&self, program: &Path) -> Result<(), Error> {
+        let unfinished = program.with_extension("unfinished");
+        let (major, minor) = KUBERNETES
+            .split_once('.')
+            .and_then(|(major, rest)| Some((major, rest.split_once('.')?.0)))
+            .unwrap_or(("1", "0"));
+        // Without these, clients are told v0.0.0 and refuse features by version.
+        let package = "k8s.io/component-base/version";
+        let flags = format!(
+            "-s -w -X {package}.gitVersion=v{KUBERNETES} -X {package}.gitMajor={major} \
+             -X {package}.gitMinor={minor} -X {package}.gitTreeState=clean"
+        );
+        let output = Command::new("go")
+            .current_dir(self.source)
+            .env("CGO_ENABLED", "0")
+            .args(["build", "-trimpath", "-ldflags", &flags, "-o"])
+            .arg(&unfinished)
+            .arg(".")
+            .output();
+        let output = match output {
+            Ok(output) => output,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::Missing {
+                    what: "go".to_owned(),
+                    hint: format!("install Go 1.25 or later {}", self.instead).trim().to_owned(),
+                });
+            }
+            Err(source) => return Err(Error::System { what: "running go".to_owned(), source }),
+        };
+        if !output.status.success() {
+            let mut text = output.stdout;
+            let _ = text.write_all(&output.stderr);
+            return Err(Error::Build(format!(
+                "go build in {} ended with {}:\n{}",
+                self.source.display(),
+                output.status,
+                String::from_utf8_lossy(&text)
+            )));
+        }
+        fs::rename(&unfinished, program).map_err(Error::file(program))
+    }
 }

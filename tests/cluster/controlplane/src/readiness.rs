@@ -19,7 +19,7 @@ pub(crate) fn get(address: SocketAddr, ca_pem: &str, path: &str) -> Result<(), S
 }
 
 /// The same over plain HTTP.
-pub(crate) fn plain_get(address: SocketAddr, path: &str) -> Result<(), String> {
+pub fn answers(address: SocketAddr, path: &str) -> Result<(), String> {
     connect(address)
         .and_then(|mut socket| ask(&mut socket, address, path))
         .map_err(|e| e.to_string())

@@ -28,7 +28,12 @@ while read -r line; do
     pids="$pids $line"
 done
 [ -z "$pids" ] || kill -9 $pids 2>/dev/null
-rm -rf "$folder"
+# What was killed may still be writing there.
+tries=0
+until rm -rf "$folder" 2>/dev/null || [ "$tries" -ge 100 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
 "#;
 
 impl Watchdog {
