@@ -62,6 +62,7 @@ struct Own {
     /// In the order of the start.
     processes: Vec<Process>,
     watchdog: Option<Watchdog>,
+    etcd: SocketAddr,
     server: SocketAddr,
     ca_pem: String,
     folder: PathBuf,
@@ -151,6 +152,35 @@ impl ControlPlane {
         }
     }
 
+    /// Ends `etcd` or `kube-apiserver` and starts it again on its data, as an upgrade does; returns
+    /// when it is ready.
+    ///
+    /// # Errors
+    /// If the control plane is an existing one, or has no such program; if it does not come back.
+    pub fn restart(&mut self, program: &str) -> Result<(), Error> {
+        const END: Duration = Duration::from_secs(20);
+        let Some(own) = &mut self.own else { return Err(not_ours("restarting a program")) };
+        let found = own.processes.iter_mut().find(|process| process.name() == program);
+        let Some(process) = found else {
+            return Err(Error::Missing {
+                what: format!("a program {program} of the control plane"),
+                hint: "there are etcd and kube-apiserver".to_owned(),
+            });
+        };
+        if let Some(watchdog) = &mut own.watchdog {
+            watchdog.release(process.id())?;
+        }
+        process.restart(END)?;
+        if let Some(watchdog) = &mut own.watchdog {
+            watchdog.guard(process.id())?;
+        }
+        let (ca_pem, etcd) = (&own.ca_pem, own.etcd);
+        match program {
+            "etcd" => wait(process, etcd, |address| readiness::answers(address, "/readyz")),
+            _ => wait(process, own.server, |address| readiness::get(address, ca_pem, "/readyz")),
+        }
+    }
+
     /// `Ok` while every process runs; else which ended, and the end of its log.
     pub fn check(&mut self) -> Result<(), Error> {
         match &mut self.own {
@@ -198,6 +228,7 @@ impl Own {
         let mut own = Self {
             processes: Vec::new(),
             watchdog,
+            etcd: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             server: SocketAddr::from((address, 0)),
             ca_pem: certificates.ca_pem.clone(),
             folder: folder.to_owned(),
@@ -213,6 +244,7 @@ impl Own {
             |address| etcd_flags(folder, address.port()),
             |address| readiness::answers(address, "/readyz"),
         )?;
+        own.etcd = etcd;
         let ca_pem = certificates.ca_pem.clone();
         own.server = own.run_on_free_port(
             programs,

@@ -25,6 +25,8 @@ pub struct Process {
     name: String,
     log: PathBuf,
     child: Child,
+    /// To run it again.
+    command: Command,
 }
 
 impl Process {
@@ -39,17 +41,23 @@ impl Process {
         folder: &Path,
     ) -> Result<Self, Error> {
         let log = folder.join(format!("{name}.log"));
-        let out = File::create(&log).map_err(Error::file(&log))?;
-        let err = out.try_clone().map_err(Error::file(&log))?;
-        let child = program
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(out)
-            .stderr(err)
-            .process_group(0)
-            .spawn()
-            .map_err(Error::system(format!("running {}", program.get_program().display())))?;
-        Ok(Self { name: name.to_owned(), log, child })
+        File::create(&log).map_err(Error::file(&log))?;
+        let mut command = again(program);
+        command.args(args);
+        let child = run(&mut command, &log)?;
+        Ok(Self { name: name.to_owned(), log, child, command })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Ends it as [`Self::end`] does, and runs it anew with the same arguments; it goes on in its log.
+    pub fn restart(&mut self, bound: Duration) -> Result<(), Error> {
+        self.end(bound);
+        self.child = run(&mut self.command, &self.log)?;
+        Ok(())
     }
 
     /// The process id.
@@ -106,6 +114,35 @@ impl Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Runs a command in a process group of its own, with its output behind what is in the log.
+fn run(command: &mut Command, log: &Path) -> Result<Child, Error> {
+    let out = File::options().append(true).open(log).map_err(Error::file(log))?;
+    let err = out.try_clone().map_err(Error::file(log))?;
+    command
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .process_group(0)
+        .spawn()
+        .map_err(Error::system(format!("running {}", command.get_program().display())))
+}
+
+/// A command with the same program, arguments, variables and folder.
+fn again(command: &Command) -> Command {
+    let mut other = Command::new(command.get_program());
+    other.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => other.env(name, value),
+            None => other.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        other.current_dir(folder);
+    }
+    other
 }
 
 /// `command` as the command `inside` runs it, given what to run after its own arguments.

@@ -19,13 +19,21 @@ pub struct Watchdog {
     pipe: Option<ChildStdin>,
 }
 
-/// Reads one pid a line until the pipe closes. "done" means that all have ended.
+/// Reads one pid a line until the pipe closes; "-pid" takes one back. "done" means that all have
+/// ended.
 const SCRIPT: &str = r#"
 folder=$1
 pids=
 while read -r line; do
-    [ "$line" = done ] && exit 0
-    pids="$pids $line"
+    case $line in
+    done) exit 0 ;;
+    -*)
+        kept=
+        for pid in $pids; do [ "-$pid" = "$line" ] || kept="$kept $pid"; done
+        pids=$kept
+        ;;
+    *) pids="$pids $line" ;;
+    esac
 done
 [ -z "$pids" ] || kill -9 $pids 2>/dev/null
 # What was killed may still be writing there.
@@ -58,6 +66,16 @@ impl Watchdog {
     pub fn guard(&mut self, pid: u32) -> Result<(), Error> {
         match &mut self.pipe {
             Some(pipe) => writeln!(pipe, "{pid}").map_err(Error::system("writing to the watchdog")),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the process `pid` back, before it is waited for.
+    pub fn release(&mut self, pid: u32) -> Result<(), Error> {
+        match &mut self.pipe {
+            Some(pipe) => {
+                writeln!(pipe, "-{pid}").map_err(Error::system("writing to the watchdog"))
+            }
             None => Ok(()),
         }
     }
