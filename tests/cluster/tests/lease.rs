@@ -1,6 +1,7 @@
 //! Of several hosts one works: the Lease is handed over, taken from a host that is gone, and a host
 //! that was paused past it writes nothing more.
 
+#![allow(clippy::print_stderr, reason = "a figure for people")]
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 use std::time::Duration;

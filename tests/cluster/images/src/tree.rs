@@ -138,6 +138,7 @@ impl Tree {
 
     /// As files below `folder`, which is made. Owners are left out.
     pub fn unfold(&self, folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         for (path, entry) in &self.entries {
             let to = folder.join(path);
             entry.unfold(&to).with_context(|| to.display().to_string())?;

@@ -1,6 +1,7 @@
 //! A node runs pods, and leaves nothing behind. Needs root; `cargo xtask test` runs these.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail by it")]
+#![allow(clippy::print_stdout, reason = "what takes long is told")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
