@@ -1,0 +1,2 @@
+//! Requests a second of the simulator, in process.
+fn main() {}
