@@ -1,5 +1,6 @@
 //! The core: one state that takes requests and time, and nothing else.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -38,6 +39,8 @@ pub(crate) struct Cluster {
     random: fastrand::Rng,
     watchers: Vec<Watcher>,
     log: Option<Vec<String>>,
+    /// Metadata that is stored in another form than it is read in.
+    raw: BTreeMap<(KindKey, Key), Value>,
 }
 
 impl Cluster {
@@ -51,6 +54,7 @@ impl Cluster {
             random: fastrand::Rng::with_seed(seed),
             watchers: Vec::new(),
             log: None,
+            raw: BTreeMap::new(),
         };
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             cluster.found(name);
@@ -109,11 +113,29 @@ impl Cluster {
     /// Stores an object and tells who watches.
     pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: &mut Value) {
         let event = self.store.put(kind, key, object);
+        if !self.raw.is_empty() {
+            self.raw.remove(&(kind.clone(), key.clone()));
+        }
         self.tell(kind, &event);
+    }
+
+    /// The metadata as it is stored, if it is read otherwise.
+    pub(crate) fn raw(&self, kind: &KindKey, key: &Key) -> Option<&Value> {
+        self.raw.get(&(kind.clone(), key.clone()))
+    }
+
+    /// Keeps the metadata as it is stored, after a write.
+    pub(crate) fn remember_raw(&mut self, kind: &KindKey, key: &Key, raw: Option<Value>) {
+        if let Some(raw) = raw {
+            self.raw.insert((kind.clone(), key.clone()), raw);
+        }
     }
 
     /// Takes an object away and tells who watches.
     pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut Value) {
+        if !self.raw.is_empty() {
+            self.raw.remove(&(kind.clone(), key.clone()));
+        }
         if let Some(event) = self.store.remove(kind, key, last) {
             self.tell(kind, &event);
         }
@@ -183,11 +205,6 @@ impl Cluster {
         self.watchers.retain(|watcher| watcher.ends > now);
         self.expire_graces();
         self.work();
-    }
-
-    /// The kind of a target's path, in any version that is served.
-    pub(crate) fn kind_of(&self, key: &KindKey) -> Option<Arc<Kind>> {
-        self.catalog.all().find(|kind| kind.group == key.0 && kind.plural == key.1).cloned()
     }
 
     /// An object as it is stored.

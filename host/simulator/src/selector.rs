@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::kinds::{LABEL_VALUE, is_label_value};
 use crate::status_error::StatusError;
 use crate::switch::{Bug, planted};
 
@@ -74,6 +75,13 @@ impl Selector {
             let demand = demand(part).ok_or_else(|| {
                 StatusError::bad_request(format!("unable to parse requirement: {part:?}"))
             })?;
+            if let Demand::In(key, values) | Demand::NotIn(key, values) = &demand {
+                for (index, value) in values.iter().enumerate().filter(|(_, value)| !is_label_value(value)) {
+                    return Err(StatusError::bad_request(format!(
+                        "unable to parse requirement: values[{index}][{key}]: Invalid value: {value:?}: {LABEL_VALUE}"
+                    )));
+                }
+            }
             selector.labels.push(demand);
         }
         for part in parts(fields) {

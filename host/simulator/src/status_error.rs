@@ -53,6 +53,12 @@ impl StatusError {
         self
     }
 
+    /// With a text before the message.
+    pub(crate) fn prefixed(mut self, text: &str) -> Self {
+        self.message.insert_str(0, text);
+        self
+    }
+
     /// 400.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)

@@ -67,7 +67,16 @@ impl Names {
             "continue" if !text.is_empty() => "continue".to_owned(),
             "message" => {
                 // Of several problems the order is chance.
-                let text = self.embedded(text);
+                let mut text = self.embedded(text);
+                if text.contains("the ResourceVersion in record") {
+                    text.retain(|one| !one.is_ascii_digit());
+                }
+                // In what words Go finds a type wrong is not compared.
+                for words in ["cannot restore", "cannot be restored", "cannot convert", "unrecognized type"] {
+                    if let Some(start) = text.find(words) {
+                        text.truncate(start);
+                    }
+                }
                 let mut parts: Vec<&str> = text.split([',', '\n', '[', ']']).map(str::trim).collect();
                 parts.sort_unstable();
                 parts.join("|")

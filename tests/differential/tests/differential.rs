@@ -74,7 +74,7 @@ fn random_requests_are_answered_as_a_real_api_server_answers_them() {
     let mut words = 0;
     let mut word = || {
         words += 1;
-        format!("-r{words}")
+        format!("r{words}")
     };
     let mut found = Vec::new();
     while coverage.total < requests {

@@ -46,6 +46,11 @@ impl Manager {
         }
     }
 
+    /// The same one in another version.
+    pub(crate) fn in_version(&self, version: &str) -> Self {
+        Self::new(&self.name, self.operation, version, &self.subresource)
+    }
+
     /// As messages name it.
     pub(crate) fn shown(&self) -> String {
         let mut text = format!("{:?}", self.name);

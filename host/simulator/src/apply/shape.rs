@@ -39,7 +39,7 @@ pub(crate) fn problems(node: Node<'_>, value: &Value, duplicates: bool) -> Vec<P
 }
 
 /// A value as Go prints it.
-fn go(value: &Value) -> String {
+pub(crate) fn go(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(value) => value.to_string(),

@@ -14,9 +14,7 @@ use crate::value;
 pub(crate) fn validate(schema: &Schema, value: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk(schema, value, "", &mut errors);
-    if errors.is_empty() {
-        lists(schema, value, "", &mut errors);
-    }
+    lists(schema, value, "", &mut errors);
     errors
 }
 

@@ -16,7 +16,7 @@ use crate::status_error::StatusError;
 use crate::switch::{Bug, planted};
 
 pub(crate) use prepare::{ignored, prepare_create, prepare_update};
-pub(crate) use rules::{validate_create, validate_update};
+pub(crate) use rules::{LABEL_VALUE, is_label_value, validate_create, validate_update};
 
 /// Brings an object into the form in which the server has it, with defaults. Gives the paths of
 /// unknown fields, which are dropped.
@@ -35,6 +35,36 @@ pub(crate) fn decode(kind: &Kind, object: &mut Value) -> Result<Vec<String>, Sta
         crd::default::default(kind.schema(), object);
     }
     Ok(unknown)
+}
+
+/// As [`decode`], of what an apply has made: the metadata of a custom resource stays as it is, until it is
+/// stored.
+pub(crate) fn decode_applied(kind: &Kind, object: &mut Value) -> Result<(), StatusError> {
+    let metadata = kind.custom.is_some().then(|| object["metadata"].clone());
+    decode(kind, object)?;
+    if let Some(metadata) = metadata {
+        object["metadata"] = metadata;
+    }
+    Ok(())
+}
+
+/// Brings the metadata of a custom resource into the form in which it is read. Gives what was there if
+/// that is another: it counts as a change, although nobody sees it.
+pub(crate) fn settle_metadata(kind: &Kind, object: &mut Value) -> Result<Option<Value>, StatusError> {
+    if kind.custom.is_none() {
+        return Ok(None);
+    }
+    let before = object["metadata"].clone();
+    canonical::metadata(kind, object)?;
+    if before == object["metadata"] {
+        return Ok(None);
+    }
+    let mut raw = before;
+    if let Some(map) = raw.as_object_mut() {
+        map.remove("managedFields");
+        map.remove("resourceVersion");
+    }
+    Ok(Some(raw))
 }
 
 /// Whether an update need not say which version it changes.

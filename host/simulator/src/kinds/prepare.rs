@@ -45,7 +45,7 @@ fn has_status(kind: &Kind) -> bool {
 /// The fields that a write to this (sub)resource cannot change, so that nobody owns them by it.
 pub(crate) fn ignored(kind: &Kind, subresource: &str) -> FieldSet {
     match subresource {
-        "status" if kind.custom.is_some() || kind.group == "apiextensions.k8s.io" => {
+        "status" if kind.group == "apiextensions.k8s.io" => {
             FieldSet::of(&[&["metadata"], &["spec"]])
         }
         "status" => match kind.kind.as_str() {

@@ -12,12 +12,13 @@ use crate::status_error::FieldError;
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL_NAME: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
-const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+/// What the server says of a label's value that is none.
+pub(crate) const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
 macro_rules! pattern {
     ($name:ident, $text:literal) => {
-        fn $name(text: &str) -> bool {
+        pub(crate) fn $name(text: &str) -> bool {
             static REGEX: OnceLock<Option<Regex>> = OnceLock::new();
             REGEX
                 .get_or_init(|| Regex::new($text).ok())
@@ -125,8 +126,8 @@ fn metadata(_kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     for (key, _) in metadata["annotations"].as_object().into_iter().flatten() {
         qualified("metadata.annotations", &key.to_lowercase(), errors);
     }
-    for (index, owner) in metadata["ownerReferences"].as_array().into_iter().flatten().enumerate() {
-        let field = format!("metadata.ownerReferences[{index}]");
+    for owner in metadata["ownerReferences"].as_array().into_iter().flatten() {
+        let field = "metadata.ownerReferences";
         for (name, why) in [
             ("apiVersion", "version must not be empty"),
             ("kind", "must not be empty"),

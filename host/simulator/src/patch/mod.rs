@@ -36,13 +36,40 @@ pub(crate) fn apply(kind: Kind, schema: &Schema, object: &Value, body: &[u8]) ->
 }
 
 fn json(object: &Value, patch: Value) -> Result<Value, StatusError> {
-    let refused = |text: String| {
+    // The server tells nobody what it did not like.
+    let refused = || {
         StatusError::new(422, "Invalid", "the server rejected our request due to an error in our request")
-            .details(serde_json::json!({"causes": [{"reason": "UnexpectedServerResponse", "message": text}]}))
+            .details(serde_json::json!({}))
     };
-    let patch: json_patch::Patch = serde_json::from_value(patch)
-        .map_err(|error| StatusError::bad_request(format!("error decoding patch: {error}")))?;
+    let Value::Array(operations) = patch else { return Err(refused()) };
     let mut object = object.clone();
-    json_patch::patch(&mut object, &patch).map_err(|error| refused(error.to_string()))?;
+    for mut operation in operations {
+        loosen(&object, &mut operation);
+        let step: json_patch::PatchOperation =
+            serde_json::from_value(operation).map_err(|_| refused())?;
+        json_patch::patch(&mut object, &[step]).map_err(|_| refused())?;
+    }
     Ok(object)
+}
+
+/// The server is less strict than the RFC: a value may be left out for null, a member that is not there
+/// can be replaced, and is equal to null.
+fn loosen(object: &Value, operation: &mut Value) {
+    let kind = operation["op"].as_str().unwrap_or_default().to_owned();
+    if !matches!(kind.as_str(), "add" | "replace" | "test") {
+        return;
+    }
+    if operation.get("value").is_none() {
+        operation["value"] = Value::Null;
+    }
+    let path = operation["path"].as_str().unwrap_or_default().to_owned();
+    let Some((parent, _)) = path.rsplit_once('/') else { return };
+    let in_map = object.pointer(parent).is_some_and(Value::is_object);
+    if !in_map || object.pointer(&path).is_some() {
+        return;
+    }
+    if kind == "replace" || (kind == "test" && operation["value"].is_null()) {
+        // Both leave null there, which says as much as nothing.
+        operation["op"] = "add".into();
+    }
 }

@@ -91,11 +91,15 @@ impl Cluster {
             let here = namespace.is_empty() || key.0 == namespace;
             let skipped = from.as_ref().is_some_and(|from| *key <= from.after)
                 && !planted(Bug::ContinueStartsAgain);
-            if !here || skipped || !(selector.is_all() || selector.fits(&stored.object())) {
+            if !here || skipped {
                 continue;
             }
+            // Whether what follows fits is not looked at.
             if limit > 0 && page.items.len() >= limit {
                 page.remaining += 1;
+                continue;
+            }
+            if !(selector.is_all() || selector.fits(&stored.object())) {
                 continue;
             }
             last = Some(key.clone());
@@ -118,6 +122,9 @@ impl Cluster {
         let page = self.page(ask)?;
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), self.store.version().to_string().into());
+        if ask.kind.custom.is_some() {
+            metadata.insert("continue".to_owned(), "".into());
+        }
         if let Some(next) = &page.next {
             metadata.insert("continue".to_owned(), next.as_str().into());
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::write::{MODIFIED, parse};
+use super::write::parse;
 use super::{Ask, Outcome};
 use crate::cluster::Cluster;
 use crate::http::route::Target;
@@ -136,18 +136,17 @@ impl Cluster {
         let present = meta(object, "uid");
         if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != present) {
             let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
+                "the UID in the precondition ({uid}) does not match the UID in record ({present}). The object might have been deleted and then recreated"
             );
-            return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+            return Err(StatusError::conflict(ask.named_kind(&ask.target.name), &why));
         }
         let present = meta(object, "resourceVersion");
         if let Some(version) = options.version.as_deref().filter(|version| *version != present) {
             let why = format!(
-                "Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in object meta: {present}"
+                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({present}). The object might have been modified"
             );
-            return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+            return Err(StatusError::conflict(ask.named_kind(&ask.target.name), &why));
         }
-        let _ = MODIFIED;
         Ok(())
     }
 

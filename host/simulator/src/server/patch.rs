@@ -45,7 +45,11 @@ impl Cluster {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let patched = patch::apply(kind, ask.kind.schema(), &old, &ask.request.body)?;
-        let Decoded { mut object, warnings } = self.redecode(ask, patched)?;
+        let decoded = self.redecode(ask, patched);
+        let Decoded { mut object, warnings } = match (decoded, kind) {
+            (Err(_), patch::Kind::Strategic) => return Err(self.not_restored(ask)),
+            (decoded, _) => decoded?,
+        };
         self.check_namespace(ask, &mut object)?;
         self.check_name(ask, &object)?;
         self.track(ask, Some(&old), &mut object);
@@ -54,6 +58,13 @@ impl Cluster {
             Answer::Json { code, body, .. } => Ok(Answer::Json { code, body, warnings }),
             other => Ok(other),
         }
+    }
+
+    /// What the server says of a strategic patch that does not fit the kind.
+    fn not_restored(&self, ask: &Ask<'_>) -> StatusError {
+        let patch = parse(&ask.request.body).unwrap_or_default();
+        let error = FieldError::invalid("patch", shape::go(&patch), "cannot be restored");
+        StatusError::invalid(Named { group: "", what: "", name: "" }, &[error])
     }
 
     /// Reads an object that a patch has made.
@@ -129,7 +140,7 @@ impl Cluster {
         let live = old.clone().unwrap_or_else(|| blank(ask));
         let (object, managers) = self.merge(ask, &live, &value)?;
         let mut object = object.unwrap_or_else(|| without_managers(&live));
-        kinds::decode(&ask.kind, &mut object)?;
+        kinds::decode_applied(&ask.kind, &mut object)?;
         unset(&mut object, "managedFields");
         if let Some(list) = managed_fields::encode(&managers) {
             object["metadata"]["managedFields"] = list;

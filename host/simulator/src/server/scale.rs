@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::write::parse;
 use super::{Ask, Outcome};
+use crate::apply::fieldset::{Element, FieldSet};
+use crate::apply::managed_fields::{Manager, Managers, Operation, Owned, decode, encode};
 use crate::cluster::Cluster;
-use crate::object::meta;
+use crate::object::{meta, unset};
 use crate::request::Answer;
 use crate::status_error::StatusError;
 use crate::value::{at, set};
@@ -29,6 +31,10 @@ fn paths(ask: &Ask<'_>) -> Option<Paths> {
         status: split(&scale.status),
         selector: scale.selector.as_deref().map(split),
     })
+}
+
+fn dotted(path: &[String]) -> String {
+    format!(".{}", path.join("."))
 }
 
 fn find<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
@@ -72,6 +78,12 @@ impl Cluster {
         let Some(object) = self.object(&ask.kind_key(), &ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
+        if find(&object, &paths.spec).is_none_or(Value::is_null) {
+            let text = format!("the spec replicas field {:?} does not exist", dotted(&paths.spec));
+            let details = json!({"causes": [{"message": text}]});
+            return Err(StatusError::new(500, "InternalError", format!("Internal error occurred: {text}"))
+                .details(details));
+        }
         Ok(Answer::json(200, &scale_of(&object, &paths)))
     }
 
@@ -93,6 +105,11 @@ impl Cluster {
         } else {
             scale = body;
         }
+        let absent = find(&old, &paths.spec).is_none_or(Value::is_null);
+        if absent && scale["spec"]["replicas"].is_null() && ask.kind.custom.is_some() {
+            let text = format!("the spec replicas field {:?} cannot be empty", dotted(&paths.spec));
+            return Err(StatusError::bad_request(text));
+        }
         let mut new = old.clone();
         let path: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
         set(&mut new, &path, scale["spec"]["replicas"].as_i64().unwrap_or(0).into());
@@ -100,8 +117,48 @@ impl Cluster {
         if !said.is_empty() {
             new["metadata"]["resourceVersion"] = said.into();
         }
-        self.track(ask, Some(&old), &mut new);
+        let changed = find(&old, &paths.spec) != find(&new, &paths.spec);
+        share(ask, &mut new, &paths.spec, changed);
         let stored = self.store_change(ask, &old, new)?;
         Ok(Answer::json(200, &scale_of(&stored, &paths)))
+    }
+}
+
+/// The version of scales.
+const SCALE: &str = "autoscaling/v1";
+
+/// Who owns the figure after a write of the scale: the owners are carried over to the scale and back, in
+/// which those that update are told apart by the version in which they did.
+fn share(ask: &Ask<'_>, object: &mut Value, path: &[String], changed: bool) {
+    let parents = decode(object["metadata"].get("managedFields")).unwrap_or_default();
+    let path: Vec<Element> = path.iter().map(|name| Element::field(name)).collect();
+    let mut only = FieldSet::default();
+    only.insert(&path);
+    let mut scales = Managers::new();
+    let version = ask.kind.api_version();
+    for (manager, _) in parents.iter().filter(|(_, owned)| owned.set.has_path(&path)) {
+        let owned = Owned { set: only.clone(), version: version.clone(), time: None };
+        scales.insert(manager.in_version(SCALE), owned);
+    }
+    // What nobody owned is nobody's afterwards.
+    if changed && !scales.is_empty() {
+        let manager = Manager::new(&ask.manager(), Operation::Update, SCALE, "scale");
+        let owned = Owned { set: only.clone(), version: version.clone(), time: None };
+        scales = Managers::from([(manager, owned)]);
+    }
+    let mut result = Managers::new();
+    for (manager, mut owned) in parents {
+        if owned.set.has_path(&path) && scales.remove(&manager).is_none() {
+            owned.set = owned.set.difference(&only);
+            if owned.set.is_empty() {
+                continue;
+            }
+        }
+        result.insert(manager, owned);
+    }
+    result.extend(scales);
+    unset(object, "managedFields");
+    if let Some(list) = encode(&result) {
+        object["metadata"]["managedFields"] = list;
     }
 }

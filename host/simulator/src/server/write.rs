@@ -138,7 +138,7 @@ impl Cluster {
         let metadata = &mut object["metadata"];
         metadata["uid"] = self.uid().into();
         metadata["creationTimestamp"] = self.time().into();
-        for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+        for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             unset(&mut object, name);
         }
         let name = meta(&object, "name").to_owned();
@@ -149,13 +149,22 @@ impl Cluster {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
         let key = (ask.namespace().to_owned(), name.clone());
-        if self.store.get(&ask.kind_key(), &key).is_some() && !planted(Bug::CreateReplaces) {
-            return Err(StatusError::already_exists(ask.named(&name)));
+        if let Some(present) = self.object(&ask.kind_key(), &key)
+            && !planted(Bug::CreateReplaces)
+        {
+            let error = StatusError::already_exists(ask.named(&name));
+            return Err(if is_terminating(&present) {
+                error.prefixed("object is being deleted: ")
+            } else {
+                error
+            });
         }
+        let raw = kinds::settle_metadata(&ask.kind, &mut object)?;
         if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
             return Ok(object);
         }
         self.put(&ask.kind_key(), &key, &mut object);
+        self.remember_raw(&ask.kind_key(), &key, raw);
         self.after_write(ask, &object);
         Ok(object)
     }
@@ -202,6 +211,7 @@ impl Cluster {
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
+        let raw = kinds::settle_metadata(&ask.kind, &mut new)?;
         keep_times(&mut new, old);
         let gone = finalizers(&new).is_empty()
             && is_terminating(old)
@@ -216,13 +226,15 @@ impl Cluster {
             self.after_removal(ask, &last);
             return Ok(new);
         }
-        if new == *old && !planted(Bug::NoOpBumpsVersion) {
+        let same_raw = raw.as_ref() == self.raw(&ask.kind_key(), &ask.key());
+        if new == *old && same_raw && !planted(Bug::NoOpBumpsVersion) {
             return Ok(new);
         }
         if generation(&new) == 0 {
             copy_meta(old, &mut new, "generation");
         }
         self.put(&ask.kind_key(), &ask.key(), &mut new);
+        self.remember_raw(&ask.kind_key(), &ask.key(), raw);
         self.after_write(ask, &new);
         Ok(new)
     }
