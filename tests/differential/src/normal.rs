@@ -72,7 +72,7 @@ impl Names {
                     text.retain(|one| !one.is_ascii_digit());
                 }
                 // In what words Go finds a type wrong is not compared.
-                for words in ["cannot restore", "cannot be restored", "cannot convert", "unrecognized type"] {
+                for words in ["cannot unmarshal", "cannot restore", "cannot be restored", "cannot convert", "unrecognized type"] {
                     if let Some(start) = text.find(words) {
                         text.truncate(start);
                     }

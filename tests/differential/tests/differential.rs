@@ -82,14 +82,13 @@ fn random_requests_are_answered_as_a_real_api_server_answers_them() {
         let difference =
             run(&case, &word(), &real, &simulated, &mut |step, reply| coverage.count(step, reply))
                 .unwrap();
-        if difference.is_none() {
-            continue;
-        }
+        let Some(difference) = difference else { continue };
+        let original = difference.describe(&case);
         let mut run_again =
             |case: &Case| run(case, &word(), &real, &simulated, &mut |_, _| {}).unwrap();
         let small = shrink(case, &mut |case| run_again(case).is_some());
         let shown = run_again(&small)
-            .map_or("it did not show again".to_owned(), |difference| difference.describe(&small));
+            .map_or(format!("it did not show again:\n{original}"), |again| again.describe(&small));
         println!("difference after {} requests:\n{shown}\n", coverage.total);
         if std::env::var_os("INNKEEPER_DIFFERENTIAL_CASES").is_some() {
             println!("{}", serde_json::to_string(&small).unwrap());

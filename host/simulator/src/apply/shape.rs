@@ -75,7 +75,8 @@ fn go_syntax(value: &Value) -> String {
     }
 }
 
-fn go_type(value: &Value) -> &'static str {
+/// The name of its type in Go.
+pub(crate) fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",

@@ -10,7 +10,8 @@ pub(crate) fn default(schema: &Schema, value: &mut Value) {
     fill(schema, value);
 }
 
-fn fill(schema: &Schema, value: &mut Value) {
+/// Fills in defaults.
+pub(crate) fn fill(schema: &Schema, value: &mut Value) {
     // The metadata of a custom resource has no defaults.
     if schema.reference.is_some() {
         return;
@@ -61,7 +62,8 @@ fn fill(schema: &Schema, value: &mut Value) {
     }
 }
 
-fn drop_nulls(schema: &Schema, value: &mut Value) {
+/// Drops nulls where there may be none.
+pub(crate) fn drop_nulls(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(map) => {
             let inner_of = |name: &str| match (schema.properties.get(name), &schema.additional) {

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use regex::Regex;
 use serde_json::Value;
 
+use crate::apply::shape::{go, go_type};
+use crate::crd::definition::Scale;
 use crate::schema::{Additional, ListType, Rules, Schema, Type};
 use crate::status_error::FieldError;
 use crate::switch::{Bug, planted};
@@ -238,7 +240,7 @@ fn lists(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError
             }
         }
         Value::Array(items) => {
-            let mut seen = BTreeSet::new();
+            let (mut seen, mut told) = (BTreeSet::new(), BTreeSet::new());
             for (index, item) in items.iter().enumerate() {
                 let key = match &schema.list {
                     ListType::Atomic => break,
@@ -249,7 +251,7 @@ fn lists(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError
                         .collect::<serde_json::Map<_, _>>()
                         .into(),
                 };
-                if !seen.insert(key.to_string()) {
+                if !seen.insert(key.to_string()) && told.insert(key.to_string()) {
                     errors.push(FieldError::duplicate(format!("{path}[{index}]"), key));
                 }
             }
@@ -261,4 +263,34 @@ fn lists(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError
         }
         _ => {}
     }
+}
+
+/// Whether the figures of a scale can be read.
+pub(crate) fn scale(scale: &Scale, value: &Value) -> Vec<FieldError> {
+    [&scale.spec, &scale.status].into_iter().filter_map(|path| figure(path, value)).collect()
+}
+
+fn figure(path: &str, value: &Value) -> Option<FieldError> {
+    let names: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+    let invalid = |depth: usize, found: &Value, wanted: &str| {
+        let why = format!(
+            ".{} accessor error: {} is of the type {}, expected {wanted}",
+            names[..depth].join("."),
+            go(found),
+            go_type(found)
+        );
+        Some(FieldError::invalid(path, 0, why))
+    };
+    let mut place = value;
+    for (index, name) in names.iter().enumerate() {
+        let Some(map) = place.as_object() else {
+            return invalid(index + 1, place, "map[string]interface{}");
+        };
+        place = map.get(*name)?;
+    }
+    if !place.is_i64() {
+        return invalid(names.len(), place, "int64");
+    }
+    (place.as_i64() < Some(0))
+        .then(|| FieldError::invalid(path, place.clone(), "should be a non-negative integer"))
 }

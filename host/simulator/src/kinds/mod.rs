@@ -37,13 +37,14 @@ pub(crate) fn decode(kind: &Kind, object: &mut Value) -> Result<Vec<String>, Sta
     Ok(unknown)
 }
 
-/// As [`decode`], of what an apply has made: the metadata of a custom resource stays as it is, until it is
-/// stored.
+/// As [`decode`], of what an apply has made: a custom resource is given its defaults and stays as it is
+/// otherwise, nulls too, until it has been checked.
 pub(crate) fn decode_applied(kind: &Kind, object: &mut Value) -> Result<(), StatusError> {
-    let metadata = kind.custom.is_some().then(|| object["metadata"].clone());
-    decode(kind, object)?;
-    if let Some(metadata) = metadata {
-        object["metadata"] = metadata;
+    if kind.custom.is_none() {
+        return decode(kind, object).map(|_| ());
+    }
+    if !planted(Bug::NoDefaulting) {
+        crd::default::fill(kind.schema(), object);
     }
     Ok(())
 }
@@ -56,6 +57,7 @@ pub(crate) fn settle_metadata(kind: &Kind, object: &mut Value) -> Result<Option<
     }
     let before = object["metadata"].clone();
     canonical::metadata(kind, object)?;
+    crd::default::drop_nulls(kind.schema(), object);
     if before == object["metadata"] {
         return Ok(None);
     }

@@ -189,6 +189,10 @@ fn changes(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
 fn content(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     if kind.custom.is_some() {
         errors.extend(crd::validate::validate(kind.schema(), object));
+        let version = kind.custom.as_ref().and_then(|custom| custom.version(&kind.version));
+        if let Some(scale) = version.and_then(|version| version.scale.as_ref()) {
+            errors.extend(crd::validate::scale(scale, object));
+        }
     } else {
         super::pod::rules(kind, object, errors);
     }

@@ -118,7 +118,8 @@ impl Cluster {
             new["metadata"]["resourceVersion"] = said.into();
         }
         let changed = find(&old, &paths.spec) != find(&new, &paths.spec);
-        share(ask, &mut new, &paths.spec, changed);
+        let count = find(&new, &paths.spec).and_then(Value::as_i64).unwrap_or(0);
+        share(ask, &mut new, &paths.spec, changed, count);
         let stored = self.store_change(ask, &old, new)?;
         Ok(Answer::json(200, &scale_of(&stored, &paths)))
     }
@@ -129,7 +130,7 @@ const SCALE: &str = "autoscaling/v1";
 
 /// Who owns the figure after a write of the scale: the owners are carried over to the scale and back, in
 /// which those that update are told apart by the version in which they did.
-fn share(ask: &Ask<'_>, object: &mut Value, path: &[String], changed: bool) {
+fn share(ask: &Ask<'_>, object: &mut Value, path: &[String], changed: bool, count: i64) {
     let parents = decode(object["metadata"].get("managedFields")).unwrap_or_default();
     let path: Vec<Element> = path.iter().map(|name| Element::field(name)).collect();
     let mut only = FieldSet::default();
@@ -141,7 +142,10 @@ fn share(ask: &Ask<'_>, object: &mut Value, path: &[String], changed: bool) {
         scales.insert(manager.in_version(SCALE), owned);
     }
     // What nobody owned is nobody's afterwards.
-    if changed && !scales.is_empty() {
+    if changed && !scales.is_empty() && count == 0 {
+        // No replicas are none in a scale.
+        scales.clear();
+    } else if changed && !scales.is_empty() {
         let manager = Manager::new(&ask.manager(), Operation::Update, SCALE, "scale");
         let owned = Owned { set: only.clone(), version: version.clone(), time: None };
         scales = Managers::from([(manager, owned)]);
