@@ -64,6 +64,11 @@ impl StatusError {
         Self::new(400, "BadRequest", message)
     }
 
+    /// Whether it says that a document has not the shape of its kind.
+    pub(crate) fn is_shape(&self) -> bool {
+        self.code == 400 && self.message.contains("cannot be handled as a")
+    }
+
     /// 500 without a reason, as an error that nobody foresaw.
     pub(crate) fn unforeseen(message: impl Into<String>) -> Self {
         Self::new(500, "", message)

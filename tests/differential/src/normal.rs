@@ -32,7 +32,14 @@ fn is_uid(text: &str) -> bool {
 impl Names {
     /// The comparable form of an answer.
     pub fn normal(&mut self, value: &Value) -> Value {
-        self.walk("", value)
+        let mut value = self.walk("", value);
+        // The version of a list counts what others write too.
+        if value["items"].is_array()
+            && let Some(metadata) = value["metadata"].as_object_mut()
+        {
+            metadata.remove("resourceVersion");
+        }
+        value
     }
 
     fn walk(&mut self, member: &str, value: &Value) -> Value {
@@ -72,10 +79,16 @@ impl Names {
                     text.retain(|one| !one.is_ascii_digit());
                 }
                 // In what words Go finds a type wrong is not compared.
-                for words in ["cannot unmarshal", "cannot restore", "cannot be restored", "cannot convert", "unrecognized type"] {
+                for words in ["cannot unmarshal", "cannot restore", "cannot be restored", "cannot convert", "unrecognized type", "json:"] {
                     if let Some(start) = text.find(words) {
                         text.truncate(start);
                     }
+                }
+                // Nor the object that a patch would have made.
+                if let Some(start) = text.find("patch: Invalid value: ") {
+                    text.truncate(start);
+                } else if text.starts_with("Invalid value: \"{\\\"apiVersion") {
+                    text.clear();
                 }
                 let mut parts: Vec<&str> = text.split([',', '\n', '[', ']']).map(str::trim).collect();
                 parts.sort_unstable();

@@ -6,7 +6,6 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::apply::shape::{go, go_type};
-use crate::crd::definition::Scale;
 use crate::schema::{Additional, ListType, Rules, Schema, Type};
 use crate::status_error::FieldError;
 use crate::switch::{Bug, planted};
@@ -17,6 +16,24 @@ pub(crate) fn validate(schema: &Schema, value: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk(schema, value, "", &mut errors);
     lists(schema, value, "", &mut errors);
+    errors
+}
+
+/// What is wrong with the status of an object, of which alone the server speaks then.
+pub(crate) fn validate_status(schema: &Schema, value: &Value) -> Vec<FieldError> {
+    let (Some(inner), Some(status)) = (schema.properties.get("status"), value.get("status")) else {
+        return Vec::new();
+    };
+    let mut errors = Vec::new();
+    walk(inner, status, "", &mut errors);
+    for error in &mut errors {
+        error.field = if error.field.is_empty() {
+            "status".to_owned()
+        } else {
+            format!("status.{}", error.field)
+        };
+    }
+    lists(inner, status, "status", &mut errors);
     errors
 }
 
@@ -265,12 +282,8 @@ fn lists(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError
     }
 }
 
-/// Whether the figures of a scale can be read.
-pub(crate) fn scale(scale: &Scale, value: &Value) -> Vec<FieldError> {
-    [&scale.spec, &scale.status].into_iter().filter_map(|path| figure(path, value)).collect()
-}
-
-fn figure(path: &str, value: &Value) -> Option<FieldError> {
+/// Whether a figure of a scale can be read.
+pub(crate) fn figure(path: &str, value: &Value) -> Option<FieldError> {
     let names: Vec<&str> = path.trim_start_matches('.').split('.').collect();
     let invalid = |depth: usize, found: &Value, wanted: &str| {
         let why = format!(
@@ -283,6 +296,9 @@ fn figure(path: &str, value: &Value) -> Option<FieldError> {
     };
     let mut place = value;
     for (index, name) in names.iter().enumerate() {
+        if place.is_null() {
+            return None;
+        }
         let Some(map) = place.as_object() else {
             return invalid(index + 1, place, "map[string]interface{}");
         };

@@ -2,6 +2,7 @@
 
 use regex::Regex;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use crate::catalog::Kind;
@@ -56,11 +57,20 @@ pub(crate) fn validate_update(
         metadata(kind, new, &mut errors);
         changes(new, old, &mut errors);
     }
-    if subresource.is_empty() || kind.custom.is_some() {
+    if subresource == "status" && kind.custom.is_some() {
+        errors.extend(crd::validate::validate_status(kind.schema(), new));
+        if let Some(scale) = scale_of(kind) {
+            errors.extend(crd::validate::figure(&scale.status, new));
+        }
+    } else if subresource != "status" {
         content(kind, new, &mut errors);
         super::pod::immutable(kind, new, old, &mut errors);
     }
     errors
+}
+
+fn scale_of(kind: &Kind) -> Option<&crd::definition::Scale> {
+    kind.custom.as_ref()?.version(&kind.version)?.scale.as_ref()
 }
 
 fn name(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
@@ -161,11 +171,12 @@ fn metadata(_kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
 fn changes(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     if is_terminating(old) {
         let known = finalizers(old);
-        let added: Vec<String> = finalizers(new)
+        let added: BTreeSet<String> = finalizers(new)
             .into_iter()
             .filter(|one| !known.contains(one))
             .map(|one| format!("{one:?}"))
             .collect();
+        let added: Vec<String> = added.into_iter().collect();
         if !added.is_empty() {
             let why = format!(
                 "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
@@ -189,9 +200,9 @@ fn changes(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
 fn content(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     if kind.custom.is_some() {
         errors.extend(crd::validate::validate(kind.schema(), object));
-        let version = kind.custom.as_ref().and_then(|custom| custom.version(&kind.version));
-        if let Some(scale) = version.and_then(|version| version.scale.as_ref()) {
-            errors.extend(crd::validate::scale(scale, object));
+        if let Some(scale) = scale_of(kind) {
+            errors.extend(crd::validate::figure(&scale.spec, object));
+            errors.extend(crd::validate::figure(&scale.status, object));
         }
     } else {
         super::pod::rules(kind, object, errors);

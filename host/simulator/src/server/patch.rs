@@ -45,10 +45,18 @@ impl Cluster {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let patched = patch::apply(kind, ask.kind.schema(), &old, &ask.request.body)?;
+        let text = if kind == patch::Kind::Strategic {
+            shape::go(&parse(&ask.request.body).unwrap_or_default())
+        } else {
+            patched.to_string()
+        };
         let decoded = self.redecode(ask, patched);
-        let Decoded { mut object, warnings } = match (decoded, kind) {
-            (Err(_), patch::Kind::Strategic) => return Err(self.not_restored(ask)),
-            (decoded, _) => decoded?,
+        let Decoded { mut object, warnings } = match decoded {
+            Err(error) if error.is_shape() && ask.kind.custom.is_none() => {
+                let error = FieldError::invalid("patch", text, "json: cannot unmarshal it");
+                return Err(StatusError::invalid(Named { group: "", what: "", name: "" }, &[error]));
+            }
+            decoded => decoded?,
         };
         self.check_namespace(ask, &mut object)?;
         self.check_name(ask, &object)?;
@@ -58,13 +66,6 @@ impl Cluster {
             Answer::Json { code, body, .. } => Ok(Answer::Json { code, body, warnings }),
             other => Ok(other),
         }
-    }
-
-    /// What the server says of a strategic patch that does not fit the kind.
-    fn not_restored(&self, ask: &Ask<'_>) -> StatusError {
-        let patch = parse(&ask.request.body).unwrap_or_default();
-        let error = FieldError::invalid("patch", shape::go(&patch), "cannot be restored");
-        StatusError::invalid(Named { group: "", what: "", name: "" }, &[error])
     }
 
     /// Reads an object that a patch has made.

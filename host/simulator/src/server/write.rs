@@ -259,17 +259,13 @@ pub(crate) fn unknown_fields(ask: &Ask<'_>, unknown: &[String]) -> Result<Vec<St
     let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
     match ask.query.get("fieldValidation") {
         "Ignore" => Ok(Vec::new()),
-        "Strict" => Err(StatusError::bad_request(if ask.kind.custom.is_some() {
-            format!(".: strict decoding error: {}", texts.join(", "))
-        } else {
-            format!(
-                "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
-                ask.kind.kind,
-                ask.kind.version,
-                ask.kind.kind,
-                texts.join(", ")
-            )
-        })),
+        "Strict" => Err(StatusError::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+            ask.kind.kind,
+            ask.kind.version,
+            ask.kind.kind,
+            texts.join(", ")
+        ))),
         _ => Ok(texts),
     }
 }
