@@ -1,6 +1,7 @@
 //! The simulator is held to a real API server: random sequences of requests run against both, and what
 //! is answered must be the same.
 
+pub mod builtin;
 pub mod case;
 pub mod coverage;
 pub mod generate;

@@ -248,5 +248,7 @@ fn config_map(namespace: &str) -> Subject {
 
 /// The kinds, in a namespace.
 pub fn subjects(namespace: &str) -> Vec<Subject> {
-    vec![gadget(namespace), config_map(namespace)]
+    let mut all = vec![gadget(namespace), config_map(namespace)];
+    all.extend(crate::builtin::subjects(namespace));
+    all
 }

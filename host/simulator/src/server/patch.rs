@@ -126,6 +126,9 @@ impl Cluster {
             return Err(StatusError::bad_request("metadata.managedFields must be nil"));
         }
         let old = self.object(&ask.kind_key(), &ask.key());
+        if old.is_none() && !ask.target.subresource.is_empty() {
+            return Err(StatusError::not_found(ask.named(&ask.target.name)));
+        }
         let node = ask.kind.node();
         let problems = shape::problems(node, &value, false);
         if !problems.is_empty() {
@@ -155,9 +158,6 @@ impl Cluster {
                 }
                 let stored = self.store_change(ask, &old, object)?;
                 Ok(Answer::json(200, &stored))
-            }
-            None if !ask.target.subresource.is_empty() => {
-                Err(StatusError::not_found(ask.named(&ask.target.name)))
             }
             None => {
                 let uid = meta(&object, "uid");
