@@ -153,6 +153,7 @@ pub(crate) enum Wrong {
     Type,
     TooLong,
     TooMany,
+    NotFound,
 }
 
 impl Wrong {
@@ -166,6 +167,7 @@ impl Wrong {
             Self::Type => "FieldValueTypeInvalid",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
+            Self::NotFound => "FieldValueNotFound",
         }
     }
 }
@@ -199,6 +201,12 @@ impl FieldError {
     pub(crate) fn duplicate(field: impl Into<String>, value: impl Into<Value>) -> Self {
         let value = Some(value.into());
         Self { field: field.into(), kind: Wrong::Duplicate, value, detail: String::new() }
+    }
+
+    /// A value that names nothing.
+    pub(crate) fn not_found(field: impl Into<String>, value: impl Into<Value>) -> Self {
+        let value = Some(value.into());
+        Self { field: field.into(), kind: Wrong::NotFound, value, detail: String::new() }
     }
 
     /// A value that may not be there.
@@ -247,6 +255,7 @@ impl FieldError {
             Wrong::Forbidden => "Forbidden".to_owned(),
             Wrong::TooLong => "Too long".to_owned(),
             Wrong::TooMany => format!("Too many: {value}"),
+            Wrong::NotFound => format!("Not found: {value}"),
         };
         match self.detail.as_str() {
             "" => head,

@@ -49,6 +49,14 @@ pub(crate) fn decode_applied(kind: &Kind, object: &mut Value) -> Result<(), Stat
     Ok(())
 }
 
+/// Gives an empty object the structs that it has all the same.
+pub(crate) fn fill_structs(kind: &Kind, object: &mut Value) {
+    if kind.custom.is_none() {
+        // Nothing in it can be of a wrong type.
+        let _ = canonical::canonical(kind, object);
+    }
+}
+
 /// Brings the metadata of a custom resource into the form in which it is read. Gives what was there if
 /// that is another: it counts as a change, although nobody sees it.
 pub(crate) fn settle_metadata(kind: &Kind, object: &mut Value) -> Result<Option<Value>, StatusError> {
@@ -74,7 +82,7 @@ pub(crate) fn updates_unconditionally(kind: &Kind) -> bool {
     kind.custom.is_none()
         && !matches!(
             (kind.group.as_str(), kind.kind.as_str()),
-            ("apiextensions.k8s.io", _) | ("coordination.k8s.io", _) | ("policy", _)
+            ("apiextensions.k8s.io" | "coordination.k8s.io" | "policy", _)
         )
 }
 
@@ -85,7 +93,7 @@ pub(crate) fn creates_on_update(kind: &Kind) -> bool {
             (kind.group.as_str(), kind.kind.as_str()),
             ("coordination.k8s.io", "Lease")
                 | ("rbac.authorization.k8s.io", _)
-                | ("", "Event" | "Endpoints" | "LimitRange")
+                | ("", "Event" | "Endpoints" | "LimitRange" | "Service")
                 | ("events.k8s.io", "Event")
         )
 }
@@ -97,7 +105,7 @@ pub(crate) fn returns_deleted(kind: &Kind) -> bool {
         && matches!(
             kind.kind.as_str(),
             "Pod" | "Service" | "PersistentVolumeClaim" | "PersistentVolume" | "ServiceAccount"
-                | "ResourceQuota" | "PodTemplate" | "ReplicationController" | "Namespace"
+                | "ResourceQuota" | "PodTemplate" | "Namespace"
         )
 }
 

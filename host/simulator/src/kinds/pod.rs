@@ -21,14 +21,11 @@ pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
             }
         }
         ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet") => workload(spec, errors),
-        ("", "Service") => {
-            if spec["ports"].as_array().is_none_or(Vec::is_empty)
-                && spec["type"] != "ExternalName"
-                && spec["clusterIP"] != "None"
-            {
-                errors.push(FieldError::required("spec.ports", ""));
-            }
-        }
+        ("", "Service") => service(spec, errors),
+        ("", "PersistentVolumeClaim") => claim(spec, errors),
+        ("batch", "CronJob") => cron_job(spec, errors),
+        ("batch", "Job") => job_template(&spec["template"]["spec"], "spec.template.spec", errors),
+        ("rbac.authorization.k8s.io", "RoleBinding") => binding(object, errors),
         _ => {}
     }
 }
@@ -39,22 +36,36 @@ fn workload(spec: &Value, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::invalid("spec.replicas", replicas, why));
     }
     let selector = &spec["selector"];
+    let labels = &spec["template"]["metadata"]["labels"];
+    let mut matched = selector["matchLabels"].as_object().into_iter().flatten().peekable();
+    let empty = matched.peek().is_none() && selector["matchExpressions"].is_null();
     if selector.is_null() {
         errors.push(FieldError::required("spec.selector", ""));
-        return;
-    }
-    let labels = &spec["template"]["metadata"]["labels"];
-    let matched = selector["matchLabels"].as_object().into_iter().flatten();
-    let mut matched = matched.peekable();
-    if matched.peek().is_none() && selector["matchExpressions"].is_null() {
+    } else if empty {
         let why = "empty selector is invalid for deployment";
         errors.push(FieldError::invalid("spec.selector", selector.clone(), why));
-    } else if matched.any(|(key, value)| labels.get(key) != Some(value)) {
-        let labels = if labels.is_null() { Value::Null } else { labels.clone() };
+    }
+    let differs = matched.any(|(key, value)| labels.get(key) != Some(value));
+    if selector.is_null() || (!empty && differs) {
         let why = "`selector` does not match template `labels`";
-        errors.push(FieldError::invalid("spec.template.metadata.labels", labels, why));
+        errors.push(FieldError::invalid("spec.template.metadata.labels", labels.clone(), why));
     }
     containers(&spec["template"]["spec"], "spec.template.spec", errors);
+}
+
+fn cron_job(spec: &Value, errors: &mut Vec<FieldError>) {
+    if spec["schedule"].as_str().unwrap_or_default().is_empty() {
+        errors.push(FieldError::required("spec.schedule", ""));
+    }
+    job_template(&spec["jobTemplate"]["spec"]["template"]["spec"], "spec.jobTemplate.spec.template.spec", errors);
+}
+
+fn job_template(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    containers(spec, path, errors);
+    if spec["restartPolicy"] == "Always" {
+        let why = "valid values: \"OnFailure\", \"Never\"";
+        errors.push(FieldError::required(format!("{path}.restartPolicy"), why));
+    }
 }
 
 fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
@@ -62,6 +73,8 @@ fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     if list.is_none_or(Vec::is_empty) {
         errors.push(FieldError::required(format!("{path}.containers"), ""));
     }
+    let volumes: Vec<&Value> =
+        spec["volumes"].as_array().into_iter().flatten().map(|one| &one["name"]).collect();
     for (index, container) in list.into_iter().flatten().enumerate() {
         let path = format!("{path}.containers[{index}]");
         if container["name"].as_str().unwrap_or_default().is_empty() {
@@ -70,6 +83,68 @@ fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
         if container["image"].as_str().unwrap_or_default().is_empty() {
             errors.push(FieldError::required(format!("{path}.image"), ""));
         }
+        for (number, mount) in container["volumeMounts"].as_array().into_iter().flatten().enumerate() {
+            let path = format!("{path}.volumeMounts[{number}]");
+            let name = &mount["name"];
+            if name.as_str().unwrap_or_default().is_empty() {
+                errors.push(FieldError::required(format!("{path}.name"), ""));
+            }
+            if !volumes.contains(&name) {
+                errors.push(FieldError::not_found(format!("{path}.name"), name.clone()));
+            }
+            if mount["mountPath"].as_str().unwrap_or_default().is_empty() {
+                errors.push(FieldError::required(format!("{path}.mountPath"), ""));
+            }
+        }
+    }
+}
+
+const PORT: &str = "must be between 1 and 65535, inclusive";
+
+fn service(spec: &Value, errors: &mut Vec<FieldError>) {
+    let ports = spec["ports"].as_array();
+    if ports.is_none_or(Vec::is_empty) && spec["type"] != "ExternalName" && spec["clusterIP"] != "None" {
+        errors.push(FieldError::required("spec.ports", ""));
+    }
+    let several = ports.is_some_and(|ports| ports.len() > 1);
+    let mut names: Vec<&str> = Vec::new();
+    for (index, port) in ports.into_iter().flatten().enumerate() {
+        let path = format!("spec.ports[{index}]");
+        let name = port["name"].as_str().unwrap_or_default();
+        if several && name.is_empty() {
+            errors.push(FieldError::required(format!("{path}.name"), ""));
+        } else if !name.is_empty() && names.contains(&name) {
+            errors.push(FieldError::duplicate(format!("{path}.name"), name));
+        }
+        names.push(name);
+        for member in ["port", "targetPort"] {
+            let number = port[member].as_i64();
+            if let Some(number) = number.filter(|number| !(1..=65535).contains(number)) {
+                errors.push(FieldError::invalid(format!("{path}.{member}"), number, PORT));
+            }
+        }
+    }
+}
+
+fn claim(spec: &Value, errors: &mut Vec<FieldError>) {
+    if spec["accessModes"].as_array().is_none_or(Vec::is_empty) {
+        let why = "at least 1 access mode is required";
+        errors.push(FieldError::required("spec.accessModes", why));
+    }
+    if spec["resources"]["requests"]["storage"].is_null() {
+        errors.push(FieldError::required("spec.resources[storage]", ""));
+    }
+}
+
+fn binding(object: &Value, errors: &mut Vec<FieldError>) {
+    let role = &object["roleRef"];
+    let kind = role["kind"].as_str().unwrap_or_default();
+    if !matches!(kind, "Role" | "ClusterRole") {
+        let known = ["Role".to_owned(), "ClusterRole".to_owned()];
+        errors.push(FieldError::unsupported("roleRef.kind", kind, &known));
+    }
+    if role["name"].as_str().unwrap_or_default().is_empty() {
+        errors.push(FieldError::required("roleRef.name", ""));
     }
 }
 

@@ -191,7 +191,7 @@ impl Cluster {
         if managers.is_empty() && live["metadata"]["uid"].is_string() {
             // What was there before the first apply belongs to somebody.
             let before = Manager::new("before-first-apply", Operation::Update, &version, sub);
-            let empty = serde_json::json!({"metadata": {}});
+            let empty = blank(ask);
             managers = crate::apply::updater::update(&write, &empty, &plain, managers, &before);
         }
         let manager = Manager::new(&ask.manager(), Operation::Apply, &version, sub);

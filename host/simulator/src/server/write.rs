@@ -99,7 +99,7 @@ impl Cluster {
     /// Whose fields are whose after `live` has become `new`, by anything but an apply.
     pub(crate) fn track(&self, ask: &Ask<'_>, live: Option<&Value>, new: &mut Value) {
         let own = new["metadata"].get("managedFields").cloned();
-        let empty = json!({"metadata": {}});
+        let empty = blank(ask);
         let old = live.unwrap_or(&empty);
         let theirs = old["metadata"].get("managedFields");
         let sub = &ask.target.subresource;
@@ -278,11 +278,13 @@ pub(crate) fn only_status(new: &mut Value, old: &Value) {
     *new = result;
 }
 
-/// An object of nothing but its kind.
+/// An object of nothing but its kind, as Go has it.
 pub(crate) fn blank(ask: &Ask<'_>) -> Value {
     let mut object = Map::new();
     object.insert("kind".to_owned(), ask.kind.kind.as_str().into());
     object.insert("apiVersion".to_owned(), ask.kind.api_version().into());
     object.insert("metadata".to_owned(), json!({}));
-    Value::Object(object)
+    let mut object = Value::Object(object);
+    kinds::fill_structs(&ask.kind, &mut object);
+    object
 }
