@@ -192,7 +192,7 @@ pub fn subjects(namespace: &str) -> Vec<Subject> {
     let policy = must(
         vec![("podSelector", of(&[json!({}), json!({"matchLabels": {"app": "a"}})]))],
         vec![
-            ("ingress", of(&[json!([{}]), json!([{"ports": [{"port": 80}]}]), json!([])])),
+            ("ingress", of(&[json!([{}]), json!([{"ports": [{"port": 80}]}])])),
             ("policyTypes", of(&[json!(["Ingress"]), json!(["Ingress", "Egress"])])),
         ],
     );

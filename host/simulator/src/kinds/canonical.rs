@@ -174,7 +174,9 @@ impl Walk {
             }
         } else if is_list {
             if schema.go.null.contains(name) {
-                map.entry(name.to_owned()).or_insert(Value::Null);
+                if empty {
+                    map.insert(name.to_owned(), Value::Null);
+                }
             } else if empty {
                 map.remove(name);
             }

@@ -23,6 +23,13 @@ pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
         ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet") => workload(spec, errors),
         ("", "Service") => service(spec, errors),
         ("", "PersistentVolumeClaim") => claim(spec, errors),
+        ("networking.k8s.io", "Ingress") => {
+            let spec = &object["spec"];
+            if spec["defaultBackend"].is_null() && spec["rules"].is_null() {
+                let why = "either `defaultBackend` or `rules` must be specified";
+                errors.push(FieldError::invalid("spec", Value::Null, why));
+            }
+        }
         ("batch", "CronJob") => cron_job(spec, errors),
         ("batch", "Job") => job_template(&spec["template"]["spec"], "spec.template.spec", errors),
         ("rbac.authorization.k8s.io", "RoleBinding") => binding(object, errors),
@@ -72,6 +79,17 @@ fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let list = spec["containers"].as_array();
     if list.is_none_or(Vec::is_empty) {
         errors.push(FieldError::required(format!("{path}.containers"), ""));
+    }
+    for (index, volume) in spec["volumes"].as_array().into_iter().flatten().enumerate() {
+        let path = format!("{path}.volumes[{index}]");
+        let sources = volume.as_object().into_iter().flatten().filter(|(name, _)| *name != "name");
+        for (name, _) in sources.skip(1) {
+            let why = "may not specify more than 1 volume type";
+            errors.push(FieldError::forbidden(format!("{path}.{name}"), why));
+        }
+        if volume["secret"].is_object() && volume["secret"]["secretName"].is_null() {
+            errors.push(FieldError::required(format!("{path}.secret.secretName"), ""));
+        }
     }
     let volumes: Vec<&Value> =
         spec["volumes"].as_array().into_iter().flatten().map(|one| &one["name"]).collect();
