@@ -176,10 +176,9 @@ pub fn subjects(namespace: &str) -> Vec<Subject> {
             ("publishNotReadyAddresses", of(&[json!(true), json!(false)])),
         ],
     );
-    let rule = || of(&[
-        json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}),
-        json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]}),
-    ]);
+    let pods = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]});
+    let all = json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]});
+    let rules = of(&[json!([pods]), json!([pods, all]), json!([all])]);
     let claim = must(
         vec![("accessModes", of(&[json!(["ReadWriteOnce"])])), ("resources", of(&[json!({"requests": {"storage": "1024Mi"}}), json!({"requests": {"storage": "1Gi"}})]))],
         vec![],
@@ -206,7 +205,7 @@ pub fn subjects(namespace: &str) -> Vec<Subject> {
         subject("v1", "Service", core("services"), "map", must(vec![("spec", service)], vec![])),
         subject("v1", "ServiceAccount", core("serviceaccounts"), "map, atomic", some(vec![("automountServiceAccountToken", of(&[json!(true), json!(false)])), ("imagePullSecrets", of(&[json!([{"name": "a"}]), json!([{"name": "b"}])]))])),
         subject("v1", "PersistentVolumeClaim", core("persistentvolumeclaims"), "atomic", must(vec![("spec", claim)], vec![])),
-        subject("rbac.authorization.k8s.io/v1", "Role", path("rbac.authorization.k8s.io/v1", "roles"), "atomic", some(vec![("rules", Shape::List(Box::new(rule()))), ("rules", Shape::List(Box::new(rule())))])),
+        subject("rbac.authorization.k8s.io/v1", "Role", path("rbac.authorization.k8s.io/v1", "roles"), "atomic", some(vec![("rules", rules.clone()), ("rules", rules)])),
         subject("rbac.authorization.k8s.io/v1", "RoleBinding", path("rbac.authorization.k8s.io/v1", "rolebindings"), "atomic", must(vec![("roleRef", of(&[json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"})]))], vec![("subjects", of(&[json!([{"kind": "ServiceAccount", "name": "a", "namespace": "n"}]), json!([{"kind": "User", "name": "u"}])]))])),
         subject("coordination.k8s.io/v1", "Lease", path("coordination.k8s.io/v1", "leases"), "none", some(vec![("spec", lease.clone()), ("spec", lease)])),
         subject("networking.k8s.io/v1", "NetworkPolicy", path("networking.k8s.io/v1", "networkpolicies"), "atomic", must(vec![("spec", policy)], vec![])),

@@ -32,12 +32,17 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
         ("apps", "ReplicaSet") => {
             or(&mut object["spec"], "replicas", 1.into());
             template(&mut object["spec"]["template"]);
-            labels_from_template(object);
         }
         ("apps", "StatefulSet") => stateful_set(object),
         ("batch", "Job") => job(&mut object["spec"]),
         ("batch", "CronJob") => cron_job(object),
-        ("", "Pod") => pod_spec(&mut object["spec"]),
+        ("", "Pod") => {
+            pod_spec(&mut object["spec"]);
+            // Templates are left as they are.
+            for list in ["containers", "initContainers"] {
+                each(&mut object["spec"], list, &mut requests_from_limits);
+            }
+        }
         ("", "Service") => service(object),
         ("", "Secret") => secret(object),
         ("", "Namespace") => namespace(object),
@@ -119,18 +124,6 @@ fn job_created(object: &mut Value) {
         labels[key] = value.as_str().into();
     }
     object["spec"]["selector"] = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
-}
-
-fn labels_from_template(object: &mut Value) {
-    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
-    if labels.as_object().is_some_and(|map| !map.is_empty()) {
-        if object["metadata"]["labels"].as_object().is_none_or(Map::is_empty) {
-            object["metadata"]["labels"] = labels.clone();
-        }
-        if object["spec"]["selector"].is_null() {
-            object["spec"]["selector"] = json!({ "matchLabels": labels });
-        }
-    }
 }
 
 fn deployment(object: &mut Value) {
@@ -234,13 +227,6 @@ fn container(container: &mut Value, host: bool) {
             map.remove(list);
         }
     }
-    let limits = container["resources"]["limits"].as_object().cloned().unwrap_or_default();
-    for (name, value) in limits {
-        let requests = &mut container["resources"]["requests"];
-        if requests.get(&name).is_none() {
-            requests[&name] = value;
-        }
-    }
     each(container, "ports", &mut |port| {
         or_text(port, "protocol", "TCP");
         if host && port["hostPort"].is_null() {
@@ -262,6 +248,17 @@ fn container(container: &mut Value, host: bool) {
             or_text(&mut env["valueFrom"]["fieldRef"], "apiVersion", "v1");
         }
     });
+}
+
+/// What is limited and not asked for is asked for.
+fn requests_from_limits(container: &mut Value) {
+    let limits = container["resources"]["limits"].as_object().cloned().unwrap_or_default();
+    for (name, value) in limits {
+        let requests = &mut container["resources"]["requests"];
+        if requests.get(&name).is_none() {
+            requests[&name] = value;
+        }
+    }
 }
 
 fn http_get(action: &mut Value) {

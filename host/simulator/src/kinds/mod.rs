@@ -149,8 +149,8 @@ pub(crate) fn storage_key(kind: &Kind, namespace: &str, name: &str) -> String {
         (_, plural) => plural.to_owned(),
     };
     match namespace {
-        "" => format!("/registry/{place}/{name}"),
-        namespace => format!("/registry/{place}/{namespace}/{name}"),
+        "" => format!("/{place}/{name}"),
+        namespace => format!("/{place}/{namespace}/{name}"),
     }
 }
 

@@ -166,6 +166,29 @@ fn binding(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
+/// What is wrong with a status.
+pub(super) fn status(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+    let status = &object["status"];
+    let count = |name: &str| status[name].as_i64().unwrap_or(0);
+    let mut most = |name: &str, bound: &str| {
+        if count(name) > count(bound) {
+            let why = format!("cannot be greater than status.{bound}");
+            errors.push(FieldError::invalid(format!("status.{name}"), count(name), why));
+        }
+    };
+    if kind.is("apps", "Deployment") {
+        most("updatedReplicas", "replicas");
+        most("readyReplicas", "replicas");
+        most("availableReplicas", "replicas");
+        most("availableReplicas", "readyReplicas");
+    } else if kind.is("apps", "ReplicaSet") {
+        most("fullyLabeledReplicas", "replicas");
+        most("readyReplicas", "replicas");
+        most("availableReplicas", "replicas");
+        most("availableReplicas", "readyReplicas");
+    }
+}
+
 /// What cannot change in some kinds.
 pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let mut fixed = |field: &str, names: &[&str]| {

@@ -62,7 +62,9 @@ pub(crate) fn validate_update(
         if let Some(scale) = scale_of(kind) {
             errors.extend(crd::validate::figure(&scale.status, new));
         }
-    } else if subresource != "status" {
+    } else if subresource == "status" {
+        super::pod::status(kind, new, &mut errors);
+    } else {
         content(kind, new, &mut errors);
         super::pod::immutable(kind, new, old, &mut errors);
     }

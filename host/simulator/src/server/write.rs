@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Ask;
 use crate::apply::managed_fields::{self, Managers, Operation};
+use crate::apply::shape;
 use crate::apply::updater::{Write, update};
 use crate::cluster::Cluster;
 use crate::kinds;
@@ -120,6 +121,13 @@ impl Cluster {
         if managers.is_empty() && live.is_some() {
             return;
         }
+        // What has not the shape of its kind is not tracked.
+        if !shape::problems(ask.kind.node(), new, true).is_empty() {
+            if let Some(list) = managed_fields::encode(&managers) {
+                new["metadata"]["managedFields"] = list;
+            }
+            return;
+        }
         let version = ask.kind.api_version();
         let ignored = kinds::ignored(&ask.kind, sub);
         let now = self.time();
@@ -164,7 +172,9 @@ impl Cluster {
             return Ok(object);
         }
         self.put(&ask.kind_key(), &key, &mut object);
-        self.remember_raw(&ask.kind_key(), &key, raw);
+        // The server stores a new claim otherwise than a changed one.
+        let claim = ask.kind.is("", "PersistentVolumeClaim").then_some(Value::Null);
+        self.remember_raw(&ask.kind_key(), &key, raw.or(claim));
         self.after_write(ask, &object);
         Ok(object)
     }
