@@ -180,13 +180,11 @@ impl Walk {
             } else if empty {
                 map.remove(name);
             }
+        } else if present.is_none() && schema.go.null.contains(name) {
+            // A time that is not said is null.
+            map.insert(name.to_owned(), Value::Null);
         } else if present.is_none() {
-            let time = matches!(inner.reference.as_deref(), Some(TIME | MICRO_TIME));
             match &inner.default {
-                // A time that is not said is null.
-                Some(_) if time => {
-                    map.insert(name.to_owned(), Value::Null);
-                }
                 Some(default) if inner.is_struct() || !default.is_object() => {
                     let mut value = default.clone();
                     self.value(inner, &mut value, &join(path, name))?;

@@ -317,6 +317,11 @@ fn volume(volume: &mut Value) {
 fn service(object: &mut Value) {
     let spec = &mut object["spec"];
     or_text(spec, "sessionAffinity", "None");
+    if spec["sessionAffinity"] == "None"
+        && let Some(map) = spec.as_object_mut()
+    {
+        map.remove("sessionAffinityConfig");
+    }
     if spec["sessionAffinity"] == "ClientIP" && spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"].is_null() {
         spec["sessionAffinityConfig"] = json!({"clientIP": {"timeoutSeconds": 10800}});
     }

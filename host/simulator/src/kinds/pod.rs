@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::quantity;
 use crate::catalog::Kind;
 use crate::status_error::FieldError;
 
@@ -100,6 +101,15 @@ fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
         }
         if container["image"].as_str().unwrap_or_default().is_empty() {
             errors.push(FieldError::required(format!("{path}.image"), ""));
+        }
+        let resources = &container["resources"];
+        for (name, request) in resources["requests"].as_object().into_iter().flatten() {
+            let amount = |value: &Value| quantity::billionths(value.as_str().unwrap_or_default());
+            let limit = amount(&resources["limits"][name]);
+            if limit.is_some() && amount(request) > limit {
+                let why = format!("must be less than or equal to {name} limit");
+                errors.push(FieldError::invalid(format!("{path}.resources.requests"), request.clone(), why));
+            }
         }
         for (number, mount) in container["volumeMounts"].as_array().into_iter().flatten().enumerate() {
             let path = format!("{path}.volumeMounts[{number}]");
@@ -204,6 +214,19 @@ pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<
         ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => fixed("spec.selector", &["spec", "selector"]),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             fixed("roleRef", &["roleRef"]);
+        }
+        ("apps", "StatefulSet") => {
+            let rest = |object: &Value| {
+                let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
+                for name in ["replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"] {
+                    spec.remove(name);
+                }
+                spec
+            };
+            if rest(new) != rest(old) {
+                let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+                errors.push(FieldError::forbidden("spec", why));
+            }
         }
         ("batch", "Job") => fixed("spec.template", &["spec", "template"]),
         ("", "Secret") => {

@@ -55,6 +55,26 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     Some(if negative && mantissa != 0 { format!("-{text}") } else { text })
 }
 
+/// How many billionths a quantity in its canonical form is; `None` if it is none, or too much.
+pub(crate) fn billionths(text: &str) -> Option<i128> {
+    let end = text.find(|one: char| !(one.is_ascii_digit() || one == '-')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    let number: i128 = number.parse().ok()?;
+    let factor = match suffix {
+        "n" => 1,
+        "u" => 1_000,
+        "m" => 1_000_000,
+        "" => 1_000_000_000,
+        other => {
+            let decimal = ["k", "M", "G", "T", "P", "E"].iter().position(|one| *one == other);
+            let binary = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].iter().position(|one| *one == other);
+            let power = |base: i128, index: usize| base.pow(u32::try_from(index + 1).unwrap_or(1));
+            1_000_000_000 * decimal.map(|index| power(1000, index)).or(binary.map(|index| power(1024, index)))?
+        }
+    };
+    number.checked_mul(factor)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Binary,

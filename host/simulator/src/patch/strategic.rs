@@ -120,13 +120,14 @@ fn list(
     order: Option<&Vec<Value>>,
 ) -> Result<Vec<Value>, StatusError> {
     let Some(key) = strategy.key.as_deref() else {
+        let before = old.clone();
         let mut items = old;
         for item in new {
             if !items.iter().any(|one| same(one, item)) {
                 items.push(item.clone());
             }
         }
-        return Ok(items);
+        return Ok(ordered(None, &before, &items, order.map_or(new, Vec::as_slice)));
     };
     let replaces = |item: &Value| item.as_object().and_then(directive) == Some("replace");
     if new.iter().any(replaces) {

@@ -122,6 +122,10 @@ impl Cluster {
             }
             return Ok((object, false));
         }
+        if options.dry_run && !finalizers(&before).is_empty() {
+            // Nothing is written and nothing gone: the server answers with an object of nothing.
+            return Ok((super::write::blank(ask), false));
+        }
         if !options.dry_run {
             self.remove(&ask.kind_key(), &ask.key(), &mut object);
             self.after_removal(ask, &object);

@@ -293,7 +293,9 @@ pub(crate) fn blank(ask: &Ask<'_>) -> Value {
     let mut object = Map::new();
     object.insert("kind".to_owned(), ask.kind.kind.as_str().into());
     object.insert("apiVersion".to_owned(), ask.kind.api_version().into());
-    object.insert("metadata".to_owned(), json!({}));
+    if ask.kind.custom.is_none() {
+        object.insert("metadata".to_owned(), json!({}));
+    }
     let mut object = Value::Object(object);
     kinds::fill_structs(&ask.kind, &mut object);
     object

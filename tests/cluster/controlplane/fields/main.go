@@ -79,6 +79,8 @@ func members(t reflect.Type, out *fields) {
 		case reflect.Struct:
 			if zero {
 				out.Omit = append(out.Omit, tag[0])
+			} else if strings.HasSuffix(field.Type.Name(), "Time") {
+				out.Null = append(out.Null, tag[0])
 			}
 		default:
 			if empty || zero {
