@@ -149,7 +149,11 @@ fn groups(list: &Value) -> Value {
     let mut found = Map::new();
     for group in list["groups"].as_array().into_iter().flatten() {
         let name = group["name"].as_str().unwrap_or_default();
-        if GROUPS.iter().any(|one| one.strip_prefix("apis/").and_then(|rest| rest.split_once('/')).is_some_and(|(of, _)| of == name)) {
+        if GROUPS.iter().any(|one| {
+            one.strip_prefix("apis/")
+                .and_then(|rest| rest.split_once('/'))
+                .is_some_and(|(of, _)| of == name)
+        }) {
             found.insert(name.to_owned(), group.clone());
         }
     }

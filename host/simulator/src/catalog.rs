@@ -16,7 +16,8 @@ pub(crate) struct Kind {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) plural: String,
-    pub(crate) kind: String,
+    /// Its name in objects.
+    pub(crate) name: String,
     pub(crate) namespaced: bool,
     pub(crate) verbs: BTreeSet<String>,
     /// `status`, `scale` and so on.
@@ -29,7 +30,7 @@ pub(crate) struct Kind {
 #[derive(Debug)]
 enum Shape {
     Builtin(&'static Schema),
-    Own(Schema),
+    Own(Box<Schema>),
 }
 
 impl Kind {
@@ -56,7 +57,7 @@ impl Kind {
 
     /// Whether this is the built-in kind of that group.
     pub(crate) fn is(&self, group: &str, kind: &str) -> bool {
-        self.custom.is_none() && self.group == group && self.kind == kind
+        self.custom.is_none() && self.group == group && self.name == kind
     }
 }
 
@@ -101,7 +102,7 @@ impl Catalog {
             group: group.to_owned(),
             version: version.to_owned(),
             plural: plural.to_owned(),
-            kind: kind.to_owned(),
+            name: kind.to_owned(),
             namespaced: resource["namespaced"].as_bool().unwrap_or(false),
             verbs: verbs.filter_map(Value::as_str).map(str::to_owned).collect(),
             subresources,
@@ -136,11 +137,11 @@ impl Catalog {
                 group: definition.group.clone(),
                 version: version.name.clone(),
                 plural: definition.plural.clone(),
-                kind: definition.kind.clone(),
+                name: definition.kind.clone(),
                 namespaced: definition.namespaced,
                 verbs: verbs.map(str::to_owned).into(),
                 subresources,
-                schema: Shape::Own(version.schema.clone()),
+                schema: Shape::Own(Box::new(version.schema.clone())),
                 custom: Some(definition.clone()),
             });
         }
@@ -148,18 +149,14 @@ impl Catalog {
 
     /// Serves a custom kind no more.
     pub(crate) fn forget(&mut self, group: &str, plural: &str) {
-        self.kinds
-            .retain(|_, kind| kind.custom.is_none() || kind.group != group || kind.plural != plural);
+        self.kinds.retain(|_, kind| {
+            kind.custom.is_none() || kind.group != group || kind.plural != plural
+        });
     }
 
     /// A kind by its place in paths.
     pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         self.kinds.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
-    }
-
-    /// A kind by its name in objects, in any version.
-    pub(crate) fn by_kind(&self, group: &str, kind: &str) -> Option<&Arc<Kind>> {
-        self.kinds.values().find(|one| one.group == group && one.kind == kind)
     }
 
     /// All of them.
@@ -168,7 +165,7 @@ impl Catalog {
     }
 
     /// Whether a group has kinds of definitions only.
-    pub(crate) fn is_builtin_group(&self, group: &str) -> bool {
+    pub(crate) fn is_builtin_group(group: &str) -> bool {
         group.is_empty() || table().groups.contains_key(group)
     }
 
@@ -187,7 +184,7 @@ impl Catalog {
                     "name": format!("{}/{name}", kind.plural),
                     "singularName": "",
                     "namespaced": kind.namespaced,
-                    "kind": kind.kind,
+                    "kind": kind.name,
                     "verbs": ["get", "patch", "update"],
                 });
                 if name == "scale" {

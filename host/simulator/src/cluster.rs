@@ -1,14 +1,13 @@
 //! The core: one state that takes requests and time, and nothing else.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Kind};
-use crate::store::{Event, Key, KindKey, Store};
+use crate::store::{Event, Key, KindKey, Store, Stored};
 use crate::watch::Watcher;
 
 /// How often a watch is told the version.
@@ -209,11 +208,11 @@ impl Cluster {
 
     /// An object as it is stored.
     pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Value> {
-        self.store.get(kind, key).map(|stored| stored.object())
+        self.store.get(kind, key).map(Stored::object)
     }
 
     /// The text of an object in the version that is asked for.
-    pub(crate) fn text(&self, kind: &Kind, text: &Bytes) -> Bytes {
+    pub(crate) fn text(kind: &Kind, text: &Bytes) -> Bytes {
         let several = kind.custom.as_ref().is_some_and(|custom| custom.versions.len() > 1);
         if !several {
             return text.clone();

@@ -15,21 +15,25 @@ impl Cluster {
                 let Some(resources) = self.catalog.resources(group, version) else {
                     return Answer::nowhere();
                 };
-                let id = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
-                let mut list = json!({"kind": "APIResourceList", "groupVersion": id, "resources": resources});
+                let id =
+                    if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+                let mut list =
+                    json!({"kind": "APIResourceList", "groupVersion": id, "resources": resources});
                 if !group.is_empty() {
                     list["apiVersion"] = "v1".into();
                 }
                 Answer::json(200, &list)
             }
-            Route::Group(name) => match self.groups().into_iter().find(|one| one["name"] == name.as_str()) {
-                Some(mut group) => {
-                    group["kind"] = "APIGroup".into();
-                    group["apiVersion"] = "v1".into();
-                    Answer::json(200, &group)
+            Route::Group(name) => {
+                match self.groups().into_iter().find(|one| one["name"] == name.as_str()) {
+                    Some(mut group) => {
+                        group["kind"] = "APIGroup".into();
+                        group["apiVersion"] = "v1".into();
+                        Answer::json(200, &group)
+                    }
+                    None => Answer::nowhere(),
                 }
-                None => Answer::nowhere(),
-            },
+            }
             Route::Other(path) => self.other(path),
             Route::Resource(_) => Answer::nowhere(),
         }
@@ -63,7 +67,9 @@ impl Cluster {
                 .rev()
                 .map(|version| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
                 .collect();
-            groups.push(json!({"name": group, "versions": versions, "preferredVersion": versions.first()}));
+            groups.push(
+                json!({"name": group, "versions": versions, "preferredVersion": versions.first()}),
+            );
         }
         groups
     }

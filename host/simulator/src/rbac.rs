@@ -6,6 +6,7 @@ use crate::cluster::Cluster;
 use crate::http::route::Target;
 use crate::request::{Request, User};
 use crate::status_error::StatusError;
+use crate::store::Stored;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -43,7 +44,7 @@ impl Cluster {
     fn all(&self, plural: &str) -> Vec<Value> {
         let kind = (GROUP.to_owned(), plural.to_owned());
         let objects = self.store.collection(&kind).map(|one| one.objects.values());
-        objects.into_iter().flatten().map(|stored| stored.object()).collect()
+        objects.into_iter().flatten().map(Stored::object).collect()
     }
 
     fn role_allows(&self, reference: &Value, namespace: &str, wanted: &Attributes<'_>) -> bool {
@@ -73,7 +74,9 @@ impl Cluster {
         if review && user.groups.iter().any(|group| group == "system:authenticated") {
             return Some("RBAC: allowed by ClusterRoleBinding \"system:basic-user\" of ClusterRole \"system:basic-user\" to Group \"system:authenticated\"".to_owned());
         }
-        for (plural, kind) in [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")] {
+        for (plural, kind) in
+            [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
+        {
             if plural == "rolebindings" && wanted.namespace.is_empty() {
                 continue;
             }
@@ -83,7 +86,10 @@ impl Cluster {
                     continue;
                 }
                 let subjects = binding["subjects"].as_array().into_iter().flatten();
-                let Some(subject) = subjects.into_iter().find(|one| is(user, one, namespace)) else { continue };
+                let Some(subject) = subjects.into_iter().find(|one| is(user, one, namespace))
+                else {
+                    continue;
+                };
                 if self.role_allows(&binding["roleRef"], namespace, wanted) {
                     return Some(reason(kind, &binding, subject, namespace));
                 }
@@ -93,7 +99,12 @@ impl Cluster {
     }
 
     /// Refuses what a user may not do.
-    pub(crate) fn authorize(&self, user: &User, verb: &str, target: &Target) -> Result<(), StatusError> {
+    pub(crate) fn authorize(
+        &self,
+        user: &User,
+        verb: &str,
+        target: &Target,
+    ) -> Result<(), StatusError> {
         let wanted = Attributes {
             verb,
             group: &target.group,

@@ -32,8 +32,11 @@ impl User {
             groups.push("system:serviceaccounts".to_owned());
             groups.push(format!("system:serviceaccounts:{namespace}"));
         }
-        let default =
-            if name == "system:anonymous" { "system:unauthenticated" } else { "system:authenticated" };
+        let default = if name == "system:anonymous" {
+            "system:unauthenticated"
+        } else {
+            "system:authenticated"
+        };
         if !groups.iter().any(|group| group == "system:authenticated" || group == default) {
             groups.push(default.to_owned());
         }

@@ -50,7 +50,6 @@ pub(crate) enum Additional {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strategy {
     pub(crate) merge: bool,
-    pub(crate) retain_keys: bool,
     pub(crate) key: Option<String>,
 }
 
@@ -79,7 +78,6 @@ pub(crate) struct Rules {
     pub(crate) max_length: Option<u64>,
     pub(crate) min_items: Option<u64>,
     pub(crate) max_items: Option<u64>,
-    pub(crate) unique_items: bool,
     pub(crate) min_properties: Option<u64>,
     pub(crate) max_properties: Option<u64>,
     pub(crate) all_of: Vec<Schema>,
@@ -90,6 +88,7 @@ pub(crate) struct Rules {
 
 /// One node of a schema.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a member of the document")]
 pub(crate) struct Schema {
     /// The name of a built-in type, if this node only names one.
     pub(crate) reference: Option<String>,
@@ -153,7 +152,6 @@ impl Schema {
         let strategy = text(value, "x-kubernetes-patch-strategy").unwrap_or_default();
         let strategy = Strategy {
             merge: strategy.split(',').any(|one| one == "merge"),
-            retain_keys: strategy.split(',').any(|one| one == "retainKeys"),
             key: text(value, "x-kubernetes-patch-merge-key").map(str::to_owned),
         };
         let go = value.get("x-go").cloned().unwrap_or_default();
@@ -204,12 +202,11 @@ fn list_type(value: &Value, strategy: &Strategy) -> ListType {
     match text(value, "x-kubernetes-list-type") {
         Some("set") => ListType::Set,
         Some("map") => ListType::Map(texts(value, "x-kubernetes-list-map-keys")),
-        Some(_) => ListType::Atomic,
         None if strategy.merge => match &strategy.key {
             Some(key) => ListType::Map(vec![key.clone()]),
             None => ListType::Set,
         },
-        None => ListType::Atomic,
+        _ => ListType::Atomic,
     }
 }
 
@@ -229,7 +226,6 @@ impl Rules {
             max_length: count("maxLength"),
             min_items: count("minItems"),
             max_items: count("maxItems"),
-            unique_items: flag(value, "uniqueItems"),
             min_properties: count("minProperties"),
             max_properties: count("maxProperties"),
             all_of: many(value, "allOf"),

@@ -69,14 +69,19 @@ fn demand(part: &str) -> Option<Demand> {
 
 impl Selector {
     /// Reads both; the fields of a kind that may be asked for are `known`.
-    pub(crate) fn parse(labels: &str, fields: &str, known: &dyn Fn(&str) -> bool) -> Result<Self, StatusError> {
+    pub(crate) fn parse(
+        labels: &str,
+        fields: &str,
+        known: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, StatusError> {
         let mut selector = Self::default();
         for part in parts(labels) {
             let demand = demand(part).ok_or_else(|| {
                 StatusError::bad_request(format!("unable to parse requirement: {part:?}"))
             })?;
             if let Demand::In(key, values) | Demand::NotIn(key, values) = &demand {
-                for (index, value) in values.iter().enumerate().filter(|(_, value)| !is_label_value(value)) {
+                let wrong = values.iter().enumerate().find(|(_, value)| !is_label_value(value));
+                if let Some((index, value)) = wrong {
                     return Err(StatusError::bad_request(format!(
                         "unable to parse requirement: values[{index}][{key}]: Invalid value: {value:?}: {LABEL_VALUE}"
                     )));
@@ -87,7 +92,9 @@ impl Selector {
         for part in parts(fields) {
             let (path, value, equal) = if let Some((path, value)) = part.split_once("!=") {
                 (path, value, false)
-            } else if let Some((path, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
+            } else if let Some((path, value)) =
+                part.split_once("==").or_else(|| part.split_once('='))
+            {
                 (path, value, true)
             } else {
                 return Err(StatusError::bad_request(format!(

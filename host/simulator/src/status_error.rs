@@ -183,13 +183,31 @@ pub(crate) struct FieldError {
 
 impl FieldError {
     /// A value that is not valid, and why.
-    pub(crate) fn invalid(field: impl Into<String>, value: impl Into<Value>, why: impl Into<String>) -> Self {
-        Self { field: field.into(), kind: Wrong::Invalid, value: Some(value.into()), detail: why.into() }
+    pub(crate) fn invalid(
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        why: impl Into<String>,
+    ) -> Self {
+        Self {
+            field: field.into(),
+            kind: Wrong::Invalid,
+            value: Some(value.into()),
+            detail: why.into(),
+        }
     }
 
     /// A value of the wrong type.
-    pub(crate) fn wrong_type(field: impl Into<String>, value: impl Into<Value>, why: impl Into<String>) -> Self {
-        Self { field: field.into(), kind: Wrong::Type, value: Some(value.into()), detail: why.into() }
+    pub(crate) fn wrong_type(
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        why: impl Into<String>,
+    ) -> Self {
+        Self {
+            field: field.into(),
+            kind: Wrong::Type,
+            value: Some(value.into()),
+            detail: why.into(),
+        }
     }
 
     /// A value that is missing; `why` may be empty.
@@ -215,7 +233,11 @@ impl FieldError {
     }
 
     /// One of these was expected.
-    pub(crate) fn unsupported(field: impl Into<String>, value: impl Into<Value>, known: &[String]) -> Self {
+    pub(crate) fn unsupported(
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        known: &[String],
+    ) -> Self {
         let known: Vec<String> = known.iter().map(|one| format!("{one:?}")).collect();
         Self {
             field: field.into(),

@@ -17,10 +17,8 @@ pub(crate) type Key = (String, String);
 /// An object as it is stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
-    /// With everything but the version that is asked for.
+    /// With its resourceVersion.
     pub(crate) text: Bytes,
-    /// Its resourceVersion.
-    pub(crate) version: u64,
 }
 
 impl Stored {
@@ -98,7 +96,7 @@ impl Store {
         self.version += 1;
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let text = Bytes::from(object.to_string());
-        let stored = Stored { text: text.clone(), version: self.version };
+        let stored = Stored { text: text.clone() };
         let collection = self.collections.entry(kind.clone()).or_default();
         let before = collection.objects.insert(key.clone(), stored).map(|stored| stored.text);
         let happened = if before.is_some() { Happened::Modified } else { Happened::Added };

@@ -48,7 +48,8 @@ pub(crate) fn of(ask: &Ask<'_>, objects: &[Value], list: Option<&Value>, now: Ti
         })
         .collect();
     let metadata = list.cloned().unwrap_or_else(|| {
-        let version = objects.first().map(|object| meta(object, "resourceVersion")).unwrap_or_default();
+        let version =
+            objects.first().map(|object| meta(object, "resourceVersion")).unwrap_or_default();
         json!({ "resourceVersion": version })
     });
     json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
@@ -64,8 +65,7 @@ fn cell(object: &Value, column: &Value, now: Timestamp) -> Value {
             Value::String(_) => found.clone(),
             other => other.to_string().into(),
         },
-        Some("integer") if found.is_number() => found.clone(),
-        Some("number") if found.is_number() => found.clone(),
+        Some("integer" | "number") if found.is_number() => found.clone(),
         Some("boolean") if found.is_boolean() => found.clone(),
         _ => Value::Null,
     }

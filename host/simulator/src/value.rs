@@ -75,10 +75,3 @@ pub(crate) fn set(object: &mut Value, path: &[&str], value: Value) {
 pub(crate) fn at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(object, |place, name| place.get(name))
 }
-
-/// Takes away the value at the end of `path`.
-pub(crate) fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
-    let (last, way) = path.split_last()?;
-    let place = way.iter().try_fold(object, |place, name| place.get_mut(*name))?;
-    place.as_object_mut()?.remove(*last)
-}

@@ -35,22 +35,27 @@ fn labels() -> Shape {
 }
 
 fn resources() -> Shape {
-    let amounts = || Shape::Map(vec!["cpu", "memory"], Box::new(one(&["1000m", "0.5", "128Mi", "1Gi", "2"])));
+    let amounts =
+        || Shape::Map(vec!["cpu", "memory"], Box::new(one(&["1000m", "0.5", "128Mi", "1Gi", "2"])));
     some(vec![("limits", amounts()), ("requests", amounts())])
 }
 
 fn probe() -> Shape {
     must(
-        vec![("httpGet", must(vec![("port", of(&[json!(80), json!("http")]))], vec![("path", one(&["/a", "/b"]))]))],
+        vec![(
+            "httpGet",
+            must(
+                vec![("port", of(&[json!(80), json!("http")]))],
+                vec![("path", one(&["/a", "/b"]))],
+            ),
+        )],
         vec![("periodSeconds", of(&[json!(5), json!(10)])), ("failureThreshold", of(&[json!(2)]))],
     )
 }
 
 fn container() -> Shape {
-    let env = Shape::Keyed(
-        vec![("name", one(&["A", "B", "C"]))],
-        vec![("value", one(&["1", "2", ""]))],
-    );
+    let env =
+        Shape::Keyed(vec![("name", one(&["A", "B", "C"]))], vec![("value", one(&["1", "2", ""]))]);
     let ports = Shape::Keyed(
         vec![("containerPort", of(&[json!(80), json!(81)])), ("protocol", one(&["TCP", "UDP"]))],
         vec![],
@@ -67,7 +72,17 @@ fn container() -> Shape {
             ("resources", resources()),
             ("readinessProbe", probe()),
             ("imagePullPolicy", one(&["Always", "IfNotPresent"])),
-            ("volumeMounts", Shape::Keyed(vec![("mountPath", one(&["/m", "/n"]))], vec![("name", one(&["v"])), ("name", one(&["v"])), ("readOnly", of(&[json!(true), json!(false)]))])),
+            (
+                "volumeMounts",
+                Shape::Keyed(
+                    vec![("mountPath", one(&["/m", "/n"]))],
+                    vec![
+                        ("name", one(&["v"])),
+                        ("name", one(&["v"])),
+                        ("readOnly", of(&[json!(true), json!(false)])),
+                    ],
+                ),
+            ),
         ],
     )
 }
@@ -87,7 +102,10 @@ fn pod_spec(restart: &'static [&'static str]) -> Shape {
             ("nodeSelector", Shape::Map(vec!["k", "l"], Box::new(one(&["1", "2"])))),
             ("restartPolicy", one(restart)),
             ("hostNetwork", of(&[json!(false)])),
-            ("securityContext", of(&[json!({}), json!({"runAsNonRoot": true}), json!({"fsGroup": 5})])),
+            (
+                "securityContext",
+                of(&[json!({}), json!({"runAsNonRoot": true}), json!({"fsGroup": 5})]),
+            ),
             ("imagePullSecrets", of(&[json!([{"name": "p"}]), json!([])])),
         ],
     )
@@ -95,7 +113,16 @@ fn pod_spec(restart: &'static [&'static str]) -> Shape {
 
 fn template(restart: &'static [&'static str]) -> Shape {
     must(
-        vec![("metadata", must(vec![("labels", labels())], vec![("annotations", Shape::Map(vec!["n"], Box::new(one(&["1", "2"]))))])), ("spec", pod_spec(restart))],
+        vec![
+            (
+                "metadata",
+                must(
+                    vec![("labels", labels())],
+                    vec![("annotations", Shape::Map(vec!["n"], Box::new(one(&["1", "2"]))))],
+                ),
+            ),
+            ("spec", pod_spec(restart)),
+        ],
         vec![],
     )
 }
@@ -132,9 +159,17 @@ fn workloads(namespace: &str) -> Vec<Subject> {
         "map, atomic",
         must(vec![("spec", deployment)], vec![]),
     );
-    deployment.status = Some(some(vec![("replicas", numbers()), ("readyReplicas", numbers()), ("conditions", condition)]));
+    deployment.status = Some(some(vec![
+        ("replicas", numbers()),
+        ("readyReplicas", numbers()),
+        ("conditions", condition),
+    ]));
     let stateful = must(
-        vec![("selector", selector()), ("template", template(&["Always"])), ("serviceName", one(&["s"]))],
+        vec![
+            ("selector", selector()),
+            ("template", template(&["Always"])),
+            ("serviceName", one(&["s"])),
+        ],
         vec![("replicas", numbers()), ("podManagementPolicy", one(&["OrderedReady"]))],
     );
     let replica_set = must(
@@ -144,15 +179,48 @@ fn workloads(namespace: &str) -> Vec<Subject> {
     let cron = must(
         vec![
             ("schedule", one(&["* * * * *", "@hourly"])),
-            ("jobTemplate", must(vec![("spec", must(vec![("template", template(&["Never", "OnFailure"]))], vec![("backoffLimit", numbers())]))], vec![])),
+            (
+                "jobTemplate",
+                must(
+                    vec![(
+                        "spec",
+                        must(
+                            vec![("template", template(&["Never", "OnFailure"]))],
+                            vec![("backoffLimit", numbers())],
+                        ),
+                    )],
+                    vec![],
+                ),
+            ),
         ],
-        vec![("suspend", of(&[json!(true), json!(false)])), ("concurrencyPolicy", one(&["Allow", "Forbid"]))],
+        vec![
+            ("suspend", of(&[json!(true), json!(false)])),
+            ("concurrencyPolicy", one(&["Allow", "Forbid"])),
+        ],
     );
     vec![
         deployment,
-        subject("apps/v1", "StatefulSet", path("apps/v1", "statefulsets"), "map, atomic", must(vec![("spec", stateful)], vec![])),
-        subject("apps/v1", "ReplicaSet", path("apps/v1", "replicasets"), "map, atomic", must(vec![("spec", replica_set)], vec![])),
-        subject("batch/v1", "CronJob", path("batch/v1", "cronjobs"), "map, atomic", must(vec![("spec", cron)], vec![])),
+        subject(
+            "apps/v1",
+            "StatefulSet",
+            path("apps/v1", "statefulsets"),
+            "map, atomic",
+            must(vec![("spec", stateful)], vec![]),
+        ),
+        subject(
+            "apps/v1",
+            "ReplicaSet",
+            path("apps/v1", "replicasets"),
+            "map, atomic",
+            must(vec![("spec", replica_set)], vec![]),
+        ),
+        subject(
+            "batch/v1",
+            "CronJob",
+            path("batch/v1", "cronjobs"),
+            "map, atomic",
+            must(vec![("spec", cron)], vec![]),
+        ),
     ]
 }
 
@@ -180,7 +248,16 @@ pub fn subjects(namespace: &str) -> Vec<Subject> {
     let all = json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]});
     let rules = of(&[json!([pods]), json!([pods, all]), json!([all])]);
     let claim = must(
-        vec![("accessModes", of(&[json!(["ReadWriteOnce"])])), ("resources", of(&[json!({"requests": {"storage": "1024Mi"}}), json!({"requests": {"storage": "1Gi"}})]))],
+        vec![
+            ("accessModes", of(&[json!(["ReadWriteOnce"])])),
+            (
+                "resources",
+                of(&[
+                    json!({"requests": {"storage": "1024Mi"}}),
+                    json!({"requests": {"storage": "1Gi"}}),
+                ]),
+            ),
+        ],
         vec![],
     );
     let lease = some(vec![
@@ -197,7 +274,12 @@ pub fn subjects(namespace: &str) -> Vec<Subject> {
     );
     let ingress = must(
         vec![("defaultBackend", of(&[json!({"service": {"name": "s", "port": {"number": 80}}})]))],
-        vec![("rules", of(&[json!([{"host": "a.example.com", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"name": "http"}}}}]}}])]))],
+        vec![(
+            "rules",
+            of(&[
+                json!([{"host": "a.example.com", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"name": "http"}}}}]}}]),
+            ]),
+        )],
     );
     let mut all = workloads(namespace);
     all.extend([

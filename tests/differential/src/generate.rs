@@ -24,7 +24,8 @@ struct Maker<'r> {
 pub fn case(rng: &mut Rng) -> Case {
     let all = subjects(NAMESPACE);
     // The kind that has everything comes most often.
-    let subject = if rng.u8(..5) < 2 { all[0].clone() } else { all[rng.usize(..all.len())].clone() };
+    let subject =
+        if rng.u8(..5) < 2 { all[0].clone() } else { all[rng.usize(..all.len())].clone() };
     let names = if rng.u8(..4) == 0 { vec!["one", "two"] } else { vec!["one"] };
     let mut maker = Maker { rng, subject, names };
     let mut steps = Vec::new();
@@ -64,7 +65,10 @@ impl Maker<'_> {
             metadata["labels"] = self.labels();
         }
         if self.one_in(4) {
-            let shape = Shape::Map(vec!["note", "x.dev/y"], Box::new(Shape::One(vec!["1".into(), "2".into()])));
+            let shape = Shape::Map(
+                vec!["note", "x.dev/y"],
+                Box::new(Shape::One(vec!["1".into(), "2".into()])),
+            );
             metadata["annotations"] = value(&shape, self.rng);
         }
         if self.one_in(8) {
@@ -108,7 +112,9 @@ impl Maker<'_> {
             let Some(map) = place.as_object() else { return };
             let names: Vec<String> = map
                 .keys()
-                .filter(|name| !matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "name"))
+                .filter(|name| {
+                    !matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "name")
+                })
                 .cloned()
                 .collect();
             if names.is_empty() {
@@ -157,7 +163,14 @@ impl Maker<'_> {
         }
     }
 
-    fn make(&self, method: &str, path: String, content_type: &str, body: Value, what: &str) -> Step {
+    fn make(
+        &self,
+        method: &str,
+        path: String,
+        content_type: &str,
+        body: Value,
+        what: &str,
+    ) -> Step {
         Step {
             method: method.to_owned(),
             path,
@@ -264,7 +277,8 @@ impl Maker<'_> {
             let members: Map<String, Value> = value.as_object().cloned().unwrap_or_default();
             match self.rng.u8(..6) {
                 0 => operations.push(json!({"op": "remove", "path": format!("/{member}")})),
-                1 => operations.push(json!({"op": "test", "path": format!("/{member}"), "value": value})),
+                1 => operations
+                    .push(json!({"op": "test", "path": format!("/{member}"), "value": value})),
                 2 => {
                     for (name, value) in members {
                         operations.push(json!({"op": "replace", "path": format!("/{member}/{name}"), "value": value}));
@@ -275,11 +289,13 @@ impl Maker<'_> {
                         operations.push(json!({"op": "add", "path": format!("/{member}/{name}"), "value": value}));
                     }
                 }
-                _ => operations.push(json!({"op": "add", "path": format!("/{member}"), "value": value})),
+                _ => operations
+                    .push(json!({"op": "add", "path": format!("/{member}"), "value": value})),
             }
         }
         if self.one_in(3) {
-            operations.push(json!({"op": "add", "path": "/metadata/labels", "value": self.labels()}));
+            operations
+                .push(json!({"op": "add", "path": "/metadata/labels", "value": self.labels()}));
         }
         let path = self.path(name, &format!("?fieldManager={manager}"));
         self.make("PATCH", path, "application/json-patch+json", operations.into(), "json patch")
@@ -300,7 +316,13 @@ impl Maker<'_> {
             }
             2 => {
                 let path = self.path(name, &format!("/status?fieldManager={manager}"));
-                self.make("PATCH", path, "application/merge-patch+json", object, "merge patch status")
+                self.make(
+                    "PATCH",
+                    path,
+                    "application/merge-patch+json",
+                    object,
+                    "merge patch status",
+                )
             }
             _ => {
                 object["metadata"]["resourceVersion"] = format!("{{rv:{name}}}").into();

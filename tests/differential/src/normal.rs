@@ -34,7 +34,8 @@ impl Names {
     pub fn normal(&mut self, value: &Value) -> Value {
         let mut value = self.walk("", value);
         // What is wrong with a built-in object is compared by the code: see docs/simulator.md.
-        let custom = value["details"]["group"].as_str().is_some_and(|group| group.contains("innkeeper"));
+        let custom =
+            value["details"]["group"].as_str().is_some_and(|group| group.contains("innkeeper"));
         let causes = value["details"]["causes"].as_array();
         let content = causes.is_some_and(|causes| {
             causes.iter().any(|cause| {
@@ -42,7 +43,11 @@ impl Names {
                 !field.is_empty() && !field.starts_with("metadata") && field != "patch"
             })
         });
-        if value["reason"] == "Invalid" && content && !custom && value["details"]["group"] != "meta.k8s.io" {
+        if value["reason"] == "Invalid"
+            && content
+            && !custom
+            && value["details"]["group"] != "meta.k8s.io"
+        {
             value["message"] = Value::Null;
             value["details"]["causes"] = Value::Null;
         }
@@ -92,7 +97,14 @@ impl Names {
                     text.retain(|one| !one.is_ascii_digit());
                 }
                 // In what words Go finds a type wrong is not compared.
-                for words in ["cannot unmarshal", "cannot restore", "cannot be restored", "cannot convert", "unrecognized type", "json:"] {
+                for words in [
+                    "cannot unmarshal",
+                    "cannot restore",
+                    "cannot be restored",
+                    "cannot convert",
+                    "unrecognized type",
+                    "json:",
+                ] {
                     if let Some(start) = text.find(words) {
                         text.truncate(start);
                     }
@@ -109,7 +121,8 @@ impl Names {
                 {
                     text.truncate(start);
                 }
-                let mut parts: Vec<&str> = text.split([',', '\n', '[', ']']).map(str::trim).collect();
+                let mut parts: Vec<&str> =
+                    text.split([',', '\n', '[', ']']).map(str::trim).collect();
                 parts.sort_unstable();
                 parts.join("|")
             }

@@ -74,7 +74,8 @@ impl Real {
             Ok(base64::engine::general_purpose::STANDARD.decode(text)?)
         };
         let mut roots = rustls::RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(&pem(&cluster["certificate-authority-data"])?)?)?;
+        roots
+            .add(CertificateDer::from_pem_slice(&pem(&cluster["certificate-authority-data"])?)?)?;
         let certificate = CertificateDer::from_pem_slice(&pem(&user["client-certificate-data"])?)?;
         let key = PrivateKeyDer::from_pem_slice(&pem(&user["client-key-data"])?)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());

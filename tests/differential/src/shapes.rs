@@ -195,7 +195,10 @@ fn gadget(namespace: &str) -> Subject {
             "free",
             Shape::Some(vec![
                 ("p", words()),
-                ("q", Shape::Some(vec![("r", ints(&[1, 2])), ("s", Shape::List(Box::new(words())))])),
+                (
+                    "q",
+                    Shape::Some(vec![("r", ints(&[1, 2])), ("s", Shape::List(Box::new(words())))]),
+                ),
             ]),
         ),
         ("maybe", Shape::One(vec![json!("m"), json!(null)])),

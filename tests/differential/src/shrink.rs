@@ -100,10 +100,14 @@ mod tests {
     fn what_does_not_matter_is_left_out() {
         let step = |body: Value| Step { body, ..Step::default() };
         let case = Case {
-            steps: vec![step(json!({"a": 1})), step(json!({"kind": "K", "b": {"x": [1, 2], "y": 2}, "c": 3}))],
+            steps: vec![
+                step(json!({"a": 1})),
+                step(json!({"kind": "K", "b": {"x": [1, 2], "y": 2}, "c": 3})),
+            ],
             ..Case::default()
         };
-        let small = shrink(case, &mut |case| case.steps.iter().any(|step| step.body["b"]["x"].is_array()));
+        let small =
+            shrink(case, &mut |case| case.steps.iter().any(|step| step.body["b"]["x"].is_array()));
         assert_eq!(small.steps.len(), 1);
         assert_eq!(small.steps[0].body, json!({"kind": "K", "b": {"x": []}}));
     }

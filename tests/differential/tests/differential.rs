@@ -66,7 +66,8 @@ fn random_requests_are_answered_as_a_real_api_server_answers_them() {
     prepare(&real);
     let simulated = simulator();
     let seed = number("INNKEEPER_SEED", 1);
-    let requests = usize::try_from(number("INNKEEPER_DIFFERENTIAL_REQUESTS", REQUESTS as u64)).unwrap();
+    let requests =
+        usize::try_from(number("INNKEEPER_DIFFERENTIAL_REQUESTS", REQUESTS as u64)).unwrap();
     let most = number("INNKEEPER_DIFFERENTIAL_MOST", 1);
     println!("INNKEEPER_SEED={seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
@@ -99,5 +100,10 @@ fn random_requests_are_answered_as_a_real_api_server_answers_them() {
         }
     }
     println!("{coverage}");
-    assert!(found.is_empty(), "{} differences with seed {seed}, the first:\n{}", found.len(), found[0]);
+    assert!(
+        found.is_empty(),
+        "{} differences with seed {seed}, the first:\n{}",
+        found.len(),
+        found[0]
+    );
 }

@@ -18,7 +18,8 @@ pub(crate) fn element(list: List<'_>, item: &Value) -> Result<Element, String> {
                 Err("not supported: associative list with lists as elements".to_owned())
             }
             Value::Null => {
-                Err("associative list without keys has an element that's an explicit null".to_owned())
+                Err("associative list without keys has an element that's an explicit null"
+                    .to_owned())
             }
             scalar => Ok(Element::Value(Scalar(scalar.clone()))),
         },
@@ -29,7 +30,9 @@ pub(crate) fn element(list: List<'_>, item: &Value) -> Result<Element, String> {
                     return Err("associative list with keys may not have a null element".to_owned());
                 }
                 _ => {
-                    return Err("associative list with keys may not have non-map elements".to_owned());
+                    return Err(
+                        "associative list with keys may not have non-map elements".to_owned()
+                    );
                 }
             };
             let mut keys = Vec::new();

@@ -55,10 +55,10 @@ impl Manager {
     pub(crate) fn shown(&self) -> String {
         let mut text = format!("{:?}", self.name);
         if !self.subresource.is_empty() {
-            text.push_str(&format!(" with subresource {:?}", self.subresource));
+            text = format!("{text} with subresource {:?}", self.subresource);
         }
         if self.operation == Operation::Update {
-            text.push_str(&format!(" using {}", self.version));
+            text = format!("{text} using {}", self.version);
         }
         text
     }

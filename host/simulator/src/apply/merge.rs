@@ -72,7 +72,8 @@ fn side<'v>(list: List<'_>, values: &'v [Value]) -> Side<'v> {
 /// What is in both keeps the applied order; what is only live stays where it was, as far as that
 /// goes.
 fn lists(list: List<'_>, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
-    let values = |side: Option<&'_ Value>| side.and_then(Value::as_array).cloned().unwrap_or_default();
+    let values =
+        |side: Option<&'_ Value>| side.and_then(Value::as_array).cloned().unwrap_or_default();
     let (old, new) = (values(live), values(applied));
     if list.is_atomic() || (old.is_empty() && new.is_empty()) {
         return latest(live, applied);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::apply::item;
 use crate::apply::fieldset::Element;
+use crate::apply::item;
 use crate::apply::node::{Atom, List, Map, Node, ScalarKind};
 
 /// Something that is not of the shape.

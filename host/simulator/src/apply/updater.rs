@@ -145,10 +145,7 @@ pub(crate) fn apply(
     if !planted(Bug::StatusIsOwned) {
         set = set.without(write.ignored);
     }
-    managers.insert(
-        manager.clone(),
-        Owned { set, version: write.version.to_owned(), time },
-    );
+    managers.insert(manager.clone(), Owned { set, version: write.version.to_owned(), time });
     let new = match last {
         Some(last) if !last.set.is_empty() && !planted(Bug::ApplyNeverRemoves) => {
             prune(node, &merged, &managers, &last.set)

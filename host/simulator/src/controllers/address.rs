@@ -4,22 +4,16 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::server::Ask;
-use crate::status_error::StatusError;
 
 impl Cluster {
     /// Gives a Service the addresses that it asks for.
-    pub(crate) fn allocate(
-        &mut self,
-        ask: &Ask<'_>,
-        object: &mut Value,
-        old: Option<&Value>,
-    ) -> Result<(), StatusError> {
+    pub(crate) fn allocate(&mut self, ask: &Ask<'_>, object: &mut Value, old: Option<&Value>) {
         if !ask.kind.is("", "Service") || !ask.target.subresource.is_empty() {
-            return Ok(());
+            return;
         }
         let spec = &mut object["spec"];
         if spec["type"] == "ExternalName" {
-            return Ok(());
+            return;
         }
         let was = old.map(|old| &old["spec"]);
         for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
@@ -44,7 +38,6 @@ impl Cluster {
         if matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
             self.node_ports(spec, was);
         }
-        Ok(())
     }
 
     fn free_address(&self) -> String {

@@ -41,11 +41,16 @@ impl Cluster {
         let mut found = Vec::new();
         for (kind, collection) in self.store.collections() {
             for (key, stored) in &collection.objects {
-                let contains = |word: &[u8]| stored.text.windows(word.len()).any(|part| part == word);
+                let contains =
+                    |word: &[u8]| stored.text.windows(word.len()).any(|part| part == word);
                 if !contains(b"\"ownerReferences\"") && !contains(b"\"deletionTimestamp\"") {
                     continue;
                 }
-                found.push(Placed { kind: kind.clone(), key: key.clone(), object: stored.object() });
+                found.push(Placed {
+                    kind: kind.clone(),
+                    key: key.clone(),
+                    object: stored.object(),
+                });
             }
         }
         found

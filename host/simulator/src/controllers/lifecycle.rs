@@ -77,7 +77,8 @@ impl Cluster {
         }
         let name = meta(object, "name").to_owned();
         if matches!(name.as_str(), "default" | "kube-system" | "kube-public") {
-            let message = format!("namespaces {name:?} is forbidden: this namespace may not be deleted");
+            let message =
+                format!("namespaces {name:?} is forbidden: this namespace may not be deleted");
             let details = json!({"name": name, "kind": "namespaces"});
             return Err(StatusError::new(403, "Forbidden", message).details(details));
         }
@@ -97,7 +98,12 @@ impl Cluster {
         let terminating: Vec<(Key, Value)> = self
             .store
             .collection(&namespaces())
-            .map(|one| one.objects.iter().map(|(key, stored)| (key.clone(), stored.object())).collect::<Vec<_>>())
+            .map(|one| {
+                one.objects
+                    .iter()
+                    .map(|(key, stored)| (key.clone(), stored.object()))
+                    .collect::<Vec<_>>()
+            })
             .unwrap_or_default()
             .into_iter()
             .filter(|(_, object)| is_terminating(object))
@@ -107,7 +113,9 @@ impl Cluster {
             let inside: Vec<(KindKey, Key)> = self
                 .store
                 .collections()
-                .flat_map(|(kind, one)| one.objects.keys().map(move |key| (kind.clone(), key.clone())))
+                .flat_map(|(kind, one)| {
+                    one.objects.keys().map(move |key| (kind.clone(), key.clone()))
+                })
                 .filter(|(_, inner)| inner.0 == key.1)
                 .collect();
             if inside.is_empty() {

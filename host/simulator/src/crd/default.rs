@@ -100,11 +100,11 @@ mod tests {
     #[test]
     fn defaults_are_filled_in_from_above_and_nulls_make_room() {
         let schema = Schema::parse(&json!({"type": "object", "properties": {"spec": {
-            "type": "object", "default": {}, "properties": {
-                "size": {"type": "integer", "default": 3},
-                "name": {"type": "string"},
-                "maybe": {"type": "string", "nullable": true, "default": "x"},
-            }}}}));
+        "type": "object", "default": {}, "properties": {
+            "size": {"type": "integer", "default": 3},
+            "name": {"type": "string"},
+            "maybe": {"type": "string", "nullable": true, "default": "x"},
+        }}}}));
         let mut value = json!({});
         default(&schema, &mut value);
         assert_eq!(value, json!({"spec": {"size": 3, "maybe": "x"}}));

@@ -19,8 +19,8 @@ fn walk(schema: &Schema, value: &mut Value, path: &str, dropped: &mut Vec<String
             for name in names {
                 let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 let known = schema.properties.get(&name);
-                let always = schema.embedded
-                    && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
+                let always =
+                    schema.embedded && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
                 let inner = match (known, &schema.additional) {
                     (Some(inner), _) => Some(inner),
                     (None, Additional::Of(inner)) => Some(&**inner),
@@ -51,7 +51,6 @@ fn walk(schema: &Schema, value: &mut Value, path: &str, dropped: &mut Vec<String
         _ => {}
     }
 }
-
 
 #[cfg(test)]
 mod tests {

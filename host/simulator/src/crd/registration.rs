@@ -20,7 +20,8 @@ impl Cluster {
         let kind = ("apiextensions.k8s.io".to_owned(), "customresourcedefinitions".to_owned());
         let Some(mut stored) = self.object(&kind, &key) else { return };
         let names = stored["spec"]["names"].clone();
-        let conditions = stored["status"]["conditions"].as_array().is_some_and(|list| !list.is_empty());
+        let conditions =
+            stored["status"]["conditions"].as_array().is_some_and(|list| !list.is_empty());
         if conditions && stored["status"]["acceptedNames"] == names {
             return;
         }

@@ -87,10 +87,8 @@ fn walk(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError>
     }
     if schema.int_or_string {
         if !value.is_string() && !value.as_number().is_some_and(is_whole) {
-            let why = format!(
-                "{path} in body must be of type integer,string: {:?}",
-                type_name(value)
-            );
+            let why =
+                format!("{path} in body must be of type integer,string: {:?}", type_name(value));
             errors.push(FieldError::wrong_type(path, type_name(value), why));
         }
     } else if !fits(schema.kind, value) {

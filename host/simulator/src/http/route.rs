@@ -30,9 +30,8 @@ pub(crate) enum Route {
 
 /// Reads a path, whose segments are percent-decoded.
 pub(crate) fn route(path: &str) -> Route {
-    let decoded = |part: &str| {
-        percent_encoding::percent_decode_str(part).decode_utf8_lossy().into_owned()
-    };
+    let decoded =
+        |part: &str| percent_encoding::percent_decode_str(part).decode_utf8_lossy().into_owned();
     let trimmed = path.trim_matches('/');
     let parts: Vec<String> = trimmed.split('/').map(decoded).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -48,14 +47,14 @@ pub(crate) fn route(path: &str) -> Route {
         [] => return Route::Resources(group.to_owned(), version.to_owned()),
         // The subresources of a namespace are not kinds in it.
         ["namespaces", name, sub @ ("status" | "finalize")] => {
-            target.namespace = (*name).to_owned();
-            target.resource = "namespaces".to_owned();
-            target.name = (*name).to_owned();
-            target.subresource = (*sub).to_owned();
+            (*name).clone_into(&mut target.namespace);
+            "namespaces".clone_into(&mut target.resource);
+            (*name).clone_into(&mut target.name);
+            (*sub).clone_into(&mut target.subresource);
             return Route::Resource(target);
         }
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => {
-            target.namespace = (*namespace).to_owned();
+            (*namespace).clone_into(&mut target.namespace);
             rest
         }
         rest => rest,
@@ -97,7 +96,10 @@ mod tests {
     #[test]
     fn a_group_of_its_own_has_its_name_in_the_path() {
         let found = target("/apis/apps/v1/deployments");
-        assert_eq!((&*found.group, &*found.version, &*found.resource), ("apps", "v1", "deployments"));
+        assert_eq!(
+            (&*found.group, &*found.version, &*found.resource),
+            ("apps", "v1", "deployments")
+        );
         assert_eq!(route("/apis/apps/v1"), Route::Resources("apps".to_owned(), "v1".to_owned()));
         assert_eq!(route("/version/"), Route::Other("/version".to_owned()));
     }

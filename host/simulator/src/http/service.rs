@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use ::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use jiff::{SignedDuration, Timestamp};
 
@@ -106,7 +106,8 @@ fn respond(answer: Answer) -> Response<Body> {
         Answer::Watch(feed) => (200, "application/json", Body::watch(feed), Vec::new()),
     };
     let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() =
+        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     for warning in warnings {
         if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {

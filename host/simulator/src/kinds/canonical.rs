@@ -20,7 +20,7 @@ pub(super) fn canonical(kind: &Kind, object: &mut Value) -> Result<Vec<String>, 
     walk.value(kind.schema(), object, "").map_err(|problem| {
         StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {problem}",
-            kind.kind, kind.version, kind.kind
+            kind.name, kind.version, kind.name
         ))
     })?;
     Ok(walk.unknown)
@@ -34,7 +34,7 @@ pub(super) fn metadata(kind: &Kind, object: &mut Value) -> Result<(), StatusErro
     walk.value(schema, metadata, "metadata").map_err(|problem| {
         StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {problem}",
-            kind.kind, kind.version, kind.kind
+            kind.name, kind.version, kind.name
         ))
     })
 }
@@ -118,7 +118,12 @@ impl Walk {
         }
     }
 
-    fn map(&mut self, schema: &Schema, map: &mut Map<String, Value>, path: &str) -> Result<(), String> {
+    fn map(
+        &mut self,
+        schema: &Schema,
+        map: &mut Map<String, Value>,
+        path: &str,
+    ) -> Result<(), String> {
         if let Additional::Of(inner) = &schema.additional {
             for (name, member) in map.iter_mut() {
                 if member.is_null() && inner.kind == Type::String {
@@ -166,7 +171,8 @@ impl Walk {
         let empty = present.is_none_or(is_zero);
         let is_list = {
             let inner = inner.resolved();
-            inner.kind == Type::Array || (inner.kind == Type::Object && !inner.is_struct() && !inner.free)
+            inner.kind == Type::Array
+                || (inner.kind == Type::Object && !inner.is_struct() && !inner.free)
         };
         if schema.go.zero.contains(name) || schema.go.omit.contains(name) {
             if empty {
@@ -226,6 +232,8 @@ fn time(value: &mut Value, path: &str, format: &str) -> Result<(), String> {
             *value = time.strftime(format).to_string().into();
             Ok(())
         }
-        Err(_) => Err(format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\"")),
+        Err(_) => Err(format!(
+            "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""
+        )),
     }
 }

@@ -27,7 +27,7 @@ fn each(object: &mut Value, name: &str, act: &mut dyn FnMut(&mut Value)) {
 
 /// Fills in what is not said.
 pub(super) fn apply(kind: &Kind, object: &mut Value) {
-    match (kind.group.as_str(), kind.kind.as_str()) {
+    match (kind.group.as_str(), kind.name.as_str()) {
         ("apps", "Deployment") => deployment(object),
         ("apps", "ReplicaSet") => {
             or(&mut object["spec"], "replicas", 1.into());
@@ -64,9 +64,10 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
 
 /// What a status begins with.
 pub(super) fn status(kind: &Kind, object: &mut Value) {
-    match (kind.group.as_str(), kind.kind.as_str()) {
-        ("", "PersistentVolumeClaim" | "Pod") => object["status"] = json!({"phase": "Pending"}),
-        ("", "PersistentVolume") => object["status"] = json!({"phase": "Pending"}),
+    match (kind.group.as_str(), kind.name.as_str()) {
+        ("", "PersistentVolumeClaim" | "Pod" | "PersistentVolume") => {
+            object["status"] = json!({"phase": "Pending"});
+        }
         ("", "Namespace") => object["status"] = json!({"phase": "Active"}),
         ("", "Service") | ("networking.k8s.io", "Ingress") => {
             object["status"] = json!({"loadBalancer": {}});
@@ -86,7 +87,11 @@ pub(super) fn status(kind: &Kind, object: &mut Value) {
 /// What admission gives a new object.
 pub(super) fn created(kind: &Kind, object: &mut Value) {
     if kind.is("", "PersistentVolumeClaim") || kind.is("", "PersistentVolume") {
-        let name = if kind.kind == "PersistentVolume" { "kubernetes.io/pv-protection" } else { "kubernetes.io/pvc-protection" };
+        let name = if kind.name == "PersistentVolume" {
+            "kubernetes.io/pv-protection"
+        } else {
+            "kubernetes.io/pvc-protection"
+        };
         let mut finalizers = crate::object::finalizers(object);
         if !finalizers.iter().any(|one| one == name) {
             finalizers.push(name.to_owned());
@@ -123,7 +128,8 @@ fn job_created(object: &mut Value) {
     ] {
         labels[key] = value.as_str().into();
     }
-    object["spec"]["selector"] = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
+    object["spec"]["selector"] =
+        json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
 }
 
 fn deployment(object: &mut Value) {
@@ -267,9 +273,12 @@ fn http_get(action: &mut Value) {
 }
 
 fn probe(probe: &mut Value) {
-    for (name, value) in
-        [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
-    {
+    for (name, value) in [
+        ("timeoutSeconds", 1),
+        ("periodSeconds", 10),
+        ("successThreshold", 1),
+        ("failureThreshold", 3),
+    ] {
         or(probe, name, value.into());
     }
     if probe["httpGet"].is_object() {
@@ -282,7 +291,7 @@ fn probe(probe: &mut Value) {
 
 fn volume(volume: &mut Value) {
     let mode = json!(0o644);
-    let sources = volume.as_object().map_or(0, |map| map.len());
+    let sources = volume.as_object().map_or(0, Map::len);
     if sources <= 1 {
         volume["emptyDir"] = json!({});
     }
@@ -322,7 +331,9 @@ fn service(object: &mut Value) {
     {
         map.remove("sessionAffinityConfig");
     }
-    if spec["sessionAffinity"] == "ClientIP" && spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"].is_null() {
+    if spec["sessionAffinity"] == "ClientIP"
+        && spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"].is_null()
+    {
         spec["sessionAffinityConfig"] = json!({"clientIP": {"timeoutSeconds": 10800}});
     }
     or_text(spec, "type", "ClusterIP");
@@ -348,7 +359,9 @@ fn service(object: &mut Value) {
 fn secret(object: &mut Value) {
     use base64::Engine as _;
     or_text(object, "type", "Opaque");
-    if let Some(Value::Object(texts)) = object.as_object_mut().and_then(|map| map.remove("stringData")) {
+    if let Some(Value::Object(texts)) =
+        object.as_object_mut().and_then(|map| map.remove("stringData"))
+    {
         or(object, "data", json!({}));
         for (key, value) in texts {
             let bytes = value.as_str().unwrap_or_default();
@@ -386,7 +399,8 @@ fn network_policy(object: &mut Value) {
 fn binding(object: &mut Value) {
     or_text(&mut object["roleRef"], "apiGroup", "rbac.authorization.k8s.io");
     each(object, "subjects", &mut |subject| {
-        let group = if subject["kind"] == "ServiceAccount" { "" } else { "rbac.authorization.k8s.io" };
+        let group =
+            if subject["kind"] == "ServiceAccount" { "" } else { "rbac.authorization.k8s.io" };
         if !group.is_empty() {
             or_text(subject, "apiGroup", group);
         }

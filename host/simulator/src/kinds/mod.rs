@@ -9,7 +9,6 @@ mod rules;
 
 use serde_json::Value;
 
-
 use crate::catalog::Kind;
 use crate::crd;
 use crate::status_error::StatusError;
@@ -59,7 +58,10 @@ pub(crate) fn fill_structs(kind: &Kind, object: &mut Value) {
 
 /// Brings the metadata of a custom resource into the form in which it is read. Gives what was there if
 /// that is another: it counts as a change, although nobody sees it.
-pub(crate) fn settle_metadata(kind: &Kind, object: &mut Value) -> Result<Option<Value>, StatusError> {
+pub(crate) fn settle_metadata(
+    kind: &Kind,
+    object: &mut Value,
+) -> Result<Option<Value>, StatusError> {
     if kind.custom.is_none() {
         return Ok(None);
     }
@@ -81,7 +83,7 @@ pub(crate) fn settle_metadata(kind: &Kind, object: &mut Value) -> Result<Option<
 pub(crate) fn updates_unconditionally(kind: &Kind) -> bool {
     kind.custom.is_none()
         && !matches!(
-            (kind.group.as_str(), kind.kind.as_str()),
+            (kind.group.as_str(), kind.name.as_str()),
             ("apiextensions.k8s.io" | "coordination.k8s.io" | "policy", _)
         )
 }
@@ -90,7 +92,7 @@ pub(crate) fn updates_unconditionally(kind: &Kind) -> bool {
 pub(crate) fn creates_on_update(kind: &Kind) -> bool {
     kind.custom.is_none()
         && matches!(
-            (kind.group.as_str(), kind.kind.as_str()),
+            (kind.group.as_str(), kind.name.as_str()),
             ("coordination.k8s.io", "Lease")
                 | ("rbac.authorization.k8s.io", _)
                 | ("", "Event" | "Endpoints" | "LimitRange" | "Service")
@@ -103,9 +105,15 @@ pub(crate) fn returns_deleted(kind: &Kind) -> bool {
     kind.custom.is_none()
         && kind.group.is_empty()
         && matches!(
-            kind.kind.as_str(),
-            "Pod" | "Service" | "PersistentVolumeClaim" | "PersistentVolume" | "ServiceAccount"
-                | "ResourceQuota" | "PodTemplate" | "Namespace"
+            kind.name.as_str(),
+            "Pod"
+                | "Service"
+                | "PersistentVolumeClaim"
+                | "PersistentVolume"
+                | "ServiceAccount"
+                | "ResourceQuota"
+                | "PodTemplate"
+                | "Namespace"
         )
 }
 
@@ -134,8 +142,7 @@ pub(crate) fn grace(kind: &Kind, object: &Value, wanted: Option<i64>) -> Option<
 
 /// Whether an object whose finalizers are gone may go too.
 pub(crate) fn may_go(kind: &Kind, object: &Value) -> bool {
-    !kind.is("", "Namespace")
-        || object["spec"]["finalizers"].as_array().is_none_or(Vec::is_empty)
+    !kind.is("", "Namespace") || object["spec"]["finalizers"].as_array().is_none_or(Vec::is_empty)
 }
 
 /// Where the server keeps an object.
@@ -155,4 +162,3 @@ pub(crate) fn storage_key(kind: &Kind, namespace: &str, name: &str) -> String {
         namespace => format!("{root}/{place}/{namespace}/{name}"),
     }
 }
-

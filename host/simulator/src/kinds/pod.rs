@@ -9,19 +9,31 @@ use crate::status_error::FieldError;
 /// What is wrong with an object.
 pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     let spec = &object["spec"];
-    match (kind.group.as_str(), kind.kind.as_str()) {
+    match (kind.group.as_str(), kind.name.as_str()) {
         ("", "ConfigMap" | "Secret") => {
             for member in ["data", "binaryData"] {
                 for (key, _) in object[member].as_object().into_iter().flatten() {
                     let plain = |one: char| one.is_ascii_alphanumeric() || "-._".contains(one);
                     if key.is_empty() || !key.chars().all(plain) {
                         let why = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-                        errors.push(FieldError::invalid(format!("{member}[{key}]"), key.as_str(), why));
+                        errors.push(FieldError::invalid(
+                            format!("{member}[{key}]"),
+                            key.as_str(),
+                            why,
+                        ));
                     }
                 }
             }
         }
-        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet") => workload(spec, errors),
+        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet") => {
+            workload(spec, errors);
+            if spec["strategy"]["type"] == "Recreate"
+                && !spec["strategy"]["rollingUpdate"].is_null()
+            {
+                let why = "may not be specified when strategy `type` is 'Recreate'";
+                errors.push(FieldError::forbidden("spec.strategy.rollingUpdate", why));
+            }
+        }
         ("", "Service") => service(spec, errors),
         ("", "PersistentVolumeClaim") => claim(spec, errors),
         ("networking.k8s.io", "Ingress") => {
@@ -65,7 +77,11 @@ fn cron_job(spec: &Value, errors: &mut Vec<FieldError>) {
     if spec["schedule"].as_str().unwrap_or_default().is_empty() {
         errors.push(FieldError::required("spec.schedule", ""));
     }
-    job_template(&spec["jobTemplate"]["spec"]["template"]["spec"], "spec.jobTemplate.spec.template.spec", errors);
+    job_template(
+        &spec["jobTemplate"]["spec"]["template"]["spec"],
+        "spec.jobTemplate.spec.template.spec",
+        errors,
+    );
 }
 
 fn job_template(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
@@ -92,6 +108,7 @@ fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::required(format!("{path}.secret.secretName"), ""));
         }
     }
+    let mut names: Vec<&Value> = Vec::new();
     let volumes: Vec<&Value> =
         spec["volumes"].as_array().into_iter().flatten().map(|one| &one["name"]).collect();
     for (index, container) in list.into_iter().flatten().enumerate() {
@@ -102,16 +119,27 @@ fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
         if container["image"].as_str().unwrap_or_default().is_empty() {
             errors.push(FieldError::required(format!("{path}.image"), ""));
         }
+        let name = &container["name"];
+        if names.contains(&name) {
+            errors.push(FieldError::duplicate(format!("{path}.name"), name.clone()));
+        }
+        names.push(name);
         let resources = &container["resources"];
         for (name, request) in resources["requests"].as_object().into_iter().flatten() {
             let amount = |value: &Value| quantity::billionths(value.as_str().unwrap_or_default());
             let limit = amount(&resources["limits"][name]);
             if limit.is_some() && amount(request) > limit {
                 let why = format!("must be less than or equal to {name} limit");
-                errors.push(FieldError::invalid(format!("{path}.resources.requests"), request.clone(), why));
+                errors.push(FieldError::invalid(
+                    format!("{path}.resources.requests"),
+                    request.clone(),
+                    why,
+                ));
             }
         }
-        for (number, mount) in container["volumeMounts"].as_array().into_iter().flatten().enumerate() {
+        for (number, mount) in
+            container["volumeMounts"].as_array().into_iter().flatten().enumerate()
+        {
             let path = format!("{path}.volumeMounts[{number}]");
             let name = &mount["name"];
             if name.as_str().unwrap_or_default().is_empty() {
@@ -131,7 +159,10 @@ const PORT: &str = "must be between 1 and 65535, inclusive";
 
 fn service(spec: &Value, errors: &mut Vec<FieldError>) {
     let ports = spec["ports"].as_array();
-    if ports.is_none_or(Vec::is_empty) && spec["type"] != "ExternalName" && spec["clusterIP"] != "None" {
+    if ports.is_none_or(Vec::is_empty)
+        && spec["type"] != "ExternalName"
+        && spec["clusterIP"] != "None"
+    {
         errors.push(FieldError::required("spec.ports", ""));
     }
     let several = ports.is_some_and(|ports| ports.len() > 1);
@@ -202,23 +233,32 @@ pub(super) fn status(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) 
 /// What cannot change in some kinds.
 pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let mut fixed = |field: &str, names: &[&str]| {
-        let find = |object: &Value| {
-            names.iter().fold(object.clone(), |place, name| place[*name].clone())
-        };
+        let find =
+            |object: &Value| names.iter().fold(object.clone(), |place, name| place[*name].clone());
         let now = find(new);
         if now != find(old) {
             errors.push(FieldError::invalid(field, now, "field is immutable"));
         }
     };
-    match (kind.group.as_str(), kind.kind.as_str()) {
-        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => fixed("spec.selector", &["spec", "selector"]),
+    match (kind.group.as_str(), kind.name.as_str()) {
+        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => {
+            fixed("spec.selector", &["spec", "selector"]);
+        }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             fixed("roleRef", &["roleRef"]);
         }
         ("apps", "StatefulSet") => {
             let rest = |object: &Value| {
                 let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
-                for name in ["replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"] {
+                for name in [
+                    "replicas",
+                    "ordinals",
+                    "template",
+                    "updateStrategy",
+                    "revisionHistoryLimit",
+                    "persistentVolumeClaimRetentionPolicy",
+                    "minReadySeconds",
+                ] {
                     spec.remove(name);
                 }
                 spec
@@ -235,11 +275,12 @@ pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<
                 fixed("data", &["data"]);
             }
         }
-        ("", "ConfigMap") if old["immutable"] == true => {
-            if new["data"] != old["data"] || new["binaryData"] != old["binaryData"] {
-                let why = "field is immutable when `immutable` is set";
-                errors.push(FieldError::forbidden("data", why));
-            }
+        ("", "ConfigMap")
+            if old["immutable"] == true
+                && (new["data"] != old["data"] || new["binaryData"] != old["binaryData"]) =>
+        {
+            let why = "field is immutable when `immutable` is set";
+            errors.push(FieldError::forbidden("data", why));
         }
         _ => {}
     }

@@ -21,17 +21,14 @@ enum Counts {
 }
 
 fn counts(kind: &Kind) -> Counts {
-    match (kind.group.as_str(), kind.kind.as_str()) {
+    match (kind.group.as_str(), kind.name.as_str()) {
         _ if kind.custom.is_some() => Counts::Content,
-        ("apps", "Deployment" | "DaemonSet") => {
-            if kind.kind == "Deployment" { Counts::SpecAndAnnotations } else { Counts::Spec }
-        }
-        ("apps", "ReplicaSet" | "StatefulSet")
-        | ("batch", _)
+        ("apps", "Deployment") => Counts::SpecAndAnnotations,
+        ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet")
+        | ("batch" | "apiextensions.k8s.io", _)
         | ("", "Pod" | "ReplicationController")
         | ("networking.k8s.io", "Ingress" | "NetworkPolicy" | "IngressClass")
-        | ("policy", "PodDisruptionBudget")
-        | ("apiextensions.k8s.io", _) => Counts::Spec,
+        | ("policy", "PodDisruptionBudget") => Counts::Spec,
         ("discovery.k8s.io", "EndpointSlice") => Counts::Content,
         _ => Counts::Nothing,
     }
@@ -48,7 +45,7 @@ pub(crate) fn ignored(kind: &Kind, subresource: &str) -> FieldSet {
         "status" if kind.group == "apiextensions.k8s.io" => {
             FieldSet::of(&[&["metadata"], &["spec"]])
         }
-        "status" => match kind.kind.as_str() {
+        "status" => match kind.name.as_str() {
             "Deployment" => FieldSet::of(&[&["spec"], &["metadata", "labels"]]),
             "Pod" => FieldSet::of(&[
                 &["spec"],

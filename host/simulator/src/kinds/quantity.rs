@@ -69,7 +69,10 @@ pub(crate) fn billionths(text: &str) -> Option<i128> {
             let decimal = ["k", "M", "G", "T", "P", "E"].iter().position(|one| *one == other);
             let binary = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].iter().position(|one| *one == other);
             let power = |base: i128, index: usize| base.pow(u32::try_from(index + 1).unwrap_or(1));
-            1_000_000_000 * decimal.map(|index| power(1000, index)).or(binary.map(|index| power(1024, index)))?
+            1_000_000_000
+                * decimal
+                    .map(|index| power(1000, index))
+                    .or(binary.map(|index| power(1024, index)))?
         }
     };
     number.checked_mul(factor)
@@ -142,9 +145,24 @@ mod tests {
     #[test]
     fn quantities_are_written_in_one_way() {
         for (given, wanted) in [
-            ("1000m", "1"), ("0.5", "500m"), ("100m", "100m"), ("1", "1"), ("1024Mi", "1Gi"), ("128Mi", "128Mi"),
-            ("1000", "1k"), ("1500M", "1500M"), ("2000M", "2G"), ("0", "0"), ("1e3", "1e3"), ("0.1", "100m"),
-            ("1.5Gi", "1536Mi"), ("-1500m", "-1500m"), ("512", "512"), ("1.0", "1"), ("10Ki", "10Ki"), ("1023", "1023"),
+            ("1000m", "1"),
+            ("0.5", "500m"),
+            ("100m", "100m"),
+            ("1", "1"),
+            ("1024Mi", "1Gi"),
+            ("128Mi", "128Mi"),
+            ("1000", "1k"),
+            ("1500M", "1500M"),
+            ("2000M", "2G"),
+            ("0", "0"),
+            ("1e3", "1e3"),
+            ("0.1", "100m"),
+            ("1.5Gi", "1536Mi"),
+            ("-1500m", "-1500m"),
+            ("512", "512"),
+            ("1.0", "1"),
+            ("10Ki", "10Ki"),
+            ("1023", "1023"),
         ] {
             assert_eq!(canonical(given).as_deref(), Some(wanted), "{given}");
         }

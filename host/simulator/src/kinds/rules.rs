@@ -78,7 +78,7 @@ fn scale_of(kind: &Kind) -> Option<&crd::definition::Scale> {
 fn name(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     let name = meta(object, "name");
     let field = "metadata.name";
-    match (kind.group.as_str(), kind.kind.as_str()) {
+    match (kind.group.as_str(), kind.name.as_str()) {
         ("rbac.authorization.k8s.io", _) => {}
         ("", "Namespace") => {
             if !is_label(name) {
@@ -129,7 +129,11 @@ fn metadata(_kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
         qualified("metadata.labels", key, errors);
         let value = value.as_str().unwrap_or_default();
         if value.len() > 63 {
-            errors.push(FieldError::invalid("metadata.labels", value, "must be no more than 63 bytes"));
+            errors.push(FieldError::invalid(
+                "metadata.labels",
+                value,
+                "must be no more than 63 bytes",
+            ));
         }
         if !is_label_value(value) {
             errors.push(FieldError::invalid("metadata.labels", value, LABEL_VALUE));
@@ -157,8 +161,13 @@ fn metadata(_kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
         .flatten()
         .filter(|owner| owner["controller"] == true);
     if controllers.count() > 1 {
-        let why = "Only one reference can have Controller set to true. Found \"true\" in references for";
-        errors.push(FieldError::invalid("metadata.ownerReferences", metadata["ownerReferences"].clone(), why));
+        let why =
+            "Only one reference can have Controller set to true. Found \"true\" in references for";
+        errors.push(FieldError::invalid(
+            "metadata.ownerReferences",
+            metadata["ownerReferences"].clone(),
+            why,
+        ));
     }
     for finalizer in finalizers(object) {
         qualified("metadata.finalizers", &finalizer, errors);

@@ -20,7 +20,12 @@ pub(crate) enum Kind {
 }
 
 /// The object after a patch.
-pub(crate) fn apply(kind: Kind, schema: &Schema, object: &Value, body: &[u8]) -> Result<Value, StatusError> {
+pub(crate) fn apply(
+    kind: Kind,
+    schema: &Schema,
+    object: &Value,
+    body: &[u8],
+) -> Result<Value, StatusError> {
     let patch: Value = serde_json::from_slice(body)
         .or_else(|_| serde_yaml_ng::from_slice(body))
         .map_err(|error| StatusError::bad_request(format!("error decoding patch: {error}")))?;
@@ -38,8 +43,12 @@ pub(crate) fn apply(kind: Kind, schema: &Schema, object: &Value, body: &[u8]) ->
 fn json(object: &Value, patch: Value) -> Result<Value, StatusError> {
     // The server tells nobody what it did not like.
     let refused = || {
-        StatusError::new(422, "Invalid", "the server rejected our request due to an error in our request")
-            .details(serde_json::json!({}))
+        StatusError::new(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        )
+        .details(serde_json::json!({}))
     };
     let Value::Array(operations) = patch else { return Err(refused()) };
     let mut object = object.clone();

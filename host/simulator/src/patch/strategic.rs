@@ -144,9 +144,12 @@ fn list(
                 go_map(item)
             )));
         };
-        let found = items.iter().position(|one| one.get(key).is_some_and(|other| same(other, value)));
+        let found =
+            items.iter().position(|one| one.get(key).is_some_and(|other| same(other, value)));
         match (found, directive(patch)) {
-            (_, Some("delete")) => items.retain(|one| !one.get(key).is_some_and(|other| same(other, value))),
+            (_, Some("delete")) => {
+                items.retain(|one| !one.get(key).is_some_and(|other| same(other, value)));
+            }
             (Some(index), _) => {
                 let Value::Object(present) = items[index].clone() else { continue };
                 items[index] = Value::Object(map(element, present, patch)?);
@@ -154,19 +157,17 @@ fn list(
             (None, _) => items.push(clean(item)),
         }
     }
-    match order {
-        Some(order) => Ok(ordered(Some(key), &before, &items, order)),
-        None => {
-            // What the patch names comes in its order, what only the server has stays before it.
-            let named: Vec<Value> = new.to_vec();
-            Ok(ordered(Some(key), &before, &items, &named))
-        }
-    }
+    // Without an order what the patch names comes in the patch's.
+    Ok(ordered(Some(key), &before, &items, order.map_or(new, Vec::as_slice)))
 }
 
 fn go_map(value: &Value) -> String {
-    let parts: Vec<String> =
-        value.as_object().into_iter().flatten().map(|(name, value)| format!("{name}:{value}")).collect();
+    let parts: Vec<String> = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| format!("{name}:{value}"))
+        .collect();
     format!("map[{}]", parts.join(" "))
 }
 
@@ -176,7 +177,8 @@ fn ordered(key: Option<&str>, before: &[Value], items: &[Value], order: &[Value]
         Some(key) => item.get(key).cloned().unwrap_or_default(),
         None => item.clone(),
     };
-    let place = |list: &[Value], item: &Value| list.iter().position(|one| same(&id(one), &id(item)));
+    let place =
+        |list: &[Value], item: &Value| list.iter().position(|one| same(&id(one), &id(item)));
     let mut named: Vec<&Value> = items.iter().filter(|item| place(order, item).is_some()).collect();
     named.sort_by_key(|item| place(order, item));
     let others = items.iter().filter(|item| place(order, item).is_none());
@@ -199,4 +201,3 @@ fn ordered(key: Option<&str>, before: &[Value], items: &[Value], order: &[Value]
         }
     }
 }
-

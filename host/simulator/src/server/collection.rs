@@ -37,23 +37,38 @@ impl Continue {
 /// Which fields of a kind can be selected by.
 pub(crate) fn selector(ask: &Ask<'_>) -> Result<Selector, StatusError> {
     let known = |path: &str| {
-        let every = path == "metadata.name" || (path == "metadata.namespace" && ask.kind.namespaced);
-        let own: &[&str] = match (ask.kind.group.as_str(), ask.kind.kind.as_str()) {
+        let every =
+            path == "metadata.name" || (path == "metadata.namespace" && ask.kind.namespaced);
+        let own: &[&str] = match (ask.kind.group.as_str(), ask.kind.name.as_str()) {
             ("", "Pod") => &[
-                "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-                "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
+                "spec.nodeName",
+                "spec.restartPolicy",
+                "spec.schedulerName",
+                "spec.serviceAccountName",
+                "spec.hostNetwork",
+                "status.phase",
+                "status.podIP",
+                "status.podIPs",
+                "status.nominatedNodeName",
             ],
             ("", "Event") => &[
-                "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
-                "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
-                "reason", "reportingComponent", "source", "type",
+                "involvedObject.kind",
+                "involvedObject.namespace",
+                "involvedObject.name",
+                "involvedObject.uid",
+                "involvedObject.apiVersion",
+                "involvedObject.resourceVersion",
+                "involvedObject.fieldPath",
+                "reason",
+                "reportingComponent",
+                "source",
+                "type",
             ],
             ("", "Secret") => &["type"],
             ("", "Service") => &["spec.clusterIP", "spec.type"],
             ("", "Namespace") => &["status.phase", "name"],
             ("", "Node") => &["spec.unschedulable"],
-            ("", "PersistentVolume") => &["name"],
-            ("", "PersistentVolumeClaim") => &["name"],
+            ("", "PersistentVolume" | "PersistentVolumeClaim") => &["name"],
             ("apps", "ReplicaSet") => &["status.replicas"],
             ("batch", "Job") => &["status.successful"],
             _ => &[],
@@ -153,7 +168,7 @@ impl Cluster {
             if only {
                 body.extend_from_slice(partial(&stored.object()).to_string().as_bytes());
             } else {
-                body.extend_from_slice(&self.item(ask, stored));
+                body.extend_from_slice(&Self::item(ask, stored));
             }
         }
         body.extend_from_slice(b"]}");
@@ -161,9 +176,9 @@ impl Cluster {
     }
 
     /// Items of built-in kinds do not say what they are; the list does.
-    fn item(&self, ask: &Ask<'_>, stored: &Stored) -> Bytes {
+    fn item(ask: &Ask<'_>, stored: &Stored) -> Bytes {
         if ask.kind.custom.is_some() {
-            return self.text(&ask.kind, &stored.text);
+            return Self::text(&ask.kind, &stored.text);
         }
         let mut object = stored.object();
         if let Some(map) = object.as_object_mut() {
@@ -179,5 +194,5 @@ pub(crate) fn list_kind(ask: &Ask<'_>) -> String {
     ask.kind
         .custom
         .as_ref()
-        .map_or_else(|| format!("{}List", ask.kind.kind), |custom| custom.list_kind.clone())
+        .map_or_else(|| format!("{}List", ask.kind.name), |custom| custom.list_kind.clone())
 }

@@ -11,15 +11,17 @@ impl Cluster {
     /// `create`.
     pub(super) fn create(&mut self, ask: &Ask<'_>) -> Outcome {
         check_options(ask.query, "CreateOptions")?;
-        let decoded = self.decode(ask)?;
+        let decoded = Self::decode(ask)?;
         let mut object = decoded.object;
-        self.check_namespace(ask, &mut object)?;
+        Self::check_namespace(ask, &mut object)?;
         if meta(&object, "name").is_empty() && !meta(&object, "generateName").is_empty() {
             let base: String = meta(&object, "generateName").chars().take(58).collect();
             object["metadata"]["name"] = format!("{base}{}", self.suffix()).into();
         }
         if !meta(&object, "resourceVersion").is_empty() && meta(&object, "resourceVersion") != "0" {
-            return Err(StatusError::unforeseen("resourceVersion should not be set on objects to be created"));
+            return Err(StatusError::unforeseen(
+                "resourceVersion should not be set on objects to be created",
+            ));
         }
         if meta(&object, "name").is_empty() {
             let error = FieldError::required("metadata.name", "name or generateName is required");

@@ -36,7 +36,8 @@ impl Options {
             parse(&ask.request.body).map_err(StatusError::bad_request)?
         };
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let query = |name: &str| Some(ask.query.get(name).to_owned()).filter(|text| !text.is_empty());
+        let query =
+            |name: &str| Some(ask.query.get(name).to_owned()).filter(|text| !text.is_empty());
         let conditions = &body["preconditions"];
         let options = Self {
             uid: text(&conditions["uid"]),
@@ -47,7 +48,9 @@ impl Options {
                 .as_i64()
                 .or_else(|| query("gracePeriodSeconds")?.parse().ok()),
             dry_run: ask.query.dry_run()
-                || body["dryRun"].as_array().is_some_and(|list| list.iter().any(|one| one == "All")),
+                || body["dryRun"]
+                    .as_array()
+                    .is_some_and(|list| list.iter().any(|one| one == "All")),
         };
         let known: Vec<String> = ["Background", "Foreground", "Orphan"].map(str::to_owned).into();
         if let Some(policy) = &options.policy
@@ -76,7 +79,8 @@ impl Cluster {
         if !gone || kinds::returns_deleted(&ask.kind) {
             return Ok(Answer::json(200, &object));
         }
-        let mut details = json!({"name": ask.target.name, "kind": ask.kind.plural, "uid": meta(&object, "uid")});
+        let mut details =
+            json!({"name": ask.target.name, "kind": ask.kind.plural, "uid": meta(&object, "uid")});
         if !ask.kind.group.is_empty() {
             details["group"] = ask.kind.group.as_str().into();
         }
@@ -91,7 +95,7 @@ impl Cluster {
         mut object: Value,
         options: &Options,
     ) -> Result<(Value, bool), StatusError> {
-        self.check_conditions(ask, &object, options)?;
+        Self::check_conditions(ask, &object, options)?;
         if let Some(answer) = self.delete_specially(ask, &object, options.dry_run)? {
             return Ok(answer);
         }
@@ -106,6 +110,15 @@ impl Cluster {
         }
         let kept = collected(ask, &object, options);
         set_finalizers(&mut object, &kept);
+        if kept.is_empty() && !finalizers(&before).is_empty() && options.version.is_some() {
+            // The server asks for the version of the change that it has not made.
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: {}",
+                kinds::storage_key(&ask.kind, ask.namespace(), &ask.target.name),
+                meta(&before, "resourceVersion")
+            );
+            return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+        }
         let held = !kept.is_empty() && !planted(Bug::FinalizersAreIgnored);
         let graceful = grace.is_some_and(|grace| grace > 0);
         if held || graceful {
@@ -133,7 +146,11 @@ impl Cluster {
         Ok((object, true))
     }
 
-    fn check_conditions(&self, ask: &Ask<'_>, object: &Value, options: &Options) -> Result<(), StatusError> {
+    fn check_conditions(
+        ask: &Ask<'_>,
+        object: &Value,
+        options: &Options,
+    ) -> Result<(), StatusError> {
         if planted(Bug::DeleteIgnoresPreconditions) {
             return Ok(());
         }
@@ -171,7 +188,13 @@ impl Cluster {
                 name: meta(&object, "name").to_owned(),
                 ..ask.target.clone()
             };
-            let one = Ask { target: &target, kind: ask.kind.clone(), query: ask.query, user: ask.user, request: ask.request };
+            let one = Ask {
+                target: &target,
+                kind: ask.kind.clone(),
+                query: ask.query,
+                user: ask.user,
+                request: ask.request,
+            };
             let (mut object, _) = self.delete_one(&one, object, &options)?;
             if ask.kind.custom.is_none()
                 && let Some(map) = object.as_object_mut()

@@ -57,13 +57,15 @@ impl Ask<'_> {
 
     /// The object as messages about its fields name it.
     pub(crate) fn named_kind<'n>(&'n self, name: &'n str) -> Named<'n> {
-        Named { group: &self.kind.group, what: &self.kind.kind, name }
+        Named { group: &self.kind.group, what: &self.kind.name, name }
     }
 
     /// Who writes.
     pub(crate) fn manager(&self) -> String {
         match self.query.get("fieldManager") {
-            "" => self.request.agent.split('/').next().unwrap_or_default().chars().take(128).collect(),
+            "" => {
+                self.request.agent.split('/').next().unwrap_or_default().chars().take(128).collect()
+            }
             name => name.to_owned(),
         }
     }
@@ -110,14 +112,20 @@ impl Cluster {
         };
         let Some(kind) = self.catalog.get(&target.group, &target.version, &target.resource) else {
             return if self.catalog.resources(&target.group, &target.version).is_some()
-                && self.catalog.is_builtin_group(&target.group)
+                && crate::catalog::Catalog::is_builtin_group(&target.group)
             {
                 Err(StatusError::no_resource())
             } else {
                 Ok(Answer::nowhere())
             };
         };
-        let ask = Ask { target: &target, kind: kind.clone(), query: &request.query, user: &user, request };
+        let ask = Ask {
+            target: &target,
+            kind: kind.clone(),
+            query: &request.query,
+            user: &user,
+            request,
+        };
         self.dispatch(&ask)
     }
 

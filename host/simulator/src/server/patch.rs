@@ -19,7 +19,8 @@ impl Cluster {
     /// `patch`.
     pub(super) fn patch(&mut self, ask: &Ask<'_>) -> Outcome {
         let content = ask.request.content_type.split(';').next().unwrap_or_default().trim();
-        let applies = matches!(content, "application/apply-patch+yaml" | "application/apply-patch+cbor");
+        let applies =
+            matches!(content, "application/apply-patch+yaml" | "application/apply-patch+cbor");
         check_options(ask.query, "PatchOptions")?;
         let named = Named { group: "meta.k8s.io", what: "PatchOptions", name: "" };
         if applies && ask.query.get("fieldManager").is_empty() {
@@ -39,7 +40,7 @@ impl Cluster {
             "application/strategic-merge-patch+json" if ask.kind.custom.is_none() => {
                 patch::Kind::Strategic
             }
-            other => return Err(unsupported(ask, other)),
+            _ => return Err(unsupported(ask)),
         };
         let Some(old) = self.object(&ask.kind_key(), &ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
@@ -50,16 +51,19 @@ impl Cluster {
         } else {
             patched.to_string()
         };
-        let decoded = self.redecode(ask, patched);
+        let decoded = Self::redecode(ask, patched);
         let Decoded { mut object, warnings } = match decoded {
             Err(error) if error.is_shape() && ask.kind.custom.is_none() => {
                 let error = FieldError::invalid("patch", text, "json: cannot unmarshal it");
-                return Err(StatusError::invalid(Named { group: "", what: "", name: "" }, &[error]));
+                return Err(StatusError::invalid(
+                    Named { group: "", what: "", name: "" },
+                    &[error],
+                ));
             }
             decoded => decoded?,
         };
-        self.check_namespace(ask, &mut object)?;
-        self.check_name(ask, &object)?;
+        Self::check_namespace(ask, &mut object)?;
+        Self::check_name(ask, &object)?;
         self.track(ask, Some(&old), &mut object);
         let stored = self.store_change(ask, &old, object)?;
         match Answer::json(200, &stored) {
@@ -69,7 +73,7 @@ impl Cluster {
     }
 
     /// Reads an object that a patch has made.
-    fn redecode(&self, ask: &Ask<'_>, patched: Value) -> Result<Decoded, StatusError> {
+    fn redecode(ask: &Ask<'_>, patched: Value) -> Result<Decoded, StatusError> {
         let text = patched.to_string();
         let mut object = with_metadata(patched).ok_or_else(|| {
             let error = FieldError::invalid("patch", text, "the object is no object");
@@ -77,10 +81,10 @@ impl Cluster {
         })?;
         let version = ask.kind.api_version();
         let (said, of) = (object["kind"].clone(), object["apiVersion"].clone());
-        if of != version.as_str() || said != ask.kind.kind.as_str() {
+        if of != version.as_str() || said != ask.kind.name.as_str() {
             let said = said.as_str().unwrap_or_default().to_owned();
             return Err(StatusError::bad_request(if of == version.as_str() {
-                format!("{said} in version {version:?} cannot be handled as a {}", ask.kind.kind)
+                format!("{said} in version {version:?} cannot be handled as a {}", ask.kind.name)
             } else {
                 format!(
                     "the API version in the data ({}) does not match the expected API version ({version})",
@@ -93,7 +97,7 @@ impl Cluster {
         Ok(Decoded { object, warnings })
     }
 
-    fn check_name(&self, ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
+    fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
         let (said, name) = (meta(object, "name"), &ask.target.name);
         if said.is_empty() {
             return Err(StatusError::bad_request(format!(
@@ -110,13 +114,13 @@ impl Cluster {
 
     /// Server-side apply.
     fn apply(&mut self, ask: &Ask<'_>) -> Outcome {
-        let value = parse(&ask.request.body).map_err(|error| {
-            StatusError::bad_request(format!("error decoding YAML: {error}"))
-        })?;
+        let value = parse(&ask.request.body)
+            .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))?;
         let said = |name: &str| value[name].as_str().unwrap_or_default();
         let version = ask.kind.api_version();
-        if said("apiVersion") != version || said("kind") != ask.kind.kind {
-            let (group, of) = said("apiVersion").split_once('/').unwrap_or(("", said("apiVersion")));
+        if said("apiVersion") != version || said("kind") != ask.kind.name {
+            let (group, of) =
+                said("apiVersion").split_once('/').unwrap_or(("", said("apiVersion")));
             return Err(StatusError::bad_request(format!(
                 "invalid object type: {group}/{of}, Kind={}",
                 said("kind")
@@ -137,7 +141,7 @@ impl Cluster {
                 "failed to create typed patch object ({}/{}; {group}/{of}, Kind={}): {}",
                 meta(&value, "namespace"),
                 meta(&value, "name"),
-                ask.kind.kind,
+                ask.kind.name,
                 shape::describe(&problems)
             )));
         }
@@ -149,28 +153,24 @@ impl Cluster {
         if let Some(list) = managed_fields::encode(&managers) {
             object["metadata"]["managedFields"] = list;
         }
-        self.check_namespace(ask, &mut object)?;
-        self.check_name(ask, &object)?;
-        match old {
-            Some(old) => {
-                if planted(Bug::ApplyOverAnotherUid) {
-                    crate::object::copy_meta(&old, &mut object, "uid");
-                }
-                let stored = self.store_change(ask, &old, object)?;
-                Ok(Answer::json(200, &stored))
+        Self::check_namespace(ask, &mut object)?;
+        Self::check_name(ask, &object)?;
+        if let Some(old) = old {
+            if planted(Bug::ApplyOverAnotherUid) {
+                crate::object::copy_meta(&old, &mut object, "uid");
             }
-            None => {
-                let uid = meta(&object, "uid");
-                if !uid.is_empty() {
-                    let why = format!(
-                        "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-                    );
-                    return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
-                }
-                let stored = self.store_new(ask, object)?;
-                Ok(Answer::json(201, &stored))
-            }
+            let stored = self.store_change(ask, &old, object)?;
+            return Ok(Answer::json(200, &stored));
         }
+        let uid = meta(&object, "uid");
+        if !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+        }
+        let stored = self.store_new(ask, object)?;
+        Ok(Answer::json(201, &stored))
     }
 
     /// What an apply makes of `live`: the object, or nothing if it is the same, and its managers.
@@ -184,9 +184,12 @@ impl Cluster {
         let version = ask.kind.api_version();
         let ignored = kinds::ignored(&ask.kind, sub);
         let now = self.time();
-        let write = Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
-        let mut managers = managed_fields::decode(live["metadata"].get("managedFields"))
-            .map_err(|error| StatusError::unforeseen(format!("failed to decode managed fields: {error}")))?;
+        let write =
+            Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
+        let mut managers =
+            managed_fields::decode(live["metadata"].get("managedFields")).map_err(|error| {
+                StatusError::unforeseen(format!("failed to decode managed fields: {error}"))
+            })?;
         let plain = without_managers(live);
         if managers.is_empty() && live["metadata"]["uid"].is_string() {
             // What was there before the first apply belongs to somebody.
@@ -195,21 +198,21 @@ impl Cluster {
             managers = crate::apply::updater::update(&write, &empty, &plain, managers, &before);
         }
         let manager = Manager::new(&ask.manager(), Operation::Apply, &version, sub);
-        let force = (ask.query.is("force") && !planted(Bug::ForceIsIgnored)) || planted(Bug::ForceIsAssumed);
+        let force = (ask.query.is("force") && !planted(Bug::ForceIsIgnored))
+            || planted(Bug::ForceIsAssumed);
         let applied = apply(&write, &plain, value, managers, &manager, force)
             .map_err(|conflicts| conflict::error(&conflicts))?;
         Ok((applied.object, applied.managers))
     }
 }
 
-fn unsupported(ask: &Ask<'_>, content: &str) -> StatusError {
+fn unsupported(ask: &Ask<'_>) -> StatusError {
     let mut known = vec!["application/json-patch+json", "application/merge-patch+json"];
     if ask.kind.custom.is_none() {
         known.push("application/strategic-merge-patch+json");
     }
     known.push("application/apply-patch+yaml");
     known.push("application/apply-patch+cbor");
-    let _ = content;
     StatusError::new(
         415,
         "UnsupportedMediaType",

@@ -21,6 +21,6 @@ impl Cluster {
         if accept.contains("as=PartialObjectMetadata") {
             return Ok(Answer::json(200, &partial(&stored.object())));
         }
-        Ok(Answer::bytes(200, self.text(&ask.kind, &stored.text)))
+        Ok(Answer::bytes(200, Self::text(&ask.kind, &stored.text)))
     }
 }

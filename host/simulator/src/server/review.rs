@@ -11,9 +11,9 @@ use crate::status_error::StatusError;
 impl Cluster {
     /// Answers whether somebody may do something.
     pub(super) fn review(&mut self, ask: &Ask<'_>) -> Outcome {
-        let mut object = self.decode(ask)?.object;
+        let mut object = Self::decode(ask)?.object;
         let spec = object["spec"].clone();
-        let user = match ask.kind.kind.as_str() {
+        let user = match ask.kind.name.as_str() {
             "SelfSubjectAccessReview" => ask.user.clone(),
             "SubjectAccessReview" | "LocalSubjectAccessReview" => User {
                 name: spec["user"].as_str().unwrap_or_default().to_owned(),

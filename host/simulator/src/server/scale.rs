@@ -23,7 +23,11 @@ fn paths(ask: &Ask<'_>) -> Option<Paths> {
     let split = |path: &str| path.trim_start_matches('.').split('.').map(str::to_owned).collect();
     let Some(custom) = &ask.kind.custom else {
         let selector = Some(split("spec.selector"));
-        return Some(Paths { spec: split("spec.replicas"), status: split("status.replicas"), selector });
+        return Some(Paths {
+            spec: split("spec.replicas"),
+            status: split("status.replicas"),
+            selector,
+        });
     };
     let scale = custom.version(&ask.kind.version)?.scale.as_ref()?;
     Some(Paths {
@@ -81,8 +85,12 @@ impl Cluster {
         if find(&object, &paths.spec).is_none_or(Value::is_null) {
             let text = format!("the spec replicas field {:?} does not exist", dotted(&paths.spec));
             let details = json!({"causes": [{"message": text}]});
-            return Err(StatusError::new(500, "InternalError", format!("Internal error occurred: {text}"))
-                .details(details));
+            return Err(StatusError::new(
+                500,
+                "InternalError",
+                format!("Internal error occurred: {text}"),
+            )
+            .details(details));
         }
         Ok(Answer::json(200, &scale_of(&object, &paths)))
     }

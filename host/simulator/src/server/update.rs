@@ -11,10 +11,10 @@ impl Cluster {
     /// `update`.
     pub(super) fn update(&mut self, ask: &Ask<'_>) -> Outcome {
         check_options(ask.query, "UpdateOptions")?;
-        let decoded = self.decode(ask)?;
+        let decoded = Self::decode(ask)?;
         let mut object = decoded.object;
         let name = &ask.target.name;
-        self.check_namespace(ask, &mut object)?;
+        Self::check_namespace(ask, &mut object)?;
         if meta(&object, "name").is_empty() {
             return Err(StatusError::bad_request(format!(
                 "the name of the object ({name} based on URL) was undeterminable: name must be provided"
@@ -36,7 +36,7 @@ impl Cluster {
         };
         let (said, present) = (meta(&object, "uid"), meta(&old, "uid"));
         if !said.is_empty() && said != present {
-            let why = self.uid_mismatch(ask, said, present);
+            let why = uid_mismatch(ask, said, present);
             return Err(StatusError::conflict(ask.named(name), &why));
         }
         self.track(ask, Some(&old), &mut object);
@@ -48,12 +48,12 @@ impl Cluster {
             other => Ok(other),
         }
     }
+}
 
-    /// What the store says of another uid.
-    pub(super) fn uid_mismatch(&self, ask: &Ask<'_>, said: &str, present: &str) -> String {
-        format!(
-            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object meta: {present}",
-            kinds::storage_key(&ask.kind, ask.namespace(), &ask.target.name)
-        )
-    }
+/// What the store says of another uid.
+fn uid_mismatch(ask: &Ask<'_>, said: &str, present: &str) -> String {
+    format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object meta: {present}",
+        kinds::storage_key(&ask.kind, ask.namespace(), &ask.target.name)
+    )
 }

@@ -35,7 +35,7 @@ impl Cluster {
             namespace: ask.namespace().to_owned(),
             selector,
             api_version: ask.kind.api_version(),
-            object_kind: ask.kind.kind.clone(),
+            object_kind: ask.kind.name.clone(),
             bookmarks: query.is("allowWatchBookmarks"),
             ends,
             next_bookmark: ends,
@@ -56,7 +56,8 @@ impl Cluster {
             };
             if let Some(collection) = self.store.collection(&ask.kind_key()) {
                 if since < collection.forgotten {
-                    let message = format!("too old resource version: {since} ({})", collection.forgotten);
+                    let message =
+                        format!("too old resource version: {since} ({})", collection.forgotten);
                     watcher.expire(&StatusError::new(410, "Expired", message).body());
                     return Ok(Answer::Watch(feed));
                 }
@@ -74,7 +75,7 @@ impl Cluster {
         for (key, stored) in &collection.objects {
             let here = watcher.namespace.is_empty() || key.0 == watcher.namespace;
             if here && (watcher.selector.is_all() || watcher.selector.fits(&stored.object())) {
-                watcher.show(&self.text(&ask.kind, &stored.text));
+                watcher.show(&Self::text(&ask.kind, &stored.text));
             }
         }
     }

@@ -41,15 +41,15 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value, String> {
 
 impl Cluster {
     /// Reads the object of a create or update.
-    pub(crate) fn decode(&self, ask: &Ask<'_>) -> Result<Decoded, StatusError> {
-        let value = parse(&ask.request.body).map_err(|error| {
-            StatusError::bad_request(format!("error decoding: {error}"))
-        })?;
+    pub(crate) fn decode(ask: &Ask<'_>) -> Result<Decoded, StatusError> {
+        let value = parse(&ask.request.body)
+            .map_err(|error| StatusError::bad_request(format!("error decoding: {error}")))?;
         let kind = &ask.kind;
         let mut object = with_metadata(value).ok_or_else(|| {
             StatusError::bad_request("the object provided is unrecognized (must be of type object)")
         })?;
-        let said = |object: &Value, name: &str| object[name].as_str().unwrap_or_default().to_owned();
+        let said =
+            |object: &Value, name: &str| object[name].as_str().unwrap_or_default().to_owned();
         let (version, name) = (said(&object, "apiVersion"), said(&object, "kind"));
         if kind.custom.is_some() && (name.is_empty() || version.is_empty()) {
             let missing = if name.is_empty() { "Kind" } else { "apiVersion" };
@@ -64,17 +64,17 @@ impl Cluster {
                 kind.api_version()
             )));
         }
-        if !name.is_empty() && name != kind.kind {
+        if !name.is_empty() && name != kind.name {
             return Err(StatusError::bad_request(if kind.custom.is_some() {
                 format!(
                     "the object provided is unrecognized (must be of type {}): {name} in version {version:?}",
-                    kind.kind
+                    kind.name
                 )
             } else {
-                format!("{name} in version {:?} cannot be handled as a {}", kind.version, kind.kind)
+                format!("{name} in version {:?} cannot be handled as a {}", kind.version, kind.name)
             }));
         }
-        object["kind"] = kind.kind.as_str().into();
+        object["kind"] = kind.name.as_str().into();
         object["apiVersion"] = kind.api_version().into();
         let unknown = kinds::decode(kind, &mut object)?;
         let warnings = unknown_fields(ask, &unknown)?;
@@ -82,7 +82,7 @@ impl Cluster {
     }
 
     /// The namespace of the body must be that of the path; absent, it is.
-    pub(crate) fn check_namespace(&self, ask: &Ask<'_>, object: &mut Value) -> Result<(), StatusError> {
+    pub(crate) fn check_namespace(ask: &Ask<'_>, object: &mut Value) -> Result<(), StatusError> {
         let said = meta(object, "namespace");
         if !said.is_empty() && said != ask.namespace() {
             return Err(StatusError::bad_request(
@@ -131,7 +131,8 @@ impl Cluster {
         let version = ask.kind.api_version();
         let ignored = kinds::ignored(&ask.kind, sub);
         let now = self.time();
-        let write = Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
+        let write =
+            Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
         let manager =
             managed_fields::Manager::new(&ask.manager(), Operation::Update, &version, sub);
         let managers = update(&write, &without_managers(old), new, managers, &manager);
@@ -141,7 +142,11 @@ impl Cluster {
     }
 
     /// Stores a new object. Gives it as it is stored.
-    pub(crate) fn store_new(&mut self, ask: &Ask<'_>, mut object: Value) -> Result<Value, StatusError> {
+    pub(crate) fn store_new(
+        &mut self,
+        ask: &Ask<'_>,
+        mut object: Value,
+    ) -> Result<Value, StatusError> {
         self.check_lifecycle(ask, &object)?;
         let metadata = &mut object["metadata"];
         metadata["uid"] = self.uid().into();
@@ -151,7 +156,7 @@ impl Cluster {
         }
         let name = meta(&object, "name").to_owned();
         kinds::prepare_create(&ask.kind, &mut object);
-        self.allocate(ask, &mut object, None)?;
+        self.allocate(ask, &mut object, None);
         let errors = kinds::validate_create(&ask.kind, &object);
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
@@ -167,7 +172,11 @@ impl Cluster {
                 error
             });
         }
-        let raw = kinds::settle_metadata(&ask.kind, &mut object)?;
+        let mut raw = kinds::settle_metadata(&ask.kind, &mut object)?;
+        // No finalizers are not stored with a new object.
+        if let Some(map) = raw.as_mut().and_then(Value::as_object_mut) {
+            map.remove("finalizers");
+        }
         if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
             return Ok(object);
         }
@@ -202,7 +211,7 @@ impl Cluster {
             return Err(StatusError::conflict(ask.named(&name), MODIFIED));
         }
         new["metadata"]["resourceVersion"] = present.into();
-        self.check_namespace(ask, &mut new)?;
+        Self::check_namespace(ask, &mut new)?;
         copy_meta(old, &mut new, "generation");
         kinds::prepare_update(&ask.kind, &ask.target.subresource, &mut new, old);
         if meta(&new, "uid").is_empty() || planted(Bug::UidIsNotChecked) {
@@ -216,7 +225,7 @@ impl Cluster {
             }
         }
         unset(&mut new, "selfLink");
-        self.allocate(ask, &mut new, Some(old))?;
+        self.allocate(ask, &mut new, Some(old));
         let errors = kinds::validate_update(&ask.kind, &ask.target.subresource, &new, old);
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
@@ -262,7 +271,10 @@ fn keep_times(new: &mut Value, old: &Value) {
 }
 
 /// What the request says is to be done about unknown fields.
-pub(crate) fn unknown_fields(ask: &Ask<'_>, unknown: &[String]) -> Result<Vec<String>, StatusError> {
+pub(crate) fn unknown_fields(
+    ask: &Ask<'_>,
+    unknown: &[String],
+) -> Result<Vec<String>, StatusError> {
     if unknown.is_empty() {
         return Ok(Vec::new());
     }
@@ -271,9 +283,9 @@ pub(crate) fn unknown_fields(ask: &Ask<'_>, unknown: &[String]) -> Result<Vec<St
         "Ignore" => Ok(Vec::new()),
         "Strict" => Err(StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
-            ask.kind.kind,
+            ask.kind.name,
             ask.kind.version,
-            ask.kind.kind,
+            ask.kind.name,
             texts.join(", ")
         ))),
         _ => Ok(texts),
@@ -291,7 +303,7 @@ pub(crate) fn only_status(new: &mut Value, old: &Value) {
 /// An object of nothing but its kind, as Go has it.
 pub(crate) fn blank(ask: &Ask<'_>) -> Value {
     let mut object = Map::new();
-    object.insert("kind".to_owned(), ask.kind.kind.as_str().into());
+    object.insert("kind".to_owned(), ask.kind.name.as_str().into());
     object.insert("apiVersion".to_owned(), ask.kind.api_version().into());
     if ask.kind.custom.is_none() {
         object.insert("metadata".to_owned(), json!({}));
