@@ -155,10 +155,8 @@ pub(crate) fn storage_key(kind: &Kind, namespace: &str, name: &str) -> String {
         ("apiextensions.k8s.io", plural) => format!("apiextensions.k8s.io/{plural}"),
         (_, plural) => plural.to_owned(),
     };
-    let own = kind.custom.is_some() || kind.group == "apiextensions.k8s.io";
-    let root = if own { "/registry" } else { "" };
     match namespace {
-        "" => format!("{root}/{place}/{name}"),
-        namespace => format!("{root}/{place}/{namespace}/{name}"),
+        "" => format!("/{place}/{name}"),
+        namespace => format!("/{place}/{namespace}/{name}"),
     }
 }

@@ -114,7 +114,7 @@ impl Cluster {
             // The server asks for the version of the change that it has not made.
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: {}",
-                kinds::storage_key(&ask.kind, ask.namespace(), &ask.target.name),
+                ask.storage_key(),
                 meta(&before, "resourceVersion")
             );
             return Err(StatusError::conflict(ask.named(&ask.target.name), &why));

@@ -60,6 +60,13 @@ impl Ask<'_> {
         Named { group: &self.kind.group, what: &self.kind.name, name }
     }
 
+    /// Where the server keeps the object, as its messages say.
+    pub(crate) fn storage_key(&self) -> String {
+        let key = crate::kinds::storage_key(&self.kind, self.namespace(), &self.target.name);
+        // What writes nothing does not know the root of the store.
+        if self.query.dry_run() { key } else { format!("/registry{key}") }
+    }
+
     /// Who writes.
     pub(crate) fn manager(&self) -> String {
         match self.query.get("fieldManager") {

@@ -30,6 +30,10 @@ impl Cluster {
             if !kinds::creates_on_update(&ask.kind) {
                 return Err(StatusError::not_found(ask.named(name)));
             }
+            let said = meta(&object, "uid");
+            if !said.is_empty() {
+                return Err(StatusError::conflict(ask.named(name), &uid_mismatch(ask, said, "")));
+            }
             self.track(ask, None, &mut object);
             let stored = self.store_new(ask, object)?;
             return Ok(Answer::json(201, &stored));
@@ -54,6 +58,6 @@ impl Cluster {
 fn uid_mismatch(ask: &Ask<'_>, said: &str, present: &str) -> String {
     format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object meta: {present}",
-        kinds::storage_key(&ask.kind, ask.namespace(), &ask.target.name)
+        ask.storage_key()
     )
 }
