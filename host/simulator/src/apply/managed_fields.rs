@@ -1,5 +1,6 @@
 //! `metadata.managedFields`: who wrote which fields when.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde_json::{Map as JsonMap, Value, json};
@@ -25,13 +26,32 @@ impl Operation {
 }
 
 /// What tells managers apart.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manager {
     pub(crate) name: String,
     pub(crate) operation: Operation,
     /// Of an update; an applier is the same in each version.
     version: String,
     pub(crate) subresource: String,
+}
+
+impl Ord for Manager {
+    /// As the server orders them: those of a subresource first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |one: &Self| (one.operation, one.subresource.is_empty());
+        self.name
+            .cmp(&other.name)
+            .then_with(|| self.operation.cmp(&other.operation))
+            .then_with(|| self.version.cmp(&other.version))
+            .then_with(|| key(self).cmp(&key(other)))
+            .then_with(|| self.subresource.cmp(&other.subresource))
+    }
+}
+
+impl PartialOrd for Manager {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Manager {

@@ -42,6 +42,11 @@ pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
                 let why = "either `defaultBackend` or `rules` must be specified";
                 errors.push(FieldError::invalid("spec", Value::Null, why));
             }
+            let backend = &spec["defaultBackend"];
+            if !backend.is_null() && backend["service"].is_null() && backend["resource"].is_null() {
+                let why = "cannot have an empty backend";
+                errors.push(FieldError::required("spec.defaultBackend", why));
+            }
         }
         ("batch", "CronJob") => cron_job(spec, errors),
         ("batch", "Job") => job_template(&spec["template"]["spec"], "spec.template.spec", errors),
@@ -141,6 +146,15 @@ fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
             container["volumeMounts"].as_array().into_iter().flatten().enumerate()
         {
             let path = format!("{path}.volumeMounts[{number}]");
+            let mounted = &mount["mountPath"];
+            let earlier = container["volumeMounts"].as_array().into_iter().flatten().take(number);
+            if earlier.into_iter().any(|one| one["mountPath"] == *mounted) {
+                errors.push(FieldError::invalid(
+                    format!("{path}.mountPath"),
+                    mounted.clone(),
+                    "must be unique",
+                ));
+            }
             let name = &mount["name"];
             if name.as_str().unwrap_or_default().is_empty() {
                 errors.push(FieldError::required(format!("{path}.name"), ""));

@@ -139,11 +139,13 @@ impl Cluster {
             // Nothing is written and nothing gone: the server answers with an object of nothing.
             return Ok((super::write::blank(ask), false));
         }
+        // What was to be changed before it goes is not.
+        let mut last = before;
         if !options.dry_run {
-            self.remove(&ask.kind_key(), &ask.key(), &mut object);
-            self.after_removal(ask, &object);
+            self.remove(&ask.kind_key(), &ask.key(), &mut last);
+            self.after_removal(ask, &last);
         }
-        Ok((object, true))
+        Ok((last, true))
     }
 
     fn check_conditions(
