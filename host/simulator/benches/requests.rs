@@ -1,12 +1,21 @@
 //! Requests a second of the simulator, in process, and the memory of a small object.
 
+#![allow(clippy::print_stdout, reason = "it is the result")]
+
 use std::hint::black_box;
 
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use http::Request;
 use innkeeper_simulator::Simulator;
+use peak_alloc::PeakAlloc;
 use serde_json::json;
+
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+/// Objects that are counted together.
+const OBJECTS: usize = 10_000;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -34,6 +43,12 @@ fn requests(criterion: &mut Criterion) {
     for name in 0..1000 {
         apply(&simulator, name, 0);
     }
+    let before = HEAP.current_usage();
+    for name in 10_000..10_000 + OBJECTS {
+        apply(&simulator, name, 0);
+    }
+    let bytes = HEAP.current_usage().saturating_sub(before) / OBJECTS;
+    println!("{bytes} bytes for each of {OBJECTS} small ConfigMaps, with what watches may ask for");
     let mut count = 0;
     criterion.bench_function("get of 1000 ConfigMaps", |bencher| {
         bencher.iter(|| {
@@ -47,7 +62,7 @@ fn requests(criterion: &mut Criterion) {
             apply(&simulator, count % 1000, count);
         });
     });
-    let mut fresh = 1000;
+    let mut fresh = 100_000;
     criterion.bench_function("apply that makes a ConfigMap", |bencher| {
         bencher.iter(|| {
             fresh += 1;

@@ -1,6 +1,6 @@
 //! The core: one state that takes requests and time, and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
@@ -38,8 +38,9 @@ pub(crate) struct Cluster {
     random: fastrand::Rng,
     watchers: Vec<Watcher>,
     log: Option<Vec<String>>,
-    /// Metadata that is stored in another form than it is read in.
-    raw: BTreeMap<(KindKey, Key), Value>,
+    /// Objects that are stored in another form than they are read in: the next write is one, even if
+    /// nobody sees what it changes.
+    raw: BTreeSet<(KindKey, Key)>,
 }
 
 impl Cluster {
@@ -53,7 +54,7 @@ impl Cluster {
             random: fastrand::Rng::with_seed(seed),
             watchers: Vec::new(),
             log: None,
-            raw: BTreeMap::new(),
+            raw: BTreeSet::new(),
         };
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             cluster.found(name);
@@ -118,15 +119,15 @@ impl Cluster {
         self.tell(kind, &event);
     }
 
-    /// The metadata as it is stored, if it is read otherwise.
-    pub(crate) fn raw(&self, kind: &KindKey, key: &Key) -> Option<&Value> {
-        self.raw.get(&(kind.clone(), key.clone()))
+    /// Whether an object is stored in another form than it is read in.
+    pub(crate) fn is_raw(&self, kind: &KindKey, key: &Key) -> bool {
+        !self.raw.is_empty() && self.raw.contains(&(kind.clone(), key.clone()))
     }
 
-    /// Keeps the metadata as it is stored, after a write.
-    pub(crate) fn remember_raw(&mut self, kind: &KindKey, key: &Key, raw: Option<Value>) {
-        if let Some(raw) = raw {
-            self.raw.insert((kind.clone(), key.clone()), raw);
+    /// Remembers that after a write.
+    pub(crate) fn remember_raw(&mut self, kind: &KindKey, key: &Key, raw: bool) {
+        if raw {
+            self.raw.insert((kind.clone(), key.clone()));
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a client sees of the simulator.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
 use bytes::Bytes;
 use http::{Request, Response};
 use innkeeper_simulator::{Body, Simulator};

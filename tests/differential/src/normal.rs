@@ -98,7 +98,9 @@ impl Names {
             "message" => {
                 // Of several problems the order is chance.
                 let mut text = self.embedded(text);
-                if text.contains("ResourceVersion in record") || text.contains("ResourceVersion in object meta") {
+                if text.contains("ResourceVersion in record")
+                    || text.contains("ResourceVersion in object meta")
+                {
                     text.retain(|one| !one.is_ascii_digit());
                 }
                 // In what words Go finds a type wrong is not compared.

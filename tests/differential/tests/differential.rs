@@ -1,70 +1,26 @@
 //! The same random requests to the simulator and to a real API server.
 
-use std::time::{Duration, Instant};
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
-use bytes::Bytes;
-use http::Request;
-use innkeeper_controlplane::{ControlPlane, Options};
+mod bench;
+
+use bench::{Bench, number};
 use innkeeper_differential_tests::case::Case;
 use innkeeper_differential_tests::coverage::Coverage;
-use innkeeper_differential_tests::generate::{self, NAMESPACE};
-use innkeeper_differential_tests::real::{Real, Server};
+use innkeeper_differential_tests::generate;
 use innkeeper_differential_tests::run::run;
-use innkeeper_differential_tests::shapes::definition;
 use innkeeper_differential_tests::shrink::shrink;
-use innkeeper_simulator::{Controllers, Simulator};
-use serde_json::{Value, json};
 
 /// Requests of one run, unless `INNKEEPER_DIFFERENTIAL_REQUESTS` says otherwise.
 const REQUESTS: usize = 20_000;
-/// How long a definition may take until it is served.
-const BOUND: Duration = Duration::from_secs(30);
-
-fn post(server: &dyn Server, path: &str, body: &Value) -> u16 {
-    let request = Request::builder()
-        .method("POST")
-        .uri(path)
-        .header("content-type", "application/json")
-        .body(Bytes::from(body.to_string()))
-        .unwrap();
-    server.send(request).unwrap().code
-}
-
-/// What both servers have before the requests begin.
-fn prepare(server: &dyn Server) {
-    let namespace = json!({"metadata": {"name": NAMESPACE}});
-    assert_eq!(post(server, "/api/v1/namespaces", &namespace), 201);
-    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    assert_eq!(post(server, path, &definition()), 201);
-    let deadline = Instant::now() + BOUND;
-    loop {
-        let path = "/apis/test.innkeeper.dev/v1/namespaces/random/gadgets";
-        let request = Request::builder().uri(path).body(Bytes::new()).unwrap();
-        if server.send(request).unwrap().code == 200 {
-            break;
-        }
-        assert!(Instant::now() < deadline, "the gadgets are not served after {BOUND:?}");
-        std::thread::yield_now();
-    }
-}
-
-fn simulator() -> Simulator {
-    let controllers = Controllers { garbage_collector: false, namespaces: false };
-    let simulator = Simulator::with(1, "2026-11-22T00:00:00Z".parse().unwrap(), controllers);
-    prepare(&simulator);
-    simulator
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
+/// The least part of requests that are accepted, and that are about an object of several managers, in %.
+const ACCEPTED: usize = 40;
+const SHARED: usize = 20;
 
 #[test]
 fn random_requests_are_answered_as_a_real_api_server_answers_them() {
-    let plane = ControlPlane::start(&Options::default()).unwrap();
-    let real = Real::connect(plane.kubeconfig()).unwrap();
-    prepare(&real);
-    let simulated = simulator();
+    let bench = Bench::start();
+    let (real, simulated) = (&bench.real, &bench.simulated);
     let seed = number("INNKEEPER_SEED", 1);
     let requests =
         usize::try_from(number("INNKEEPER_DIFFERENTIAL_REQUESTS", REQUESTS as u64)).unwrap();
@@ -72,21 +28,17 @@ fn random_requests_are_answered_as_a_real_api_server_answers_them() {
     println!("INNKEEPER_SEED={seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut coverage = Coverage::default();
-    let mut words = 0;
-    let mut word = || {
-        words += 1;
-        format!("r{words}")
-    };
     let mut found = Vec::new();
     while coverage.total < requests {
         let case = generate::case(&mut rng);
-        let difference =
-            run(&case, &word(), &real, &simulated, &mut |step, reply| coverage.count(step, reply))
-                .unwrap();
+        let difference = run(&case, &bench.word(), real, simulated, &mut |step, reply| {
+            coverage.count(step, reply)
+        })
+        .unwrap();
         let Some(difference) = difference else { continue };
         let original = difference.describe(&case);
         let mut run_again =
-            |case: &Case| run(case, &word(), &real, &simulated, &mut |_, _| {}).unwrap();
+            |case: &Case| run(case, &bench.word(), real, simulated, &mut |_, _| {}).unwrap();
         let small = shrink(case, &mut |case| run_again(case).is_some());
         let shown = run_again(&small)
             .map_or(format!("it did not show again:\n{original}"), |again| again.describe(&small));
@@ -100,10 +52,39 @@ fn random_requests_are_answered_as_a_real_api_server_answers_them() {
         }
     }
     println!("{coverage}");
+    assert!(100 * coverage.accepted >= ACCEPTED * coverage.total, "too much is refused");
+    assert!(100 * coverage.shared >= SHARED * coverage.total, "too few objects are shared");
     assert!(
         found.is_empty(),
         "{} differences with seed {seed}, the first:\n{}",
         found.len(),
         found[0]
     );
+}
+
+#[test]
+fn what_once_differed_is_the_same_now() {
+    let bench = Bench::start();
+    let folder = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let mut paths: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "no cases in {}", folder.display());
+    let mut failed = Vec::new();
+    for path in paths {
+        let cases: Vec<Case> = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        for case in cases {
+            let outcome =
+                run(&case, &bench.word(), &bench.real, &bench.simulated, &mut |_, _| {}).unwrap();
+            if let Some(difference) = outcome {
+                failed.push(format!(
+                    "{}: {}\n{}",
+                    path.display(),
+                    case.why,
+                    difference.describe(&case)
+                ));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }

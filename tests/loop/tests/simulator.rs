@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
-use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, Env, SecretKey, Settings, Task};
 use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
 use innkeeper_sandbox::{Compile, Engine, Interruption};
 use innkeeper_simulator::Simulator;
@@ -15,7 +15,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-const NAMESPACE: &str = "/api/v1/namespaces/default";
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PODROUTES: &str = "/apis/quay.io/v1alpha1/namespaces/default/podroutes";
 const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/default/deployments/pod-route";
 const SERVICE: &str = "/api/v1/namespaces/default/services/podroute-service";
@@ -86,14 +86,19 @@ fn grant(simulator: &Simulator) {
     post(simulator, &format!("{rbac}/clusterrolebindings"), &binding);
 }
 
-/// Plays the life of one Podroute; gives everything that the simulator logged.
-fn play(seed: u64) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+/// A running operator with podroute on a simulated cluster.
+struct Stage {
+    simulator: Simulator,
+    env: Env,
+    operator: Operator,
+    stop: watch::Sender<bool>,
+    running: Task<()>,
+    _clock: Task<()>,
+    _folder: tempfile::TempDir,
+}
+
+impl Stage {
+    fn start(seed: u64) -> Self {
         let start = "2026-11-21T00:00:00Z".parse().unwrap();
         let simulator = Simulator::new(seed, start);
         simulator.keep_log();
@@ -102,7 +107,6 @@ fn play(seed: u64) -> Vec<String> {
         let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "podroute"},
             "spec": {"source": {"file": component()}, "serviceAccountName": "podroute", "crdGroups": ["quay.io"]}});
         std::fs::write(folder.path().join("podroute.json"), module.to_string()).unwrap();
-
         let env = Env::scripted(seed, start);
         let clock = env.spawn("clock", {
             let (env, simulator) = (env.clone(), simulator.clone());
@@ -130,61 +134,77 @@ fn play(seed: u64) -> Vec<String> {
             let operator = operator.clone();
             async move { operator.run(stopped).await }
         });
-        env.sleep(Duration::from_secs(20)).await;
+        Self { simulator, env, operator, stop, running, _clock: clock, _folder: folder }
+    }
 
-        // It installed its definition itself, as its ServiceAccount.
-        let podroute = json!({"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "metadata": {"name": "test"},
-            "spec": {"image": "quay.io/austincunningham/always200:latest", "replicas": 3}});
-        post(&simulator, PODROUTES, &podroute);
-        env.sleep(Duration::from_secs(30)).await;
-        let deployment = get(&simulator, DEPLOYMENT).expect("the Deployment is made");
-        assert_eq!(deployment["spec"]["replicas"], 3);
-        assert_eq!(deployment["metadata"]["ownerReferences"][0]["name"], "test");
-        assert!(get(&simulator, SERVICE).is_some(), "the Service is made");
-        let primary = get(&simulator, &format!("{PODROUTES}/test")).unwrap();
-        let synced = primary["status"]["conditions"].as_array().unwrap();
-        assert!(
-            synced.iter().any(|one| one["type"] == "Synced" && one["status"] == "True"),
-            "{primary:#}"
-        );
+    async fn pass(&self, seconds: u64) {
+        self.env.sleep(Duration::from_secs(seconds)).await;
+    }
+}
 
-        // A change, drift, and what is deleted.
-        merge(&simulator, &format!("{PODROUTES}/test"), &json!({"spec": {"replicas": 5}}));
-        env.sleep(Duration::from_secs(10)).await;
-        assert_eq!(get(&simulator, DEPLOYMENT).unwrap()["spec"]["replicas"], 5);
-        merge(&simulator, DEPLOYMENT, &json!({"spec": {"replicas": 1}}));
-        env.sleep(Duration::from_secs(10)).await;
-        assert_eq!(get(&simulator, DEPLOYMENT).unwrap()["spec"]["replicas"], 5, "drift is repaired");
-        send(&simulator, "DELETE", SERVICE, "", &Value::Null);
-        env.sleep(Duration::from_secs(10)).await;
-        assert!(get(&simulator, SERVICE).is_some(), "the Service is made again");
+/// Plays the life of one Podroute; gives everything that the simulator logged.
+async fn play(seed: u64) -> Vec<String> {
+    let stage = Stage::start(seed);
+    let simulator = stage.simulator.clone();
+    stage.pass(20).await;
 
-        // Quiet: in ten minutes nothing is written.
-        env.sleep(Duration::from_mins(2)).await;
-        assert!(operator.is_quiet());
-        let version = |simulator: &Simulator| {
-            get(simulator, &format!("{NAMESPACE}/configmaps")).unwrap()["metadata"]["resourceVersion"].clone()
-        };
-        let before = version(&simulator);
-        env.sleep(Duration::from_mins(10)).await;
-        assert_eq!(version(&simulator), before, "a converged loop writes nothing");
+    // It installed its definition itself, as its ServiceAccount.
+    let podroute = json!({"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "metadata": {"name": "test"},
+        "spec": {"image": "quay.io/austincunningham/always200:latest", "replicas": 3}});
+    post(&simulator, PODROUTES, &podroute);
+    stage.pass(30).await;
+    let deployment = get(&simulator, DEPLOYMENT).expect("the Deployment is made");
+    assert_eq!(deployment["spec"]["replicas"], 3);
+    assert_eq!(deployment["metadata"]["ownerReferences"][0]["name"], "test");
+    assert!(get(&simulator, SERVICE).is_some(), "the Service is made");
+    let primary = get(&simulator, &format!("{PODROUTES}/test")).unwrap();
+    let synced = primary["status"]["conditions"].as_array().unwrap();
+    let is_synced = |one: &Value| one["type"] == "Synced" && one["status"] == "True";
+    assert!(synced.iter().any(is_synced), "{primary:#}");
 
-        send(&simulator, "DELETE", &format!("{PODROUTES}/test"), "", &Value::Null);
-        env.sleep(Duration::from_secs(10)).await;
-        assert!(get(&simulator, DEPLOYMENT).is_none(), "what it owned is collected");
-        assert!(get(&simulator, SERVICE).is_none());
+    // A change, drift, and what somebody deletes.
+    merge(&simulator, &format!("{PODROUTES}/test"), &json!({"spec": {"replicas": 5}}));
+    stage.pass(10).await;
+    assert_eq!(get(&simulator, DEPLOYMENT).unwrap()["spec"]["replicas"], 5);
+    merge(&simulator, DEPLOYMENT, &json!({"spec": {"replicas": 1}}));
+    stage.pass(10).await;
+    assert_eq!(get(&simulator, DEPLOYMENT).unwrap()["spec"]["replicas"], 5, "drift is repaired");
+    send(&simulator, "DELETE", SERVICE, "", &Value::Null);
+    stage.pass(10).await;
+    assert!(get(&simulator, SERVICE).is_some(), "the Service is made again");
 
-        stop.send(true).unwrap();
-        assert!(running.await.is_some(), "the operator ends when it is told to");
-        drop(clock);
-        simulator.log()
-    })
+    // Quiet: in ten minutes nothing is written.
+    stage.pass(120).await;
+    assert!(stage.operator.is_quiet());
+    let version = || get(&simulator, CONFIG_MAPS).unwrap()["metadata"]["resourceVersion"].clone();
+    let before = version();
+    stage.pass(600).await;
+    assert_eq!(version(), before, "a converged loop writes nothing");
+
+    send(&simulator, "DELETE", &format!("{PODROUTES}/test"), "", &Value::Null);
+    stage.pass(10).await;
+    assert!(get(&simulator, DEPLOYMENT).is_none(), "what it owned is collected");
+    assert!(get(&simulator, SERVICE).is_none());
+
+    stage.stop.send(true).unwrap();
+    assert!(stage.running.await.is_some(), "the operator ends when it is told to");
+    simulator.log()
+}
+
+/// Runs `future` on one thread and virtual time.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 #[test]
 fn the_operator_takes_the_simulator_for_a_cluster_and_the_same_seed_gives_the_same_bytes() {
-    let first = play(42);
-    let second = play(42);
+    let first = block_on(play(42));
+    let second = block_on(play(42));
     let differing = first.iter().zip(&second).position(|(one, other)| one != other);
     if let Some(index) = differing {
         panic!("line {index} differs:\n{}\n{}", first[index], second[index]);

@@ -56,27 +56,16 @@ pub(crate) fn fill_structs(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Brings the metadata of a custom resource into the form in which it is read. Gives what was there if
-/// that is another: it counts as a change, although nobody sees it.
-pub(crate) fn settle_metadata(
-    kind: &Kind,
-    object: &mut Value,
-) -> Result<Option<Value>, StatusError> {
+/// Brings a custom resource into the form in which it is read. Says whether it was in another one: that
+/// counts as a change, although nobody sees it.
+pub(crate) fn settle_metadata(kind: &Kind, object: &mut Value) -> Result<bool, StatusError> {
     if kind.custom.is_none() {
-        return Ok(None);
+        return Ok(false);
     }
     let before = object["metadata"].clone();
     canonical::metadata(kind, object)?;
     crd::default::drop_nulls(kind.schema(), object);
-    if before == object["metadata"] {
-        return Ok(None);
-    }
-    let mut raw = before;
-    if let Some(map) = raw.as_object_mut() {
-        map.remove("managedFields");
-        map.remove("resourceVersion");
-    }
-    Ok(Some(raw))
+    Ok(before != object["metadata"])
 }
 
 /// Whether an update need not say which version it changes.

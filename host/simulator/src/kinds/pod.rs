@@ -129,6 +129,14 @@ fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::duplicate(format!("{path}.name"), name.clone()));
         }
         names.push(name);
+        for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+            let handlers = ["httpGet", "exec", "tcpSocket", "grpc"];
+            let probed = &container[probe];
+            if probed.is_object() && handlers.iter().all(|handler| probed[*handler].is_null()) {
+                let why = "must specify a handler type";
+                errors.push(FieldError::required(format!("{path}.{probe}"), why));
+            }
+        }
         let resources = &container["resources"];
         for (name, request) in resources["requests"].as_object().into_iter().flatten() {
             let amount = |value: &Value| quantity::billionths(value.as_str().unwrap_or_default());

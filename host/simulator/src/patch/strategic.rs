@@ -121,8 +121,8 @@ fn list(
 ) -> Result<Vec<Value>, StatusError> {
     let Some(key) = strategy.key.as_deref() else {
         let before = old.clone();
-        let mut items = old;
-        for item in new {
+        let mut items: Vec<Value> = Vec::new();
+        for item in old.iter().chain(new) {
             if !items.iter().any(|one| same(one, item)) {
                 items.push(item.clone());
             }

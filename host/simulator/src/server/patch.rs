@@ -148,7 +148,7 @@ impl Cluster {
         let live = old.clone().unwrap_or_else(|| blank(ask));
         let (object, managers) = self.merge(ask, &live, &value)?;
         let mut object = object.unwrap_or_else(|| without_managers(&live));
-        kinds::decode_applied(&ask.kind, &mut object)?;
+        kinds::decode_applied(&ask.kind, &mut object).map_err(|_| not_converted(ask, &value))?;
         unset(&mut object, "managedFields");
         if let Some(list) = managed_fields::encode(&managers) {
             object["metadata"]["managedFields"] = list;
@@ -204,6 +204,18 @@ impl Cluster {
             .map_err(|conflicts| conflict::error(&conflicts))?;
         Ok((applied.object, applied.managers))
     }
+}
+
+/// What the server says of an apply whose merged object Go cannot read.
+fn not_converted(ask: &Ask<'_>, value: &Value) -> StatusError {
+    let version = ask.kind.api_version();
+    let name = &ask.kind.name;
+    let (group, of) = version.split_once('/').unwrap_or(("", &version));
+    StatusError::unforeseen(format!(
+        "failed to convert new object ({}/{}; {group}/{of}, Kind={name}) to proper version: unable to convert unstructured object to {group}/{of}, Kind={name}: json: cannot unmarshal it",
+        meta(value, "namespace"),
+        meta(value, "name"),
+    ))
 }
 
 fn unsupported(ask: &Ask<'_>) -> StatusError {
