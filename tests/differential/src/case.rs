@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A request. `{s}` in texts is replaced by a word of the run, so that runs do not meet; `{uid:NAME}`
-/// and `{rv:NAME}` by what the object of that name had in the last answer.
+/// and `{rv:NAME}` by what the object of that name had in the last answer; `{uid:continue}` by where the last list ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {

@@ -29,10 +29,20 @@ pub fn case(rng: &mut Rng) -> Case {
     let names = if rng.u8(..4) == 0 { vec!["one", "two"] } else { vec!["one"] };
     let mut maker = Maker { rng, subject, names };
     let mut steps = Vec::new();
+    if maker.one_in(40) {
+        steps.extend(maker.crowd());
+    }
     for _ in 0..STEPS {
         steps.push(maker.step());
     }
     steps.push(maker.list());
+    if maker.one_in(3) {
+        let first = format!("{}?labelSelector=run={{s}}&limit=1", maker.subject.path);
+        let rest = format!("{first}&continue={{uid:continue}}");
+        for path in [first, rest] {
+            steps.push(maker.make("GET", path, "", Value::Null, "pages of"));
+        }
+    }
     Case { why: String::new(), steps }
 }
 
@@ -183,6 +193,17 @@ impl Maker<'_> {
 
     fn path(&self, name: &str, query: &str) -> String {
         format!("{}/{name}{{s}}{query}", self.subject.path)
+    }
+
+    /// More managers than are kept apart.
+    fn crowd(&mut self) -> Vec<Step> {
+        let mut steps = vec![self.create()];
+        for number in 10..23 {
+            let body = json!({"metadata": {"labels": {format!("l{number}"): "x"}}});
+            let path = self.path("one", &format!("?fieldManager=m{number}"));
+            steps.push(self.make("PATCH", path, "application/merge-patch+json", body, "crowd of"));
+        }
+        steps
     }
 
     fn extra(&mut self) -> String {

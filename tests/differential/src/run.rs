@@ -59,6 +59,10 @@ impl<'a> Side<'a> {
 
     fn learn(&mut self, body: &Value, word: &str) {
         let metadata = &body["metadata"];
+        if body["items"].is_array() {
+            let next = metadata["continue"].as_str().unwrap_or_default();
+            self.known.insert("continue".to_owned(), (next.to_owned(), String::new()));
+        }
         if let (Some(name), Some(uid)) = (metadata["name"].as_str(), metadata["uid"].as_str()) {
             let version = metadata["resourceVersion"].as_str().unwrap_or_default();
             let name = name.replace(word, "");
