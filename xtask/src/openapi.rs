@@ -2,6 +2,7 @@
 //! real API server, and from Go's own types for what these do not say (which zero values are left out).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -96,9 +97,9 @@ pub(crate) fn run() -> Result<()> {
     }
     let text = render(&[
         ("groups", groups(&raw("/apis")?)),
-        ("resources", to_map(resources)),
-        ("kinds", to_map(kinds)),
-        ("types", to_map(types)),
+        ("resources", to_map(&resources)),
+        ("kinds", to_map(&kinds)),
+        ("types", to_map(&types)),
     ])?;
     let path = root().join(FILE);
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
@@ -106,7 +107,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-fn to_map<V: serde::Serialize>(map: BTreeMap<String, V>) -> Value {
+fn to_map<V: serde::Serialize>(map: &BTreeMap<String, V>) -> Value {
     json!(map)
 }
 
@@ -114,16 +115,14 @@ fn to_map<V: serde::Serialize>(map: BTreeMap<String, V>) -> Value {
 fn render(parts: &[(&str, Value)]) -> Result<String> {
     let mut text = String::from("{\n");
     for (index, (name, part)) in parts.iter().enumerate() {
-        text.push_str(&format!("\"{name}\": {{\n"));
+        writeln!(text, "\"{name}\": {{")?;
         let entries: BTreeMap<&String, &Value> = part.as_object().into_iter().flatten().collect();
         let last = entries.len();
         for (number, (key, value)) in entries.into_iter().enumerate() {
             let comma = if number + 1 == last { "" } else { "," };
-            text.push_str(&format!(
-                "{}:{}{comma}\n",
-                serde_json::to_string(key)?,
-                serde_json::to_string(&sorted(value))?
-            ));
+            let (key, value) =
+                (serde_json::to_string(key)?, serde_json::to_string(&sorted(value))?);
+            writeln!(text, "{key}:{value}{comma}")?;
         }
         text.push_str(if index + 1 == parts.len() { "}\n" } else { "},\n" });
     }

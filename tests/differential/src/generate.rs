@@ -213,7 +213,7 @@ impl Maker<'_> {
         }
         if self.one_in(6) {
             let kind = ["Strict", "Warn", "Ignore"][self.rng.usize(..3)];
-            text.push_str(&format!("&fieldValidation={kind}"));
+            text = format!("{text}&fieldValidation={kind}");
         }
         text
     }

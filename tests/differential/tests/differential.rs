@@ -32,12 +32,12 @@ fn random_requests_are_answered_as_a_real_api_server_answers_them() {
     while coverage.total < requests {
         let case = generate::case(&mut rng);
         let difference = run(&case, &bench.word(), real, simulated, &mut |step, reply| {
-            coverage.count(step, reply)
+            coverage.count(step, reply);
         })
         .unwrap();
         let Some(difference) = difference else { continue };
         let original = difference.describe(&case);
-        let mut run_again =
+        let run_again =
             |case: &Case| run(case, &bench.word(), real, simulated, &mut |_, _| {}).unwrap();
         let small = shrink(case, &mut |case| run_again(case).is_some());
         let shown = run_again(&small)
