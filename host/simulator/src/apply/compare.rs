@@ -84,20 +84,18 @@ impl Walk {
         true
     }
 
-    fn map(&mut self, map: Map<'_>, sides: Sides<'_>) -> bool {
-        let members = |side: Option<&'_ Value>| side.and_then(Value::as_object).cloned();
-        let (old, new) = (members(sides.0), members(sides.1));
-        let empty = |side: &Option<serde_json::Map<String, Value>>| {
-            side.as_ref().is_none_or(serde_json::Map::is_empty)
-        };
-        if map.is_atomic() || (empty(&old) && empty(&new)) {
+    fn map<'v>(&mut self, map: Map<'_>, sides: Sides<'v>) -> bool {
+        let none = serde_json::Map::new();
+        let members = |side: Option<&'v Value>| side.and_then(Value::as_object);
+        let old = members(sides.0).unwrap_or(&none);
+        let new = members(sides.1).unwrap_or(&none);
+        if map.is_atomic() || (old.is_empty() && new.is_empty()) {
             return self.leaf(sides);
         }
-        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-        for (name, before) in &old {
+        for (name, before) in old {
             self.member(map, name, Some(before), new.get(name));
         }
-        for (name, after) in &new {
+        for (name, after) in new {
             if !old.contains_key(name) {
                 self.member(map, name, None, Some(after));
             }
@@ -111,20 +109,21 @@ impl Walk {
         self.path.pop();
     }
 
-    fn list(&mut self, list: List<'_>, sides: Sides<'_>) -> bool {
-        let items =
-            |side: Option<&Value>| side.and_then(Value::as_array).cloned().unwrap_or_default();
+    fn list<'v>(&mut self, list: List<'_>, sides: Sides<'v>) -> bool {
+        let items = |side: Option<&'v Value>| {
+            side.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+        };
         let (old, new) = (items(sides.0), items(sides.1));
         if list.is_atomic() || (old.is_empty() && new.is_empty()) {
             return self.leaf(sides);
         }
         let mut both: BTreeMap<Element, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
-        for one in &old {
+        for one in old {
             if let Ok(step) = item::element(list, one) {
                 both.entry(step).or_default().0.push(one);
             }
         }
-        for one in &new {
+        for one in new {
             if let Ok(step) = item::element(list, one) {
                 both.entry(step).or_default().1.push(one);
             }

@@ -71,14 +71,15 @@ fn side<'v>(list: List<'_>, values: &'v [Value]) -> Side<'v> {
 
 /// What is in both keeps the applied order; what is only live stays where it was, as far as that
 /// goes.
-fn lists(list: List<'_>, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
-    let values =
-        |side: Option<&'_ Value>| side.and_then(Value::as_array).cloned().unwrap_or_default();
+fn lists<'v>(list: List<'_>, live: Option<&'v Value>, applied: Option<&'v Value>) -> Option<Value> {
+    let values = |side: Option<&'v Value>| {
+        side.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    };
     let (old, new) = (values(live), values(applied));
     if list.is_atomic() || (old.is_empty() && new.is_empty()) {
         return latest(live, applied);
     }
-    let (left, right) = (side(list, &old), side(list, &new));
+    let (left, right) = (side(list, old), side(list, new));
     let shared: Vec<&Element> = right
         .items
         .iter()

@@ -39,6 +39,28 @@ pub(super) fn metadata(kind: &Kind, object: &mut Value) -> Result<(), StatusErro
     })
 }
 
+/// Makes the empty lists null that Go does not tell apart once they were stored.
+pub(super) fn forget_empty(schema: &Schema, value: &mut Value) {
+    let schema = schema.resolved();
+    match value {
+        Value::Object(map) => {
+            for (name, member) in map.iter_mut() {
+                if schema.go.null.contains(name) && is_zero(member) {
+                    *member = Value::Null;
+                } else if let Some(inner) = schema.properties.get(name) {
+                    forget_empty(inner, member);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(inner) = &schema.items {
+                items.iter_mut().for_each(|item| forget_empty(inner, item));
+            }
+        }
+        _ => {}
+    }
+}
+
 struct Walk {
     unknown: Vec<String>,
 }
@@ -187,7 +209,8 @@ impl Walk {
             }
         } else if is_list {
             if schema.go.null.contains(name) {
-                if empty {
+                // Empty is not absent until it is stored.
+                if present.is_none() {
                     map.insert(name.to_owned(), Value::Null);
                 }
             } else if empty {

@@ -56,10 +56,11 @@ pub(crate) fn fill_structs(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Brings a custom resource into the form in which it is read. Says whether it was in another one: that
+/// Brings an object into the form in which it is read. Says whether a custom resource was in another one: that
 /// counts as a change, although nobody sees it.
-pub(crate) fn settle_metadata(kind: &Kind, object: &mut Value) -> Result<bool, StatusError> {
+pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<bool, StatusError> {
     if kind.custom.is_none() {
+        canonical::forget_empty(kind.schema(), object);
         return Ok(false);
     }
     let before = object["metadata"].clone();

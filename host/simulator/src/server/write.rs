@@ -172,7 +172,7 @@ impl Cluster {
                 error
             });
         }
-        let raw = kinds::settle_metadata(&ask.kind, &mut object)?;
+        let raw = kinds::settle(&ask.kind, &mut object)?;
         if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
             return Ok(object);
         }
@@ -226,7 +226,7 @@ impl Cluster {
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
-        let raw = kinds::settle_metadata(&ask.kind, &mut new)?;
+        let raw = kinds::settle(&ask.kind, &mut new)?;
         keep_times(&mut new, old);
         let gone = finalizers(&new).is_empty()
             && is_terminating(old)
