@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A request. `{s}` in texts is replaced by a word of the run, so that runs do not meet; `{uid:NAME}`
-/// and `{rv:NAME}` by what the object of that name had in the last answer; `{uid:continue}` by where the last list ended.
+/// and `{rv:NAME}` by what the object of that name had in the last answer; `{uid:continue}` by where the last list ended,
+/// `{rv:list}` by its version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {

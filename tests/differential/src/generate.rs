@@ -29,11 +29,20 @@ pub fn case(rng: &mut Rng) -> Case {
     let names = if rng.u8(..4) == 0 { vec!["one", "two"] } else { vec!["one"] };
     let mut maker = Maker { rng, subject, names };
     let mut steps = Vec::new();
+    let watched = maker.one_in(60);
     if maker.one_in(40) {
         steps.extend(maker.crowd());
     }
     for _ in 0..STEPS {
         steps.push(maker.step());
+    }
+    if watched {
+        // The watch begins where the only list was.
+        steps.retain(|step| !step.path.contains("labelSelector"));
+        let first = format!("{}?labelSelector=run={{s}}", maker.subject.path);
+        steps.insert(0, maker.make("GET", first.clone(), "", Value::Null, "list"));
+        let path = format!("{first}&watch=true&timeoutSeconds=2&resourceVersion={{rv:list}}");
+        steps.push(maker.make("GET", path, "", Value::Null, "watch"));
     }
     steps.push(maker.list());
     if maker.one_in(3) {

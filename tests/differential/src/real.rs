@@ -30,8 +30,13 @@ pub struct Reply {
 
 impl Reply {
     fn read(code: u16, bytes: &[u8]) -> Self {
-        let text = || Value::from(String::from_utf8_lossy(bytes).into_owned());
-        Self { code, body: serde_json::from_slice(bytes).unwrap_or_else(|_| text()) }
+        let text = String::from_utf8_lossy(bytes);
+        let body = serde_json::from_slice(bytes).unwrap_or_else(|_| {
+            // A watch is a line for each event.
+            let lines: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
+            lines.map_or_else(|_| Value::from(text.as_ref()), Value::from)
+        });
+        Self { code, body }
     }
 }
 
@@ -48,8 +53,9 @@ impl Server for Simulator {
     fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure> {
         let response = self.request(request);
         let code = response.status().as_u16();
-        let body = response.into_body().try_next().unwrap_or_default();
-        Ok(Reply::read(code, &body))
+        let mut body = response.into_body();
+        let parts: Vec<Bytes> = std::iter::from_fn(|| body.try_next()).collect();
+        Ok(Reply::read(code, &parts.concat()))
     }
 }
 

@@ -53,7 +53,11 @@ impl<'a> Side<'a> {
         };
         let reply = self.server.send(request.body(body)?)?;
         self.learn(&reply.body, word);
-        let normal = self.names.normal(&reply.body);
+        let mut normal = self.names.normal(&reply.body);
+        // One event alone is no list of lines.
+        if step.path.contains("watch=true") && normal["type"].is_string() {
+            normal = Value::Array(vec![normal]);
+        }
         Ok((reply.clone(), (reply.code, normal)))
     }
 
@@ -61,6 +65,8 @@ impl<'a> Side<'a> {
         let metadata = &body["metadata"];
         if body["items"].is_array() {
             let next = metadata["continue"].as_str().unwrap_or_default();
+            let version = metadata["resourceVersion"].as_str().unwrap_or_default();
+            self.known.insert("list".to_owned(), (String::new(), version.to_owned()));
             self.known.insert("continue".to_owned(), (next.to_owned(), String::new()));
         }
         if let (Some(name), Some(uid)) = (metadata["name"].as_str(), metadata["uid"].as_str()) {

@@ -54,7 +54,9 @@ pub(super) fn forget_empty(schema: &Schema, value: &mut Value) {
         }
         Value::Array(items) => {
             if let Some(inner) = &schema.items {
-                items.iter_mut().for_each(|item| forget_empty(inner, item));
+                for item in items {
+                    forget_empty(inner, item);
+                }
             }
         }
         _ => {}

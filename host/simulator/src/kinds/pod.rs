@@ -51,6 +51,7 @@ pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
         ("batch", "CronJob") => cron_job(spec, errors),
         ("batch", "Job") => job_template(&spec["template"]["spec"], "spec.template.spec", errors),
         ("rbac.authorization.k8s.io", "RoleBinding") => binding(object, errors),
+        ("rbac.authorization.k8s.io", "Role") => role(object, errors),
         _ => {}
     }
 }
@@ -214,6 +215,20 @@ fn claim(spec: &Value, errors: &mut Vec<FieldError>) {
     }
     if spec["resources"]["requests"]["storage"].is_null() {
         errors.push(FieldError::required("spec.resources[storage]", ""));
+    }
+}
+
+fn role(object: &Value, errors: &mut Vec<FieldError>) {
+    for (index, rule) in object["rules"].as_array().into_iter().flatten().enumerate() {
+        for (name, why) in [
+            ("verbs", "verbs must contain at least one value"),
+            ("apiGroups", "resource rules must supply at least one api group"),
+            ("resources", "resource rules must supply at least one resource"),
+        ] {
+            if rule[name].as_array().is_none_or(Vec::is_empty) {
+                errors.push(FieldError::required(format!("rules[{index}].{name}"), why));
+            }
+        }
     }
 }
 
