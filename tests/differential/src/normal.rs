@@ -70,6 +70,8 @@ impl Names {
                 // Managers are ordered by time, causes by chance.
                 if matches!(member, "managedFields" | "causes") {
                     items.sort_by_key(Value::to_string);
+                    // How often the same is told is not compared.
+                    items.dedup();
                 }
                 Value::Array(items)
             }
@@ -98,7 +100,8 @@ impl Names {
             "message" => {
                 // Of several problems the order is chance.
                 let mut text = self.embedded(text);
-                if text.contains("ResourceVersion in record")
+                if text.contains("too old resource version")
+                    || text.contains("ResourceVersion in record")
                     || text.contains("ResourceVersion in object meta")
                 {
                     text.retain(|one| !one.is_ascii_digit());

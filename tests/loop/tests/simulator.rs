@@ -52,8 +52,9 @@ fn get(simulator: &Simulator, path: &str) -> Option<Value> {
     (code == 200).then_some(object)
 }
 
-fn merge(simulator: &Simulator, path: &str, patch: &Value) {
-    let (code, answer) = send(simulator, "PATCH", path, "application/merge-patch+json", patch);
+fn merge(simulator: &Simulator, path: &str, change: &Value) {
+    let kind = "application/merge-patch+json";
+    let (code, answer) = send(simulator, "PATCH", path, kind, change);
     assert_eq!(code, 200, "{answer}");
 }
 
@@ -62,16 +63,16 @@ fn grant(simulator: &Simulator) {
     post(simulator, "/api/v1/namespaces", &json!({"metadata": {"name": "innkeeper-modules"}}));
     let account = json!({"metadata": {"name": "podroute"}});
     post(simulator, "/api/v1/namespaces/innkeeper-modules/serviceaccounts", &account);
-    let rule = |groups: &[&str], resources: &[&str], verbs: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": verbs});
+    let may = |groups: &[&str], resources: &[&str], verbs: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": verbs});
     let all = ["get", "list", "watch", "create", "patch", "delete"];
     let rules = json!([
-        rule(&["quay.io"], &["podroutes"], &["get", "list", "watch"]),
-        rule(&["quay.io"], &["podroutes/status"], &["get", "patch"]),
-        rule(&["quay.io"], &["podroutes/finalizers"], &["update"]),
-        rule(&["apps"], &["deployments"], &all),
-        rule(&[""], &["services"], &all),
-        rule(&["route.openshift.io"], &["routes"], &all),
-        rule(&["", "events.k8s.io"], &["events"], &["create", "patch"]),
+        may(&["quay.io"], &["podroutes"], &["get", "list", "watch"]),
+        may(&["quay.io"], &["podroutes/status"], &["get", "patch"]),
+        may(&["quay.io"], &["podroutes/finalizers"], &["update"]),
+        may(&["apps"], &["deployments"], &all),
+        may(&[""], &["services"], &all),
+        may(&["route.openshift.io"], &["routes"], &all),
+        may(&["", "events.k8s.io"], &["events"], &["create", "patch"]),
         rule(
             &["apiextensions.k8s.io"],
             &["customresourcedefinitions"],
@@ -79,8 +80,8 @@ fn grant(simulator: &Simulator) {
         ),
     ]);
     let rbac = "/apis/rbac.authorization.k8s.io/v1";
-    let role = json!({"metadata": {"name": "podroute"}, "rules": rules});
-    post(simulator, &format!("{rbac}/clusterroles"), &role);
+    let cluster_role = json!({"metadata": {"name": "podroute"}, "rules": rules});
+    post(simulator, &format!("{rbac}/clusterroles"), &cluster_role);
     let binding = json!({"metadata": {"name": "podroute"}, "roleRef": {"kind": "ClusterRole", "name": "podroute"},
         "subjects": [{"kind": "ServiceAccount", "name": "podroute", "namespace": "innkeeper-modules"}]});
     post(simulator, &format!("{rbac}/clusterrolebindings"), &binding);
@@ -153,7 +154,7 @@ async fn play(seed: u64) -> Vec<String> {
         "spec": {"image": "quay.io/austincunningham/always200:latest", "replicas": 3}});
     post(&simulator, PODROUTES, &podroute);
     stage.pass(30).await;
-    let deployment = get(&simulator, DEPLOYMENT).expect("the Deployment is made");
+    let deployment = get(&simulator, DEPLOYMENT).unwrap();
     assert_eq!(deployment["spec"]["replicas"], 3);
     assert_eq!(deployment["metadata"]["ownerReferences"][0]["name"], "test");
     assert!(get(&simulator, SERVICE).is_some(), "the Service is made");

@@ -226,6 +226,7 @@ impl Cluster {
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
+        let unsettled = is_terminating(old).then(|| new.clone());
         let raw = kinds::settle(&ask.kind, &mut new)?;
         keep_times(&mut new, old);
         let gone = finalizers(&new).is_empty()
@@ -239,7 +240,8 @@ impl Cluster {
             let mut last = new.clone();
             self.remove(&ask.kind_key(), &ask.key(), &mut last);
             self.after_removal(ask, &last);
-            return Ok(new);
+            // It is shown as it was made, since it was not stored.
+            return Ok(unsettled.unwrap_or(new));
         }
         let raw_before = self.is_raw(&ask.kind_key(), &ask.key());
         if new == *old && !raw && !raw_before && !planted(Bug::NoOpBumpsVersion) {
