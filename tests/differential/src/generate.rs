@@ -83,6 +83,9 @@ impl Maker<'_> {
         if self.rng.bool() {
             metadata["labels"] = self.labels();
         }
+        if self.one_in(12) {
+            metadata["generateName"] = "made-".into();
+        }
         if self.one_in(4) {
             let shape = Shape::Map(
                 vec!["note", "x.dev/y"],

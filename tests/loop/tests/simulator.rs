@@ -73,11 +73,7 @@ fn grant(simulator: &Simulator) {
         may(&[""], &["services"], &all),
         may(&["route.openshift.io"], &["routes"], &all),
         may(&["", "events.k8s.io"], &["events"], &["create", "patch"]),
-        rule(
-            &["apiextensions.k8s.io"],
-            &["customresourcedefinitions"],
-            &["get", "create", "patch"]
-        ),
+        may(&["apiextensions.k8s.io"], &["customresourcedefinitions"], &["get", "create", "patch"]),
     ]);
     let rbac = "/apis/rbac.authorization.k8s.io/v1";
     let cluster_role = json!({"metadata": {"name": "podroute"}, "rules": rules});
