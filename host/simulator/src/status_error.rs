@@ -53,6 +53,15 @@ impl StatusError {
         self
     }
 
+    /// As said of a name that could have been the server's to make.
+    pub(crate) fn not_generated(mut self) -> Self {
+        self.message.push_str(", the server was not able to generate a unique name for the object");
+        if let Some(details) = &mut self.details {
+            details["retryAfterSeconds"] = 1.into();
+        }
+        self
+    }
+
     /// With a text before the message.
     pub(crate) fn prefixed(mut self, text: &str) -> Self {
         self.message.insert_str(0, text);

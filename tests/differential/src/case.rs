@@ -51,7 +51,9 @@ pub fn fill(text: &str, word: &str, known: &Known) -> String {
             let Some(length) = result[start..].find('}') else { break };
             let name = &result[start + mark.len()..start + length];
             let found = known.get(name).map(|(uid, version)| if second { version } else { uid });
-            let found = found.map_or_else(|| "1".to_owned(), String::clone);
+            // Versions begin above 1, and a watch from 0 is told what is there.
+            let unknown = || if name == "list" { "0" } else { "1" }.to_owned();
+            let found = found.map_or_else(unknown, String::clone);
             result.replace_range(start..=start + length, &found);
         }
     }

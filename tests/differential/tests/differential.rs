@@ -42,6 +42,9 @@ fn random_requests_are_answered_as_a_real_api_server_answers_them() {
         let small = shrink(case, &mut |case| run_again(case).is_some());
         let shown = run_again(&small)
             .map_or(format!("it did not show again:\n{original}"), |again| again.describe(&small));
+        if std::env::var_os("INNKEEPER_DIFFERENTIAL_ORIGINAL").is_some() {
+            println!("first seen as:\n{original}\n");
+        }
         println!("difference after {} requests:\n{shown}\n", coverage.total);
         if std::env::var_os("INNKEEPER_DIFFERENTIAL_CASES").is_some() {
             println!("{}", serde_json::to_string(&small).unwrap());

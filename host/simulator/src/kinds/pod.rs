@@ -137,6 +137,11 @@ fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
                 let why = "must specify a handler type";
                 errors.push(FieldError::required(format!("{path}.{probe}"), why));
             }
+            let port = &probed["httpGet"]["port"];
+            let none = port.is_null() || *port == 0 || *port == "";
+            if probed["httpGet"].is_object() && none {
+                errors.push(FieldError::invalid(format!("{path}.{probe}.httpGet.port"), 0, PORT));
+            }
         }
         let resources = &container["resources"];
         for (name, request) in resources["requests"].as_object().into_iter().flatten() {
