@@ -98,6 +98,7 @@ fn walk(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError>
             type_name(value)
         );
         errors.push(FieldError::wrong_type(path, type_name(value), why));
+        enumerated(&schema.rules, value, path, errors);
         return;
     }
     rules(&schema.rules, value, path, errors);
@@ -172,6 +173,12 @@ fn rules(rules: &Rules, value: &Value, path: &str, errors: &mut Vec<FieldError>)
         }
         _ => {}
     }
+    enumerated(rules, value, path, errors);
+    combined(rules, value, path, errors);
+}
+
+/// Whether a value is one of those that may be: told of a value of the wrong type too.
+fn enumerated(rules: &Rules, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
     if let Some(known) = &rules.enumeration
         && !known.iter().any(|one| value::same(one, value))
         && !planted(Bug::EnumIsNotChecked)
@@ -182,7 +189,6 @@ fn rules(rules: &Rules, value: &Value, path: &str, errors: &mut Vec<FieldError>)
             .collect();
         errors.push(FieldError::unsupported(path, value.clone(), &known));
     }
-    combined(rules, value, path, errors);
 }
 
 fn number_rules(rules: &Rules, number: &serde_json::Number) -> Vec<String> {

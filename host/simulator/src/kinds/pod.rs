@@ -47,6 +47,13 @@ pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
                 let why = "cannot have an empty backend";
                 errors.push(FieldError::required("spec.defaultBackend", why));
             }
+            let port = &backend["service"]["port"];
+            if !backend["service"].is_null() && port["name"].is_null() && port["number"].is_null() {
+                errors.push(FieldError::required(
+                    "spec.defaultBackend",
+                    "port name or number is required",
+                ));
+            }
         }
         ("batch", "CronJob") => cron_job(spec, errors),
         ("batch", "Job") => job_template(&spec["template"]["spec"], "spec.template.spec", errors),

@@ -166,9 +166,11 @@ impl Cluster {
             && !planted(Bug::CreateReplaces)
         {
             let error = StatusError::already_exists(ask.named(&name));
-            if !meta(&object, "generateName").is_empty() {
-                return Err(error.not_generated());
-            }
+            let error = if meta(&object, "generateName").is_empty() {
+                error
+            } else {
+                error.not_generated()
+            };
             return Err(if is_terminating(&present) {
                 error.prefixed("object is being deleted: ")
             } else {
