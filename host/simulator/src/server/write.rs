@@ -165,17 +165,14 @@ impl Cluster {
         if let Some(present) = self.object(&ask.kind_key(), &key)
             && !planted(Bug::CreateReplaces)
         {
-            let error = StatusError::already_exists(ask.named(&name));
-            let error = if meta(&object, "generateName").is_empty() {
-                error
-            } else {
-                error.not_generated()
-            };
-            return Err(if is_terminating(&present) {
-                error.prefixed("object is being deleted: ")
-            } else {
-                error
-            });
+            let mut error = StatusError::already_exists(ask.named(&name));
+            if !meta(&object, "generateName").is_empty() {
+                error = error.not_generated();
+            }
+            if is_terminating(&present) {
+                error = error.prefixed("object is being deleted: ");
+            }
+            return Err(error);
         }
         let raw = kinds::settle(&ask.kind, &mut object)?;
         if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
