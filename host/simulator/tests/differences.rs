@@ -83,9 +83,9 @@ fn an_empty_list_of_rules_leaves_the_generation_of_a_network_policy() {
     let simulator = simulator();
     let policies = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
     post(&simulator, policies, &json!({"metadata": {"name": "a"}, "spec": {"podSelector": {}}}));
-    let patch = json!({"spec": {"ingress": []}});
-    let path = format!("{policies}/a?fieldManager=m");
-    let (_, same) = send(&simulator, "PATCH", &path, "application/merge-patch+json", &patch);
+    let change = json!({"spec": {"ingress": []}});
+    let one = format!("{policies}/a?fieldManager=m");
+    let (_, same) = send(&simulator, "PATCH", &one, "application/merge-patch+json", &change);
     assert_eq!(same["metadata"]["generation"], 1, "a real server counts it, each time");
 }
 
