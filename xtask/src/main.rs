@@ -7,6 +7,7 @@ mod crds;
 mod demo;
 mod guests;
 mod image;
+mod openapi;
 mod progress;
 mod schema;
 mod suite;
@@ -50,6 +51,8 @@ enum Task {
         #[arg(long)]
         once: bool,
     },
+    /// Write host/simulator/data from what a real API server publishes
+    Openapi,
     /// Run everything that must hold: format, lints, tests of host and guests, on a real control
     /// plane too
     Test,
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Task::Image(task) => image::run(&task),
         Task::Crds => crds::run(),
         Task::Demo { once } => demo::run(once, false),
+        Task::Openapi => openapi::run(),
         Task::Test => suite::run(),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Tidy => tidy::run(),

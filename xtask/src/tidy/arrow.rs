@@ -10,7 +10,7 @@ use crate::command::{cargo, line, root};
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 16] = [
+const ARROW: [(&str, &[&str]); 18] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
     // Its bench runs the same guest natively; its tests make guests of their own.
@@ -22,6 +22,9 @@ const ARROW: [(&str, &[&str]); 16] = [
         &["innkeeper-modules", "innkeeper-cluster", "innkeeper-sandbox", "innkeeper-core"],
     ),
     ("innkeeper-toolchain", &[]),
+    // None of ours: it must not share their mistakes.
+    ("innkeeper-simulator", &[]),
+    ("innkeeper-differential-tests", &["innkeeper-controlplane", "innkeeper-simulator"]),
     (
         "innkeeper-cli",
         &[
@@ -51,7 +54,13 @@ const ARROW: [(&str, &[&str]); 16] = [
     ("innkeeper-tiny-guests", &[]),
     (
         "innkeeper-loop-tests",
-        &["innkeeper-operator", "innkeeper-cluster", "innkeeper-sandbox", "innkeeper-core"],
+        &[
+            "innkeeper-simulator",
+            "innkeeper-operator",
+            "innkeeper-cluster",
+            "innkeeper-sandbox",
+            "innkeeper-core",
+        ],
     ),
     // Small, so that it answers soon on a fresh machine.
     (
@@ -66,7 +75,8 @@ const ARROW: [(&str, &[&str]); 16] = [
 const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
 
 /// Who may be async.
-const ASYNC: [&str; 6] = [
+const ASYNC: [&str; 7] = [
+    "innkeeper-differential-tests",
     "innkeeper-sandbox",
     "innkeeper-cluster",
     "innkeeper-operator",

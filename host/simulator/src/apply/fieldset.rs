@@ -1,0 +1,309 @@
+//! Sets of fields: what a manager owns, and what differs between two objects.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::apply::node::{Atom, Node};
+use crate::value;
+
+/// A value in a path, with the order of the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Scalar(pub(crate) Value);
+
+impl PartialEq for Scalar {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Scalar {}
+
+impl PartialOrd for Scalar {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Scalar {
+    fn cmp(&self, other: &Self) -> Ordering {
+        value::compare(&self.0, &other.0)
+    }
+}
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Element {
+    /// A member of a map.
+    Field(String),
+    /// An item of a list, by some of its members.
+    Key(Vec<(String, Scalar)>),
+    /// An item of a set.
+    Value(Scalar),
+    /// An item of a list, by its place.
+    Index(i64),
+}
+
+impl Element {
+    /// The member of that name.
+    pub(crate) fn field(name: &str) -> Self {
+        Self::Field(name.to_owned())
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (tag, rest) = text.split_once(':')?;
+        Some(match tag {
+            "f" => Self::Field(rest.to_owned()),
+            "v" => Self::Value(Scalar(serde_json::from_str(rest).ok()?)),
+            "k" => {
+                let map: Map<String, Value> = serde_json::from_str(rest).ok()?;
+                let mut keys: Vec<_> =
+                    map.into_iter().map(|(name, value)| (name, Scalar(value))).collect();
+                keys.sort();
+                Self::Key(keys)
+            }
+            "i" => Self::Index(rest.parse().ok()?),
+            _ => return None,
+        })
+    }
+
+    fn encode(&self) -> String {
+        match self {
+            Self::Field(name) => format!("f:{name}"),
+            Self::Value(value) => format!("v:{}", value.0),
+            Self::Key(keys) => {
+                let parts: Vec<String> = keys
+                    .iter()
+                    .map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), value.0))
+                    .collect();
+                format!("k:{{{}}}", parts.join(","))
+            }
+            Self::Index(index) => format!("i:{index}"),
+        }
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(f, ".{name}"),
+            Self::Value(value) => write!(f, "[={}]", value.0),
+            Self::Key(keys) => {
+                let parts: Vec<String> =
+                    keys.iter().map(|(name, value)| format!("{name}={}", value.0)).collect();
+                write!(f, "[{}]", parts.join(","))
+            }
+            Self::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+/// A path as the server writes it: `.spec.ports[port=80].name`.
+pub(crate) fn path_text(path: &[Element]) -> String {
+    path.iter().map(Element::to_string).collect()
+}
+
+/// A set of fields. That a field is in it says nothing of its members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FieldSet {
+    members: BTreeSet<Element>,
+    children: BTreeMap<Element, FieldSet>,
+}
+
+impl FieldSet {
+    /// Of these paths, each of names.
+    pub(crate) fn of(paths: &[&[&str]]) -> Self {
+        let mut set = Self::default();
+        for path in paths {
+            let path: Vec<Element> = path.iter().map(|name| Element::field(name)).collect();
+            set.insert(&path);
+        }
+        set
+    }
+
+    /// Whether nothing is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.children.values().all(Self::is_empty)
+    }
+
+    /// Puts a path in; the empty path is no field.
+    pub(crate) fn insert(&mut self, path: &[Element]) {
+        match path {
+            [] => {}
+            [last] => {
+                self.members.insert(last.clone());
+            }
+            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert(rest),
+        }
+    }
+
+    /// Whether the one step is in it.
+    pub(crate) fn has(&self, element: &Element) -> bool {
+        self.members.contains(element)
+    }
+
+    /// Whether the path is in it.
+    pub(crate) fn has_path(&self, path: &[Element]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.has(last),
+            [first, rest @ ..] => {
+                self.children.get(first).is_some_and(|child| child.has_path(rest))
+            }
+        }
+    }
+
+    /// What is in it below a step.
+    pub(crate) fn below(&self, element: &Element) -> Option<&Self> {
+        self.children.get(element).filter(|child| !child.is_empty())
+    }
+
+    /// What is in either.
+    pub(crate) fn union(&self, other: &Self) -> Self {
+        let mut result = self.clone();
+        result.extend(other);
+        result
+    }
+
+    fn extend(&mut self, other: &Self) {
+        self.members.extend(other.members.iter().cloned());
+        for (element, child) in &other.children {
+            self.children.entry(element.clone()).or_default().extend(child);
+        }
+    }
+
+    /// What is in both.
+    pub(crate) fn intersection(&self, other: &Self) -> Self {
+        let mut children = BTreeMap::new();
+        for (element, child) in &self.children {
+            if let Some(theirs) = other.children.get(element) {
+                let both = child.intersection(theirs);
+                if !both.is_empty() {
+                    children.insert(element.clone(), both);
+                }
+            }
+        }
+        Self { members: self.members.intersection(&other.members).cloned().collect(), children }
+    }
+
+    /// What is in this and not in the other.
+    pub(crate) fn difference(&self, other: &Self) -> Self {
+        let mut children = BTreeMap::new();
+        for (element, child) in &self.children {
+            let rest = match other.children.get(element) {
+                Some(theirs) => child.difference(theirs),
+                None => child.clone(),
+            };
+            if !rest.is_empty() {
+                children.insert(element.clone(), rest);
+            }
+        }
+        Self { members: self.members.difference(&other.members).cloned().collect(), children }
+    }
+
+    /// What is in this, and neither it nor anything above it in the other.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        let mut children = BTreeMap::new();
+        for (element, child) in &self.children {
+            if other.members.contains(element) {
+                continue;
+            }
+            let rest = match other.children.get(element) {
+                Some(theirs) => child.without(theirs),
+                None => child.clone(),
+            };
+            if !rest.is_empty() {
+                children.insert(element.clone(), rest);
+            }
+        }
+        Self { members: self.members.difference(&other.members).cloned().collect(), children }
+    }
+
+    /// With the named fields above what is in it, as the schema knows them.
+    pub(crate) fn with_named(&self, node: Node<'_>) -> Self {
+        let mut result = Self { members: self.members.clone(), children: BTreeMap::new() };
+        for (element, child) in &self.children {
+            let mut below = Node::none();
+            match element {
+                Element::Field(name) => {
+                    if let Some(map) = node.as_map() {
+                        if let Some(field) = map.field(name) {
+                            result.members.insert(element.clone());
+                            below = field;
+                        } else {
+                            below = map.element().unwrap_or(Node::none());
+                        }
+                    }
+                }
+                Element::Key(_) => {
+                    if let Atom::List(list) = node.list_atom() {
+                        below = list.element();
+                    }
+                }
+                Element::Value(_) | Element::Index(_) => {}
+            }
+            result.children.insert(element.clone(), child.with_named(below));
+        }
+        result
+    }
+
+    /// Calls `visit` with each path, parents before what is below the next.
+    pub(crate) fn each(&self, visit: &mut dyn FnMut(&[Element])) {
+        self.each_below(&mut Vec::new(), visit);
+    }
+
+    fn each_below(&self, prefix: &mut Vec<Element>, visit: &mut dyn FnMut(&[Element])) {
+        for element in &self.members {
+            prefix.push(element.clone());
+            visit(prefix);
+            prefix.pop();
+        }
+        for (element, child) in &self.children {
+            prefix.push(element.clone());
+            child.each_below(prefix, visit);
+            prefix.pop();
+        }
+    }
+
+    /// Reads `fieldsV1`.
+    pub(crate) fn parse(value: &Value) -> Option<Self> {
+        let mut set = Self::default();
+        for (name, inner) in value.as_object()? {
+            if name == "." {
+                continue;
+            }
+            let element = Element::parse(name)?;
+            let below = inner.as_object()?;
+            if below.is_empty() || below.contains_key(".") {
+                set.members.insert(element.clone());
+            }
+            let child = Self::parse(inner)?;
+            if !child.members.is_empty() || !child.children.is_empty() {
+                set.children.insert(element, child);
+            }
+        }
+        Some(set)
+    }
+
+    /// Writes `fieldsV1`.
+    pub(crate) fn encode(&self) -> Value {
+        let mut map = Map::new();
+        for element in &self.members {
+            if !self.children.contains_key(element) {
+                map.insert(element.encode(), Value::Object(Map::new()));
+            }
+        }
+        for (element, child) in &self.children {
+            let mut inner = child.encode();
+            if let Value::Object(inner) = &mut inner
+                && self.members.contains(element)
+            {
+                inner.insert(".".to_owned(), Value::Object(Map::new()));
+            }
+            map.insert(element.encode(), inner);
+        }
+        Value::Object(map)
+    }
+}

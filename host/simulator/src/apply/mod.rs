@@ -1,0 +1,13 @@
+//! Server-side apply: who owns which field, and how the wishes of several are merged.
+
+pub(crate) mod compare;
+pub(crate) mod conflict;
+pub(crate) mod fieldset;
+pub(crate) mod item;
+pub(crate) mod managed_fields;
+pub(crate) mod merge;
+pub(crate) mod node;
+pub(crate) mod owned;
+pub(crate) mod remove;
+pub(crate) mod shape;
+pub(crate) mod updater;

@@ -1,0 +1,182 @@
+//! Who owns what after a write, and what an apply makes of the object.
+
+use serde_json::Value;
+
+use crate::apply::compare::{Comparison, compare};
+use crate::apply::conflict::Conflicts;
+use crate::apply::fieldset::FieldSet;
+use crate::apply::managed_fields::{Manager, Managers, Operation, Owned, cap};
+use crate::apply::merge::merge;
+use crate::apply::node::Node;
+use crate::apply::owned::fields;
+use crate::apply::remove::remove;
+use crate::switch::{Bug, planted};
+use crate::value;
+
+/// Where and how a write is made.
+pub(crate) struct Write<'a> {
+    /// The object's schema.
+    pub(crate) node: Node<'a>,
+    /// Group and version, as in objects.
+    pub(crate) version: &'a str,
+    /// Fields that the request cannot write: nobody owns them by it.
+    pub(crate) ignored: &'a FieldSet,
+    /// The present time, as in objects.
+    pub(crate) now: &'a str,
+}
+
+/// What an apply makes.
+pub(crate) struct Applied {
+    /// The object, without managedFields; `None` if nothing changes.
+    pub(crate) object: Option<Value>,
+    pub(crate) managers: Managers,
+}
+
+/// Fields of which nobody is the owner.
+fn unowned() -> &'static FieldSet {
+    static SET: std::sync::OnceLock<FieldSet> = std::sync::OnceLock::new();
+    SET.get_or_init(|| {
+        FieldSet::of(&[
+            &["apiVersion"],
+            &["kind"],
+            &["metadata"],
+            &["metadata", "name"],
+            &["metadata", "namespace"],
+            &["metadata", "creationTimestamp"],
+            &["metadata", "selfLink"],
+            &["metadata", "uid"],
+            &["metadata", "clusterName"],
+            &["metadata", "generation"],
+            &["metadata", "managedFields"],
+            &["metadata", "resourceVersion"],
+        ])
+    })
+}
+
+fn strip(managers: &mut Managers) {
+    for owned in managers.values_mut() {
+        owned.set = owned.set.difference(unowned());
+    }
+    managers.retain(|_, owned| !owned.set.is_empty());
+}
+
+/// Takes from the managers what others have changed. `own` is asked nothing.
+fn disown(
+    managers: &mut Managers,
+    comparison: &Comparison,
+    own: Option<&Manager>,
+    force: bool,
+) -> Result<(), Conflicts> {
+    let changed = comparison.modified.union(&comparison.added);
+    let mut conflicts = Conflicts::new();
+    for (manager, owned) in managers.iter() {
+        if Some(manager) == own {
+            continue;
+        }
+        let both = owned.set.intersection(&changed);
+        if !both.is_empty() {
+            conflicts.insert(manager.clone(), both);
+        }
+    }
+    if !force && !conflicts.is_empty() {
+        return Err(conflicts);
+    }
+    for (manager, owned) in managers.iter_mut() {
+        if Some(manager) == own {
+            continue;
+        }
+        if let Some(taken) = conflicts.get(manager)
+            && !planted(Bug::UpdateLeavesOwners)
+        {
+            owned.set = owned.set.difference(taken);
+        }
+        if !planted(Bug::RemovalLeavesOwners) {
+            owned.set = owned.set.difference(&comparison.removed);
+        }
+    }
+    managers.retain(|_, owned| !owned.set.is_empty());
+    Ok(())
+}
+
+/// The managers after `live` has become `new` by anything but an apply. Both are without
+/// managedFields.
+pub(crate) fn update(
+    write: &Write<'_>,
+    live: &Value,
+    new: &Value,
+    mut managers: Managers,
+    manager: &Manager,
+) -> Managers {
+    let comparison = compare(write.node, live, new).without(write.ignored);
+    // With force nothing is in conflict.
+    let _ = disown(&mut managers, &comparison, None, true);
+    let set = comparison.modified.union(&comparison.added).without(write.ignored);
+    let set = set.difference(unowned());
+    if !set.is_empty() {
+        let owned = managers.entry(manager.clone()).or_insert_with(|| Owned {
+            set: FieldSet::default(),
+            version: write.version.to_owned(),
+            time: None,
+        });
+        owned.set = owned.set.union(&set);
+        owned.time = Some(write.now.to_owned());
+    }
+    strip(&mut managers);
+    if !planted(Bug::NoCapOfManagers) {
+        cap(&mut managers);
+    }
+    managers
+}
+
+/// Applies `applied` to `live`, both without managedFields.
+pub(crate) fn apply(
+    write: &Write<'_>,
+    live: &Value,
+    applied: &Value,
+    mut managers: Managers,
+    manager: &Manager,
+    force: bool,
+) -> Result<Applied, Conflicts> {
+    let node = write.node;
+    let merged = merge(node, live, applied);
+    let last = managers.remove(manager);
+    let time = last.as_ref().and_then(|owned| owned.time.clone());
+    let mut set = fields(node, applied);
+    if !planted(Bug::StatusIsOwned) {
+        set = set.without(write.ignored);
+    }
+    managers.insert(manager.clone(), Owned { set, version: write.version.to_owned(), time });
+    let new = match last {
+        Some(last) if !last.set.is_empty() && !planted(Bug::ApplyNeverRemoves) => {
+            prune(node, &merged, &managers, &last.set)
+        }
+        _ => merged,
+    };
+    let comparison = compare(node, live, &new).without(write.ignored);
+    disown(&mut managers, &comparison, Some(manager), force)?;
+    strip(&mut managers);
+    let changed = !value::same(live, &new);
+    if changed && let Some(owned) = managers.get_mut(manager) {
+        owned.time = Some(write.now.to_owned());
+    }
+    Ok(Applied { object: changed.then_some(new), managers })
+}
+
+/// Takes out what the manager applied last time and not now, and nobody else owns.
+fn prune(node: Node<'_>, merged: &Value, managers: &Managers, last: &FieldSet) -> Value {
+    let last = last.with_named(node);
+    let pruned = remove(node, merged, &last);
+    // What somebody owns comes back.
+    let mut owned = FieldSet::default();
+    for (manager, theirs) in managers {
+        if manager.operation == Operation::Apply || !planted(Bug::UpdatersDoNotKeep) {
+            owned = owned.union(&theirs.set);
+        }
+    }
+    let all = fields(node, merged).with_named(node);
+    let kept = fields(node, &pruned).with_named(node).union(&owned.with_named(node));
+    let pruned = remove(node, merged, &all.difference(&kept));
+    // So does what this manager did not apply last time.
+    let rest = fields(node, &pruned).with_named(node);
+    remove(node, merged, &all.difference(&rest).intersection(&last))
+}

@@ -1,0 +1,50 @@
+//! The built-in kinds, from the table that `cargo xtask openapi` writes.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::schema::Schema;
+
+/// The table as a text.
+const TEXT: &str = include_str!("../data/kubernetes.json");
+
+/// What is known of the built-in kinds.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    /// Groups but the core one, as discovery shows them.
+    pub(crate) groups: BTreeMap<String, Value>,
+    /// By `apps/v1`: the resources of a group, as discovery shows them.
+    pub(crate) resources: BTreeMap<String, Vec<Value>>,
+    /// By `apps/v1 Deployment`: the name of the type.
+    pub(crate) kinds: BTreeMap<String, String>,
+    /// By name.
+    pub(crate) types: BTreeMap<String, Schema>,
+}
+
+/// The table, read once.
+pub(crate) fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| read(&serde_json::from_str(TEXT).unwrap_or_default()))
+}
+
+fn read(value: &Value) -> Table {
+    let entries = |name: &str| value[name].as_object().into_iter().flatten();
+    Table {
+        groups: entries("groups").map(|(name, group)| (name.clone(), group.clone())).collect(),
+        resources: entries("resources")
+            .map(|(group, list)| (group.clone(), list.as_array().cloned().unwrap_or_default()))
+            .collect(),
+        kinds: entries("kinds")
+            .map(|(kind, name)| (kind.clone(), name.as_str().unwrap_or_default().to_owned()))
+            .collect(),
+        types: entries("types")
+            .map(|(name, value)| {
+                let mut schema = Schema::parse(value);
+                schema.free = schema.properties.is_empty();
+                (name.clone(), schema)
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,229 @@
+//! The core: one state that takes requests and time, and nothing else.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::catalog::{Catalog, Kind};
+use crate::store::{Event, Key, KindKey, Store, Stored};
+use crate::watch::Watcher;
+
+/// How often a watch is told the version.
+const BOOKMARK_PERIOD: SignedDuration = SignedDuration::from_secs(60);
+
+/// What runs besides the API server.
+#[derive(Clone, Copy, Debug)]
+pub struct Controllers {
+    /// Objects whose owners are gone are deleted, and what an owner blocks or orphans is let go.
+    pub garbage_collector: bool,
+    /// Namespaces that are being deleted are emptied and finalised; new ones get their `default` account.
+    pub namespaces: bool,
+}
+
+impl Default for Controllers {
+    fn default() -> Self {
+        Self { garbage_collector: true, namespaces: true }
+    }
+}
+
+/// The whole state.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) store: Store,
+    pub(crate) catalog: Catalog,
+    pub(crate) controllers: Controllers,
+    now: Timestamp,
+    random: fastrand::Rng,
+    watchers: Vec<Watcher>,
+    log: Option<Vec<String>>,
+    /// Objects that are stored in another form than they are read in: the next write is one, even if
+    /// nobody sees what it changes.
+    raw: BTreeSet<(KindKey, Key)>,
+}
+
+impl Cluster {
+    /// A new one at a point in time. All that is random comes from the seed.
+    pub(crate) fn new(seed: u64, now: Timestamp, controllers: Controllers) -> Self {
+        let mut cluster = Self {
+            store: Store::new(),
+            catalog: Catalog::builtin(),
+            controllers,
+            now,
+            random: fastrand::Rng::with_seed(seed),
+            watchers: Vec::new(),
+            log: None,
+            raw: BTreeSet::new(),
+        };
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+            cluster.found(name);
+        }
+        cluster
+    }
+
+    /// A namespace that is there from the beginning.
+    fn found(&mut self, name: &str) {
+        let mut namespace = json!({
+            "kind": "Namespace",
+            "apiVersion": "v1",
+            "metadata": {
+                "name": name,
+                "uid": self.uid(),
+                "creationTimestamp": self.time(),
+                "labels": { "kubernetes.io/metadata.name": name },
+            },
+            "spec": { "finalizers": ["kubernetes"] },
+            "status": { "phase": "Active" },
+        });
+        let kind = (String::new(), "namespaces".to_owned());
+        self.put(&kind, &(String::new(), name.to_owned()), &mut namespace);
+    }
+
+    /// The present time as objects have it.
+    pub(crate) fn time(&self) -> String {
+        self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// The present time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// A new uid.
+    pub(crate) fn uid(&mut self) -> String {
+        let high = self.random.u64(..);
+        let low = self.random.u64(..);
+        format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xfff,
+            0x8000 | (low >> 48) & 0x3fff,
+            low & 0xffff_ffff_ffff
+        )
+    }
+
+    /// What the server puts at the end of a name that it makes.
+    pub(crate) fn suffix(&mut self) -> String {
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        (0..5).map(|_| char::from(LETTERS[self.random.usize(..LETTERS.len())])).collect()
+    }
+
+    /// Stores an object and tells who watches.
+    pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: &mut Value) {
+        let event = self.store.put(kind, key, object);
+        if !self.raw.is_empty() {
+            self.raw.remove(&(kind.clone(), key.clone()));
+        }
+        self.tell(kind, &event);
+    }
+
+    /// Whether an object is stored in another form than it is read in.
+    pub(crate) fn is_raw(&self, kind: &KindKey, key: &Key) -> bool {
+        !self.raw.is_empty() && self.raw.contains(&(kind.clone(), key.clone()))
+    }
+
+    /// Remembers that after a write.
+    pub(crate) fn remember_raw(&mut self, kind: &KindKey, key: &Key, raw: bool) {
+        if raw {
+            self.raw.insert((kind.clone(), key.clone()));
+        }
+    }
+
+    /// Takes an object away and tells who watches.
+    pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut Value) {
+        if !self.raw.is_empty() {
+            self.raw.remove(&(kind.clone(), key.clone()));
+        }
+        if let Some(event) = self.store.remove(kind, key, last) {
+            self.tell(kind, &event);
+        }
+    }
+
+    fn tell(&mut self, kind: &KindKey, event: &Event) {
+        if self.log.is_some() {
+            let line = format!(
+                "{} {:?} {}/{} {}/{} {}",
+                event.version,
+                event.happened,
+                kind.0,
+                kind.1,
+                event.key.0,
+                event.key.1,
+                String::from_utf8_lossy(&event.text)
+            );
+            self.note(line);
+        }
+        self.watchers.retain(|watcher| !watcher.is_gone());
+        for watcher in self.watchers.iter().filter(|watcher| watcher.kind == *kind) {
+            watcher.tell(event);
+        }
+    }
+
+    /// Adds somebody who watches.
+    pub(crate) fn watch(&mut self, mut watcher: Watcher) {
+        watcher.next_bookmark = later(self.now, BOOKMARK_PERIOD);
+        self.watchers.push(watcher);
+    }
+
+    /// Keeps a log from here on.
+    pub(crate) fn keep_log(&mut self) {
+        self.log.get_or_insert_default();
+    }
+
+    /// Writes a line to the log, if one is kept.
+    pub(crate) fn note(&mut self, line: String) {
+        if let Some(log) = &mut self.log {
+            log.push(line);
+        }
+    }
+
+    /// Whether a log is kept.
+    pub(crate) fn keeps_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// The log so far.
+    pub(crate) fn log(&self) -> &[String] {
+        self.log.as_deref().unwrap_or_default()
+    }
+
+    /// Lets time pass: controllers work, watches are told versions and end.
+    pub(crate) fn advance(&mut self, by: SignedDuration) {
+        self.work();
+        self.now = later(self.now, by);
+        let (now, version) = (self.now, self.store.version());
+        for watcher in &mut self.watchers {
+            if watcher.ends <= now {
+                watcher.feed.end();
+            } else if watcher.bookmarks && watcher.next_bookmark <= now {
+                watcher.next_bookmark = later(now, BOOKMARK_PERIOD);
+                watcher.bookmark(version, false);
+            }
+        }
+        self.watchers.retain(|watcher| watcher.ends > now);
+        self.expire_graces();
+        self.work();
+    }
+
+    /// An object as it is stored.
+    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Value> {
+        self.store.get(kind, key).map(Stored::object)
+    }
+
+    /// The text of an object in the version that is asked for.
+    pub(crate) fn text(kind: &Kind, text: &Bytes) -> Bytes {
+        let several = kind.custom.as_ref().is_some_and(|custom| custom.versions.len() > 1);
+        if !several {
+            return text.clone();
+        }
+        let mut object: Value = serde_json::from_slice(text).unwrap_or_default();
+        object["apiVersion"] = kind.api_version().into();
+        Bytes::from(object.to_string())
+    }
+}
+
+fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
+    time.checked_add(by).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,153 @@
+//! Namespaces, definitions, and the time that Pods are given to end.
+
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::object::{finalizers, is_terminating, meta};
+use crate::server::Ask;
+use crate::status_error::{Named, StatusError};
+use crate::store::{Key, KindKey};
+
+fn namespaces() -> KindKey {
+    (String::new(), "namespaces".to_owned())
+}
+
+impl Cluster {
+    /// Whether something may be created in a namespace.
+    pub(crate) fn check_lifecycle(&self, ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
+        let name = ask.namespace();
+        if name.is_empty() {
+            return Ok(());
+        }
+        let key = (String::new(), name.to_owned());
+        let Some(namespace) = self.object(&namespaces(), &key) else {
+            return Err(StatusError::not_found(Named { group: "", what: "namespaces", name }));
+        };
+        if !is_terminating(&namespace) {
+            return Ok(());
+        }
+        let named = ask.named(meta(object, "name"));
+        let resource = match named.group {
+            "" => named.what.to_owned(),
+            group => format!("{}.{group}", named.what),
+        };
+        let message = format!(
+            "{resource} {:?} is forbidden: unable to create new content in namespace {name} because it is being terminated",
+            named.name
+        );
+        let mut details = json!({
+            "name": named.name,
+            "kind": named.what,
+            "causes": [{
+                "reason": "NamespaceTerminating",
+                "message": format!("namespace {name} is being terminated"),
+                "field": "metadata.namespace",
+            }],
+        });
+        if !named.group.is_empty() {
+            details["group"] = named.group.into();
+        }
+        Err(StatusError::new(403, "Forbidden", message).details(details))
+    }
+
+    /// What follows from a write at once.
+    pub(crate) fn after_write(&mut self, ask: &Ask<'_>, object: &Value) {
+        if ask.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            self.establish(object);
+        }
+    }
+
+    /// What follows from a removal at once.
+    pub(crate) fn after_removal(&mut self, ask: &Ask<'_>, object: &Value) {
+        if ask.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            self.retire(object);
+        }
+    }
+
+    /// Namespaces are deleted in a way of their own. Gives what the delete answers, or nothing if the
+    /// kind is deleted like any other.
+    pub(crate) fn delete_specially(
+        &mut self,
+        ask: &Ask<'_>,
+        object: &Value,
+        dry_run: bool,
+    ) -> Result<Option<(Value, bool)>, StatusError> {
+        if !ask.kind.is("", "Namespace") {
+            return Ok(None);
+        }
+        let name = meta(object, "name").to_owned();
+        if matches!(name.as_str(), "default" | "kube-system" | "kube-public") {
+            let message =
+                format!("namespaces {name:?} is forbidden: this namespace may not be deleted");
+            let details = json!({"name": name, "kind": "namespaces"});
+            return Err(StatusError::new(403, "Forbidden", message).details(details));
+        }
+        let mut object = object.clone();
+        if !is_terminating(&object) {
+            object["metadata"]["deletionTimestamp"] = self.time().into();
+            object["status"]["phase"] = "Terminating".into();
+            if !dry_run {
+                self.put(&namespaces(), &(String::new(), name), &mut object);
+            }
+        }
+        Ok(Some((object, false)))
+    }
+
+    /// Empties a namespace that is being deleted, and lets it go when it is empty.
+    pub(super) fn empty_namespaces(&mut self) -> bool {
+        let terminating: Vec<(Key, Value)> = self
+            .store
+            .collection(&namespaces())
+            .map(|one| {
+                one.objects
+                    .iter()
+                    .map(|(key, stored)| (key.clone(), stored.object()))
+                    .collect::<Vec<_>>()
+            })
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|(_, object)| is_terminating(object))
+            .collect();
+        let mut worked = false;
+        for (key, mut namespace) in terminating {
+            let inside: Vec<(KindKey, Key)> = self
+                .store
+                .collections()
+                .flat_map(|(kind, one)| {
+                    one.objects.keys().map(move |key| (kind.clone(), key.clone()))
+                })
+                .filter(|(_, inner)| inner.0 == key.1)
+                .collect();
+            if inside.is_empty() {
+                namespace["spec"]["finalizers"] = json!([]);
+                if finalizers(&namespace).is_empty() {
+                    self.remove(&namespaces(), &key, &mut namespace);
+                    worked = true;
+                }
+                continue;
+            }
+            for (kind, inner) in inside {
+                worked |= self.delete_quietly(&kind, &inner);
+            }
+        }
+        worked
+    }
+
+    /// Ends the Pods whose time is over.
+    pub(crate) fn expire_graces(&mut self) {
+        let kind = (String::new(), "pods".to_owned());
+        let Some(pods) = self.store.collection(&kind) else { return };
+        let over: Vec<(Key, Value)> = pods
+            .objects
+            .iter()
+            .map(|(key, stored)| (key.clone(), stored.object()))
+            .filter(|(_, pod)| {
+                let ends = meta(pod, "deletionTimestamp").parse::<jiff::Timestamp>();
+                ends.is_ok_and(|ends| ends <= self.now()) && finalizers(pod).is_empty()
+            })
+            .collect();
+        for (key, mut pod) in over {
+            self.remove(&kind, &key, &mut pod);
+        }
+    }
+}

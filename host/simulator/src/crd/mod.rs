@@ -1,0 +1,7 @@
+//! Kinds that users define.
+
+pub(crate) mod default;
+pub(crate) mod definition;
+pub(crate) mod prune;
+pub(crate) mod registration;
+pub(crate) mod validate;

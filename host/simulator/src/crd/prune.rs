@@ -1,0 +1,72 @@
+//! Dropping what the schema of a custom resource does not know.
+
+use serde_json::Value;
+
+use crate::schema::{Additional, Schema};
+
+/// Drops the members of `value` that the schema does not name; their paths are given.
+pub(crate) fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
+    let mut dropped = Vec::new();
+    walk(schema, value, "", &mut dropped);
+    dropped
+}
+
+fn walk(schema: &Schema, value: &mut Value, path: &str, dropped: &mut Vec<String>) {
+    let schema = schema.resolved();
+    match value {
+        Value::Object(map) => {
+            let names: Vec<String> = map.keys().cloned().collect();
+            for name in names {
+                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                let known = schema.properties.get(&name);
+                let always =
+                    schema.embedded && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
+                let inner = match (known, &schema.additional) {
+                    (Some(inner), _) => Some(inner),
+                    (None, Additional::Of(inner)) => Some(&**inner),
+                    (None, Additional::Anything) => continue,
+                    _ => None,
+                };
+                match inner {
+                    Some(inner) => {
+                        if let Some(member) = map.get_mut(&name) {
+                            walk(inner, member, &below, dropped);
+                        }
+                    }
+                    None if schema.preserve || always || schema.free => {}
+                    None => {
+                        map.remove(&name);
+                        dropped.push(below);
+                    }
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(inner) = &schema.items {
+                for (index, item) in items.iter_mut().enumerate() {
+                    walk(inner, item, &format!("{path}[{index}]"), dropped);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_named_goes_unless_it_is_to_be_kept() {
+        let schema = Schema::parse(&json!({"type": "object", "properties": {
+            "a": {"type": "object", "properties": {"b": {"type": "string"}}},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"x": {"type": "integer"}}}},
+        }}));
+        let mut value = json!({"a": {"b": "1", "c": 2}, "free": {"z": 1}, "map": {"k": {"x": 1, "y": 2}}, "q": 1});
+        let dropped = prune(&schema, &mut value);
+        assert_eq!(value, json!({"a": {"b": "1"}, "free": {"z": 1}, "map": {"k": {"x": 1}}}));
+        assert_eq!(dropped, ["a.c", "map.k.y", "q"]);
+    }
+}

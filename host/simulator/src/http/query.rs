@@ -1,0 +1,45 @@
+//! The query of a request.
+
+use percent_encoding::percent_decode_str;
+
+/// The parameters of a request that the server knows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+fn decoded(text: &str) -> String {
+    let spaced = text.replace('+', " ");
+    percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
+}
+
+impl Query {
+    /// Reads what follows the question mark.
+    pub(crate) fn parse(text: &str) -> Self {
+        let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decoded(name), decoded(value))
+        });
+        Self { pairs: pairs.collect() }
+    }
+
+    /// The value of a parameter, empty if it is not there.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.pairs.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
+    }
+
+    /// Whether a parameter is there.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.pairs.iter().any(|(known, _)| known == name)
+    }
+
+    /// Whether a parameter says yes, as Go reads truth.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.has(name) && !matches!(self.get(name), "false" | "0" | "False" | "f" | "F")
+    }
+
+    /// Whether nothing is to be written.
+    pub(crate) fn dry_run(&self) -> bool {
+        self.get("dryRun") == "All"
+    }
+}

@@ -1,0 +1,142 @@
+//! The simulator as a tower Service.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use ::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use jiff::{SignedDuration, Timestamp};
+
+use super::body::Body;
+use super::query::Query;
+use crate::cluster::{Cluster, Controllers};
+use crate::request::{Answer, Request, User};
+
+/// Whatever a body can fail with.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A simulated API server. Clones are the same one.
+///
+/// It does nothing by itself: requests come through [`tower::Service`] or [`Simulator::request`],
+/// and time through [`Simulator::advance`].
+#[derive(Clone, Debug)]
+pub struct Simulator {
+    cluster: Arc<Mutex<Cluster>>,
+}
+
+impl Simulator {
+    /// An empty cluster at a point in time, with all controllers. What is random in it comes from the seed.
+    pub fn new(seed: u64, now: Timestamp) -> Self {
+        Self::with(seed, now, Controllers::default())
+    }
+
+    /// The same with some controllers only.
+    pub fn with(seed: u64, now: Timestamp, controllers: Controllers) -> Self {
+        Self { cluster: Arc::new(Mutex::new(Cluster::new(seed, now, controllers))) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cluster> {
+        self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets time pass: controllers work, watches are told versions and end.
+    pub fn advance(&self, by: SignedDuration) {
+        self.lock().advance(by);
+    }
+
+    /// Lets the controllers work until there is nothing to do, in no time.
+    pub fn settle(&self) {
+        self.lock().work();
+    }
+
+    /// Forgets what happened, so that watches that begin before now are answered by 410.
+    pub fn compact(&self) {
+        self.lock().store.compact();
+    }
+
+    /// Keeps a log of requests, answers and events from here on.
+    pub fn keep_log(&self) {
+        self.lock().keep_log();
+    }
+
+    /// The log so far, a line each.
+    pub fn log(&self) -> Vec<String> {
+        self.lock().log().to_vec()
+    }
+
+    /// Answers a request whose body is there.
+    pub fn request(&self, request: ::http::Request<Bytes>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let text = |name: &str| header_text(&parts.headers, name);
+        let acting = text("impersonate-user");
+        let groups = parts.headers.get_all("impersonate-group");
+        let groups =
+            groups.iter().filter_map(|value| value.to_str().ok()).map(str::to_owned).collect();
+        let request = Request {
+            method: parts.method.as_str().to_owned(),
+            path: parts.uri.path().to_owned(),
+            query: Query::parse(parts.uri.query().unwrap_or_default()),
+            user: User::admin(),
+            acting: (!acting.is_empty()).then(|| User::impersonated(&acting, groups)),
+            content_type: text("content-type"),
+            accept: text("accept"),
+            agent: text("user-agent"),
+            body,
+        };
+        let answer = self.lock().answer(&request);
+        respond(answer)
+    }
+}
+
+fn header_text(headers: &HeaderMap, name: &str) -> String {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}
+
+fn respond(answer: Answer) -> Response<Body> {
+    let (code, kind, body, warnings) = match answer {
+        Answer::Json { code, body, warnings } => {
+            (code, "application/json", Body::whole(body), warnings)
+        }
+        Answer::Text { code, body } => {
+            (code, "text/plain; charset=utf-8", Body::whole(Bytes::from(body)), Vec::new())
+        }
+        Answer::Watch(feed) => (200, "application/json", Body::watch(feed), Vec::new()),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() =
+        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    for warning in warnings {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+    response
+}
+
+impl<B> tower::Service<::http::Request<B>> for Simulator
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: ::http::Request<B>) -> Self::Future {
+        let simulator = self.clone();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await.map_err(Into::into)?.to_bytes();
+            Ok(simulator.request(::http::Request::from_parts(parts, body)))
+        })
+    }
+}

@@ -1,0 +1,140 @@
+//! What a write may change, and when the generation grows.
+
+use serde_json::Value;
+
+use crate::apply::fieldset::FieldSet;
+use crate::catalog::Kind;
+use crate::object::{copy, copy_meta, generation};
+use crate::switch::{Bug, planted};
+
+/// How the generation of a kind counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    /// Not at all.
+    Nothing,
+    /// Changes of the spec.
+    Spec,
+    /// Changes of spec or annotations.
+    SpecAndAnnotations,
+    /// Changes of anything but the metadata.
+    Content,
+}
+
+fn counts(kind: &Kind) -> Counts {
+    match (kind.group.as_str(), kind.name.as_str()) {
+        _ if kind.custom.is_some() => Counts::Content,
+        ("apps", "Deployment") => Counts::SpecAndAnnotations,
+        ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet")
+        | ("batch" | "apiextensions.k8s.io", _)
+        | ("", "Pod" | "ReplicationController")
+        | ("networking.k8s.io", "Ingress" | "NetworkPolicy" | "IngressClass")
+        | ("policy", "PodDisruptionBudget") => Counts::Spec,
+        ("discovery.k8s.io", "EndpointSlice") => Counts::Content,
+        _ => Counts::Nothing,
+    }
+}
+
+/// Whether status is written by itself only.
+fn has_status(kind: &Kind) -> bool {
+    kind.subresources.contains("status")
+}
+
+/// The fields that a write to this (sub)resource cannot change, so that nobody owns them by it.
+pub(crate) fn ignored(kind: &Kind, subresource: &str) -> FieldSet {
+    match subresource {
+        "status" if kind.group == "apiextensions.k8s.io" => {
+            FieldSet::of(&[&["metadata"], &["spec"]])
+        }
+        "status" => match kind.name.as_str() {
+            "Deployment" => FieldSet::of(&[&["spec"], &["metadata", "labels"]]),
+            "Pod" => FieldSet::of(&[
+                &["spec"],
+                &["metadata", "deletionTimestamp"],
+                &["metadata", "ownerReferences"],
+            ]),
+            _ => FieldSet::of(&[&["spec"]]),
+        },
+        _ if has_status(kind) => FieldSet::of(&[&["status"]]),
+        _ => FieldSet::default(),
+    }
+}
+
+/// What a new object is given and loses.
+pub(crate) fn prepare_create(kind: &Kind, object: &mut Value) {
+    if has_status(kind)
+        && let Some(map) = object.as_object_mut()
+    {
+        map.remove("status");
+        super::defaults::status(kind, object);
+    }
+    super::defaults::created(kind, object);
+    if counts(kind) == Counts::Nothing {
+        crate::object::unset(object, "generation");
+    } else {
+        object["metadata"]["generation"] = 1.into();
+    }
+}
+
+fn same(new: &Value, old: &Value, names: &[&str]) -> bool {
+    names.iter().all(|name| new.get(name) == old.get(name))
+}
+
+/// Takes back what an update may not change, and counts the generation.
+pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, old: &Value) {
+    if subresource == "status" {
+        if planted(Bug::StatusWritesSpec) {
+            return;
+        }
+        status_update(kind, new, old);
+        return;
+    }
+    if has_status(kind) && !planted(Bug::StatusIsWrittenWithSpec) {
+        copy(old, new, "status");
+    }
+    if planted(Bug::GenerationNeverGrows) {
+        return;
+    }
+    let changed = match counts(kind) {
+        Counts::Nothing => false,
+        Counts::Spec => !same(new, old, &["spec"]),
+        Counts::SpecAndAnnotations => {
+            !same(new, old, &["spec"])
+                || new["metadata"]["annotations"] != old["metadata"]["annotations"]
+        }
+        Counts::Content => {
+            let content = |object: &Value| {
+                let mut map = object.as_object().cloned().unwrap_or_default();
+                map.remove("metadata");
+                map
+            };
+            content(new) != content(old)
+        }
+    };
+    let metadata = planted(Bug::MetadataGrowsGeneration)
+        && new["metadata"]["labels"] != old["metadata"]["labels"];
+    if changed || metadata {
+        new["metadata"]["generation"] = (generation(old) + 1).into();
+    }
+}
+
+fn status_update(kind: &Kind, new: &mut Value, old: &Value) {
+    if kind.custom.is_some() {
+        // Of a custom resource nothing but its status can be written here.
+        crate::server::only_status(new, old);
+        return;
+    }
+    copy(old, new, "spec");
+    if kind.is("apps", "Deployment") {
+        copy_meta(old, new, "labels");
+    }
+    if kind.is("", "Pod") {
+        copy_meta(old, new, "ownerReferences");
+    }
+    if kind.group == "apiextensions.k8s.io" {
+        let managers = new["metadata"].get("managedFields").cloned();
+        new["metadata"] = old["metadata"].clone();
+        if let Some(managers) = managers {
+            new["metadata"]["managedFields"] = managers;
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Making objects.
+
+use super::{Ask, Outcome, check_options};
+use crate::cluster::Cluster;
+use crate::object::meta;
+use crate::request::Answer;
+use crate::status_error::{FieldError, StatusError};
+use crate::switch::{Bug, planted};
+
+impl Cluster {
+    /// `create`.
+    pub(super) fn create(&mut self, ask: &Ask<'_>) -> Outcome {
+        check_options(ask.query, "CreateOptions")?;
+        let decoded = Self::decode(ask)?;
+        let mut object = decoded.object;
+        Self::check_namespace(ask, &mut object)?;
+        if meta(&object, "name").is_empty() && !meta(&object, "generateName").is_empty() {
+            let base: String = meta(&object, "generateName").chars().take(58).collect();
+            object["metadata"]["name"] = format!("{base}{}", self.suffix()).into();
+        }
+        if !meta(&object, "resourceVersion").is_empty() && meta(&object, "resourceVersion") != "0" {
+            return Err(StatusError::unforeseen(
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        if meta(&object, "name").is_empty() {
+            let error = FieldError::required("metadata.name", "name or generateName is required");
+            return Err(StatusError::invalid(ask.named_kind(""), &[error]));
+        }
+        self.track(ask, None, &mut object);
+        if planted(Bug::GenerateNameIsKept) {
+            crate::object::unset(&mut object, "generateName");
+        }
+        let stored = self.store_new(ask, object)?;
+        let Answer::Json { code, body, .. } = Answer::json(201, &stored) else {
+            return Ok(Answer::nowhere());
+        };
+        Ok(Answer::Json { code, body, warnings: decoded.warnings })
+    }
+}

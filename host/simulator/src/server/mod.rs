@@ -1,0 +1,214 @@
+//! What the API server does with a request.
+
+mod collection;
+mod create;
+mod delete;
+mod patch;
+mod read;
+mod review;
+mod scale;
+mod update;
+mod watch;
+mod write;
+
+pub(crate) use write::only_status;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::catalog::Kind;
+use crate::cluster::Cluster;
+use crate::http::query::Query;
+use crate::http::route::{Route, Target, route};
+use crate::request::{Answer, Request, User};
+use crate::status_error::{FieldError, Named, StatusError};
+use crate::store::{Key, KindKey};
+
+/// A request for objects of one kind.
+pub(crate) struct Ask<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) kind: Arc<Kind>,
+    pub(crate) query: &'a Query,
+    pub(crate) user: &'a User,
+    pub(crate) request: &'a Request,
+}
+
+impl Ask<'_> {
+    /// Where objects of the kind are stored.
+    pub(crate) fn kind_key(&self) -> KindKey {
+        (self.kind.group.clone(), self.kind.plural.clone())
+    }
+
+    /// The namespace of objects: none for kinds of the cluster.
+    pub(crate) fn namespace(&self) -> &str {
+        if self.kind.namespaced { &self.target.namespace } else { "" }
+    }
+
+    /// Where the object is stored.
+    pub(crate) fn key(&self) -> Key {
+        (self.namespace().to_owned(), self.target.name.clone())
+    }
+
+    /// The object as messages about the resource name it.
+    pub(crate) fn named<'n>(&'n self, name: &'n str) -> Named<'n> {
+        Named { group: &self.kind.group, what: &self.kind.plural, name }
+    }
+
+    /// The object as messages about its fields name it.
+    pub(crate) fn named_kind<'n>(&'n self, name: &'n str) -> Named<'n> {
+        Named { group: &self.kind.group, what: &self.kind.name, name }
+    }
+
+    /// Where the server keeps the object, as its messages say.
+    pub(crate) fn storage_key(&self) -> String {
+        let key = crate::kinds::storage_key(&self.kind, self.namespace(), &self.target.name);
+        // What writes nothing does not know the root of the store.
+        if self.query.dry_run() { key } else { format!("/registry{key}") }
+    }
+
+    /// Who writes.
+    pub(crate) fn manager(&self) -> String {
+        match self.query.get("fieldManager") {
+            "" => {
+                self.request.agent.split('/').next().unwrap_or_default().chars().take(128).collect()
+            }
+            name => name.to_owned(),
+        }
+    }
+}
+
+/// What a verb does.
+pub(crate) type Outcome = Result<Answer, StatusError>;
+
+impl Cluster {
+    /// Answers a request.
+    pub(crate) fn answer(&mut self, request: &Request) -> Answer {
+        if self.keeps_log() {
+            self.note(format!(
+                "{} {} {:?} {} {}",
+                request.method,
+                request.path,
+                request.query,
+                request.acting.as_ref().unwrap_or(&request.user).name,
+                String::from_utf8_lossy(&request.body)
+            ));
+        }
+        let answer = match self.try_answer(request) {
+            Ok(answer) => answer,
+            Err(error) => Answer::error(&error),
+        };
+        if self.keeps_log() {
+            let line = match &answer {
+                Answer::Json { code, body, .. } => {
+                    format!("{code} {}", String::from_utf8_lossy(body))
+                }
+                Answer::Text { code, body } => format!("{code} {body}"),
+                Answer::Watch(_) => "200 watch".to_owned(),
+            };
+            self.note(line);
+        }
+        answer
+    }
+
+    fn try_answer(&mut self, request: &Request) -> Outcome {
+        let user = self.acting_user(request)?;
+        let target = match route(&request.path) {
+            Route::Resource(target) => target,
+            other => return Ok(self.discover(&other, request)),
+        };
+        let Some(kind) = self.catalog.get(&target.group, &target.version, &target.resource) else {
+            return if self.catalog.resources(&target.group, &target.version).is_some()
+                && crate::catalog::Catalog::is_builtin_group(&target.group)
+            {
+                Err(StatusError::no_resource())
+            } else {
+                Ok(Answer::nowhere())
+            };
+        };
+        let ask = Ask {
+            target: &target,
+            kind: kind.clone(),
+            query: &request.query,
+            user: &user,
+            request,
+        };
+        self.dispatch(&ask)
+    }
+
+    fn dispatch(&mut self, ask: &Ask<'_>) -> Outcome {
+        let target = ask.target;
+        let sub = target.subresource.as_str();
+        if !sub.is_empty() && !ask.kind.subresources.contains(sub) {
+            return if ask.kind.custom.is_some() {
+                Ok(Answer::nowhere())
+            } else {
+                Err(StatusError::no_resource())
+            };
+        }
+        let single = !target.name.is_empty();
+        let watching = ask.query.is("watch") && !single;
+        let verb = match (ask.request.method.as_str(), single) {
+            ("GET", true) => "get",
+            ("GET", false) if watching => "watch",
+            ("GET", false) => "list",
+            ("POST", _) => "create",
+            ("PUT", _) => "update",
+            ("PATCH", _) => "patch",
+            ("DELETE", true) => "delete",
+            ("DELETE", false) => "deletecollection",
+            _ => return Err(not_allowed()),
+        };
+        self.authorize(ask.user, verb, target)?;
+        // A review or an eviction is made, not kept.
+        match (sub, verb) {
+            ("", "create") if !ask.kind.verbs.contains("list") => return self.review(ask),
+            ("", _) if !ask.kind.verbs.contains(verb) => return Err(not_allowed()),
+            ("scale", "get") => return self.get_scale(ask),
+            ("scale", "update" | "patch") => return self.write_scale(ask),
+            _ => {}
+        }
+        match verb {
+            "get" => self.get(ask),
+            "list" => self.list(ask),
+            "watch" => self.begin_watch(ask),
+            "create" if !single => self.create(ask),
+            "update" if single => self.update(ask),
+            "patch" if single => self.patch(ask),
+            "delete" => self.delete(ask),
+            "deletecollection" => self.delete_collection(ask),
+            _ => Err(not_allowed()),
+        }
+    }
+}
+
+fn not_allowed() -> StatusError {
+    StatusError::new(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+    )
+    .details(serde_json::json!({}))
+}
+
+/// Checks the options that all writes have.
+pub(crate) fn check_options(query: &Query, kind: &str) -> Result<(), StatusError> {
+    let mut errors = Vec::new();
+    let dry_run = query.get("dryRun");
+    if query.has("dryRun") && dry_run != "All" {
+        let known = ["All".to_owned()];
+        errors.push(FieldError::unsupported("dryRun", Value::from(vec![dry_run]), &known));
+    }
+    let validation = query.get("fieldValidation");
+    if !matches!(validation, "" | "Ignore" | "Warn" | "Strict") {
+        let known: Vec<String> = ["Ignore", "Strict", "Warn"].map(str::to_owned).into();
+        errors.push(FieldError::unsupported("fieldValidation", validation, &known));
+    }
+    if query.get("fieldManager").len() > 128 {
+        errors.push(FieldError::too_long("fieldManager", 128));
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(StatusError::invalid(Named { group: "meta.k8s.io", what: kind, name: "" }, &errors))
+}

@@ -1,0 +1,236 @@
+//! Changing objects by patches.
+
+use serde_json::Value;
+
+use super::write::{Decoded, blank, parse, unknown_fields};
+use super::{Ask, Outcome, check_options};
+use crate::apply::managed_fields::{self, Manager, Operation};
+use crate::apply::updater::{Write, apply};
+use crate::apply::{conflict, shape};
+use crate::cluster::Cluster;
+use crate::kinds;
+use crate::object::{meta, unset, with_metadata, without_managers};
+use crate::patch;
+use crate::request::Answer;
+use crate::status_error::{FieldError, Named, StatusError};
+use crate::switch::{Bug, planted};
+
+impl Cluster {
+    /// `patch`.
+    pub(super) fn patch(&mut self, ask: &Ask<'_>) -> Outcome {
+        let content = ask.request.content_type.split(';').next().unwrap_or_default().trim();
+        let applies =
+            matches!(content, "application/apply-patch+yaml" | "application/apply-patch+cbor");
+        check_options(ask.query, "PatchOptions")?;
+        let named = Named { group: "meta.k8s.io", what: "PatchOptions", name: "" };
+        if applies && ask.query.get("fieldManager").is_empty() {
+            let error = FieldError::required("fieldManager", "is required for apply patch");
+            return Err(StatusError::invalid(named, &[error]));
+        }
+        if !applies && ask.query.has("force") {
+            let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
+            return Err(StatusError::invalid(named, &[error]));
+        }
+        if applies {
+            return self.apply(ask);
+        }
+        let kind = match content {
+            "application/json-patch+json" => patch::Kind::Json,
+            "application/merge-patch+json" => patch::Kind::Merge,
+            "application/strategic-merge-patch+json" if ask.kind.custom.is_none() => {
+                patch::Kind::Strategic
+            }
+            _ => return Err(unsupported(ask)),
+        };
+        let Some(old) = self.object(&ask.kind_key(), &ask.key()) else {
+            return Err(StatusError::not_found(ask.named(&ask.target.name)));
+        };
+        let patched = patch::apply(kind, ask.kind.schema(), &old, &ask.request.body)?;
+        let text = if kind == patch::Kind::Strategic {
+            shape::go(&parse(&ask.request.body).unwrap_or_default())
+        } else {
+            patched.to_string()
+        };
+        let decoded = Self::redecode(ask, patched);
+        let Decoded { mut object, warnings } = match decoded {
+            Err(error) if error.is_shape() && ask.kind.custom.is_none() => {
+                let error = FieldError::invalid("patch", text, "json: cannot unmarshal it");
+                return Err(StatusError::invalid(
+                    Named { group: "", what: "", name: "" },
+                    &[error],
+                ));
+            }
+            decoded => decoded?,
+        };
+        Self::check_namespace(ask, &mut object)?;
+        Self::check_name(ask, &object)?;
+        self.track(ask, Some(&old), &mut object);
+        let stored = self.store_change(ask, &old, object)?;
+        match Answer::json(200, &stored) {
+            Answer::Json { code, body, .. } => Ok(Answer::Json { code, body, warnings }),
+            other => Ok(other),
+        }
+    }
+
+    /// Reads an object that a patch has made.
+    fn redecode(ask: &Ask<'_>, patched: Value) -> Result<Decoded, StatusError> {
+        let text = patched.to_string();
+        let mut object = with_metadata(patched).ok_or_else(|| {
+            let error = FieldError::invalid("patch", text, "the object is no object");
+            StatusError::invalid(Named { group: "", what: "", name: "" }, &[error])
+        })?;
+        let version = ask.kind.api_version();
+        let (said, of) = (object["kind"].clone(), object["apiVersion"].clone());
+        if of != version.as_str() || said != ask.kind.name.as_str() {
+            let said = said.as_str().unwrap_or_default().to_owned();
+            return Err(StatusError::bad_request(if of == version.as_str() {
+                format!("{said} in version {version:?} cannot be handled as a {}", ask.kind.name)
+            } else {
+                format!(
+                    "the API version in the data ({}) does not match the expected API version ({version})",
+                    of.as_str().unwrap_or_default()
+                )
+            }));
+        }
+        let unknown = kinds::decode(&ask.kind, &mut object)?;
+        let warnings = unknown_fields(ask, &unknown)?;
+        Ok(Decoded { object, warnings })
+    }
+
+    fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
+        let (said, name) = (meta(object, "name"), &ask.target.name);
+        if said.is_empty() {
+            return Err(StatusError::bad_request(format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )));
+        }
+        if said != name {
+            return Err(StatusError::bad_request(format!(
+                "the name of the object ({said}) does not match the name on the URL ({name})"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Server-side apply.
+    fn apply(&mut self, ask: &Ask<'_>) -> Outcome {
+        let value = parse(&ask.request.body)
+            .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))?;
+        let said = |name: &str| value[name].as_str().unwrap_or_default();
+        let version = ask.kind.api_version();
+        if said("apiVersion") != version || said("kind") != ask.kind.name {
+            let (group, of) =
+                said("apiVersion").split_once('/').unwrap_or(("", said("apiVersion")));
+            return Err(StatusError::bad_request(format!(
+                "invalid object type: {group}/{of}, Kind={}",
+                said("kind")
+            )));
+        }
+        if value["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
+            return Err(StatusError::bad_request("metadata.managedFields must be nil"));
+        }
+        let old = self.object(&ask.kind_key(), &ask.key());
+        if old.is_none() && !ask.target.subresource.is_empty() {
+            return Err(StatusError::not_found(ask.named(&ask.target.name)));
+        }
+        let node = ask.kind.node();
+        let problems = shape::problems(node, &value, false);
+        if !problems.is_empty() {
+            let (group, of) = version.split_once('/').unwrap_or(("", &version));
+            return Err(StatusError::unforeseen(format!(
+                "failed to create typed patch object ({}/{}; {group}/{of}, Kind={}): {}",
+                meta(&value, "namespace"),
+                meta(&value, "name"),
+                ask.kind.name,
+                shape::describe(&problems)
+            )));
+        }
+        let live = old.clone().unwrap_or_else(|| blank(ask));
+        let (object, managers) = self.merge(ask, &live, &value)?;
+        let mut object = object.unwrap_or_else(|| without_managers(&live));
+        kinds::decode_applied(&ask.kind, &mut object).map_err(|_| not_converted(ask, &value))?;
+        unset(&mut object, "managedFields");
+        if let Some(list) = managed_fields::encode(&managers) {
+            object["metadata"]["managedFields"] = list;
+        }
+        Self::check_namespace(ask, &mut object)?;
+        Self::check_name(ask, &object)?;
+        if let Some(old) = old {
+            if planted(Bug::ApplyOverAnotherUid) {
+                crate::object::copy_meta(&old, &mut object, "uid");
+            }
+            let stored = self.store_change(ask, &old, object)?;
+            return Ok(Answer::json(200, &stored));
+        }
+        let uid = meta(&object, "uid");
+        if !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+        }
+        let stored = self.store_new(ask, object)?;
+        Ok(Answer::json(201, &stored))
+    }
+
+    /// What an apply makes of `live`: the object, or nothing if it is the same, and its managers.
+    fn merge(
+        &self,
+        ask: &Ask<'_>,
+        live: &Value,
+        value: &Value,
+    ) -> Result<(Option<Value>, managed_fields::Managers), StatusError> {
+        let sub = &ask.target.subresource;
+        let version = ask.kind.api_version();
+        let ignored = kinds::ignored(&ask.kind, sub);
+        let now = self.time();
+        let write =
+            Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
+        let mut managers =
+            managed_fields::decode(live["metadata"].get("managedFields")).map_err(|error| {
+                StatusError::unforeseen(format!("failed to decode managed fields: {error}"))
+            })?;
+        let plain = without_managers(live);
+        if managers.is_empty() && live["metadata"]["uid"].is_string() {
+            // What was there before the first apply belongs to somebody.
+            let before = Manager::new("before-first-apply", Operation::Update, &version, sub);
+            let empty = blank(ask);
+            managers = crate::apply::updater::update(&write, &empty, &plain, managers, &before);
+        }
+        let manager = Manager::new(&ask.manager(), Operation::Apply, &version, sub);
+        let force = (ask.query.is("force") && !planted(Bug::ForceIsIgnored))
+            || planted(Bug::ForceIsAssumed);
+        let applied = apply(&write, &plain, value, managers, &manager, force)
+            .map_err(|conflicts| conflict::error(&conflicts))?;
+        Ok((applied.object, applied.managers))
+    }
+}
+
+/// What the server says of an apply whose merged object Go cannot read.
+fn not_converted(ask: &Ask<'_>, value: &Value) -> StatusError {
+    let version = ask.kind.api_version();
+    let name = &ask.kind.name;
+    let (group, of) = version.split_once('/').unwrap_or(("", &version));
+    StatusError::unforeseen(format!(
+        "failed to convert new object ({}/{}; {group}/{of}, Kind={name}) to proper version: unable to convert unstructured object to {group}/{of}, Kind={name}: json: cannot unmarshal it",
+        meta(value, "namespace"),
+        meta(value, "name"),
+    ))
+}
+
+fn unsupported(ask: &Ask<'_>) -> StatusError {
+    let mut known = vec!["application/json-patch+json", "application/merge-patch+json"];
+    if ask.kind.custom.is_none() {
+        known.push("application/strategic-merge-patch+json");
+    }
+    known.push("application/apply-patch+yaml");
+    known.push("application/apply-patch+cbor");
+    StatusError::new(
+        415,
+        "UnsupportedMediaType",
+        format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            known.join(", ")
+        ),
+    )
+}

@@ -1,0 +1,63 @@
+//! Replacing objects.
+
+use super::{Ask, Outcome, check_options};
+use crate::cluster::Cluster;
+use crate::kinds;
+use crate::object::meta;
+use crate::request::Answer;
+use crate::status_error::StatusError;
+
+impl Cluster {
+    /// `update`.
+    pub(super) fn update(&mut self, ask: &Ask<'_>) -> Outcome {
+        check_options(ask.query, "UpdateOptions")?;
+        let decoded = Self::decode(ask)?;
+        let mut object = decoded.object;
+        let name = &ask.target.name;
+        Self::check_namespace(ask, &mut object)?;
+        if meta(&object, "name").is_empty() {
+            return Err(StatusError::bad_request(format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )));
+        }
+        if meta(&object, "name") != name {
+            return Err(StatusError::bad_request(format!(
+                "the name of the object ({}) does not match the name on the URL ({name})",
+                meta(&object, "name")
+            )));
+        }
+        let Some(old) = self.object(&ask.kind_key(), &ask.key()) else {
+            if !kinds::creates_on_update(&ask.kind) {
+                return Err(StatusError::not_found(ask.named(name)));
+            }
+            let said = meta(&object, "uid");
+            if !said.is_empty() {
+                return Err(StatusError::conflict(ask.named(name), &uid_mismatch(ask, said, "")));
+            }
+            self.track(ask, None, &mut object);
+            let stored = self.store_new(ask, object)?;
+            return Ok(Answer::json(201, &stored));
+        };
+        let (said, present) = (meta(&object, "uid"), meta(&old, "uid"));
+        if !said.is_empty() && said != present {
+            let why = uid_mismatch(ask, said, present);
+            return Err(StatusError::conflict(ask.named(name), &why));
+        }
+        self.track(ask, Some(&old), &mut object);
+        let stored = self.store_change(ask, &old, object)?;
+        match Answer::json(200, &stored) {
+            Answer::Json { code, body, .. } => {
+                Ok(Answer::Json { code, body, warnings: decoded.warnings })
+            }
+            other => Ok(other),
+        }
+    }
+}
+
+/// What the store says of another uid.
+fn uid_mismatch(ask: &Ask<'_>, said: &str, present: &str) -> String {
+    format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object meta: {present}",
+        ask.storage_key()
+    )
+}

@@ -1,0 +1,314 @@
+//! What all writes share.
+
+use serde_json::{Map, Value, json};
+
+use super::Ask;
+use crate::apply::managed_fields::{self, Managers, Operation};
+use crate::apply::shape;
+use crate::apply::updater::{Write, update};
+use crate::cluster::Cluster;
+use crate::kinds;
+use crate::object::{
+    copy, copy_meta, finalizers, generation, is_terminating, meta, unset, with_metadata,
+    without_managers,
+};
+use crate::status_error::{FieldError, StatusError};
+use crate::switch::{Bug, planted};
+
+/// What the server says of a version that is another.
+pub(crate) const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// An object of a request's body, with what was unknown in it.
+pub(crate) struct Decoded {
+    pub(crate) object: Value,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Reads a body as JSON, or else as YAML.
+pub(crate) fn parse(body: &[u8]) -> Result<Value, String> {
+    match serde_json::from_slice(body) {
+        Ok(value) => Ok(value),
+        Err(json) => {
+            let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+            if first == Some(&b'{') {
+                return Err(json.to_string());
+            }
+            serde_yaml_ng::from_slice(body).map_err(|error| error.to_string())
+        }
+    }
+}
+
+impl Cluster {
+    /// Reads the object of a create or update.
+    pub(crate) fn decode(ask: &Ask<'_>) -> Result<Decoded, StatusError> {
+        let value = parse(&ask.request.body)
+            .map_err(|error| StatusError::bad_request(format!("error decoding: {error}")))?;
+        let kind = &ask.kind;
+        let mut object = with_metadata(value).ok_or_else(|| {
+            StatusError::bad_request("the object provided is unrecognized (must be of type object)")
+        })?;
+        let said =
+            |object: &Value, name: &str| object[name].as_str().unwrap_or_default().to_owned();
+        let (version, name) = (said(&object, "apiVersion"), said(&object, "kind"));
+        if kind.custom.is_some() && (name.is_empty() || version.is_empty()) {
+            let missing = if name.is_empty() { "Kind" } else { "apiVersion" };
+            return Err(StatusError::bad_request(format!(
+                "Object '{missing}' is missing in '{}'",
+                String::from_utf8_lossy(&ask.request.body)
+            )));
+        }
+        if !version.is_empty() && version != kind.api_version() {
+            return Err(StatusError::bad_request(format!(
+                "the API version in the data ({version}) does not match the expected API version ({})",
+                kind.api_version()
+            )));
+        }
+        if !name.is_empty() && name != kind.name {
+            return Err(StatusError::bad_request(if kind.custom.is_some() {
+                format!(
+                    "the object provided is unrecognized (must be of type {}): {name} in version {version:?}",
+                    kind.name
+                )
+            } else {
+                format!("{name} in version {:?} cannot be handled as a {}", kind.version, kind.name)
+            }));
+        }
+        object["kind"] = kind.name.as_str().into();
+        object["apiVersion"] = kind.api_version().into();
+        let unknown = kinds::decode(kind, &mut object)?;
+        let warnings = unknown_fields(ask, &unknown)?;
+        Ok(Decoded { object, warnings })
+    }
+
+    /// The namespace of the body must be that of the path; absent, it is.
+    pub(crate) fn check_namespace(ask: &Ask<'_>, object: &mut Value) -> Result<(), StatusError> {
+        let said = meta(object, "namespace");
+        if !said.is_empty() && said != ask.namespace() {
+            return Err(StatusError::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        if ask.namespace().is_empty() {
+            unset(object, "namespace");
+        } else {
+            object["metadata"]["namespace"] = ask.namespace().into();
+        }
+        Ok(())
+    }
+
+    /// Whose fields are whose after `live` has become `new`, by anything but an apply.
+    pub(crate) fn track(&self, ask: &Ask<'_>, live: Option<&Value>, new: &mut Value) {
+        let own = new["metadata"].get("managedFields").cloned();
+        let empty = blank(ask);
+        let old = live.unwrap_or(&empty);
+        let theirs = old["metadata"].get("managedFields");
+        let sub = &ask.target.subresource;
+        let managers = if sub.is_empty() && !planted(Bug::ManagedFieldsCanBeForged) {
+            if managed_fields::is_reset(own.as_ref()) {
+                Managers::new()
+            } else {
+                match managed_fields::decode(own.as_ref()) {
+                    Ok(own) if !own.is_empty() => own,
+                    _ => managed_fields::decode(theirs).unwrap_or_default(),
+                }
+            }
+        } else {
+            managed_fields::decode(theirs).unwrap_or_default()
+        };
+        unset(new, "managedFields");
+        // What was never tracked is not tracked from an update on.
+        if managers.is_empty() && live.is_some() {
+            return;
+        }
+        // What has not the shape of its kind is not tracked.
+        if !shape::problems(ask.kind.node(), new, true).is_empty() {
+            if let Some(list) = managed_fields::encode(&managers) {
+                new["metadata"]["managedFields"] = list;
+            }
+            return;
+        }
+        let version = ask.kind.api_version();
+        let ignored = kinds::ignored(&ask.kind, sub);
+        let now = self.time();
+        let write =
+            Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
+        let manager =
+            managed_fields::Manager::new(&ask.manager(), Operation::Update, &version, sub);
+        let managers = update(&write, &without_managers(old), new, managers, &manager);
+        if let Some(list) = managed_fields::encode(&managers) {
+            new["metadata"]["managedFields"] = list;
+        }
+    }
+
+    /// Stores a new object. Gives it as it is stored.
+    pub(crate) fn store_new(
+        &mut self,
+        ask: &Ask<'_>,
+        mut object: Value,
+    ) -> Result<Value, StatusError> {
+        self.check_lifecycle(ask, &object)?;
+        let metadata = &mut object["metadata"];
+        metadata["uid"] = self.uid().into();
+        metadata["creationTimestamp"] = self.time().into();
+        for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            unset(&mut object, name);
+        }
+        let name = meta(&object, "name").to_owned();
+        kinds::prepare_create(&ask.kind, &mut object);
+        self.allocate(ask, &mut object, None);
+        let errors = kinds::validate_create(&ask.kind, &object);
+        if !errors.is_empty() {
+            return Err(StatusError::invalid(ask.named_kind(&name), &errors));
+        }
+        let key = (ask.namespace().to_owned(), name.clone());
+        if let Some(present) = self.object(&ask.kind_key(), &key)
+            && !planted(Bug::CreateReplaces)
+        {
+            let mut error = StatusError::already_exists(ask.named(&name));
+            if !meta(&object, "generateName").is_empty() {
+                error = error.not_generated();
+            }
+            if is_terminating(&present) {
+                error = error.prefixed("object is being deleted: ");
+            }
+            return Err(error);
+        }
+        let raw = kinds::settle(&ask.kind, &mut object)?;
+        if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
+            return Ok(object);
+        }
+        self.put(&ask.kind_key(), &key, &mut object);
+        // The server stores a new claim otherwise than a changed one.
+        let claim = ask.kind.is("", "PersistentVolumeClaim");
+        self.remember_raw(&ask.kind_key(), &key, raw || claim);
+        self.after_write(ask, &object);
+        Ok(object)
+    }
+
+    /// Stores a change of `old`. Gives the object as it is stored.
+    pub(crate) fn store_change(
+        &mut self,
+        ask: &Ask<'_>,
+        old: &Value,
+        mut new: Value,
+    ) -> Result<Value, StatusError> {
+        let name = ask.target.name.clone();
+        let said = meta(&new, "resourceVersion").to_owned();
+        let present = meta(old, "resourceVersion").to_owned();
+        if said.is_empty() || said == "0" {
+            if !kinds::updates_unconditionally(&ask.kind) {
+                let error = FieldError::invalid(
+                    "metadata.resourceVersion",
+                    0,
+                    "must be specified for an update",
+                );
+                return Err(StatusError::invalid(ask.named(&name), &[error]));
+            }
+        } else if said != present && !planted(Bug::VersionIsNotChecked) {
+            return Err(StatusError::conflict(ask.named(&name), MODIFIED));
+        }
+        new["metadata"]["resourceVersion"] = present.into();
+        Self::check_namespace(ask, &mut new)?;
+        copy_meta(old, &mut new, "generation");
+        kinds::prepare_update(&ask.kind, &ask.target.subresource, &mut new, old);
+        if meta(&new, "uid").is_empty() || planted(Bug::UidIsNotChecked) {
+            copy_meta(old, &mut new, "uid");
+        }
+        copy_meta(old, &mut new, "creationTimestamp");
+        if is_terminating(old) {
+            copy_meta(old, &mut new, "deletionTimestamp");
+            if new["metadata"].get("deletionGracePeriodSeconds").is_none() {
+                copy_meta(old, &mut new, "deletionGracePeriodSeconds");
+            }
+        }
+        unset(&mut new, "selfLink");
+        self.allocate(ask, &mut new, Some(old));
+        let errors = kinds::validate_update(&ask.kind, &ask.target.subresource, &new, old);
+        if !errors.is_empty() {
+            return Err(StatusError::invalid(ask.named_kind(&name), &errors));
+        }
+        let unsettled = is_terminating(old).then(|| new.clone());
+        let raw = kinds::settle(&ask.kind, &mut new)?;
+        keep_times(&mut new, old);
+        let gone = finalizers(&new).is_empty()
+            && is_terminating(old)
+            && old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
+            && kinds::may_go(&ask.kind, &new);
+        if ask.query.dry_run() {
+            return Ok(new);
+        }
+        if gone {
+            let mut last = new.clone();
+            self.remove(&ask.kind_key(), &ask.key(), &mut last);
+            self.after_removal(ask, &last);
+            // It is shown as it was made, since it was not stored.
+            return Ok(unsettled.unwrap_or(new));
+        }
+        let raw_before = self.is_raw(&ask.kind_key(), &ask.key());
+        if new == *old && !raw && !raw_before && !planted(Bug::NoOpBumpsVersion) {
+            return Ok(new);
+        }
+        if generation(&new) == 0 {
+            copy_meta(old, &mut new, "generation");
+        }
+        self.put(&ask.kind_key(), &ask.key(), &mut new);
+        self.remember_raw(&ask.kind_key(), &ask.key(), raw);
+        self.after_write(ask, &new);
+        Ok(new)
+    }
+}
+
+/// A change of nothing but times of managers is none.
+fn keep_times(new: &mut Value, old: &Value) {
+    let (theirs, own) = (&old["metadata"]["managedFields"], &new["metadata"]["managedFields"]);
+    if own.is_array()
+        && managed_fields::same_but_times(Some(own), Some(theirs))
+        && without_managers(new) == without_managers(old)
+    {
+        copy_meta(old, new, "managedFields");
+    }
+}
+
+/// What the request says is to be done about unknown fields.
+pub(crate) fn unknown_fields(
+    ask: &Ask<'_>,
+    unknown: &[String],
+) -> Result<Vec<String>, StatusError> {
+    if unknown.is_empty() {
+        return Ok(Vec::new());
+    }
+    let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
+    match ask.query.get("fieldValidation") {
+        "Ignore" => Ok(Vec::new()),
+        "Strict" => Err(StatusError::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+            ask.kind.name,
+            ask.kind.version,
+            ask.kind.name,
+            texts.join(", ")
+        ))),
+        _ => Ok(texts),
+    }
+}
+
+/// Only the status of `new`, in what is otherwise `old`.
+pub(crate) fn only_status(new: &mut Value, old: &Value) {
+    let mut result = old.clone();
+    copy(new, &mut result, "status");
+    copy_meta(new, &mut result, "managedFields");
+    *new = result;
+}
+
+/// An object of nothing but its kind, as Go has it.
+pub(crate) fn blank(ask: &Ask<'_>) -> Value {
+    let mut object = Map::new();
+    object.insert("kind".to_owned(), ask.kind.name.as_str().into());
+    object.insert("apiVersion".to_owned(), ask.kind.api_version().into());
+    if ask.kind.custom.is_none() {
+        object.insert("metadata".to_owned(), json!({}));
+    }
+    let mut object = Value::Object(object);
+    kinds::fill_structs(&ask.kind, &mut object);
+    object
+}

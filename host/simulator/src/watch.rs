@@ -1,0 +1,188 @@
+//! Watches: what is told to whom.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::selector::Selector;
+use crate::store::{Event, Happened, KindKey};
+
+/// Lines on their way to one client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Feed {
+    inner: Arc<Mutex<Lines>>,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    waiting: VecDeque<Bytes>,
+    ended: bool,
+    waker: Option<Waker>,
+}
+
+/// What a client finds when it looks.
+pub(crate) enum Next {
+    Line(Bytes),
+    End,
+    Nothing,
+}
+
+impl Feed {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Lines> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the client something.
+    pub(crate) fn send(&self, line: Bytes) {
+        let mut lines = self.lock();
+        lines.waiting.push_back(line);
+        let waker = lines.waker.take();
+        drop(lines);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Tells the client that this is all.
+    pub(crate) fn end(&self) {
+        let mut lines = self.lock();
+        lines.ended = true;
+        let waker = lines.waker.take();
+        drop(lines);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// The next line; whoever finds nothing is woken when there is something.
+    pub(crate) fn next(&self, waker: Option<&Waker>) -> Next {
+        let mut lines = self.lock();
+        if let Some(line) = lines.waiting.pop_front() {
+            return Next::Line(line);
+        }
+        if lines.ended {
+            return Next::End;
+        }
+        lines.waker = waker.cloned();
+        Next::Nothing
+    }
+
+    /// Whether nobody listens any more.
+    fn is_deserted(&self) -> bool {
+        Arc::strong_count(&self.inner) == 1
+    }
+}
+
+/// Somebody who watches.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    pub(crate) kind: KindKey,
+    /// Empty for all namespaces.
+    pub(crate) namespace: String,
+    pub(crate) selector: Selector,
+    pub(crate) api_version: String,
+    pub(crate) object_kind: String,
+    pub(crate) bookmarks: bool,
+    pub(crate) ends: Timestamp,
+    pub(crate) next_bookmark: Timestamp,
+    /// Whether only `metadata` is asked for.
+    pub(crate) metadata_only: bool,
+    pub(crate) feed: Feed,
+}
+
+impl Watcher {
+    /// Whether nobody listens any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.feed.is_deserted()
+    }
+
+    /// Tells of an event, if it is meant.
+    pub(crate) fn tell(&self, event: &Event) {
+        if !self.namespace.is_empty() && event.key.0 != self.namespace {
+            return;
+        }
+        if self.selector.is_all() && !self.metadata_only {
+            let kind = match event.happened {
+                Happened::Added => "ADDED",
+                Happened::Modified => "MODIFIED",
+                Happened::Deleted => "DELETED",
+            };
+            self.feed.send(line(kind, &event.text));
+            return;
+        }
+        let parse = |text: &Bytes| serde_json::from_slice::<Value>(text).unwrap_or_default();
+        let mut object = parse(&event.text);
+        let fits = event.happened != Happened::Deleted && self.selector.fits(&object);
+        let fitted = event.before.as_ref().map(parse).filter(|before| self.selector.fits(before));
+        let kind = match (fitted.is_some(), fits) {
+            (false, false) => return,
+            (false, true) => "ADDED",
+            (true, true) => "MODIFIED",
+            (true, false) => "DELETED",
+        };
+        if kind == "DELETED"
+            && event.happened != Happened::Deleted
+            && let Some(before) = fitted
+        {
+            // The object as it fitted last, at the version at which it no longer did.
+            object = before;
+            object["metadata"]["resourceVersion"] = event.version.to_string().into();
+        }
+        if self.metadata_only {
+            object = partial(&object);
+        }
+        self.feed.send(line(kind, &Bytes::from(object.to_string())));
+    }
+
+    /// Tells of an object that is there already.
+    pub(crate) fn show(&self, text: &Bytes) {
+        if self.metadata_only {
+            let object: Value = serde_json::from_slice(text).unwrap_or_default();
+            self.feed.send(line("ADDED", &Bytes::from(partial(&object).to_string())));
+        } else {
+            self.feed.send(line("ADDED", text));
+        }
+    }
+
+    /// Tells up to which version everything was told.
+    pub(crate) fn bookmark(&self, version: u64, initial: bool) {
+        let mut metadata = json!({ "resourceVersion": version.to_string() });
+        if initial {
+            metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
+        }
+        let (kind, api_version) = if self.metadata_only {
+            ("PartialObjectMetadata", "meta.k8s.io/v1")
+        } else {
+            (&*self.object_kind, &*self.api_version)
+        };
+        let object = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
+        self.feed.send(line("BOOKMARK", &Bytes::from(object.to_string())));
+    }
+
+    /// Tells that the watch begins too far in the past, and ends it.
+    pub(crate) fn expire(&self, status: &Value) {
+        self.feed.send(line("ERROR", &Bytes::from(status.to_string())));
+        self.feed.end();
+    }
+}
+
+/// Only what every object has.
+pub(crate) fn partial(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    })
+}
+
+fn line(kind: &str, object: &Bytes) -> Bytes {
+    let mut text = Vec::with_capacity(object.len() + 40);
+    text.extend_from_slice(format!("{{\"type\":\"{kind}\",\"object\":").as_bytes());
+    text.extend_from_slice(object);
+    text.extend_from_slice(b"}\n");
+    Bytes::from(text)
+}

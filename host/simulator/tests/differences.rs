@@ -1,0 +1,162 @@
+//! Where the simulator knowingly differs from a real API server: docs/simulator.md has the reasons.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use bytes::Bytes;
+use http::Request;
+use innkeeper_simulator::Simulator;
+use serde_json::{Value, json};
+
+const CORE: &str = "/api/v1/namespaces/default";
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+
+fn simulator() -> Simulator {
+    Simulator::new(1, "2026-11-22T00:00:00Z".parse().unwrap())
+}
+
+fn send(simulator: &Simulator, method: &str, path: &str, kind: &str, body: &Value) -> (u16, Value) {
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let request =
+        Request::builder().method(method).uri(path).header("content-type", kind).body(body);
+    let response = simulator.request(request.unwrap());
+    let code = response.status().as_u16();
+    let text = response.into_body().try_next().unwrap();
+    (code, serde_json::from_slice(&text).unwrap())
+}
+
+fn post(simulator: &Simulator, path: &str, body: &Value) -> (u16, Value) {
+    send(simulator, "POST", path, "application/json", body)
+}
+
+/// Defines a kind whose spec has this schema.
+fn define(simulator: &Simulator, spec: &Value) {
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    let definition = json!({"metadata": {"name": "things.x.dev"},
+        "spec": {"group": "x.dev", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let (code, answer) = post(simulator, definitions, &definition);
+    assert_eq!(code, 201, "{answer}");
+}
+
+fn thing(size: i64) -> Value {
+    json!({"apiVersion": "x.dev/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"size": size}})
+}
+
+const THINGS: &str = "/apis/x.dev/v1/namespaces/default/things";
+
+#[test]
+fn a_rule_of_a_built_in_kind_that_is_not_known_is_not_kept() {
+    let template =
+        json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "x:1"}]}});
+    let job = json!({"metadata": {"name": "a"}, "spec": {"schedule": "never", "jobTemplate": {"spec": {"template": template}}}});
+    let (code, _) = post(&simulator(), "/apis/batch/v1/namespaces/default/cronjobs", &job);
+    assert_eq!(code, 201, "a real server cannot read this schedule");
+}
+
+#[test]
+fn what_go_says_of_a_wrong_type_is_said_in_other_words() {
+    let (code, answer) = post(
+        &simulator(),
+        &format!("{CORE}/configmaps"),
+        &json!({"metadata": {"name": "a"}, "data": 7}),
+    );
+    assert_eq!((code, answer["reason"].as_str().unwrap()), (400, "BadRequest"));
+    assert!(answer["message"].as_str().unwrap().contains("json: cannot unmarshal"), "{answer}");
+}
+
+#[test]
+fn all_mistakes_of_an_apply_are_told_not_the_first_that_chance_finds() {
+    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": 7, "odd": 1});
+    let path = format!("{CORE}/configmaps/a?fieldManager=m");
+    let (code, answer) = send(&simulator(), "PATCH", &path, "application/apply-patch+yaml", &body);
+    let message = answer["message"].as_str().unwrap();
+    assert_eq!(code, 500);
+    assert!(
+        message.contains(".data: expected map") && message.contains(".odd: field not declared"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_empty_list_of_rules_leaves_the_generation_of_a_network_policy() {
+    let simulator = simulator();
+    let policies = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
+    post(&simulator, policies, &json!({"metadata": {"name": "a"}, "spec": {"podSelector": {}}}));
+    let change = json!({"spec": {"ingress": []}});
+    let one = format!("{policies}/a?fieldManager=m");
+    let (_, same) = send(&simulator, "PATCH", &one, "application/merge-patch+json", &change);
+    assert_eq!(same["metadata"]["generation"], 1, "a real server counts it, each time");
+}
+
+#[test]
+fn a_dry_run_of_a_delete_that_takes_the_last_finalizer_off_is_answered_by_an_empty_object() {
+    let simulator = simulator();
+    let made = json!({"metadata": {"name": "a", "finalizers": ["foregroundDeletion"]}});
+    post(&simulator, &format!("{CORE}/configmaps"), &made);
+    let options = json!({"dryRun": ["All"], "propagationPolicy": "Background"});
+    let path = format!("{CORE}/configmaps/a");
+    let (code, answer) = send(&simulator, "DELETE", &path, "application/json", &options);
+    assert_eq!((code, &answer["metadata"]), (200, &json!({})));
+}
+
+#[test]
+fn addresses_are_the_same_in_each_run() {
+    let service = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}});
+    let address =
+        || post(&simulator(), &format!("{CORE}/services"), &service).1["spec"]["clusterIP"].clone();
+    assert_eq!(address(), address());
+}
+
+#[test]
+fn a_pod_gets_no_volume_of_its_service_account() {
+    let pod =
+        json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "x:1"}]}});
+    let (code, pod) = post(&simulator(), &format!("{CORE}/pods"), &pod);
+    assert_eq!((code, pod["spec"].get("volumes")), (201, None));
+}
+
+#[test]
+fn rules_in_cel_are_not_evaluated() {
+    let simulator = simulator();
+    let rules = json!([{"rule": "self.size > 5"}]);
+    define(
+        &simulator,
+        &json!({"type": "object", "properties": {"size": {"type": "integer"}}, "x-kubernetes-validations": rules}),
+    );
+    assert_eq!(post(&simulator, THINGS, &thing(1)).0, 201);
+}
+
+#[test]
+fn what_was_invalid_before_must_be_valid_after_an_update() {
+    let simulator = simulator();
+    define(&simulator, &json!({"type": "object", "properties": {"size": {"type": "integer"}}}));
+    assert_eq!(post(&simulator, THINGS, &thing(1)).0, 201);
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.x.dev";
+    let least = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size/minimum", "value": 5}]);
+    assert_eq!(send(&simulator, "PATCH", path, "application/json-patch+json", &least).0, 200);
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    let thing = format!("{THINGS}/a");
+    assert_eq!(send(&simulator, "PATCH", &thing, "application/merge-patch+json", &label).0, 422);
+}
+
+#[test]
+fn controllers_work_when_time_passes_and_not_before() {
+    let simulator = simulator();
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "11111111-1111-4111-8111-111111111111"});
+    post(
+        &simulator,
+        &format!("{CORE}/configmaps"),
+        &json!({"metadata": {"name": "a", "ownerReferences": [owner]}}),
+    );
+    let path = format!("{CORE}/configmaps/a");
+    assert_eq!(send(&simulator, "GET", &path, "", &Value::Null).0, 200);
+    simulator.settle();
+    assert_eq!(send(&simulator, "GET", &path, "", &Value::Null).0, 404);
+}
+
+#[test]
+fn there_are_no_roles_at_the_start() {
+    let (_, roles) = send(&simulator(), "GET", &format!("{RBAC}/clusterroles"), "", &Value::Null);
+    assert_eq!(roles["items"], json!([]));
+}

@@ -1,0 +1,297 @@
+//! Built-in kinds that random requests are about.
+
+use serde_json::{Value, json};
+
+use crate::shapes::{Shape, Subject};
+
+fn one(values: &[&str]) -> Shape {
+    Shape::One(values.iter().map(|value| Value::from(*value)).collect())
+}
+
+fn of(values: &[Value]) -> Shape {
+    Shape::One(values.to_vec())
+}
+
+fn some(members: Vec<(&'static str, Shape)>) -> Shape {
+    Shape::Some(members)
+}
+
+fn must(must: Vec<(&'static str, Shape)>, rest: Vec<(&'static str, Shape)>) -> Shape {
+    Shape::Must(must, rest)
+}
+
+fn subject(
+    api_version: &'static str,
+    kind: &'static str,
+    path: String,
+    lists: &'static str,
+    content: Shape,
+) -> Subject {
+    Subject { api_version, kind, path, content, status: None, strategic: true, lists }
+}
+
+fn labels() -> Shape {
+    of(&[json!({"app": "a"})])
+}
+
+fn resources() -> Shape {
+    let amounts =
+        || Shape::Map(vec!["cpu", "memory"], Box::new(one(&["1000m", "0.5", "128Mi", "1Gi", "2"])));
+    some(vec![("limits", amounts()), ("requests", amounts())])
+}
+
+fn probe() -> Shape {
+    must(
+        vec![(
+            "httpGet",
+            must(
+                vec![("port", of(&[json!(80), json!("http")]))],
+                vec![("path", one(&["/a", "/b"]))],
+            ),
+        )],
+        vec![("periodSeconds", of(&[json!(5), json!(10)])), ("failureThreshold", of(&[json!(2)]))],
+    )
+}
+
+fn container() -> Shape {
+    let env =
+        Shape::Keyed(vec![("name", one(&["A", "B", "C"]))], vec![("value", one(&["1", "2", ""]))]);
+    let ports = Shape::Keyed(
+        vec![("containerPort", of(&[json!(80), json!(81)])), ("protocol", one(&["TCP", "UDP"]))],
+        vec![],
+    );
+    Shape::Keyed(
+        vec![("name", one(&["a", "b"]))],
+        vec![
+            ("image", one(&["x:1", "x", "y:latest", "r.io/x:2"])),
+            ("image", one(&["x:1"])),
+            ("image", one(&["x:1"])),
+            ("env", env),
+            ("ports", ports),
+            ("args", Shape::List(Box::new(one(&["-a", "-b"])))),
+            ("resources", resources()),
+            ("readinessProbe", probe()),
+            ("imagePullPolicy", one(&["Always", "IfNotPresent"])),
+            (
+                "volumeMounts",
+                Shape::Keyed(
+                    vec![("mountPath", one(&["/m", "/n"]))],
+                    vec![
+                        ("name", one(&["v"])),
+                        ("name", one(&["v"])),
+                        ("readOnly", of(&[json!(true), json!(false)])),
+                    ],
+                ),
+            ),
+        ],
+    )
+}
+
+fn pod_spec(restart: &'static [&'static str]) -> Shape {
+    let volumes = of(&[
+        json!([{"name": "v", "emptyDir": {}}]),
+        json!([{"name": "v", "configMap": {"name": "c"}}]),
+        json!([{"name": "v"}]),
+        json!([{"name": "v", "secret": {"secretName": "s"}}, {"name": "w", "emptyDir": {"sizeLimit": "1024Mi"}}]),
+    ]);
+    must(
+        vec![("containers", container()), ("volumes", volumes)],
+        vec![
+            ("serviceAccountName", one(&["runner"])),
+            ("terminationGracePeriodSeconds", of(&[json!(0), json!(30), json!(5)])),
+            ("nodeSelector", Shape::Map(vec!["k", "l"], Box::new(one(&["1", "2"])))),
+            ("restartPolicy", one(restart)),
+            ("hostNetwork", of(&[json!(false)])),
+            (
+                "securityContext",
+                of(&[json!({}), json!({"runAsNonRoot": true}), json!({"fsGroup": 5})]),
+            ),
+            ("imagePullSecrets", of(&[json!([{"name": "p"}]), json!([])])),
+        ],
+    )
+}
+
+fn template(restart: &'static [&'static str]) -> Shape {
+    must(
+        vec![
+            (
+                "metadata",
+                must(
+                    vec![("labels", labels())],
+                    vec![("annotations", Shape::Map(vec!["n"], Box::new(one(&["1", "2"]))))],
+                ),
+            ),
+            ("spec", pod_spec(restart)),
+        ],
+        vec![],
+    )
+}
+
+fn workloads(namespace: &str) -> Vec<Subject> {
+    let path = |group: &str, plural: &str| format!("/apis/{group}/namespaces/{namespace}/{plural}");
+    let numbers = || of(&[json!(0), json!(1), json!(3)]);
+    let selector = || of(&[json!({"matchLabels": {"app": "a"}})]);
+    let deployment = must(
+        vec![("selector", selector()), ("template", template(&["Always"]))],
+        vec![
+            ("replicas", numbers()),
+            ("minReadySeconds", numbers()),
+            ("paused", of(&[json!(true), json!(false)])),
+            (
+                "strategy",
+                of(&[
+                    json!({"type": "Recreate"}),
+                    json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}),
+                    json!({"type": "RollingUpdate"}),
+                    json!({}),
+                ]),
+            ),
+        ],
+    );
+    let condition = Shape::Keyed(
+        vec![("type", one(&["Available", "Progressing"]))],
+        vec![("reason", one(&["a", "b"]))],
+    );
+    let mut deployment = subject(
+        "apps/v1",
+        "Deployment",
+        path("apps/v1", "deployments"),
+        "map, atomic",
+        must(vec![("spec", deployment)], vec![]),
+    );
+    deployment.status = Some(some(vec![
+        ("replicas", numbers()),
+        ("readyReplicas", numbers()),
+        ("conditions", condition),
+    ]));
+    let stateful = must(
+        vec![
+            ("selector", selector()),
+            ("template", template(&["Always"])),
+            ("serviceName", one(&["s"])),
+        ],
+        vec![("replicas", numbers()), ("podManagementPolicy", one(&["OrderedReady"]))],
+    );
+    let replica_set = must(
+        vec![("selector", selector()), ("template", template(&["Always"]))],
+        vec![("replicas", numbers())],
+    );
+    let cron = must(
+        vec![
+            ("schedule", one(&["* * * * *", "@hourly"])),
+            (
+                "jobTemplate",
+                must(
+                    vec![(
+                        "spec",
+                        must(
+                            vec![("template", template(&["Never", "OnFailure"]))],
+                            vec![("backoffLimit", numbers())],
+                        ),
+                    )],
+                    vec![],
+                ),
+            ),
+        ],
+        vec![
+            ("suspend", of(&[json!(true), json!(false)])),
+            ("concurrencyPolicy", one(&["Allow", "Forbid"])),
+        ],
+    );
+    vec![
+        deployment,
+        subject(
+            "apps/v1",
+            "StatefulSet",
+            path("apps/v1", "statefulsets"),
+            "map, atomic",
+            must(vec![("spec", stateful)], vec![]),
+        ),
+        subject(
+            "apps/v1",
+            "ReplicaSet",
+            path("apps/v1", "replicasets"),
+            "map, atomic",
+            must(vec![("spec", replica_set)], vec![]),
+        ),
+        subject(
+            "batch/v1",
+            "CronJob",
+            path("batch/v1", "cronjobs"),
+            "map, atomic",
+            must(vec![("spec", cron)], vec![]),
+        ),
+    ]
+}
+
+/// All of them, in a namespace.
+pub fn subjects(namespace: &str) -> Vec<Subject> {
+    let core = |plural: &str| format!("/api/v1/namespaces/{namespace}/{plural}");
+    let path = |group: &str, plural: &str| format!("/apis/{group}/namespaces/{namespace}/{plural}");
+    let bytes = || Shape::Map(vec!["a", "b"], Box::new(one(&["AQI=", "Aw=="])));
+    let texts = || Shape::Map(vec!["a", "c"], Box::new(one(&["x", "y"])));
+    let ports = Shape::Keyed(
+        vec![("port", of(&[json!(80), json!(81)])), ("protocol", one(&["TCP", "UDP"]))],
+        vec![("targetPort", of(&[json!(8080), json!("http")]))],
+    );
+    let service = must(
+        vec![("selector", labels())],
+        vec![
+            ("ports", ports),
+            ("ports", of(&[json!([{"port": 80}])])),
+            ("type", one(&["ClusterIP"])),
+            ("sessionAffinity", one(&["None", "ClientIP"])),
+            ("publishNotReadyAddresses", of(&[json!(true), json!(false)])),
+        ],
+    );
+    let pods = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]});
+    let all = json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]});
+    let rules = of(&[json!([pods]), json!([pods, all]), json!([all])]);
+    let claim = must(
+        vec![
+            ("accessModes", of(&[json!(["ReadWriteOnce"])])),
+            (
+                "resources",
+                of(&[
+                    json!({"requests": {"storage": "1024Mi"}}),
+                    json!({"requests": {"storage": "1Gi"}}),
+                ]),
+            ),
+        ],
+        vec![],
+    );
+    let lease = some(vec![
+        ("holderIdentity", one(&["a", "b"])),
+        ("leaseDurationSeconds", of(&[json!(10), json!(15)])),
+        ("renewTime", one(&["2026-11-22T00:00:00.000000Z", "2026-11-22T00:00:01.123456Z"])),
+    ]);
+    let policy = must(
+        vec![("podSelector", of(&[json!({}), json!({"matchLabels": {"app": "a"}})]))],
+        vec![
+            ("ingress", of(&[json!([{}]), json!([{"ports": [{"port": 80}]}])])),
+            ("policyTypes", of(&[json!(["Ingress"]), json!(["Ingress", "Egress"])])),
+        ],
+    );
+    let ingress = must(
+        vec![("defaultBackend", of(&[json!({"service": {"name": "s", "port": {"number": 80}}})]))],
+        vec![(
+            "rules",
+            of(&[
+                json!([{"host": "a.example.com", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"name": "http"}}}}]}}]),
+            ]),
+        )],
+    );
+    let mut all = workloads(namespace);
+    all.extend([
+        subject("v1", "Secret", core("secrets"), "none", some(vec![("data", bytes()), ("stringData", texts()), ("type", one(&["Opaque"]))])),
+        subject("v1", "Service", core("services"), "map", must(vec![("spec", service)], vec![])),
+        subject("v1", "ServiceAccount", core("serviceaccounts"), "map, atomic", some(vec![("automountServiceAccountToken", of(&[json!(true), json!(false)])), ("imagePullSecrets", of(&[json!([{"name": "a"}]), json!([{"name": "b"}])]))])),
+        subject("v1", "PersistentVolumeClaim", core("persistentvolumeclaims"), "atomic", must(vec![("spec", claim)], vec![])),
+        subject("rbac.authorization.k8s.io/v1", "Role", path("rbac.authorization.k8s.io/v1", "roles"), "atomic", some(vec![("rules", rules.clone()), ("rules", rules)])),
+        subject("rbac.authorization.k8s.io/v1", "RoleBinding", path("rbac.authorization.k8s.io/v1", "rolebindings"), "atomic", must(vec![("roleRef", of(&[json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"})]))], vec![("subjects", of(&[json!([{"kind": "ServiceAccount", "name": "a", "namespace": "n"}]), json!([{"kind": "User", "name": "u"}])]))])),
+        subject("coordination.k8s.io/v1", "Lease", path("coordination.k8s.io/v1", "leases"), "none", some(vec![("spec", lease.clone()), ("spec", lease)])),
+        subject("networking.k8s.io/v1", "NetworkPolicy", path("networking.k8s.io/v1", "networkpolicies"), "atomic", must(vec![("spec", policy)], vec![])),
+        subject("networking.k8s.io/v1", "Ingress", path("networking.k8s.io/v1", "ingresses"), "atomic", must(vec![("spec", ingress)], vec![])),
+    ]);
+    all
+}

@@ -1,0 +1,75 @@
+//! Sequences of requests, as data.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A request. `{s}` in texts is replaced by a word of the run, so that runs do not meet; `{uid:NAME}`
+/// and `{rv:NAME}` by what the object of that name had in the last answer; `{uid:continue}` by where the last list ended,
+/// `{rv:list}` by its version.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Step {
+    /// In capitals.
+    pub method: String,
+    /// With the query.
+    pub path: String,
+    /// Of the body, if it is no plain JSON.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub content_type: String,
+    /// As whom, if not as the admin.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub user: String,
+    /// Absent: none.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub body: Value,
+    /// For the report: what it is about.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+}
+
+/// Requests that follow each other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Why it is kept.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// In order.
+    pub steps: Vec<Step>,
+}
+
+/// What one server answered so far: uid and version by name.
+pub type Known = BTreeMap<String, (String, String)>;
+
+/// Replaces what stands in braces.
+pub fn fill(text: &str, word: &str, known: &Known) -> String {
+    let mut result = text.replace("{s}", word);
+    for (mark, second) in [("{uid:", false), ("{rv:", true)] {
+        while let Some(start) = result.find(mark) {
+            let Some(length) = result[start..].find('}') else { break };
+            let name = &result[start + mark.len()..start + length];
+            let found = known.get(name).map(|(uid, version)| if second { version } else { uid });
+            // Versions begin above 1, and a watch from 0 is told what is there.
+            let unknown = || if name == "list" { "0" } else { "1" }.to_owned();
+            let found = found.map_or_else(unknown, String::clone);
+            result.replace_range(start..=start + length, &found);
+        }
+    }
+    result
+}
+
+/// The same in every text of a document.
+pub fn fill_value(value: &Value, word: &str, known: &Known) -> Value {
+    match value {
+        Value::String(text) => fill(text, word, known).into(),
+        Value::Array(items) => items.iter().map(|item| fill_value(item, word, known)).collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(name, value)| (fill(name, word, known), fill_value(value, word, known)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        other => other.clone(),
+    }
+}

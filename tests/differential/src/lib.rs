@@ -1,0 +1,12 @@
+//! The simulator is held to a real API server: random sequences of requests run against both, and what
+//! is answered must be the same.
+
+pub mod builtin;
+pub mod case;
+pub mod coverage;
+pub mod generate;
+pub mod normal;
+pub mod real;
+pub mod run;
+pub mod shapes;
+pub mod shrink;

@@ -1,0 +1,117 @@
+//! The two servers: a real one and the simulator.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use innkeeper_simulator::Simulator;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+/// Whatever goes wrong with the connection.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a server answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The HTTP status.
+    pub code: u16,
+    /// The document, or the text.
+    pub body: Value,
+}
+
+impl Reply {
+    fn read(code: u16, bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let body = serde_json::from_slice(bytes).unwrap_or_else(|_| {
+            // A watch is a line for each event.
+            let lines: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
+            lines.map_or_else(|_| Value::from(text.as_ref()), Value::from)
+        });
+        Self { code, body }
+    }
+}
+
+/// Something that answers requests.
+pub trait Server {
+    /// One request.
+    ///
+    /// # Errors
+    /// If there is no answer at all.
+    fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure>;
+}
+
+impl Server for Simulator {
+    fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure> {
+        let response = self.request(request);
+        let code = response.status().as_u16();
+        let mut body = response.into_body();
+        let parts: Vec<Bytes> = std::iter::from_fn(|| body.try_next()).collect();
+        Ok(Reply::read(code, &parts.concat()))
+    }
+}
+
+/// A real API server.
+pub struct Real {
+    runtime: Runtime,
+    client: Client<hyper_rustls::HttpsConnector<HttpConnector>, Full<Bytes>>,
+    base: String,
+}
+
+impl Real {
+    /// The one of a kubeconfig with certificates.
+    ///
+    /// # Errors
+    /// If the kubeconfig has not what is needed.
+    pub fn connect(kubeconfig: &Path) -> Result<Self, Failure> {
+        let config: Value = serde_json::from_slice(&std::fs::read(kubeconfig)?)?;
+        let cluster = &config["clusters"][0]["cluster"];
+        let user = &config["users"][0]["user"];
+        let pem = |value: &Value| -> Result<Vec<u8>, Failure> {
+            let text = value.as_str().ok_or("the kubeconfig has no certificates")?;
+            Ok(base64::engine::general_purpose::STANDARD.decode(text)?)
+        };
+        let mut roots = rustls::RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(&pem(&cluster["certificate-authority-data"])?)?)?;
+        let certificate = CertificateDer::from_pem_slice(&pem(&user["client-certificate-data"])?)?;
+        let key = PrivateKeyDer::from_pem_slice(&pem(&user["client-key-data"])?)?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_client_auth_cert(vec![certificate], key)?;
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_only()
+            .enable_http1()
+            .build();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        let base = cluster["server"].as_str().ok_or("the kubeconfig has no server")?.to_owned();
+        Ok(Self { runtime, client, base })
+    }
+}
+
+impl Server for Real {
+    fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure> {
+        let (mut parts, body) = request.into_parts();
+        parts.uri = format!("{}{}", self.base, parts.uri).parse()?;
+        parts.headers.remove(header::HOST);
+        let request = Request::from_parts(parts, Full::new(body));
+        self.runtime.block_on(async {
+            let response = self.client.request(request).await?;
+            let code = response.status().as_u16();
+            let body = response.into_body().collect().await?.to_bytes();
+            Ok(Reply::read(code, &body))
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! Running a case against both servers.
+
+use bytes::Bytes;
+use http::{Request, header};
+use serde_json::Value;
+
+use crate::case::{Case, Known, Step, fill, fill_value};
+use crate::normal::Names;
+use crate::real::{Failure, Reply, Server};
+
+/// Where the servers answered differently.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// Which step.
+    pub step: usize,
+    /// What the real server answered, comparable.
+    pub real: (u16, Value),
+    /// What the simulator answered.
+    pub simulated: (u16, Value),
+}
+
+/// One side of a run.
+struct Side<'a> {
+    server: &'a dyn Server,
+    names: Names,
+    known: Known,
+}
+
+impl<'a> Side<'a> {
+    fn new(server: &'a dyn Server) -> Self {
+        Self { server, names: Names::default(), known: Known::new() }
+    }
+
+    fn step(&mut self, step: &Step, word: &str) -> Result<(Reply, (u16, Value)), Failure> {
+        let path = fill(&step.path, word, &self.known);
+        let mut request = Request::builder()
+            .method(step.method.as_str())
+            .uri(path)
+            .header(header::ACCEPT, "application/json")
+            .header(header::USER_AGENT, "differential/1");
+        if !step.user.is_empty() {
+            request = request.header("impersonate-user", fill(&step.user, word, &self.known));
+        }
+        let body = if step.body.is_null() {
+            Bytes::new()
+        } else {
+            let kind = match step.content_type.as_str() {
+                "" => "application/json",
+                kind => kind,
+            };
+            request = request.header(header::CONTENT_TYPE, kind);
+            Bytes::from(fill_value(&step.body, word, &self.known).to_string())
+        };
+        let reply = self.server.send(request.body(body)?)?;
+        self.learn(&reply.body, word);
+        let mut normal = self.names.normal(&reply.body);
+        // One event alone is no list of lines.
+        if step.path.contains("watch=true") && normal["type"].is_string() {
+            normal = Value::Array(vec![normal]);
+        }
+        Ok((reply.clone(), (reply.code, normal)))
+    }
+
+    fn learn(&mut self, body: &Value, word: &str) {
+        let metadata = &body["metadata"];
+        if body["items"].is_array() {
+            let next = metadata["continue"].as_str().unwrap_or_default();
+            let version = metadata["resourceVersion"].as_str().unwrap_or_default();
+            self.known.insert("list".to_owned(), (String::new(), version.to_owned()));
+            self.known.insert("continue".to_owned(), (next.to_owned(), String::new()));
+        }
+        if let (Some(name), Some(uid)) = (metadata["name"].as_str(), metadata["uid"].as_str()) {
+            let version = metadata["resourceVersion"].as_str().unwrap_or_default();
+            let name = name.replace(word, "");
+            self.known.insert(name, (uid.to_owned(), version.to_owned()));
+        }
+    }
+}
+
+/// Runs a case. `word` must be another in each run. `seen` is told each step with the real answer.
+///
+/// # Errors
+/// If a server does not answer.
+pub fn run(
+    case: &Case,
+    word: &str,
+    real: &dyn Server,
+    simulated: &dyn Server,
+    seen: &mut dyn FnMut(&Step, &Reply),
+) -> Result<Option<Difference>, Failure> {
+    let (mut one, mut other) = (Side::new(real), Side::new(simulated));
+    for (index, step) in case.steps.iter().enumerate() {
+        let (reply, left) = one.step(step, word)?;
+        let (_, right) = other.step(step, word)?;
+        seen(step, &reply);
+        if left != right {
+            return Ok(Some(Difference { step: index, real: left, simulated: right }));
+        }
+    }
+    Ok(None)
+}
+
+/// The members in which two documents differ, a line each.
+pub fn differing(path: &str, one: &Value, other: &Value, lines: &mut Vec<String>) {
+    match (one, other) {
+        (Value::Object(a), Value::Object(b)) => {
+            let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
+            names.sort();
+            names.dedup();
+            for name in names {
+                let (a, b) = (a.get(name), b.get(name));
+                if a != b {
+                    let path = format!("{path}.{name}");
+                    match (a, b) {
+                        (Some(a), Some(b)) => differing(&path, a, b, lines),
+                        _ => lines.push(format!(
+                            "{path}: real {} simulated {}",
+                            a.map_or("absent".to_owned(), Value::to_string),
+                            b.map_or("absent".to_owned(), Value::to_string)
+                        )),
+                    }
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                if a != b {
+                    differing(&format!("{path}[{index}]"), a, b, lines);
+                }
+            }
+        }
+        _ if one != other => lines.push(format!("{path}: real {one} simulated {other}")),
+        _ => {}
+    }
+}
+
+impl Difference {
+    /// For people.
+    pub fn describe(&self, case: &Case) -> String {
+        let mut lines = Vec::new();
+        for (index, step) in case.steps.iter().enumerate().take(self.step + 1) {
+            lines.push(format!(
+                "{index}: {} {} {} {}",
+                step.method, step.path, step.content_type, step.body
+            ));
+        }
+        lines.push(format!("codes: real {} simulated {}", self.real.0, self.simulated.0));
+        differing("", &self.real.1, &self.simulated.1, &mut lines);
+        lines.join("\n")
+    }
+}

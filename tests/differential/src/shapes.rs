@@ -1,0 +1,257 @@
+//! The kinds that random requests are about, and what their members may be.
+
+use fastrand::Rng;
+use serde_json::{Map, Value, json};
+
+/// What a member may be.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// One of these.
+    One(Vec<Value>),
+    /// A list of these.
+    List(Box<Shape>),
+    /// A list whose items have these keys, and more.
+    Keyed(Vec<(&'static str, Shape)>, Vec<(&'static str, Shape)>),
+    /// A map with any of these keys.
+    Map(Vec<&'static str>, Box<Shape>),
+    /// Some of these members.
+    Some(Vec<(&'static str, Shape)>),
+    /// These members and some of the others.
+    Must(Vec<(&'static str, Shape)>, Vec<(&'static str, Shape)>),
+}
+
+/// A kind.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Of the API version.
+    pub api_version: &'static str,
+    /// Its name in objects.
+    pub kind: &'static str,
+    /// Where its collection is.
+    pub path: String,
+    /// Members but metadata.
+    pub content: Shape,
+    /// Of the status, if it is a subresource.
+    pub status: Option<Shape>,
+    /// Whether strategic merge patches are served.
+    pub strategic: bool,
+    /// What kinds of lists it has, for the report.
+    pub lists: &'static str,
+}
+
+fn one(values: &[&str]) -> Shape {
+    Shape::One(values.iter().map(|value| Value::from(*value)).collect())
+}
+
+fn ints(values: &[i64]) -> Shape {
+    Shape::One(values.iter().map(|value| Value::from(*value)).collect())
+}
+
+fn bools() -> Shape {
+    Shape::One(vec![true.into(), false.into()])
+}
+
+/// A value of a shape.
+pub fn value(shape: &Shape, rng: &mut Rng) -> Value {
+    match shape {
+        Shape::One(values) => values[rng.usize(..values.len())].clone(),
+        Shape::List(inner) => (0..rng.usize(..4)).map(|_| value(inner, rng)).collect(),
+        Shape::Keyed(keys, rest) => {
+            let mut items: Vec<Value> = Vec::new();
+            for _ in 0..rng.usize(..4) {
+                let mut item = Map::new();
+                for (name, shape) in keys {
+                    // A key that has a default may be left out.
+                    if keys.len() == 1 || *name == keys[0].0 || rng.u8(..3) > 0 {
+                        item.insert((*name).to_owned(), value(shape, rng));
+                    }
+                }
+                let key = |item: &Value| {
+                    keys.iter().map(|(name, _)| item[*name].to_string()).collect::<Vec<_>>()
+                };
+                some(rest, &mut item, rng);
+                let item = Value::Object(item);
+                // The same item twice is a mistake, and made now and then.
+                if rng.u8(..40) == 0 || !items.iter().any(|known| key(known) == key(&item)) {
+                    items.push(item);
+                }
+            }
+            items.into()
+        }
+        Shape::Map(keys, inner) => {
+            let mut map = Map::new();
+            for key in keys {
+                if rng.bool() {
+                    map.insert((*key).to_owned(), value(inner, rng));
+                }
+            }
+            map.into()
+        }
+        Shape::Some(members) => {
+            let mut map = Map::new();
+            some(members, &mut map, rng);
+            map.into()
+        }
+        Shape::Must(must, rest) => {
+            let mut map = Map::new();
+            for (name, shape) in must {
+                map.insert((*name).to_owned(), value(shape, rng));
+            }
+            some(rest, &mut map, rng);
+            map.into()
+        }
+    }
+}
+
+fn some(members: &[(&'static str, Shape)], map: &mut Map<String, Value>, rng: &mut Rng) {
+    for (name, shape) in members {
+        if rng.u8(..3) == 0 {
+            map.insert((*name).to_owned(), value(shape, rng));
+        }
+    }
+}
+
+/// The definition of the kind that has every kind of list.
+pub fn definition() -> Value {
+    let inner = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"],
+        "items": {"type": "object", "required": ["port"], "properties": {
+            "port": {"type": "integer"}, "protocol": {"type": "string", "default": "TCP"}, "note": {"type": "string"}}}});
+    let items = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "required": ["name"], "properties": {
+            "name": {"type": "string"}, "value": {"type": "string"}, "weight": {"type": "integer", "default": 5},
+            "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}, "inner": inner}}});
+    let spec = json!({"type": "object", "properties": {
+        "size": {"type": "integer", "default": 1, "minimum": 0, "maximum": 10},
+        "name": {"type": "string", "pattern": "^[a-z]*$", "maxLength": 10},
+        "mode": {"type": "string", "enum": ["A", "B"]},
+        "flag": {"type": "boolean"},
+        "ratio": {"type": "number"},
+        "port": {"x-kubernetes-int-or-string": true},
+        "items": items,
+        "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "order": {"type": "array", "maxItems": 5, "items": {"type": "string"}},
+        "parts": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "string", "default": "why"}}}},
+        "limits": {"type": "object", "additionalProperties": {"type": "string"}},
+        "pair": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}},
+        "nested": {"type": "object", "properties": {
+            "a": {"type": "object", "properties": {"b": {"type": "string"}, "c": {"type": "integer"}}},
+            "d": {"type": "object", "default": {}, "properties": {"e": {"type": "string", "default": "x"}}}}},
+        "strict": {"type": "object", "required": ["must"], "properties": {"must": {"type": "string", "minLength": 1}, "may": {"type": "integer"}}},
+        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        "maybe": {"type": "string", "nullable": true},
+        "deep": {"type": "object", "additionalProperties": {"type": "object", "properties": {"n": {"type": "integer"}, "l": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer"}}}}},
+    }});
+    let status = json!({"type": "object", "properties": {
+        "phase": {"type": "string"}, "count": {"type": "integer"},
+        "conditions": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+            "items": {"type": "object", "required": ["type", "status"], "properties": {
+                "type": {"type": "string"}, "status": {"type": "string"}, "reason": {"type": "string"}}}}}});
+    let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.test.innkeeper.dev"},
+        "spec": {"group": "test.innkeeper.dev", "scope": "Namespaced",
+            "names": {"plural": "gadgets", "kind": "Gadget", "singular": "gadget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+                "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.count"}}}]}})
+}
+
+fn gadget(namespace: &str) -> Subject {
+    let words = || one(&["a", "b", "c"]);
+    let inner = Shape::Keyed(
+        vec![("port", ints(&[80, 81])), ("protocol", one(&["TCP", "UDP"]))],
+        vec![("note", words())],
+    );
+    let items = Shape::Keyed(
+        vec![("name", one(&["a", "b", "c", "d"]))],
+        vec![
+            ("value", words()),
+            ("weight", ints(&[5, 6])),
+            ("tags", Shape::List(Box::new(one(&["x", "y"])))),
+            ("inner", inner),
+        ],
+    );
+    let spec = Shape::Some(vec![
+        ("size", ints(&[0, 1, 2, 3, 11])),
+        ("name", one(&["a", "bc", "B"])),
+        ("mode", one(&["A", "B", "A", "B", "C"])),
+        ("flag", bools()),
+        ("ratio", Shape::One(vec![json!(1), json!(0.5), json!(2.25)])),
+        ("port", Shape::One(vec![json!(80), json!("http")])),
+        ("items", items),
+        ("tags", Shape::List(Box::new(one(&["x", "y", "z", "w", "v", "u"])))),
+        ("order", Shape::List(Box::new(words()))),
+        ("parts", Shape::List(Box::new(Shape::Some(vec![("x", ints(&[1, 2])), ("y", words())])))),
+        ("limits", Shape::Map(vec!["cpu", "mem", "gpu"], Box::new(words()))),
+        ("pair", Shape::Some(vec![("x", ints(&[1, 2])), ("y", ints(&[1, 2]))])),
+        (
+            "nested",
+            Shape::Some(vec![
+                ("a", Shape::Some(vec![("b", words()), ("c", ints(&[1, 2]))])),
+                ("d", Shape::Some(vec![("e", words())])),
+            ]),
+        ),
+        ("strict", Shape::Some(vec![("must", words()), ("may", ints(&[1]))])),
+        (
+            "free",
+            Shape::Some(vec![
+                ("p", words()),
+                (
+                    "q",
+                    Shape::Some(vec![("r", ints(&[1, 2])), ("s", Shape::List(Box::new(words())))]),
+                ),
+            ]),
+        ),
+        ("maybe", Shape::One(vec![json!("m"), json!(null)])),
+        (
+            "deep",
+            Shape::Map(
+                vec!["k", "l"],
+                Box::new(Shape::Some(vec![
+                    ("n", ints(&[1, 2])),
+                    ("l", Shape::List(Box::new(ints(&[1, 2, 3])))),
+                ])),
+            ),
+        ),
+    ]);
+    let conditions = Shape::Keyed(
+        vec![("type", one(&["Ready", "Synced", "Other"]))],
+        vec![("reason", words()), ("status", one(&["True", "False"]))],
+    );
+    Subject {
+        api_version: "test.innkeeper.dev/v1",
+        kind: "Gadget",
+        path: format!("/apis/test.innkeeper.dev/v1/namespaces/{namespace}/gadgets"),
+        content: Shape::Some(vec![("spec", spec.clone()), ("spec", spec)]),
+        status: Some(Shape::Some(vec![
+            ("phase", words()),
+            ("count", ints(&[0, 1, 2])),
+            ("conditions", conditions),
+        ])),
+        strategic: false,
+        lists: "map, set, atomic",
+    }
+}
+
+fn config_map(namespace: &str) -> Subject {
+    let data = Shape::Map(vec!["a", "b", "c", "d.e"], Box::new(one(&["1", "2", ""])));
+    Subject {
+        api_version: "v1",
+        kind: "ConfigMap",
+        path: format!("/api/v1/namespaces/{namespace}/configmaps"),
+        content: Shape::Some(vec![
+            ("data", data.clone()),
+            ("data", data),
+            ("binaryData", Shape::Map(vec!["x", "y"], Box::new(one(&["AQI=", "Aw=="])))),
+        ]),
+        status: None,
+        strategic: true,
+        lists: "none",
+    }
+}
+
+/// The kinds, in a namespace.
+pub fn subjects(namespace: &str) -> Vec<Subject> {
+    let mut all = vec![gadget(namespace), config_map(namespace)];
+    all.extend(crate::builtin::subjects(namespace));
+    all
+}

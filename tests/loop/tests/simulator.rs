@@ -1,0 +1,210 @@
+//! The real operator with the real guest podroute on the simulated API server: one thread, virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use innkeeper_cluster::{Cluster, Env, SecretKey, Settings, Task};
+use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
+use innkeeper_sandbox::{Compile, Engine, Interruption};
+use innkeeper_simulator::Simulator;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const PODROUTES: &str = "/apis/quay.io/v1alpha1/namespaces/default/podroutes";
+const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/default/deployments/pod-route";
+const SERVICE: &str = "/api/v1/namespaces/default/services/podroute-service";
+
+fn component() -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../guests/target/components/podroute.wasm");
+    assert!(path.exists(), "{} is not there: run `cargo xtask guests` first", path.display());
+    path.canonicalize().unwrap()
+}
+
+fn send(simulator: &Simulator, method: &str, path: &str, kind: &str, body: &Value) -> (u16, Value) {
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", kind)
+        .header("user-agent", "somebody/1")
+        .body(body)
+        .unwrap();
+    let response = simulator.request(request);
+    let code = response.status().as_u16();
+    let text = response.into_body().try_next().unwrap_or_default();
+    (code, serde_json::from_slice(&text).unwrap_or_default())
+}
+
+fn post(simulator: &Simulator, path: &str, body: &Value) {
+    let (code, answer) = send(simulator, "POST", path, "application/json", body);
+    assert_eq!(code, 201, "{answer}");
+}
+
+fn get(simulator: &Simulator, path: &str) -> Option<Value> {
+    let (code, object) = send(simulator, "GET", path, "", &Value::Null);
+    (code == 200).then_some(object)
+}
+
+fn merge(simulator: &Simulator, path: &str, change: &Value) {
+    let kind = "application/merge-patch+json";
+    let (code, answer) = send(simulator, "PATCH", path, kind, change);
+    assert_eq!(code, 200, "{answer}");
+}
+
+/// The rights of the module, as `innkeeper rbac` prints them.
+fn grant(simulator: &Simulator) {
+    post(simulator, "/api/v1/namespaces", &json!({"metadata": {"name": "innkeeper-modules"}}));
+    let account = json!({"metadata": {"name": "podroute"}});
+    post(simulator, "/api/v1/namespaces/innkeeper-modules/serviceaccounts", &account);
+    let may = |groups: &[&str], resources: &[&str], verbs: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": verbs});
+    let all = ["get", "list", "watch", "create", "patch", "delete"];
+    let rules = json!([
+        may(&["quay.io"], &["podroutes"], &["get", "list", "watch"]),
+        may(&["quay.io"], &["podroutes/status"], &["get", "patch"]),
+        may(&["quay.io"], &["podroutes/finalizers"], &["update"]),
+        may(&["apps"], &["deployments"], &all),
+        may(&[""], &["services"], &all),
+        may(&["route.openshift.io"], &["routes"], &all),
+        may(&["", "events.k8s.io"], &["events"], &["create", "patch"]),
+        may(&["apiextensions.k8s.io"], &["customresourcedefinitions"], &["get", "create", "patch"]),
+    ]);
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let cluster_role = json!({"metadata": {"name": "podroute"}, "rules": rules});
+    post(simulator, &format!("{rbac}/clusterroles"), &cluster_role);
+    let binding = json!({"metadata": {"name": "podroute"}, "roleRef": {"kind": "ClusterRole", "name": "podroute"},
+        "subjects": [{"kind": "ServiceAccount", "name": "podroute", "namespace": "innkeeper-modules"}]});
+    post(simulator, &format!("{rbac}/clusterrolebindings"), &binding);
+}
+
+/// A running operator with podroute on a simulated cluster.
+struct Stage {
+    simulator: Simulator,
+    env: Env,
+    operator: Operator,
+    stop: watch::Sender<bool>,
+    running: Task<()>,
+    _clock: Task<()>,
+    _folder: tempfile::TempDir,
+}
+
+impl Stage {
+    fn start(seed: u64) -> Self {
+        let start = "2026-11-21T00:00:00Z".parse().unwrap();
+        let simulator = Simulator::new(seed, start);
+        simulator.keep_log();
+        grant(&simulator);
+        let folder = tempfile::tempdir().unwrap();
+        let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "podroute"},
+            "spec": {"source": {"file": component()}, "serviceAccountName": "podroute", "crdGroups": ["quay.io"]}});
+        std::fs::write(folder.path().join("podroute.json"), module.to_string()).unwrap();
+        let env = Env::scripted(seed, start);
+        let clock = env.spawn("clock", {
+            let (env, simulator) = (env.clone(), simulator.clone());
+            async move {
+                loop {
+                    env.sleep(Duration::from_secs(1)).await;
+                    simulator.advance(SignedDuration::from_secs(1));
+                }
+            }
+        });
+        let secrets = SecretKey::new(b"simulated");
+        let cluster = Cluster::over(simulator.clone(), env.clone(), Settings::default(), secrets);
+        let engine = Engine::builder()
+            .interruption(Interruption::Fuel)
+            .compile(Compile::InProcess)
+            .permits(2)
+            .build()
+            .unwrap();
+        let from = ModulesFrom::Folder(folder.path().to_owned());
+        let operator =
+            Operator::new(cluster, engine, from, Bounds::default(), Execution::Inline, "test")
+                .unwrap();
+        let (stop, stopped) = watch::channel(false);
+        let running = env.spawn("operator", {
+            let operator = operator.clone();
+            async move { operator.run(stopped).await }
+        });
+        Self { simulator, env, operator, stop, running, _clock: clock, _folder: folder }
+    }
+
+    async fn pass(&self, seconds: u64) {
+        self.env.sleep(Duration::from_secs(seconds)).await;
+    }
+}
+
+/// Plays the life of one Podroute; gives everything that the simulator logged.
+async fn play(seed: u64) -> Vec<String> {
+    let stage = Stage::start(seed);
+    let simulator = stage.simulator.clone();
+    stage.pass(20).await;
+
+    // It installed its definition itself, as its ServiceAccount.
+    let podroute = json!({"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "metadata": {"name": "test"},
+        "spec": {"image": "quay.io/austincunningham/always200:latest", "replicas": 3}});
+    post(&simulator, PODROUTES, &podroute);
+    stage.pass(30).await;
+    let deployment = get(&simulator, DEPLOYMENT).unwrap();
+    assert_eq!(deployment["spec"]["replicas"], 3);
+    assert_eq!(deployment["metadata"]["ownerReferences"][0]["name"], "test");
+    assert!(get(&simulator, SERVICE).is_some(), "the Service is made");
+    let primary = get(&simulator, &format!("{PODROUTES}/test")).unwrap();
+    let synced = primary["status"]["conditions"].as_array().unwrap();
+    let is_synced = |one: &Value| one["type"] == "Synced" && one["status"] == "True";
+    assert!(synced.iter().any(is_synced), "{primary:#}");
+
+    // A change, drift, and what somebody deletes.
+    merge(&simulator, &format!("{PODROUTES}/test"), &json!({"spec": {"replicas": 5}}));
+    stage.pass(10).await;
+    assert_eq!(get(&simulator, DEPLOYMENT).unwrap()["spec"]["replicas"], 5);
+    merge(&simulator, DEPLOYMENT, &json!({"spec": {"replicas": 1}}));
+    stage.pass(10).await;
+    assert_eq!(get(&simulator, DEPLOYMENT).unwrap()["spec"]["replicas"], 5, "drift is repaired");
+    send(&simulator, "DELETE", SERVICE, "", &Value::Null);
+    stage.pass(10).await;
+    assert!(get(&simulator, SERVICE).is_some(), "the Service is made again");
+
+    // Quiet: in ten minutes nothing is written.
+    stage.pass(120).await;
+    assert!(stage.operator.is_quiet());
+    let version = || get(&simulator, CONFIG_MAPS).unwrap()["metadata"]["resourceVersion"].clone();
+    let before = version();
+    stage.pass(600).await;
+    assert_eq!(version(), before, "a converged loop writes nothing");
+
+    send(&simulator, "DELETE", &format!("{PODROUTES}/test"), "", &Value::Null);
+    stage.pass(10).await;
+    assert!(get(&simulator, DEPLOYMENT).is_none(), "what it owned is collected");
+    assert!(get(&simulator, SERVICE).is_none());
+
+    stage.stop.send(true).unwrap();
+    assert!(stage.running.await.is_some(), "the operator ends when it is told to");
+    simulator.log()
+}
+
+/// Runs `future` on one thread and virtual time.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+#[test]
+fn the_operator_takes_the_simulator_for_a_cluster_and_the_same_seed_gives_the_same_bytes() {
+    let first = block_on(play(42));
+    let second = block_on(play(42));
+    let differing = first.iter().zip(&second).position(|(one, other)| one != other);
+    if let Some(index) = differing {
+        panic!("line {index} differs:\n{}\n{}", first[index], second[index]);
+    }
+    assert_eq!(first.len(), second.len());
+}

@@ -1,0 +1,215 @@
+//! Writes what the simulator knows of the built-in kinds: from the discovery and OpenAPI v3 documents of a
+//! real API server, and from Go's own types for what these do not say (which zero values are left out).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use innkeeper_controlplane::{ControlPlane, Options, Programs};
+use serde_json::{Map, Value, json};
+
+use crate::command::root;
+use crate::progress::say;
+
+/// The groups that are simulated, as in URLs.
+const GROUPS: [&str; 13] = [
+    "api/v1",
+    "apis/apiextensions.k8s.io/v1",
+    "apis/apps/v1",
+    "apis/authorization.k8s.io/v1",
+    "apis/autoscaling/v1",
+    "apis/batch/v1",
+    "apis/coordination.k8s.io/v1",
+    "apis/discovery.k8s.io/v1",
+    "apis/events.k8s.io/v1",
+    "apis/networking.k8s.io/v1",
+    "apis/policy/v1",
+    "apis/rbac.authorization.k8s.io/v1",
+    "apis/storage.k8s.io/v1",
+];
+
+/// Where the table is.
+const FILE: &str = "host/simulator/data/kubernetes.json";
+
+/// What is kept of a schema: what is needed to merge, validate and default.
+const KEPT: [&str; 14] = [
+    "type",
+    "format",
+    "required",
+    "default",
+    "enum",
+    "nullable",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
+    "x-kubernetes-patch-strategy",
+    "x-kubernetes-patch-merge-key",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-unions",
+];
+
+const REFERENCE: &str = "#/components/schemas/";
+
+/// Starts a control plane, reads what it publishes, and writes the table.
+pub(crate) fn run() -> Result<()> {
+    let plane = ControlPlane::start_and_tell(&Options::default(), &mut say)?;
+    let raw = |path: &str| raw(plane.kubeconfig(), path);
+    let mut resources = BTreeMap::new();
+    let mut kinds = BTreeMap::new();
+    let mut types: BTreeMap<String, Value> = BTreeMap::new();
+    let mut wanted = BTreeSet::new();
+    let mut all: BTreeMap<String, Value> = BTreeMap::new();
+    for group in GROUPS {
+        let list = raw(&format!("/{group}"))?;
+        let version = list["groupVersion"].as_str().unwrap_or_default().to_owned();
+        resources.insert(version, list["resources"].clone());
+        let document = raw(&format!("/openapi/v3/{group}"))?;
+        let schemas = document["components"]["schemas"].as_object().cloned().unwrap_or_default();
+        for (name, schema) in schemas {
+            for id in schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten() {
+                let text = |member: &str| id[member].as_str().unwrap_or_default();
+                let (of, version) = (text("group"), text("version"));
+                let of = if of.is_empty() { version.to_owned() } else { format!("{of}/{version}") };
+                // Options and the like belong to every group; their one type is enough.
+                if group.ends_with(&of) && !name.starts_with("io.k8s.apimachinery") {
+                    kinds.insert(format!("{of} {}", text("kind")), name.clone());
+                    wanted.insert(name.clone());
+                }
+            }
+            all.insert(name, schema);
+        }
+    }
+    while let Some(name) = wanted.pop_first() {
+        let Some(schema) = all.get(&name) else { bail!("the document names no type {name}") };
+        let mut found = BTreeSet::new();
+        let reduced = reduce(schema, &mut found);
+        types.insert(name, reduced);
+        wanted.extend(found.into_iter().filter(|other| !types.contains_key(other)));
+    }
+    let go = go_fields()?;
+    for (name, schema) in &mut types {
+        if let Some(fields) = go.get(name) {
+            schema["x-go"] = fields.clone();
+        }
+    }
+    let text = render(&[
+        ("groups", groups(&raw("/apis")?)),
+        ("resources", to_map(&resources)),
+        ("kinds", to_map(&kinds)),
+        ("types", to_map(&types)),
+    ])?;
+    let path = root().join(FILE);
+    std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    say(&format!("wrote {FILE}"));
+    Ok(())
+}
+
+fn to_map<V: serde::Serialize>(map: &BTreeMap<String, V>) -> Value {
+    json!(map)
+}
+
+/// One line for each entry, so that a change can be read.
+fn render(parts: &[(&str, Value)]) -> Result<String> {
+    let mut text = String::from("{\n");
+    for (index, (name, part)) in parts.iter().enumerate() {
+        writeln!(text, "\"{name}\": {{")?;
+        let entries: BTreeMap<&String, &Value> = part.as_object().into_iter().flatten().collect();
+        let last = entries.len();
+        for (number, (key, value)) in entries.into_iter().enumerate() {
+            let comma = if number + 1 == last { "" } else { "," };
+            let (key, value) =
+                (serde_json::to_string(key)?, serde_json::to_string(&sorted(value))?);
+            writeln!(text, "{key}:{value}{comma}")?;
+        }
+        text.push_str(if index + 1 == parts.len() { "}\n" } else { "},\n" });
+    }
+    text.push_str("}\n");
+    Ok(text)
+}
+
+/// The same, with the members of every object in order.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let ordered: BTreeMap<&String, Value> =
+                map.iter().map(|(key, value)| (key, sorted(value))).collect();
+            Value::Object(ordered.into_iter().map(|(key, value)| (key.clone(), value)).collect())
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The groups that are simulated, of all that the server has.
+fn groups(list: &Value) -> Value {
+    let mut found = Map::new();
+    for group in list["groups"].as_array().into_iter().flatten() {
+        let name = group["name"].as_str().unwrap_or_default();
+        if GROUPS.iter().any(|one| {
+            one.strip_prefix("apis/")
+                .and_then(|rest| rest.split_once('/'))
+                .is_some_and(|(of, _)| of == name)
+        }) {
+            found.insert(name.to_owned(), group.clone());
+        }
+    }
+    Value::Object(found)
+}
+
+/// What is kept of `schema`; the types it names go to `found`.
+fn reduce(schema: &Value, found: &mut BTreeSet<String>) -> Value {
+    let mut kept = Map::new();
+    let only = schema["allOf"].as_array().filter(|all| all.len() == 1).map(|all| &all[0]["$ref"]);
+    if let Some(name) = only.unwrap_or(&schema["$ref"]).as_str() {
+        let name = name.trim_start_matches(REFERENCE);
+        found.insert(name.to_owned());
+        kept.insert("$ref".to_owned(), name.into());
+    }
+    for name in KEPT {
+        if let Some(value) = schema.get(name) {
+            kept.insert(name.to_owned(), value.clone());
+        }
+    }
+    if let Some(properties) = schema["properties"].as_object() {
+        let properties: Map<String, Value> =
+            properties.iter().map(|(name, one)| (name.clone(), reduce(one, found))).collect();
+        kept.insert("properties".to_owned(), Value::Object(properties));
+    }
+    for name in ["items", "additionalProperties"] {
+        match &schema[name] {
+            Value::Null => {}
+            Value::Bool(value) => {
+                kept.insert(name.to_owned(), (*value).into());
+            }
+            inner => {
+                kept.insert(name.to_owned(), reduce(inner, found));
+            }
+        }
+    }
+    Value::Object(kept)
+}
+
+fn raw(kubeconfig: &Path, path: &str) -> Result<Value> {
+    let programs = Programs::find(&mut say)?;
+    let mut command = programs.command("kubectl")?;
+    command.env("KUBECONFIG", kubeconfig).args(["get", "--raw", path]);
+    let output = command.output().context("kubectl")?;
+    if !output.status.success() {
+        bail!("GET {path}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    serde_json::from_slice(&output.stdout).with_context(|| format!("GET {path}"))
+}
+
+/// How Go writes the fields of each type.
+fn go_fields() -> Result<BTreeMap<String, Value>> {
+    let mut command = Command::new("go");
+    command.current_dir(root().join("tests/cluster/controlplane")).args(["run", "./fields"]);
+    let output = command.output().context("running go")?;
+    if !output.status.success() {
+        bail!("go run ./fields: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
