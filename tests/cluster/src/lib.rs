@@ -7,6 +7,7 @@
 //! | [`Proxy`] | stands between host and API server: holds events back, loses answers, counts writes |
 //! | [`Host`] | the `innkeeper` program: start, ready, SIGTERM, kill -9, its log |
 //! | [`NodeStage`] | a control plane with a real node, on which pods run; needs root |
+//! | [`router`] | leads where OpenShift's Routes say, on plain Kubernetes |
 //! | [`kubelet`] | what the kubelet would say of pods where there is no node |
 //! | [`eventually`] | waits for a condition with a bound and a message |
 //!
@@ -24,6 +25,7 @@ mod kind;
 pub mod kubelet;
 mod node_stage;
 mod proxy;
+pub mod router;
 pub mod stage;
 
 use std::sync::OnceLock;

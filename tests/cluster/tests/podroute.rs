@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, ensure};
+use innkeeper_cluster_tests::router::ROUTES;
 use innkeeper_cluster_tests::stage::{SOON, message, says};
 use innkeeper_cluster_tests::{
     Admin, AuditFilter, Host, HostOptions, Kind, Proxy, Stage, condition, eventually,
@@ -15,21 +16,6 @@ use serde_json::{Value, json};
 const DEPLOYMENT: &str = "pod-route";
 const SERVICE: &str = "podroute-service";
 const ROUTE: &str = "podroute-route";
-
-const ROUTE_CRD: &str = r"
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: routes.route.openshift.io}
-spec:
-  group: route.openshift.io
-  names: {kind: Route, listKind: RouteList, plural: routes, singular: route}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-";
 
 fn podroute(namespace: &str, name: &str, replicas: u32) -> String {
     json!({"apiVersion": "quay.io/v1alpha1", "kind": "Podroute",
@@ -193,7 +179,7 @@ async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() ->
     let at = (Kind::PODROUTE, ns, "test-podroute");
     stage.says(at, ("Served", "False", "NotServed")).await?;
 
-    for crd in admin.apply(ROUTE_CRD).await? {
+    for crd in admin.apply(ROUTES).await? {
         admin.until_established(&crd).await?;
     }
     let route = admin.until("the Route is made", SOON, (Kind::ROUTE, ns, ROUTE), |_| true).await?;
@@ -212,7 +198,7 @@ async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() ->
     admin.delete(Kind::CRD, "", "routes.route.openshift.io").await?;
     stage.says(at, ("Served", "False", "NotServed")).await?;
     admin.until_gone(SOON, (Kind::CRD, "", "routes.route.openshift.io")).await?;
-    for crd in admin.apply(ROUTE_CRD).await? {
+    for crd in admin.apply(ROUTES).await? {
         admin.until_established(&crd).await?;
     }
     admin.until("the Route is made again", SOON, (Kind::ROUTE, ns, ROUTE), |_| true).await?;
@@ -240,7 +226,7 @@ async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
         assert_eq!(owner(&again), "first");
     }
     // The Route's kind arrives late: the first's too.
-    for crd in admin.apply(ROUTE_CRD).await? {
+    for crd in admin.apply(ROUTES).await? {
         admin.until_established(&crd).await?;
     }
     let route = admin.until("the Route", SOON, (Kind::ROUTE, ns, ROUTE), |_| true).await?;
@@ -274,7 +260,7 @@ async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_podroutes_at_once_on_stale_caches_never_split_the_names() -> Result<()> {
     let stage = Stage::new().await?;
-    for crd in stage.admin.apply(ROUTE_CRD).await? {
+    for crd in stage.admin.apply(ROUTES).await? {
         stage.admin.until_established(&crd).await?;
     }
     stage.module("podroute", "podroute", &json!({"crdGroups": ["quay.io"]})).await?;
