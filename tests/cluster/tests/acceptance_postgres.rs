@@ -4,12 +4,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Client, Host, Kind, NodeStage, eventually, kubelet};
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
 
 const POSTGRESQL: Kind = Kind::new("exp.wheel.jp/v1", "PostgreSQL");
 const SAMPLE: &str = include_str!("../../../deploy/samples/postgres.yaml");
@@ -19,10 +24,13 @@ const DATA: &str = "foodb-data";
 /// Pods start, and a server that goes has its time.
 const LONG: Duration = Duration::from_mins(3);
 
+/// How often a pod is deleted under writes, unless `INNKEEPER_DELETIONS` says otherwise.
+const DELETIONS: u32 = 6;
+
 /// A database, and somebody with psql.
 struct Story {
     stage: NodeStage,
-    _host: Host,
+    host: Host,
     namespace: String,
     client: Client,
     url: String,
@@ -38,7 +46,7 @@ impl Story {
         stage.until_pods_ready(ns, LABEL, 1).await?;
         let (address, port) = (stage.node().address(), stage.node_port(ns, NAME).await?);
         let url = format!("postgresql://foo:mypassword@{address}:{port}/foo?connect_timeout=5");
-        Ok(Self { stage, _host: host, namespace, client, url })
+        Ok(Self { stage, host, namespace, client, url })
     }
 
     /// What the server answers, a line each row.
@@ -217,9 +225,9 @@ async fn a_server_ends_without_its_clients_and_never_beside_another_and_a_bad_du
 
     // A client that would stay for an hour is sent away.
     let stay = ["psql", "-X", "-c", "SELECT pg_sleep(3600)", &story.url];
-    let mut client = tokio::process::Command::from(story.client.command(&stay))
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
+    let mut client = Command::from(story.client.command(&stay))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()?;
     let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'";
@@ -255,5 +263,128 @@ async fn a_server_ends_without_its_clients_and_never_beside_another_and_a_bad_du
     story.sql("DROP TABLE hoge").await?;
     assert!(!story.back_up("empty").await?);
     assert_eq!(story.in_backups("unchanged", "ls /backups | grep dump$").await?, kept);
+    Ok(())
+}
+
+/// Somebody who writes number after number, whatever happens, and what was answered.
+struct Writer {
+    _process: Child,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl Writer {
+    fn start(story: &Story) -> Result<Self> {
+        let insert = format!(
+            "psql -X -q -v ON_ERROR_STOP=1 -c \"INSERT INTO log VALUES ($n)\" '{}'",
+            story.url
+        );
+        // It ends with the pod's file: kubectl leaves behind what it has started.
+        let script = format!(
+            "n=0; until [ -e /tmp/enough ]; do n=$((n+1)); {insert} 2>&1 && echo \"has $n\" || sleep 0.2; done; echo end"
+        );
+        let mut process = Command::from(story.client.command(&["sh", "-c", &script]))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let collected = Arc::clone(&said);
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                collected.lock().unwrap().push(line);
+            }
+        });
+        Ok(Self { _process: process, said })
+    }
+
+    /// The numbers that were acknowledged so far.
+    fn acknowledged(&self) -> Vec<u64> {
+        let said = self.said.lock().unwrap();
+        said.iter().filter_map(|line| line.strip_prefix("has ")?.parse().ok()).collect()
+    }
+
+    /// Waits until more was acknowledged than before.
+    async fn goes_on(&self) -> Result<()> {
+        let before = self.acknowledged().len();
+        eventually("more is written", LONG, async || {
+            let now = self.acknowledged().len();
+            Ok(if now > before + 3 { Ok(()) } else { Err(format!("{before}, now {now}")) })
+        })
+        .await
+    }
+
+    /// Ends it; gives all that was said.
+    async fn end(self, story: &Story) -> Result<(Vec<u64>, Vec<String>)> {
+        story.client.run(&["touch", "/tmp/enough"]).await?;
+        eventually("the writer ends", LONG, async || {
+            let ended = self.said.lock().unwrap().last().is_some_and(|line| line == "end");
+            Ok(if ended { Ok(()) } else { Err("it still writes".to_owned()) })
+        })
+        .await?;
+        let said = self.said.lock().unwrap().clone();
+        Ok((self.acknowledged(), said))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs root: cargo xtask test runs it"]
+async fn what_was_acknowledged_is_there_however_often_the_pod_is_deleted_under_writes() -> Result<()>
+{
+    let deletions = match std::env::var("INNKEEPER_DELETIONS") {
+        Ok(number) => number.parse()?,
+        Err(_) => DELETIONS,
+    };
+    let story = Story::begin().await?;
+    let (admin, ns) = (&story.stage.admin, &*story.namespace);
+    story.seldom(10).await?;
+    story.sql("CREATE EXTENSION amcheck; CREATE TABLE log (n bigint PRIMARY KEY)").await?;
+    let writer = Writer::start(&story)?;
+    for deletion in 0..deletions {
+        writer.goes_on().await?;
+        if deletion % 2 == 0 {
+            story.replace_pod().await?;
+        } else {
+            // By force: nobody waits for the server's end.
+            let pod = story.pod().await?;
+            let name = pod["metadata"]["name"].as_str().unwrap();
+            let by_force = ["--namespace", ns, "--force", "--grace-period=0"];
+            story.stage.kubectl_prints(&[&["delete", "pod", name], &by_force[..]].concat()).await?;
+            story.pod().await?;
+        }
+    }
+    // Nobody has to be there who would do something about it.
+    story.host.pauser()();
+    story.replace_pod().await?;
+    writer.goes_on().await?;
+    story.host.resume();
+
+    let (acknowledged, said) = writer.end(&story).await?;
+    assert!(acknowledged.len() > deletions as usize * 3, "{}", acknowledged.len());
+    let empty: Vec<_> = said.iter().filter(|line| line.contains("does not exist")).collect();
+    assert!(empty.is_empty(), "a database without its data was served: {empty:?}");
+    let found: BTreeSet<u64> =
+        story.sql("SELECT n FROM log").await?.iter().map(|row| row.parse().unwrap()).collect();
+    let missing: Vec<_> = acknowledged.iter().filter(|n| !found.contains(n)).collect();
+    assert!(missing.is_empty(), "{missing:?} of {} are missing", acknowledged.len());
+    let indexes = "SELECT count(bt_index_check(c.oid, true)) > 0 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam WHERE a.amname = 'btree' AND c.relpersistence = 'p' AND i.indisvalid";
+    assert_eq!(story.sql(indexes).await?, ["t"], "amcheck finds nothing wrong");
+    assert_eq!(story.sql("SELECT count(*) FROM verify_heapam('log')").await?, ["0"]);
+
+    // Another password: the server takes it, and the old one no more.
+    let secret = json!({"stringData": {"postgresql_password": "another"}});
+    admin.merge(Kind::SECRET, ns, "foodb-password", "kubectl-edit", &secret).await?;
+    let url = story.url.replace("mypassword", "another");
+    eventually("the new password is taken", LONG, async || {
+        let ask = ["psql", "-X", "-q", "-A", "-t", "-c", "SELECT count(*) > 0 FROM log", &url];
+        Ok(match story.client.run(&ask).await {
+            Ok(answer) if answer.trim() == "t" => Ok(()),
+            Ok(answer) => Err(answer),
+            Err(error) => Err(format!("{error:#}")),
+        })
+    })
+    .await?;
+    let refused = story.sql("SELECT 1").await.unwrap_err();
+    assert!(format!("{refused:#}").contains("password authentication failed"), "{refused:#}");
     Ok(())
 }
