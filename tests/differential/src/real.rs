@@ -11,6 +11,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use innkeeper_simulator::Simulator;
+use jiff::Timestamp;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
@@ -29,6 +30,14 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// The latest time that the document tells of a write: when it was answered, to the second.
+    pub fn latest(&self) -> Option<Timestamp> {
+        let metadata = &self.body["metadata"];
+        let entries = metadata["managedFields"].as_array().into_iter().flatten();
+        let times = entries.map(|entry| &entry["time"]).chain([&metadata["creationTimestamp"]]);
+        times.filter_map(|time| time.as_str()?.parse().ok()).max()
+    }
+
     fn read(code: u16, bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let body = serde_json::from_slice(bytes).unwrap_or_else(|_| {
@@ -47,6 +56,9 @@ pub trait Server {
     /// # Errors
     /// If there is no answer at all.
     fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure>;
+
+    /// Brings its clock to this time, if it has one of its own and is behind.
+    fn reach(&self, _time: Timestamp) {}
 }
 
 impl Server for Simulator {
@@ -56,6 +68,13 @@ impl Server for Simulator {
         let mut body = response.into_body();
         let parts: Vec<Bytes> = std::iter::from_fn(|| body.try_next()).collect();
         Ok(Reply::read(code, &parts.concat()))
+    }
+
+    fn reach(&self, time: Timestamp) {
+        let ahead = time.duration_since(self.now());
+        if ahead.is_positive() {
+            self.advance(ahead);
+        }
     }
 }
 

@@ -42,6 +42,11 @@ impl Simulator {
         self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What time it is there.
+    pub fn now(&self) -> Timestamp {
+        self.lock().now()
+    }
+
     /// Lets time pass: controllers work, watches are told versions and end.
     pub fn advance(&self, by: SignedDuration) {
         self.lock().advance(by);
