@@ -12,7 +12,7 @@ use innkeeper_differential_tests::run::run;
 use innkeeper_differential_tests::shrink::shrink;
 
 /// Requests of one run, unless `INNKEEPER_DIFFERENTIAL_REQUESTS` says otherwise.
-const REQUESTS: usize = 10_000;
+const REQUESTS: usize = 20_000;
 /// The least part of requests that are accepted, and that are about an object of several managers, in %.
 const ACCEPTED: usize = 40;
 const SHARED: usize = 20;
