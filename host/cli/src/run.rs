@@ -290,18 +290,23 @@ fn random() -> anyhow::Result<[u8; 32]> {
     Ok(bytes)
 }
 
+/// A variable of the environment that says something.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 /// The name of the pod, or of the machine.
 fn instance() -> String {
     ["POD_NAME", "HOSTNAME"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        .into_iter()
+        .find_map(variable)
         .unwrap_or_else(|| "innkeeper".to_owned())
 }
 
 /// What no other candidate for the Lease is called. A pod has its name to itself, so that a container
 /// that is started again in it need not wait for itself.
 fn identity() -> anyhow::Result<String> {
-    if let Some(pod) = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty()) {
+    if let Some(pod) = variable("POD_NAME") {
         return Ok(pod);
     }
     let [a, b, c, d, ..] = random()?;

@@ -128,9 +128,6 @@ impl Transport {
         if let Some(user) = &self.user {
             request.headers_mut().insert(IMPERSONATE_USER, user.clone());
         }
-        if self.fence.is_closed() {
-            return Err(Self::fenced().into());
-        }
         match Call::of(&request) {
             Call::Watch => self.watch(request).await,
             Call::List => self.unary(request, self.settings.list_timeout, true).await,
@@ -151,6 +148,9 @@ impl Transport {
     }
 
     async fn watch(&self, request: Request<Body>) -> Result<Response<BoundedBody>, NoAnswer> {
+        if self.fence.is_closed() {
+            return Err(Self::fenced());
+        }
         let whole = self.settings.watch_timeout + self.settings.watch_grace;
         // The head of a watch comes at once, or the connection is dead.
         let response =

@@ -191,18 +191,22 @@ pub(crate) struct FieldError {
 }
 
 impl FieldError {
+    fn of(
+        kind: Wrong,
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        why: impl Into<String>,
+    ) -> Self {
+        Self { field: field.into(), kind, value: Some(value.into()), detail: why.into() }
+    }
+
     /// A value that is not valid, and why.
     pub(crate) fn invalid(
         field: impl Into<String>,
         value: impl Into<Value>,
         why: impl Into<String>,
     ) -> Self {
-        Self {
-            field: field.into(),
-            kind: Wrong::Invalid,
-            value: Some(value.into()),
-            detail: why.into(),
-        }
+        Self::of(Wrong::Invalid, field, value, why)
     }
 
     /// A value of the wrong type.
@@ -211,12 +215,7 @@ impl FieldError {
         value: impl Into<Value>,
         why: impl Into<String>,
     ) -> Self {
-        Self {
-            field: field.into(),
-            kind: Wrong::Type,
-            value: Some(value.into()),
-            detail: why.into(),
-        }
+        Self::of(Wrong::Type, field, value, why)
     }
 
     /// A value that is missing; `why` may be empty.
