@@ -2,23 +2,25 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
+mod running;
 mod stage;
 
 use std::time::Duration;
 
 use innkeeper_loop_tests::Faults;
+use running::block_on;
 use serde_json::Value;
 use stage::{BENCH, Stage, bench};
 
 /// Runs the loop from an empty server through creations, changes, drift, faults and deletions;
 /// gives every request and what was made.
 fn run(seed: u64, faults: Faults) -> (Vec<String>, Vec<Value>) {
-    stage::block_on(async {
+    block_on(async {
         let stage = Stage::start(seed, faults).await;
         for index in 0..20 {
             stage.server.put(BENCH, "benches", bench(&format!("b{index:02}"), 1));
         }
-        stage.env.sleep(Duration::from_mins(1)).await;
+        stage.running.env.sleep(Duration::from_mins(1)).await;
         for index in (0..20).step_by(3) {
             stage.server.put(BENCH, "benches", bench(&format!("b{index:02}"), 5));
         }
@@ -26,10 +28,10 @@ fn run(seed: u64, faults: Faults) -> (Vec<String>, Vec<Value>) {
         for index in (0..20).step_by(4) {
             stage.server.delete("api/v1", "services", "n", &format!("b{index:02}"));
         }
-        stage.env.sleep(Duration::from_mins(10)).await;
-        assert!(stage.operator.is_quiet(), "after ten minutes there is nothing left to do");
+        stage.running.env.sleep(Duration::from_mins(10)).await;
+        assert!(stage.running.operator.is_quiet(), "after ten minutes there is nothing left to do");
         let before = stage.server.log().iter().filter(|line| is_write(line)).count();
-        stage.env.sleep(Duration::from_mins(10)).await;
+        stage.running.env.sleep(Duration::from_mins(10)).await;
         let after = stage.server.log().iter().filter(|line| is_write(line)).count();
         assert_eq!(before, after, "a converged loop writes nothing");
 

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
+mod running;
 mod stage;
 
 use std::time::Duration;
 
 use innkeeper_loop_tests::Faults;
 use peak_alloc::PeakAlloc;
+use running::block_on;
 use stage::{BENCH, Stage, bench};
 
 #[global_allocator]
@@ -15,13 +17,16 @@ static HEAP: PeakAlloc = PeakAlloc;
 
 /// Bytes that an operator with this many converged resources gives back when it goes.
 fn held(resources: usize) -> usize {
-    let (before, server) = stage::block_on(async {
+    let (before, server) = block_on(async {
         let stage = Stage::start(1, Faults::default()).await;
         for index in 0..resources {
             stage.server.put(BENCH, "benches", bench(&format!("b{index:04}"), 1));
         }
-        stage.env.sleep(Duration::from_mins(5)).await;
-        assert!(stage.operator.is_quiet(), "after five minutes there is nothing left to do");
+        stage.running.env.sleep(Duration::from_mins(5)).await;
+        assert!(
+            stage.running.operator.is_quiet(),
+            "after five minutes there is nothing left to do"
+        );
         (HEAP.current_usage(), stage.end().await)
     });
     // The runtime is gone too, and with it all that its tasks held.

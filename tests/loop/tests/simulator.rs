@@ -2,30 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
-use std::path::PathBuf;
+mod running;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
 use innkeeper_cluster::{Cluster, Env, SecretKey, Settings, Task};
-use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
-use innkeeper_sandbox::{Compile, Engine, Interruption};
 use innkeeper_simulator::Simulator;
 use jiff::SignedDuration;
+use running::{Running, block_on, component};
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PODROUTES: &str = "/apis/quay.io/v1alpha1/namespaces/default/podroutes";
 const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/default/deployments/pod-route";
 const SERVICE: &str = "/api/v1/namespaces/default/services/podroute-service";
-
-fn component() -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../guests/target/components/podroute.wasm");
-    assert!(path.exists(), "{} is not there: run `cargo xtask guests` first", path.display());
-    path.canonicalize().unwrap()
-}
 
 fn send(simulator: &Simulator, method: &str, path: &str, kind: &str, body: &Value) -> (u16, Value) {
     let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
@@ -86,12 +78,8 @@ fn grant(simulator: &Simulator) {
 /// A running operator with podroute on a simulated cluster.
 struct Stage {
     simulator: Simulator,
-    env: Env,
-    operator: Operator,
-    stop: watch::Sender<bool>,
-    running: Task<()>,
+    running: Running,
     _clock: Task<()>,
-    _folder: tempfile::TempDir,
 }
 
 impl Stage {
@@ -100,10 +88,8 @@ impl Stage {
         let simulator = Simulator::new(seed, start);
         simulator.keep_log();
         grant(&simulator);
-        let folder = tempfile::tempdir().unwrap();
         let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "podroute"},
-            "spec": {"source": {"file": component()}, "serviceAccountName": "podroute", "crdGroups": ["quay.io"]}});
-        std::fs::write(folder.path().join("podroute.json"), module.to_string()).unwrap();
+            "spec": {"source": {"file": component("podroute")}, "serviceAccountName": "podroute", "crdGroups": ["quay.io"]}});
         let env = Env::scripted(seed, start);
         let clock = env.spawn("clock", {
             let (env, simulator) = (env.clone(), simulator.clone());
@@ -115,27 +101,12 @@ impl Stage {
             }
         });
         let secrets = SecretKey::new(b"simulated");
-        let cluster = Cluster::over(simulator.clone(), env.clone(), Settings::default(), secrets);
-        let engine = Engine::builder()
-            .interruption(Interruption::Fuel)
-            .compile(Compile::InProcess)
-            .permits(2)
-            .build()
-            .unwrap();
-        let from = ModulesFrom::Folder(folder.path().to_owned());
-        let operator =
-            Operator::new(cluster, engine, from, Bounds::default(), Execution::Inline, "test")
-                .unwrap();
-        let (stop, stopped) = watch::channel(false);
-        let running = env.spawn("operator", {
-            let operator = operator.clone();
-            async move { operator.run(stopped).await }
-        });
-        Self { simulator, env, operator, stop, running, _clock: clock, _folder: folder }
+        let cluster = Cluster::over(simulator.clone(), env, Settings::default(), secrets);
+        Self { simulator, running: Running::start(cluster, &module), _clock: clock }
     }
 
     async fn pass(&self, seconds: u64) {
-        self.env.sleep(Duration::from_secs(seconds)).await;
+        self.running.env.sleep(Duration::from_secs(seconds)).await;
     }
 }
 
@@ -172,7 +143,7 @@ async fn play(seed: u64) -> Vec<String> {
 
     // Quiet: in ten minutes nothing is written.
     stage.pass(120).await;
-    assert!(stage.operator.is_quiet());
+    assert!(stage.running.operator.is_quiet());
     let version = || get(&simulator, CONFIG_MAPS).unwrap()["metadata"]["resourceVersion"].clone();
     let before = version();
     stage.pass(600).await;
@@ -183,19 +154,8 @@ async fn play(seed: u64) -> Vec<String> {
     assert!(get(&simulator, DEPLOYMENT).is_none(), "what it owned is collected");
     assert!(get(&simulator, SERVICE).is_none());
 
-    stage.stop.send(true).unwrap();
-    assert!(stage.running.await.is_some(), "the operator ends when it is told to");
+    stage.running.end().await;
     simulator.log()
-}
-
-/// Runs `future` on one thread and virtual time.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .unwrap()
-        .block_on(future)
 }
 
 #[test]
