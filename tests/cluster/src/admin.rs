@@ -23,6 +23,8 @@ use crate::{ControlPlane, Kind, eventually};
 const MANAGER: &str = "test";
 /// For which time a token is asked.
 const TOKEN_SECONDS: u32 = 6 * 3600;
+/// Within which time the server serves what a CRD defines.
+const SERVED: Duration = Duration::from_secs(20);
 
 /// A client with the rights of a kubeconfig, usually all. Objects are JSON values.
 ///
@@ -246,15 +248,28 @@ impl Admin {
         Ok(())
     }
 
-    /// Waits until the CRD is served.
+    /// Waits until the CRD is established, and what it defines is found by discovery too: the
+    /// server says the first a moment before the second.
     pub async fn until_established(&self, crd: &Value) -> Result<()> {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default();
         let what = format!("CRD {name} is Established");
-        self.until(&what, Duration::from_secs(20), (Kind::CRD, "", name), |crd| {
-            condition(crd, "Established") == Some("True")
-        })
-        .await
-        .map(drop)
+        let crd = self
+            .until(&what, SERVED, (Kind::CRD, "", name), |crd| {
+                condition(crd, "Established") == Some("True")
+            })
+            .await?;
+        let text = |pointer| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (group, kind) = (text("/spec/group"), text("/spec/names/kind"));
+        let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
+        for version in versions.filter(|version| version["served"] == true) {
+            let version = version["name"].as_str().unwrap_or_default();
+            let gvk = GroupVersionKind::gvk(group, version, kind);
+            eventually(&format!("{group}/{version} {kind} is found by discovery"), SERVED, async || {
+                Ok(pinned_kind(&self.client, &gvk).await.map(drop).map_err(|error| error.to_string()))
+            })
+            .await?;
+        }
+        Ok(())
     }
 
     /// Writes a kubeconfig at `path` whose user is the `ServiceAccount`, by a token for six hours.

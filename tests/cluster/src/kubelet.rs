@@ -42,6 +42,24 @@ pub async fn runs(admin: &Admin, namespace: &str, name: &str) -> Result<Value> {
     says(admin, namespace, name, "Running", true).await
 }
 
+/// Those pods of a namespace that carry a label now run and are ready, except for the ones that are
+/// gone by the time that it is said: a rollout takes pods away at any moment.
+pub async fn runs_those_there(
+    admin: &Admin,
+    namespace: &str,
+    label: (&str, &str),
+) -> Result<()> {
+    for pod in pods(admin, namespace, label).await? {
+        let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+        if let Err(error) = runs(admin, namespace, name).await
+            && admin.get(Kind::POD, namespace, name).await?.is_some()
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
 /// The pod runs and is not ready.
 pub async fn is_unready(admin: &Admin, namespace: &str, name: &str) -> Result<Value> {
     says(admin, namespace, name, "Running", false).await

@@ -433,9 +433,7 @@ async fn the_original_operators_objects_are_taken_over_without_a_gap() -> Result
     let page = admin.must_get(Kind::POD, ns, at_pod.2).await?;
     assert!(page["spec"]["containers"][0]["readinessProbe"].is_null());
     eventually("the application answers", SOON, async || {
-        for pod in kubelet::pods(admin, ns, ("app", "httpd")).await? {
-            kubelet::runs(admin, ns, pod["metadata"]["name"].as_str().unwrap()).await?;
-        }
+        kubelet::runs_those_there(admin, ns, ("app", "httpd")).await?;
         let deployment = admin.must_get(Kind::DEPLOYMENT, ns, "httpd").await?;
         let status = &deployment["status"];
         let is_done = status["updatedReplicas"] == 1 && status["replicas"] == 1;
