@@ -87,6 +87,13 @@ pub struct Settings {
     pub list_page: u32,
 }
 
+impl Settings {
+    /// After how many seconds the server is asked to end a watch.
+    pub(crate) fn watch_seconds(&self) -> u32 {
+        u32::try_from(self.watch_timeout.as_secs()).unwrap_or(u32::MAX)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -156,8 +156,7 @@ fn api<K: Wire>(id: &CacheId, session: &Session) -> Api<K> {
 
 fn config(session: &Session) -> watcher::Config {
     let settings = session.settings();
-    let seconds = u32::try_from(settings.watch_timeout.as_secs()).unwrap_or(u32::MAX);
-    watcher::Config::default().timeout(seconds).page_size(settings.list_page)
+    watcher::Config::default().timeout(settings.watch_seconds()).page_size(settings.list_page)
 }
 
 /// Takes an event in; whether it was the end of a list.

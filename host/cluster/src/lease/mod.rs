@@ -13,12 +13,12 @@ mod record;
 use std::pin::pin;
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _, stream};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Manager};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
-use kube::runtime::watcher::watch_object;
+use kube::runtime::watcher::{self, Event, watcher};
 
 use crate::session::Force;
 use crate::settings::{WATCH_RETRY_LEAST, WATCH_RETRY_MOST};
@@ -130,9 +130,8 @@ impl Candidate {
         let env = self.env().clone();
         self.fence = Fence::closed(&env);
         let api: Api<Lease> = Api::namespaced(self.session.client().clone(), self.key.namespace());
-        // A watcher begins anew after whatever ends a watch.
-        let mut changes =
-            pin!(watch_object(api, self.key.name()).chain(futures::stream::pending()));
+        let seconds = self.session.settings().watch_seconds();
+        let mut changes = pin!(watched(api, self.key.name(), seconds));
         let mut failing = Failing::new(&env);
         let mut known = false;
         loop {
@@ -331,6 +330,37 @@ impl Failing {
         self.backoff.reset();
         self.told = None;
     }
+}
+
+/// What a Lease is, now and after each change; `None` while there is none. Each watch is ended by the server
+/// after `seconds`, before this host would cut it; a watcher begins anew after whatever ends one, so this
+/// never ends.
+fn watched(
+    api: Api<Lease>,
+    name: &str,
+    seconds: u32,
+) -> impl Stream<Item = Result<Option<Lease>, watcher::Error>> + use<> {
+    let field = format!("metadata.name={name}");
+    let config = watcher::Config::default().fields(&field).timeout(seconds);
+    let mut listed = None;
+    let states = watcher(api, config).filter_map(move |event| {
+        let state = match event {
+            Ok(Event::Init) => {
+                listed = None;
+                None
+            }
+            Ok(Event::InitApply(lease)) => {
+                listed = Some(lease);
+                None
+            }
+            Ok(Event::InitDone) => Some(Ok(listed.take())),
+            Ok(Event::Apply(lease)) => Some(Ok(Some(lease))),
+            Ok(Event::Delete(_)) => Some(Ok(None)),
+            Err(error) => Some(Err(error)),
+        };
+        std::future::ready(state)
+    });
+    states.chain(stream::pending())
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ struct State {
     version: u64,
     watches: Vec<mpsc::UnboundedSender<Line>>,
     writes: usize,
+    /// For how many seconds each watch was asked.
+    asked: Vec<u64>,
     /// Candidates that get no answer.
     cut_off: Vec<&'static str>,
 }
@@ -80,8 +82,13 @@ impl Leases {
         let query = request.uri().query().unwrap_or_default().to_owned();
         if query.contains("watch=true") {
             let (lines, mut open) = mpsc::unbounded_channel::<Line>();
-            self.0.lock().unwrap().watches.push(lines);
-            let stream = futures::stream::poll_fn(move |cx| open.poll_recv(cx));
+            let asked = query.split('&').find_map(|one| one.strip_prefix("timeoutSeconds="));
+            let asked = asked.expect("a watch has an end").parse().unwrap();
+            let mut state = self.0.lock().unwrap();
+            state.asked.push(asked);
+            state.watches.push(lines);
+            let end = Box::pin(tokio::time::sleep(Duration::from_secs(asked)));
+            let stream = stream::poll_fn(move |cx| open.poll_recv(cx)).take_until(end);
             return Ok(Response::new(StreamBody::new(stream).boxed_unsync()));
         }
         if request.method() == Method::GET {
@@ -191,6 +198,20 @@ async fn one_that_is_given_back_is_taken_at_once_by_whoever_waits() {
     // What is not one's own is not given back.
     a.release().await;
     assert_eq!(leases.spec()["holderIdentity"], "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_stands_by_lets_the_server_end_each_watch_and_never_cuts_one() {
+    let (env, leases) = (Server::env(), Leases::default());
+    let (mut a, mut b) = (leases.candidate(&env, "a"), leases.candidate(&env, "b"));
+    a.acquire().await;
+    leases.0.lock().unwrap().asked.clear();
+    let waiting = tokio::time::timeout(Duration::from_mins(2), async {
+        tokio::select! { _ = b.acquire() => panic!("two"), lost = a.hold() => panic!("{lost}") }
+    });
+    assert!(waiting.await.is_err());
+    let seconds = crate::settings::WATCH_TIMEOUT.as_secs();
+    assert_eq!(leases.0.lock().unwrap().asked, [seconds; 3], "one after the other for two minutes");
 }
 
 #[tokio::test(start_paused = true)]
