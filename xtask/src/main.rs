@@ -62,6 +62,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Write docs/screens, what a user sees in a terminal, by running the stories on a real node: needs root
+    Screens,
     /// Check the rules that no compiler holds: dependencies, files, links
     Tidy,
     /// Write wit/schema/*.json from the contract's types
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Task::Openapi => openapi::run(),
         Task::Test => suite::run(),
         Task::Bench { arguments } => bench::run(&arguments),
+        Task::Screens => suite::screens(),
         Task::Tidy => tidy::run(),
         Task::Schema { freeze: true, .. } => schema::freeze(),
         Task::Schema { check, .. } => schema::run(check),

@@ -121,6 +121,17 @@ struct Outcome {
     result: Result<()>,
 }
 
+/// Runs the stories on a real node, which write their pages of docs/screens.
+///
+/// # Errors
+/// The story that failed: its page is as it was.
+pub(crate) fn screens() -> Result<()> {
+    guests::build(&root(), None)?;
+    command(&mut cargo(&["build", "--workspace", "--all-targets"]))?.result?;
+    let mut stories = test(&["--test", "acceptance_*", "--", "--ignored"]);
+    command(stories.env("INNKEEPER_SCREENS", "write"))?.result
+}
+
 fn test(what: &[&str]) -> Command {
     let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
     command.args(what);

@@ -264,7 +264,8 @@ async fn collect(stream: impl AsyncRead + Unpin, lines: Arc<Mutex<Vec<String>>>)
 }
 
 /// Sums the samples of one metric in Prometheus' text format.
-fn metric(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
+/// The sum of a metric in what /metrics says, over all its label sets that contain each of `labels`.
+pub(crate) fn metric(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
     let samples: Vec<f64> = text
         .lines()
         .filter_map(|line| line.strip_prefix(name))

@@ -6,7 +6,10 @@
 //! | [`Admin`] | a client with all rights: apply, get, patch as somebody else, wait |
 //! | [`Proxy`] | stands between host and API server: holds events back, loses answers, counts writes |
 //! | [`Host`] | the `innkeeper` program: start, ready, SIGTERM, kill -9, its log |
-//! | [`NodeStage`] | a control plane with a real node, on which pods run; needs root |
+//! | [`NodeStage`] | a control plane with a real node, and Innkeeper installed as users install it; needs root |
+//! | [`PodClient`] | a pod from which a test asks others |
+//! | [`database`] | a database that the guest postgres looks after, with somebody who writes to it |
+//! | [`screens`] | what a user sees in a terminal: the pages of docs/screens |
 //! | [`router`] | leads where OpenShift's Routes say, on plain Kubernetes |
 //! | [`kubelet`] | what the kubelet would say of pods where there is no node |
 //! | [`eventually`] | waits for a condition with a bound and a message |
@@ -19,13 +22,16 @@
 
 mod admin;
 mod chance;
+pub mod database;
 mod eventually;
 mod host;
 mod kind;
 pub mod kubelet;
 mod node_stage;
+mod pod_client;
 mod proxy;
 pub mod router;
+pub mod screens;
 pub mod stage;
 
 use std::sync::OnceLock;
@@ -40,7 +46,8 @@ pub use innkeeper_controlplane::{
     AuditEvent, AuditFilter, AuditLog, ControlPlane, Kubeconfig, Options,
 };
 pub use kind::Kind;
-pub use node_stage::{Client, NodeStage};
+pub use node_stage::NodeStage;
+pub use pod_client::{Lines, PodClient};
 pub use proxy::{Fault, Matching, ProxiedRequest, Proxy, Target, When};
 pub use stage::Stage;
 

@@ -1,25 +1,38 @@
-//! A stage on which pods run.
+//! A stage on which pods run, and Innkeeper with them.
 
+use std::fs::{self, Permissions};
 use std::ops::Deref;
-use std::process::Stdio;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
-use innkeeper_controlplane::{Options, Programs};
+use anyhow::{Context as _, Result, anyhow};
+use innkeeper_controlplane::{ControlPlane, Options, Programs};
+use innkeeper_images::recipes;
 use innkeeper_node::{Cluster, Node};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::process::Command;
 
-use crate::stage::SOON;
-use crate::{Host, Kind, Stage, condition, eventually};
+use crate::stage::{SOON, component_path, prints, program, root};
+use crate::{Admin, Kind, PodClient, Stage, condition, eventually};
 
-/// A control plane with the host's CRD and rights, and a real node. Needs root.
+/// The guests that deploy/guests installs.
+const GUESTS: [&str; 6] = ["imo", "kabocha", "kuri", "maintpage", "podroute", "postgres"];
+/// The label of the host's pods.
+const HOSTS: (&str, &str) = ("app.kubernetes.io/name", "innkeeper");
+/// Six components are compiled by two hosts, while all the rest starts too.
+const COMPILED: Duration = Duration::from_mins(4);
+
+/// A control plane, a real node, and on it Innkeeper with the guests of this repository, installed by
+/// deploy/ with the commands of docs/install.md. Needs root.
 pub struct NodeStage {
     // In this order they go.
     node: Node,
     stage: Stage,
-    _folder: TempDir,
+    _cluster: TempDir,
+    deploy: TempDir,
+    installed: Vec<(&'static str, String)>,
 }
 
 impl Deref for NodeStage {
@@ -31,30 +44,40 @@ impl Deref for NodeStage {
 }
 
 impl NodeStage {
-    /// A stage of its own, with the images that the sources' manifests name.
+    /// A stage of its own, with the images that the sources' manifests name, two hosts, of which one works,
+    /// and the guests serving.
     ///
     /// # Errors
     /// What is missing for a node, by name.
     pub async fn new() -> Result<Self> {
         let start = || Cluster::start(&Options::default(), &mut |line| crate::tell(line));
-        let cluster = tokio::task::spawn_blocking(start).await??;
-        let (node, plane, folder) = cluster.into_parts();
-        Ok(Self { node, stage: Stage::on(plane).await?, _folder: folder })
+        let (node, plane, cluster) = tokio::task::spawn_blocking(start).await??.into_parts();
+        let image = recipes::innkeeper(node.packages().sources(), &program()?)?;
+        node.push("innkeeper:latest", &image)?;
+        let deploy = deploy_folder()?;
+        // As docs/install.md says it.
+        let mut installed = Vec::new();
+        let apply = "kubectl apply -k deploy";
+        installed.push((apply, prints(shell(&plane, deploy.path(), apply)).await?));
+        let admin = Admin::of(&plane).await?;
+        let crd = admin.must_get(Kind::CRD, "", "modules.innkeeper.dev").await?;
+        admin.until_established(&crd).await?;
+        let guests = "kubectl apply --server-side -k deploy/guests";
+        installed.push((guests, prints(shell(&plane, deploy.path(), guests)).await?));
+        let stage = Stage::installed(plane).await?;
+        let stage = Self { node, stage, _cluster: cluster, deploy, installed };
+        stage.until_hosts(2).await?;
+        for guest in GUESTS {
+            stage.ready_within(guest, COMPILED).await?;
+        }
+        let account = (Kind::SERVICE_ACCOUNT, "default", "default");
+        stage.admin.until("the namespace default has its account", SOON, account, |_| true).await?;
+        Ok(stage)
     }
 
-    /// A stage where these guests serve as modules of the same name, and a namespace. `groups` are
-    /// those of their definitions.
-    pub async fn serving(modules: &[(&str, &str)]) -> Result<(Self, Host, String)> {
-        let stage = Self::new().await?;
-        for (module, group) in modules {
-            stage.module(module, module, &json!({ "crdGroups": [group] })).await?;
-        }
-        let host = stage.host().await?;
-        for (module, _) in modules {
-            stage.ready(module).await?;
-        }
-        let namespace = stage.admin.namespace("stage").await?;
-        Ok((stage, host, namespace))
+    /// The commands by which Innkeeper was installed, and what they printed.
+    pub fn installed(&self) -> &[(&'static str, String)] {
+        &self.installed
     }
 
     /// The node.
@@ -62,20 +85,25 @@ impl NodeStage {
         &self.node
     }
 
+    /// The node, to do something to it.
+    pub fn node_mut(&mut self) -> &mut Node {
+        &mut self.node
+    }
+
     /// A pod that sleeps, with busybox, from which a test asks others. Waits until it runs.
-    pub async fn client(&self, namespace: &str) -> Result<Client> {
+    pub async fn client(&self, namespace: &str) -> Result<PodClient> {
         self.client_of(namespace, "busybox").await
     }
 
     /// The same of an image that has `sleep`.
-    pub async fn client_of(&self, namespace: &str, image: &str) -> Result<Client> {
+    pub async fn client_of(&self, namespace: &str, image: &str) -> Result<PodClient> {
         let pod = json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": "client", "namespace": namespace},
             "spec": {"terminationGracePeriodSeconds": 0, "containers": [
                 {"name": "client", "image": image, "command": ["sleep", "100000"]}]}});
         self.admin.apply(&pod.to_string()).await?;
         self.until_ready(namespace, "client").await?;
-        Ok(Client { namespace: namespace.to_owned(), kubectl: self.kubectl()? })
+        Ok(PodClient::new(namespace, self.kubectl()?))
     }
 
     /// Waits until a pod is ready.
@@ -107,6 +135,39 @@ impl NodeStage {
         .await
     }
 
+    /// Waits until so many hosts are ready.
+    pub async fn until_hosts(&self, count: usize) -> Result<Vec<Value>> {
+        self.until_pods_ready("innkeeper-system", HOSTS, count).await
+    }
+
+    /// Has so many hosts, and waits until it is so.
+    pub async fn scale_hosts(&self, count: usize) -> Result<()> {
+        let replicas = format!("--replicas={count}");
+        let deployment = ["deployment", "innkeeper", "--namespace", "innkeeper-system"];
+        self.kubectl_prints(&[&["scale", &replicas], &deployment[..]].concat()).await?;
+        self.until_hosts(count).await?;
+        if count > 0 {
+            return Ok(());
+        }
+        eventually("no host is left", 2 * SOON, async || {
+            let pods = self.admin.list(Kind::POD, "innkeeper-system").await?;
+            Ok(if pods.is_empty() { Ok(()) } else { Err(format!("{} are left", pods.len())) })
+        })
+        .await
+    }
+
+    /// A metric of the hosts, all together, as `client` reads it from their pods. `labels` choose among its
+    /// label sets.
+    pub async fn metric(&self, client: &PodClient, name: &str, labels: &[&str]) -> Result<f64> {
+        let mut sum = 0.0;
+        for pod in crate::kubelet::pods(&self.admin, "innkeeper-system", HOSTS).await? {
+            let address = pod["status"]["podIP"].as_str().unwrap_or_default();
+            let said = client.page(&format!("http://{address}:8080/metrics")).await?;
+            sum += crate::host::metric(&said, name, labels).unwrap_or_default();
+        }
+        Ok(sum)
+    }
+
     /// The port of the node at which a Service of type NodePort is reached.
     pub async fn node_port(&self, namespace: &str, service: &str) -> Result<u16> {
         let service = self.admin.must_get(Kind::SERVICE, namespace, service).await?;
@@ -122,73 +183,99 @@ impl NodeStage {
         prints(kubectl).await
     }
 
-    fn kubectl(&self) -> Result<std::process::Command> {
-        let mut command = Programs::find(&mut |_| ())?.command("kubectl")?;
-        command.env("KUBECONFIG", self.plane.kubeconfig()).stdin(Stdio::null());
-        Ok(command)
+    /// A command line as a user types it, with kubectl and innkeeper, in a folder that has `deploy`, with
+    /// all rights.
+    pub fn shell(&self, line: &str) -> Command {
+        shell(&self.plane, self.deploy.path(), line)
+    }
+
+    /// What such a command line prints.
+    pub async fn run(&self, line: &str) -> Result<String> {
+        prints(self.shell(line)).await
+    }
+
+    /// A script that such command lines can use as a program.
+    pub fn add_program(&self, name: &str, script: &str) -> Result<()> {
+        add_program(self.deploy.path(), name, script)
+    }
+
+    /// Where [`Self::shell`] works.
+    pub fn folder(&self) -> &Path {
+        self.deploy.path()
+    }
+
+    fn kubectl(&self) -> Result<Command> {
+        kubectl(&self.plane)
     }
 }
 
-/// A pod from which a test asks others.
-pub struct Client {
-    namespace: String,
-    kubectl: std::process::Command,
-}
-
-impl Client {
-    /// What a command prints that runs in the pod.
-    ///
-    /// # Errors
-    /// What it said, if it fails.
-    pub async fn run(&self, command: &[&str]) -> Result<String> {
-        prints(self.command(command)).await
-    }
-
-    /// A page, by the name that cluster DNS knows.
-    pub async fn page(&self, url: &str) -> Result<String> {
-        // Not wget's own bound: Debian's static busybox crashes on it.
-        self.run(&["timeout", "5", "wget", "-q", "-O", "-", url]).await
-    }
-
-    /// Waits until a page has this text.
-    pub async fn until_page(&self, url: &str, text: &str) -> Result<()> {
-        eventually(&format!("{url} says {text:?}"), SOON, async || {
-            Ok(match self.page(url).await {
-                Ok(page) if page.trim() == text => Ok(()),
-                Ok(page) => Err(page),
-                Err(error) => Err(format!("{error:#}")),
-            })
-        })
-        .await
-    }
-
-    /// The command that runs another in the pod.
-    pub fn command(&self, command: &[&str]) -> std::process::Command {
-        let mut kubectl = std::process::Command::new(self.kubectl.get_program());
-        kubectl.args(self.kubectl.get_args());
-        for (name, value) in self.kubectl.get_envs() {
-            if let Some(value) = value {
-                kubectl.env(name, value);
+impl Drop for NodeStage {
+    /// Says what the hosts said last, which a test harness shows if the test has failed.
+    fn drop(&mut self) {
+        let Ok(mut kubectl) = self.kubectl() else { return };
+        let label = format!("{}={}", HOSTS.0, HOSTS.1);
+        kubectl.args([
+            "logs",
+            "--namespace",
+            "innkeeper-system",
+            "--prefix",
+            "--tail=30",
+            "-l",
+            &label,
+        ]);
+        kubectl.arg("--request-timeout=5s");
+        if let Ok(output) = kubectl.output() {
+            #[allow(clippy::print_stdout, reason = "a harness keeps it until the test has failed")]
+            {
+                println!("{}", String::from_utf8_lossy(&output.stdout));
             }
         }
-        kubectl.args(["exec", "--namespace", &self.namespace, "client", "--"]).args(command);
-        kubectl
     }
 }
 
-/// How long a command of a test may run.
-const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
-
-async fn prints(command: std::process::Command) -> Result<String> {
-    let line = format!("{command:?}");
-    let mut command = Command::from(command);
-    let output = command.stdin(Stdio::null()).kill_on_drop(true).output();
-    let output = tokio::time::timeout(COMMAND_TIMEOUT, output)
-        .await
-        .with_context(|| format!("{line} does not end"))?
-        .with_context(|| format!("running {line}"))?;
-    if !output.status.success() {
-        bail!("{line}: {}", String::from_utf8_lossy(&output.stderr));
+/// A folder with a copy of `deploy/`, with the components, as `cargo xtask guests --deploy` puts them there,
+/// and with what a user has in his `PATH`.
+fn deploy_folder() -> Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix("innkeeper-deploy-").tempdir()?;
+    let mut copy = Command::new("cp");
+    copy.arg("-r").arg(root().join("deploy")).arg(folder.path());
+    let copied = copy.status().context("running cp")?;
+    anyhow::ensure!(copied.success(), "{copy:?}: {copied}");
+    let components = folder.path().join("deploy/guests/components");
+    fs::create_dir_all(&components)?;
+    for guest in GUESTS {
+        fs::copy(component_path(guest)?, components.join(format!("{guest}.wasm")))?;
     }
-    Ok(String::from_utf8(output.stdout)?)
+    let programs = folder.path().join("bin");
+    fs::create_dir(&programs)?;
+    let kubectl = Programs::find(&mut |_| ())?.command("kubectl")?;
+    // Its program may be one of many in one file.
+    let words = std::iter::once(kubectl.get_program()).chain(kubectl.get_args());
+    let words: Vec<_> = words.map(|word| format!("'{}'", word.display())).collect();
+    add_program(folder.path(), "kubectl", &format!("exec {} \"$@\"", words.join(" ")))?;
+    symlink(program()?, programs.join("innkeeper"))?;
+    Ok(folder)
+}
+
+fn add_program(folder: &Path, name: &str, script: &str) -> Result<()> {
+    let path = folder.join("bin").join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
+    fs::set_permissions(&path, Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+fn kubectl(plane: &ControlPlane) -> Result<Command> {
+    let mut command = Programs::find(&mut |_| ())?.command("kubectl")?;
+    command.env("KUBECONFIG", plane.kubeconfig()).stdin(Stdio::null());
+    Ok(command)
+}
+
+fn shell(plane: &ControlPlane, folder: &Path, line: &str) -> Command {
+    let mut path = folder.join("bin").into_os_string();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut command = Command::new("sh");
+    command.args(["-e", "-c", line]).current_dir(folder).env("PATH", path);
+    command.env("KUBECONFIG", plane.kubeconfig()).stdin(Stdio::null());
+    command
 }

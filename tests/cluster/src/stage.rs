@@ -50,8 +50,13 @@ impl Stage {
 
     /// The same on a control plane that runs.
     pub async fn on(plane: ControlPlane) -> Result<Self> {
+        Admin::of(&plane).await?.install().await?;
+        Self::installed(plane).await
+    }
+
+    /// On a control plane where Innkeeper is installed already.
+    pub async fn installed(plane: ControlPlane) -> Result<Self> {
         let admin = Admin::of(&plane).await?;
-        admin.install().await?;
         let folder = tempfile::Builder::new().prefix("innkeeper-stage-").tempdir()?;
         let kubeconfig = folder.path().join("host.kubeconfig");
         let server = plane.anonymous_kubeconfig()?;
@@ -123,9 +128,14 @@ impl Stage {
 
     /// Waits until what the module's source holds serves.
     pub async fn ready(&self, module: &str) -> Result<Value> {
+        self.ready_within(module, SOON).await
+    }
+
+    /// The same with another bound.
+    pub(crate) async fn ready_within(&self, module: &str, bound: Duration) -> Result<Value> {
         let what = format!("module {module} is ready");
         self.admin
-            .until(&what, SOON, (Kind::MODULE, "", module), |object| {
+            .until(&what, bound, (Kind::MODULE, "", module), |object| {
                 let observed = &object["status"]["observedGeneration"];
                 *observed == object["metadata"]["generation"]
                     && condition(object, "Ready") == Some("True")
@@ -226,6 +236,28 @@ pub fn component_path(name: &str) -> Result<PathBuf> {
 fn read(component: &str) -> Result<Vec<u8>> {
     let path = component_path(component)?;
     std::fs::read(&path).with_context(|| format!("reading {}", path.display()))
+}
+
+/// How long a command of a test may run.
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// What a command prints.
+///
+/// # Errors
+/// The command and what it said, if it fails or does not end.
+pub(crate) async fn prints(command: std::process::Command) -> Result<String> {
+    let line = format!("{command:?}");
+    let mut command = Command::from(command);
+    let output = command.stdin(Stdio::null()).kill_on_drop(true).output();
+    let output = tokio::time::timeout(COMMAND_TIMEOUT, output)
+        .await
+        .with_context(|| format!("{line} does not end"))?
+        .with_context(|| format!("running {line}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stdout);
+        bail!("{line}: {}{said}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// What `innkeeper` prints for these arguments.

@@ -4,26 +4,26 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 use anyhow::Result;
+use innkeeper_cluster_tests::screens::Screens;
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Kind, NodeStage, condition, eventually};
 
 const KURI: Kind = Kind::new("kuri.example.com/v1alpha1", "Kuri");
 const KABOCHA: Kind = Kind::new("kabocha.example.com/v1alpha1", "Kabocha");
-const SAMPLE: &str = include_str!("../../../deploy/samples/kabocha.yaml");
-const KURI_SAMPLE: &str = include_str!("../../../deploy/samples/kuri.yaml");
+
+const FINALIZER: &str = "finalizer.kabocha.example.com";
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
 async fn a_family_runs_its_jobs_and_servers_and_leaves_nothing() -> Result<()> {
-    let modules = [
-        ("imo", "imo.example.com"),
-        ("kuri", "kuri.example.com"),
-        ("kabocha", "kabocha.example.com"),
-    ];
-    let (stage, _host, namespace) = NodeStage::serving(&modules).await?;
-    let (admin, ns) = (&stage.admin, &*namespace);
-    admin.apply_in(ns, KURI_SAMPLE).await?;
-    admin.apply_in(ns, SAMPLE).await?;
+    let (stage, ns) = (NodeStage::new().await?, "default");
+    let admin = &stage.admin;
+    let mut screens = Screens::new(&stage, "family", "A parent, its children, and their Jobs");
+    screens.say("A Kuri is a Job; a Kabocha has Imos, Kuris and other objects below it.");
+    screens.show("cat deploy/samples/kabocha.yaml").await?;
+    screens
+        .show("kubectl apply -f deploy/samples/kuri.yaml -f deploy/samples/kabocha.yaml")
+        .await?;
 
     // A Job that really runs.
     let at = (KURI, ns, "example-kuri");
@@ -48,11 +48,32 @@ async fn a_family_runs_its_jobs_and_servers_and_leaves_nothing() -> Result<()> {
     let harvest = ["logs", "job/example-kabocha-harvest", "--namespace", ns];
     assert_eq!(stage.kubectl_prints(&harvest).await?, "done\n");
 
+    screens.show("kubectl get kabocha,imo,kuri").await?;
+    screens.show("kubectl get deployments,jobs").await?;
+    screens.show("kubectl logs job/example-kuri").await?;
+
+    // Looked at from time to time, since nothing tells the host of anything.
+    let client = stage.client("kube-public").await?;
+    let runs = async || {
+        let label = "controller=\"kuri\"";
+        stage.metric(&client, "innkeeper_sandbox_seconds_count", &[label]).await
+    };
+    screens.say("Looked at each second, also when nothing changes.");
+    let annotate = "kubectl annotate kuri example-kuri innkeeper.dev/resync-period=1s";
+    screens.show(annotate).await?;
+    let before = runs().await?;
+    eventually("the Kuri is looked at again and again", SOON, async || {
+        let now = runs().await?;
+        Ok(if now >= before + 3.0 { Ok(()) } else { Err(format!("{before}, then {now} runs")) })
+    })
+    .await?;
+    let parent = admin.must_get(KABOCHA, ns, "example-kabocha").await?;
+    assert_eq!(parent["metadata"]["finalizers"], serde_json::json!([FINALIZER]));
+
     // Clean-up: the Jobs and their pods too.
-    admin.delete(KURI, ns, "example-kuri").await?;
-    admin.until_gone(SOON, (KURI, ns, "example-kuri")).await?;
-    admin.delete(KABOCHA, ns, "example-kabocha").await?;
-    admin.until_gone(2 * SOON, at).await?;
+    screens.say("Deleted from the top, nothing is left.");
+    screens.show("kubectl delete kuri example-kuri").await?;
+    screens.show("kubectl delete kabocha example-kabocha").await?;
     for kind in [Kind::JOB, Kind::DEPLOYMENT, Kind::POD] {
         eventually(&format!("no {kind} is left"), 2 * SOON, async || {
             let left = admin.list(kind, ns).await?;
@@ -61,5 +82,6 @@ async fn a_family_runs_its_jobs_and_servers_and_leaves_nothing() -> Result<()> {
         })
         .await?;
     }
-    Ok(())
+    screens.show("kubectl get deployments,jobs,pods").await?;
+    screens.end()
 }

@@ -3,41 +3,86 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
-use anyhow::Result;
-use innkeeper_cluster_tests::stage::{SOON, program, root};
-use innkeeper_cluster_tests::{Kind, NodeStage};
-use innkeeper_images::recipes;
+use std::fs;
+
+use anyhow::{Context as _, Result};
+use innkeeper_cluster_tests::database::name_of;
+use innkeeper_cluster_tests::screens::Screens;
+use innkeeper_cluster_tests::stage::{SOON, component_path};
+use innkeeper_cluster_tests::{Kind, NodeStage, PodClient};
 use serde_json::{Value, json};
 
 const LEASE: Kind = Kind::new("coordination.k8s.io/v1", "Lease");
+const INSTALL: &str = include_str!("../../../docs/install.md");
+const NAMESPACE: &str = "default";
+const URL: &str = "http://podroute-service:8080/get";
+
+/// The command of docs/install.md that begins so, with the lines on which it goes on.
+fn documented(begin: &str) -> Result<String> {
+    let at = INSTALL.find(&format!("```sh\n{begin}"));
+    let at = at.with_context(|| format!("docs/install.md has no command {begin:?}"))?;
+    let block = INSTALL[at..].trim_start_matches("```sh\n");
+    Ok(block.split("\n```").next().unwrap_or_default().to_owned())
+}
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
 async fn two_hosts_run_in_pods_without_any_privilege_and_either_or_both_may_go() -> Result<()> {
     let stage = NodeStage::new().await?;
-    let image = recipes::innkeeper(stage.node().packages().sources(), &program()?)?;
-    stage.node().push("innkeeper:latest", &image)?;
-    let deploy = root().join("deploy").display().to_string();
-    stage.kubectl_prints(&["apply", "--server-side", "--force-conflicts", "-k", &deploy]).await?;
-    let label = ("app.kubernetes.io/name", "innkeeper");
-    let pods = stage.until_pods_ready("innkeeper-system", label, 2).await?;
+    let pods = stage.until_hosts(2).await?;
     for pod in &pods {
         let container = &pod["spec"]["containers"][0]["securityContext"];
         assert_eq!(container["readOnlyRootFilesystem"], true);
         assert_eq!(container["capabilities"], json!({"drop": ["ALL"]}));
         assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], 0);
     }
+    let mut screens = Screens::new(&stage, "install", "Innkeeper on a cluster");
+    for (line, printed) in stage.installed() {
+        assert!(INSTALL.contains(&format!("\n{line}\n")), "docs/install.md says nothing of {line}");
+        screens.shown(line, printed);
+    }
+    screens.say("Of two hosts one works, by a Lease; the guests serve.");
+    screens.show("kubectl get pods -n innkeeper-system").await?;
+    screens.show("kubectl get modules").await?;
+    screens.show("innkeeper modules list").await?;
 
-    stage.module("podroute", "podroute", &json!({"crdGroups": ["quay.io"]})).await?;
-    stage.ready("podroute").await?;
-    let namespace = stage.admin.namespace("stage").await?;
     let sample = include_str!("../../../deploy/samples/podroute.yaml");
-    stage.admin.apply_in(&namespace, sample).await?;
-    stage.until_pods_ready(&namespace, ("podroute_cr", "test-podroute"), 3).await?;
-    let client = stage.client(&namespace).await?;
-    client.until_page("http://podroute-service:8080/get", "OK").await?;
+    stage.admin.apply_in(NAMESPACE, sample).await?;
+    stage.until_pods_ready(NAMESPACE, ("podroute_cr", "test-podroute"), 3).await?;
+    let client = stage.client(NAMESPACE).await?;
+    client.until_page(URL, "OK").await?;
+    swapped(&stage, &mut screens).await?;
+    replaced(&stage, &client).await?;
 
-    // Whoever works goes without a word, and then both: what is changed meanwhile is not lost.
+    screens.say("What the users made stays when Innkeeper goes.");
+    screens.show("innkeeper uninstall --yes").await?;
+    screens.show("kubectl delete -k deploy/").await?;
+    screens.show("kubectl get podroutes,deployments").await?;
+    assert_eq!(client.page(URL).await?, "OK\n");
+    screens.end()
+}
+
+/// Another version by each of the documented ways, without a pod that is made anew.
+async fn swapped(stage: &NodeStage, screens: &mut Screens<'_>) -> Result<()> {
+    let file = stage.folder().join("podroute.wasm");
+    let at = (Kind::DEPLOYMENT, NAMESPACE, "pod-route");
+    let is_labelled = |one: &Value| one["metadata"]["labels"]["guest-version"] == "v2";
+    screens.say("Another version of a guest, while it runs: its Deployments have a label more.");
+    fs::copy(component_path("podroute-labelled")?, &file)?;
+    screens.show(&documented("kubectl create configmap podroute")?).await?;
+    stage.admin.until("the Deployment is labelled", 2 * SOON, at, is_labelled).await?;
+    stage.ready("podroute").await?;
+    screens.show("innkeeper modules list").await?;
+    screens.say("And back, by `innkeeper push`.");
+    fs::copy(component_path("podroute")?, &file)?;
+    screens.show(&documented("innkeeper push podroute.wasm")?).await?;
+    let is_not = |one: &Value| !is_labelled(one);
+    stage.admin.until("the label is gone", 2 * SOON, at, is_not).await?;
+    Ok(())
+}
+
+/// Whoever works goes without a word, and then both: what is changed meanwhile is not lost.
+async fn replaced(stage: &NodeStage, client: &PodClient) -> Result<()> {
     let lease = (LEASE, "innkeeper-system", "innkeeper");
     let leader =
         stage.admin.must_get(lease.0, lease.1, lease.2).await?["spec"]["holderIdentity"].clone();
@@ -46,7 +91,7 @@ async fn two_hosts_run_in_pods_without_any_privilege_and_either_or_both_may_go()
     stage.kubectl_prints(&[&kill[..], &[leader]].concat()).await?;
     let scale = async |replicas: usize| {
         let patch = json!({"spec": {"replicas": replicas}});
-        let at = (Kind::PODROUTE, &*namespace, "test-podroute");
+        let at = (Kind::PODROUTE, NAMESPACE, "test-podroute");
         stage.admin.merge(at.0, at.1, at.2, "kubectl-edit", &patch).await?;
         stage.until_pods_ready(at.1, ("podroute_cr", at.2), replicas).await.map(drop)
     };
@@ -55,25 +100,11 @@ async fn two_hosts_run_in_pods_without_any_privilege_and_either_or_both_may_go()
         lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| holder != leader)
     };
     stage.admin.until("another host leads", SOON, lease, is_another).await?;
-    let pods = stage.until_pods_ready("innkeeper-system", label, 2).await?;
-    let both: Vec<_> = pods.iter().filter_map(|pod| pod["metadata"]["name"].as_str()).collect();
-    stage
-        .kubectl_prints(
-            &[&["delete", "pod", "--namespace", "innkeeper-system"], &both[..]].concat(),
-        )
-        .await?;
+    let pods = stage.until_hosts(2).await?;
+    let both: Vec<_> = pods.iter().map(name_of).collect();
+    let delete = ["delete", "pod", "--namespace", "innkeeper-system"];
+    stage.kubectl_prints(&[&delete[..], &both[..]].concat()).await?;
     scale(2).await?;
-    let pods = stage.until_pods_ready("innkeeper-system", label, 2).await?;
-    client.until_page("http://podroute-service:8080/get", "OK").await?;
-
-    // What the users made stays when Innkeeper goes.
-    let delete = ["delete", "-k", &deploy, "--ignore-not-found", "--wait=false"];
-    stage.kubectl_prints(&delete).await?;
-    for pod in pods {
-        let name = pod["metadata"]["name"].as_str().unwrap();
-        let at = (Kind::POD, "innkeeper-system", name);
-        stage.admin.until_gone(2 * SOON, at).await?;
-    }
-    assert_eq!(client.page("http://podroute-service:8080/get").await?, "OK\n");
-    Ok(())
+    stage.until_hosts(2).await?;
+    client.until_page(URL, "OK").await
 }

@@ -4,18 +4,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
-use std::process::Stdio;
-use std::sync::{Arc, Mutex};
-
 use anyhow::Result;
+use innkeeper_cluster_tests::screens::Screens;
 use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Client, Kind, NodeStage, eventually};
-use serde_json::json;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
+use innkeeper_cluster_tests::{Kind, Lines, NodeStage, PodClient};
+use serde_json::Value;
 
 const MAINTPAGE: Kind = Kind::new("maintpage.example.com/v1alpha1", "MaintPage");
-const SAMPLE: &str = include_str!("../../../deploy/samples/maintpage.yaml");
 const NAME: &str = "example-maintpage";
 const URL: &str = "http://production:8080/";
 const PRODUCTION: &str = "Production Page !";
@@ -23,51 +18,35 @@ const MAINTENANCE: &str = "Maintenance Page !";
 
 /// Somebody who asks for the page again and again, and what was answered, in order.
 struct Visitor {
-    _process: Child,
-    seen: Arc<Mutex<Vec<String>>>,
+    seen: Lines,
 }
 
 impl Visitor {
     /// Asks from the client's pod; what is not answered within 2 seconds is `LOST`.
-    fn start(client: &Client) -> Result<Self> {
+    fn start(client: &PodClient) -> Result<Self> {
         let ask = format!("while :; do timeout 2 wget -q -O - {URL} || echo LOST; done");
-        let mut process = Command::from(client.command(&["sh", "-c", &ask]))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()?;
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let collected = Arc::clone(&seen);
-        tokio::spawn(async move {
-            while let Ok(Some(line)) = lines.next_line().await {
-                collected.lock().unwrap().push(line);
-            }
-        });
-        Ok(Self { _process: process, seen })
+        Ok(Self { seen: client.follow(&ask)? })
     }
 
     /// Waits until the last twenty answers are this page: whatever was on its way has arrived.
     async fn until_sees(&self, page: &str) -> Result<()> {
-        eventually(&format!("visitors see {page:?}"), SOON, async || {
-            let seen = self.seen.lock().unwrap();
-            let last = &seen[seen.len().saturating_sub(20)..];
-            Ok(if last.len() == 20 && last.iter().all(|one| one == page) {
-                Ok(())
-            } else {
-                Err(format!("the last answers are {last:?}"))
+        let what = format!("visitors see {page:?}");
+        self.seen
+            .until(&what, SOON, |seen| {
+                let last = &seen[seen.len().saturating_sub(20)..];
+                let is_seen = last.len() == 20 && last.iter().all(|one| one == page);
+                if is_seen { Ok(()) } else { Err(format!("the last answers are {last:?}")) }
             })
-        })
-        .await
+            .await
     }
 
     /// What was seen, each run of the same answer as one, with its length.
     fn story(&self) -> Vec<(String, usize)> {
         let mut story: Vec<(String, usize)> = Vec::new();
-        for line in self.seen.lock().unwrap().iter() {
+        for line in self.seen.so_far() {
             match story.last_mut() {
-                Some((last, count)) if last == line => *count += 1,
-                _ => story.push((line.clone(), 1)),
+                Some((last, count)) if *last == line => *count += 1,
+                _ => story.push((line, 1)),
             }
         }
         story
@@ -78,34 +57,48 @@ impl Visitor {
 #[ignore = "needs root: cargo xtask test runs it"]
 async fn visitors_see_the_application_the_maintenance_page_and_the_application_and_lose_no_request()
 -> Result<()> {
-    let modules = [("maintpage", "maintpage.example.com")];
-    let (stage, _host, namespace) = NodeStage::serving(&modules).await?;
-    let (admin, ns) = (&stage.admin, &*namespace);
-    admin.apply_in(ns, SAMPLE).await?;
+    let (stage, ns) = (NodeStage::new().await?, "default");
+    let admin = &stage.admin;
+    let mut screens = Screens::new(&stage, "maintpage", "An application and its maintenance page");
+    screens
+        .say("An application behind a Service, beside it a page for the time of its maintenance.");
+    screens.show("cat deploy/samples/maintpage.yaml").await?;
+    screens.show("kubectl apply -f deploy/samples/maintpage.yaml").await?;
     let client = stage.client(ns).await?;
     client.until_page(URL, PRODUCTION).await?;
     stage.until_ready(ns, "example-maintpage-maintpage-pod").await?;
+    stage.says((MAINTPAGE, ns, NAME), ("Ready", "True", "AllReady")).await?;
+    screens.show("kubectl get maintpage,deployment,service,pod -l '!component'").await?;
+    let ask = format!("kubectl exec client -- wget -q -O - {URL}");
+    assert!(screens.show(&ask).await?.contains(PRODUCTION));
 
     let visitor = Visitor::start(&client)?;
     visitor.until_sees(PRODUCTION).await?;
     for (toggle, page) in [(true, MAINTENANCE), (false, PRODUCTION)] {
-        let patch = json!({"spec": {"maintpageconfig": {"maintpagetoggle": toggle}}});
-        admin.merge(MAINTPAGE, ns, NAME, "kubectl-edit", &patch).await?;
+        screens.say(if toggle {
+            "The toggle moves the Service to the page, without a request lost."
+        } else {
+            "And back."
+        });
+        let patch = format!(r#"{{"spec":{{"maintpageconfig":{{"maintpagetoggle":{toggle}}}}}}}"#);
+        let patch = format!("kubectl patch maintpage {NAME} --type merge --patch '{patch}'");
+        screens.show(&patch).await?;
         visitor.until_sees(page).await?;
-        let described = ["describe", "maintpage", NAME, "--namespace", ns];
-        let described = stage.kubectl_prints(&described).await?;
         let status = if toggle { "Published" } else { "Not Published" };
-        let line = described.lines().find(|line| line.contains("Maintpublishstatus")).unwrap();
-        let (_, said) = line.split_once(':').unwrap();
-        assert_eq!(said.trim(), status, "{described}");
+        let at = (MAINTPAGE, ns, NAME);
+        let has = |one: &Value| one["status"]["maintpublishstatus"] == status;
+        admin.until("the status says it", SOON, at, has).await?;
+        let described = format!("kubectl describe maintpage {NAME} | grep Maintpublishstatus");
+        let said = screens.show(&described).await?;
+        assert_eq!(said.split_once(':').unwrap().1.trim(), status, "{said}");
+        assert!(screens.show(&ask).await?.contains(page));
     }
 
     // An image that is changed by hand comes back before anybody sees it.
-    let patch = json!({"spec": {"template": {"spec": {"containers": [
-        {"name": "production", "image": "quay.io/example/maintenance:latest"}]}}}});
-    let strategic = patch.to_string();
-    let edit = ["patch", "deployment", "production", "--namespace", ns, "--patch", &strategic];
-    stage.kubectl_prints(&edit).await?;
+    screens.say("What somebody changes by hand is set back, before a visitor has seen it.");
+    let set =
+        "kubectl set image deployment/production production=quay.io/example/maintenance:latest";
+    screens.show(set).await?;
     let at = (Kind::DEPLOYMENT, ns, "production");
     admin
         .until("the image is set back and rolled out", SOON, at, |one| {
@@ -118,9 +111,11 @@ async fn visitors_see_the_application_the_maintenance_page_and_the_application_a
         })
         .await?;
     visitor.until_sees(PRODUCTION).await?;
+    let image = "{.spec.template.spec.containers[0].image}";
+    screens.show(&format!("kubectl get deployment production -o jsonpath='{image}'")).await?;
 
     let story = visitor.story();
     let pages: Vec<&str> = story.iter().map(|(page, _)| &**page).collect();
     assert_eq!(pages, [PRODUCTION, MAINTENANCE, PRODUCTION], "answers in order: {story:?}");
-    Ok(())
+    screens.end()
 }

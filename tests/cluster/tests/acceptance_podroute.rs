@@ -4,22 +4,34 @@
 
 use anyhow::{Result, bail};
 use innkeeper_cluster_tests::router::{ROUTES, Router};
+use innkeeper_cluster_tests::screens::Screens;
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Kind, NodeStage, condition};
 use serde_json::json;
 
-const SAMPLE: &str = include_str!("../../../deploy/samples/podroute.yaml");
 const LABEL: (&str, &str) = ("podroute_cr", "test-podroute");
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
 async fn three_pods_run_and_the_route_answers_ok_and_their_number_follows() -> Result<()> {
-    let (stage, _host, namespace) = NodeStage::serving(&[("podroute", "quay.io")]).await?;
-    let (admin, ns) = (&stage.admin, &*namespace);
-    admin.apply_in(ns, SAMPLE).await?;
+    let (stage, ns) = (NodeStage::new().await?, "default");
+    let admin = &stage.admin;
+    let mut screens = Screens::new(&stage, "podroute", "Three pods behind a Service and a Route");
+    screens
+        .say("Three pods that answer `OK`. The cluster is no OpenShift: there are no Routes yet.");
+    screens.show("cat deploy/samples/podroute.yaml").await?;
+    screens.show("kubectl apply -f deploy/samples/podroute.yaml").await?;
     let client = stage.client(ns).await?;
-    // On OpenShift there are Routes from the start; here they come later.
     client.until_page("http://podroute-service:8080/get", "OK").await?;
+    stage.until_pods_ready(ns, LABEL, 3).await?;
+    stage.says((Kind::PODROUTE, ns, "test-podroute"), ("Ready", "True", "AllReady")).await?;
+    screens.show("kubectl get podroute,deployment,service").await?;
+    screens.show("kubectl get pods -l podroute_cr=test-podroute").await?;
+    screens.show("kubectl exec client -- wget -q -O - http://podroute-service:8080/get").await?;
+    screens
+        .show("kubectl describe podroute test-podroute | sed -n '/Conditions:/,/^  Observed/p'")
+        .await?;
+    screens.say("When the cluster learns of Routes, there is one without a restart.");
     for crd in admin.apply(ROUTES).await? {
         admin.until_established(&crd).await?;
     }
@@ -32,11 +44,15 @@ async fn three_pods_run_and_the_route_answers_ok_and_their_number_follows() -> R
     let ask = format!("timeout 5 wget -q -O - --header 'Host: {host}' http://router/get");
     let route_answers = async || client.run(&["sh", "-c", &ask]).await;
     assert_eq!(route_answers().await?, "OK\n");
+    screens.show("kubectl get routes.route.openshift.io").await?;
+    screens.show(&format!("kubectl exec client -- sh -c \"{ask}\"")).await?;
     let other = ask.replace(&**host, "other.apps.example.com");
     assert!(client.run(&["sh", "-c", &other]).await.is_err(), "no Route leads there");
-    for replicas in [3, 5, 1] {
+    screens.say("The number of pods follows.");
+    for replicas in [5, 1, 3] {
         let patch = json!({"spec": {"replicas": replicas}});
-        admin.merge(Kind::PODROUTE, ns, "test-podroute", "kubectl-edit", &patch).await?;
+        let patch = format!("kubectl patch podroute test-podroute --type merge --patch '{patch}'");
+        screens.show(&patch).await?;
         for pod in stage.until_pods_ready(ns, LABEL, replicas).await? {
             let container = &pod["spec"]["containers"][0];
             assert_eq!(container["image"], "quay.io/austincunningham/always200:latest");
@@ -53,6 +69,7 @@ async fn three_pods_run_and_the_route_answers_ok_and_their_number_follows() -> R
                 && one["status"]["observedGeneration"] == one["metadata"]["generation"]
         };
         admin.until("it is ready", SOON, at, is_ready).await?;
+        screens.show("kubectl get podroute,deployment").await?;
     }
-    Ok(())
+    screens.end()
 }
