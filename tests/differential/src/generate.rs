@@ -8,8 +8,8 @@ use crate::shapes::{Shape, Subject, subjects, value};
 
 /// Requests in a case.
 const STEPS: usize = 14;
-/// The namespace of all requests.
-pub const NAMESPACE: &str = "random";
+/// The namespace of all requests, as [`crate::case::fill`] finds it.
+const NAMESPACE: &str = "{n}";
 /// How many managers apply and update.
 const MANAGERS: [&str; 3] = ["ann", "bob", "cid"];
 

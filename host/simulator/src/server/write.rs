@@ -121,11 +121,9 @@ impl Cluster {
         if managers.is_empty() && live.is_some() {
             return;
         }
-        // What has not the shape of its kind is not tracked.
+        // What has not the shape of its kind cannot be tracked, and whoever wrote it before is forgotten. It may be
+        // stored all the same: a wrong status is dropped after this.
         if !shape::problems(ask.kind.node(), new, true).is_empty() {
-            if let Some(list) = managed_fields::encode(&managers) {
-                new["metadata"]["managedFields"] = list;
-            }
             return;
         }
         let version = ask.kind.api_version();

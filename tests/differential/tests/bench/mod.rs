@@ -1,4 +1,4 @@
-//! A real API server and a simulator, prepared alike.
+//! A real API server and simulators, prepared alike.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -6,34 +6,79 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::Request;
 use innkeeper_controlplane::{ControlPlane, Options};
-use innkeeper_differential_tests::generate::NAMESPACE;
-use innkeeper_differential_tests::real::{Real, Server};
+use innkeeper_differential_tests::case::{Case, Place, Step};
+use innkeeper_differential_tests::real::{Real, Reply, Server};
+use innkeeper_differential_tests::run::{Difference, run};
 use innkeeper_differential_tests::shapes::definition;
 use innkeeper_simulator::{Controllers, Simulator};
 use serde_json::{Value, json};
 
 /// How long a definition may take until it is served.
 const BOUND: Duration = Duration::from_secs(30);
+/// Runs in one namespace: a list looks at all that is there.
+const RUNS: usize = 25;
 
-/// Both servers.
+/// The real server.
 pub(crate) struct Bench {
-    pub(crate) real: Real,
-    pub(crate) simulated: Simulator,
+    plane: ControlPlane,
     words: AtomicUsize,
-    _plane: ControlPlane,
+}
+
+/// A connection to the real server and a simulator, for one thread.
+pub(crate) struct Lane<'b> {
+    bench: &'b Bench,
+    real: Real,
+    simulated: Simulator,
+    namespace: String,
+    runs: usize,
 }
 
 impl Bench {
     pub(crate) fn start() -> Self {
         let plane = ControlPlane::start(&Options::default()).unwrap();
         let real = Real::connect(plane.kubeconfig()).unwrap();
-        prepare(&real);
-        Self { real, simulated: simulator(), words: AtomicUsize::new(0), _plane: plane }
+        define(&real);
+        Self { plane, words: AtomicUsize::new(0) }
     }
 
-    /// A word that no run had yet.
-    pub(crate) fn word(&self) -> String {
-        format!("r{}", self.words.fetch_add(1, Ordering::Relaxed))
+    /// Another lane.
+    pub(crate) fn lane(&self) -> Lane<'_> {
+        Lane {
+            bench: self,
+            real: Real::connect(self.plane.kubeconfig()).unwrap(),
+            simulated: simulator(),
+            namespace: String::new(),
+            runs: 0,
+        }
+    }
+
+    /// A number that nobody had yet.
+    fn number(&self) -> usize {
+        self.words.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl Lane<'_> {
+    /// Runs a case. `seen` is told each step with the real answer.
+    pub(crate) fn run(
+        &mut self,
+        case: &Case,
+        seen: &mut dyn FnMut(&Step, &Reply),
+    ) -> Option<Difference> {
+        if self.runs % RUNS == 0 {
+            self.namespace = format!("random{}", self.bench.number());
+            self.simulated = simulator();
+            let namespace = json!({"metadata": {"name": self.namespace}});
+            for server in [&self.real as &dyn Server, &self.simulated] {
+                assert_eq!(post(server, "/api/v1/namespaces", &namespace), 201);
+            }
+        }
+        self.runs += 1;
+        let place = Place {
+            word: format!("r{}", self.bench.number()),
+            namespace: self.namespace.clone(),
+        };
+        run(case, &place, &self.real, &self.simulated, seen).unwrap()
     }
 }
 
@@ -47,15 +92,13 @@ fn post(server: &dyn Server, path: &str, body: &Value) -> u16 {
     server.send(request).unwrap().code
 }
 
-/// What both servers have before the requests begin.
-fn prepare(server: &dyn Server) {
-    let namespace = json!({"metadata": {"name": NAMESPACE}});
-    assert_eq!(post(server, "/api/v1/namespaces", &namespace), 201);
+/// Defines the kind that has every kind of list, and waits until it is served.
+fn define(server: &dyn Server) {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     assert_eq!(post(server, path, &definition()), 201);
     let deadline = Instant::now() + BOUND;
     loop {
-        let path = "/apis/test.innkeeper.dev/v1/namespaces/random/gadgets";
+        let path = "/apis/test.innkeeper.dev/v1/namespaces/default/gadgets";
         let request = Request::builder().uri(path).body(Bytes::new()).unwrap();
         if server.send(request).unwrap().code == 200 {
             break;
@@ -69,7 +112,7 @@ fn simulator() -> Simulator {
     let controllers = Controllers { garbage_collector: false, namespaces: false };
     // Behind the real one, whose seconds it follows.
     let simulator = Simulator::with(1, "2026-01-01T00:00:00Z".parse().unwrap(), controllers);
-    prepare(&simulator);
+    define(&simulator);
     simulator
 }
 
