@@ -49,9 +49,9 @@ const THINGS: &str = "/apis/x.dev/v1/namespaces/default/things";
 fn a_rule_of_a_built_in_kind_that_is_not_known_is_not_kept() {
     let template =
         json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "x:1"}]}});
-    let job = json!({"metadata": {"name": "a"}, "spec": {"schedule": "never", "jobTemplate": {"spec": {"template": template}}}});
+    let job = json!({"metadata": {"name": "a"}, "spec": {"schedule": "@hourly", "timeZone": "Nowhere/Town", "jobTemplate": {"spec": {"template": template}}}});
     let (code, _) = post(&simulator(), "/apis/batch/v1/namespaces/default/cronjobs", &job);
-    assert_eq!(code, 201, "a real server cannot read this schedule");
+    assert_eq!(code, 201, "a real server knows no such time zone");
 }
 
 #[test]

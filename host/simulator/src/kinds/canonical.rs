@@ -264,8 +264,13 @@ fn time(value: &mut Value, path: &str, format: &str) -> Result<(), String> {
             *value = time.strftime(format).to_string().into();
             Ok(())
         }
-        Err(_) => Err(format!(
-            "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""
-        )),
+        Err(_) => {
+            let layout = if format.contains("%.6f") {
+                "2006-01-02T15:04:05.000000Z07:00"
+            } else {
+                "2006-01-02T15:04:05Z07:00"
+            };
+            Err(format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""))
+        }
     }
 }

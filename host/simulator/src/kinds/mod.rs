@@ -1,11 +1,13 @@
 //! What the API server does for each kind: reading, defaults, what a write may change, rules.
 
 mod canonical;
+mod choices;
 mod defaults;
 mod pod;
 mod prepare;
 mod quantity;
 mod rules;
+mod schedule;
 
 use serde_json::Value;
 

@@ -9,6 +9,7 @@ use crate::status_error::FieldError;
 /// What is wrong with an object.
 pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     let spec = &object["spec"];
+    super::choices::check(kind, object, errors);
     match (kind.group.as_str(), kind.name.as_str()) {
         ("", "ConfigMap" | "Secret") => {
             for member in ["data", "binaryData"] {
@@ -87,8 +88,11 @@ fn workload(spec: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn cron_job(spec: &Value, errors: &mut Vec<FieldError>) {
-    if spec["schedule"].as_str().unwrap_or_default().is_empty() {
+    let schedule = spec["schedule"].as_str().unwrap_or_default();
+    if schedule.is_empty() {
         errors.push(FieldError::required("spec.schedule", ""));
+    } else if !super::schedule::is_schedule(schedule) {
+        errors.push(FieldError::invalid("spec.schedule", schedule, "it cannot be read"));
     }
     job_template(
         &spec["jobTemplate"]["spec"]["template"]["spec"],
@@ -246,10 +250,9 @@ fn role(object: &Value, errors: &mut Vec<FieldError>) {
 
 fn binding(object: &Value, errors: &mut Vec<FieldError>) {
     let role = &object["roleRef"];
-    let kind = role["kind"].as_str().unwrap_or_default();
-    if !matches!(kind, "Role" | "ClusterRole") {
+    if role["kind"].as_str().unwrap_or_default().is_empty() {
         let known = ["Role".to_owned(), "ClusterRole".to_owned()];
-        errors.push(FieldError::unsupported("roleRef.kind", kind, &known));
+        errors.push(FieldError::unsupported("roleRef.kind", "", &known));
     }
     if role["name"].as_str().unwrap_or_default().is_empty() {
         errors.push(FieldError::required("roleRef.name", ""));

@@ -129,7 +129,9 @@ impl Cluster {
                 object["metadata"]["deletionTimestamp"] = self.after(grace.unwrap_or(0)).into();
             }
             object["metadata"]["deletionGracePeriodSeconds"] = grace.unwrap_or(0).into();
-            if !options.dry_run && object != before {
+            // What is stored in another form is written even if nothing changes.
+            let raw = self.is_raw(&ask.kind_key(), &ask.key());
+            if !options.dry_run && (object != before || raw) {
                 self.put(&ask.kind_key(), &ask.key(), &mut object);
                 self.after_write(ask, &object);
             }
