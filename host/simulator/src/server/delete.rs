@@ -71,7 +71,7 @@ impl Cluster {
     /// `delete`.
     pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome {
         let options = Options::read(ask)?;
-        let Some(object) = self.object(&ask.kind_key(), &ask.key()) else {
+        let Some(object) = self.object(ask.kind_key(), ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let last = self.delete_one(ask, object, &options)?;
@@ -130,9 +130,9 @@ impl Cluster {
             }
             object["metadata"]["deletionGracePeriodSeconds"] = grace.unwrap_or(0).into();
             // What is stored in another form is written even if nothing changes.
-            let raw = self.is_raw(&ask.kind_key(), &ask.key());
+            let raw = self.is_raw(ask.kind_key(), ask.key());
             if !options.dry_run && (object != before || raw) {
-                self.put(&ask.kind_key(), &ask.key(), &mut object);
+                self.put(ask.kind_key(), ask.key(), &mut object);
                 self.after_write(ask, &object);
             }
             return Ok((object, false));
@@ -144,7 +144,7 @@ impl Cluster {
         // What was to be changed before it goes is not.
         let mut last = before;
         if !options.dry_run {
-            self.remove(&ask.kind_key(), &ask.key(), &mut last);
+            self.remove(ask.kind_key(), ask.key(), &mut last);
             self.after_removal(ask, &last);
         }
         Ok((last, true))
@@ -192,13 +192,7 @@ impl Cluster {
                 name: meta(&object, "name").to_owned(),
                 ..ask.target.clone()
             };
-            let one = Ask {
-                target: &target,
-                kind: ask.kind.clone(),
-                query: ask.query,
-                user: ask.user,
-                request: ask.request,
-            };
+            let one = Ask::new(&target, ask.kind.clone(), ask.user, ask.request);
             let (mut object, _) = self.delete_one(&one, object, &options)?;
             if ask.kind.custom.is_none()
                 && let Some(map) = object.as_object_mut()

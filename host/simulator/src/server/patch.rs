@@ -42,7 +42,7 @@ impl Cluster {
             }
             _ => return Err(unsupported(ask)),
         };
-        let Some(old) = self.object(&ask.kind_key(), &ask.key()) else {
+        let Some(old) = self.object(ask.kind_key(), ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let patched = patch::apply(kind, ask.kind.schema(), &old, &ask.request.body)?;
@@ -131,7 +131,7 @@ impl Cluster {
         if value["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
             return Err(StatusError::bad_request("metadata.managedFields must be nil"));
         }
-        let old = self.object(&ask.kind_key(), &ask.key());
+        let old = self.object(ask.kind_key(), ask.key());
         if old.is_none() && !ask.target.subresource.is_empty() {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         }
