@@ -65,6 +65,10 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<bool, StatusErro
         canonical::forget_empty(kind.schema(), object);
         return Ok(false);
     }
+    if crate::object::meta(object, "resourceVersion").is_empty() {
+        // It is not stored with the object.
+        crate::object::unset(object, "resourceVersion");
+    }
     let before = object["metadata"].clone();
     canonical::metadata(kind, object)?;
     crd::default::drop_nulls(kind.schema(), object);

@@ -122,13 +122,12 @@ impl Cluster {
         let held = !kept.is_empty() && !planted(Bug::FinalizersAreIgnored);
         let graceful = grace.is_some_and(|grace| grace > 0);
         if held || graceful {
-            if !is_terminating(&object) {
-                if generation(&object) > 0 && !planted(Bug::DeletionGrowsNoGeneration) {
-                    object["metadata"]["generation"] = (generation(&object) + 1).into();
-                }
-                object["metadata"]["deletionTimestamp"] = self.after(grace.unwrap_or(0)).into();
+            let seconds = grace.unwrap_or(0);
+            if is_terminating(&object) {
+                object["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
+            } else {
+                self.begin_deletion(&mut object, seconds);
             }
-            object["metadata"]["deletionGracePeriodSeconds"] = grace.unwrap_or(0).into();
             // What is stored in another form is written even if nothing changes.
             let raw = self.is_raw(ask.kind_key(), ask.key());
             if !options.dry_run && (object != before || raw) {
@@ -143,6 +142,9 @@ impl Cluster {
         }
         // What was to be changed before it goes is not.
         let mut last = before;
+        if grace.is_some() && !is_terminating(&last) {
+            self.begin_deletion(&mut last, 0);
+        }
         if !options.dry_run {
             self.remove(ask.kind_key(), ask.key(), &mut last);
             self.after_removal(ask, &last);
@@ -173,6 +175,15 @@ impl Cluster {
             return Err(StatusError::conflict(ask.named_kind(&ask.target.name), &why));
         }
         Ok(())
+    }
+
+    /// Says of an object when it goes.
+    fn begin_deletion(&self, object: &mut Value, seconds: i64) {
+        if generation(object) > 0 && !planted(Bug::DeletionGrowsNoGeneration) {
+            object["metadata"]["generation"] = (generation(object) + 1).into();
+        }
+        object["metadata"]["deletionTimestamp"] = self.after(seconds).into();
+        object["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
     }
 
     fn after(&self, seconds: i64) -> String {

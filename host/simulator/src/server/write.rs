@@ -234,7 +234,7 @@ impl Cluster {
             && old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
             && kinds::may_go(&ask.kind, &new);
         if ask.query.dry_run() {
-            return Ok(new);
+            return Ok(unsettled.filter(|_| gone).unwrap_or(new));
         }
         if gone {
             let mut last = new.clone();

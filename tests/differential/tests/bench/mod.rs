@@ -69,8 +69,13 @@ impl Lane<'_> {
             self.namespace = format!("random{}", self.bench.number());
             self.simulated = simulator();
             let namespace = json!({"metadata": {"name": self.namespace}});
+            let accounts = format!("/api/v1/namespaces/{}/serviceaccounts", self.namespace);
+            // Pods need one; without a token, since nobody makes tokens.
+            let account =
+                json!({"metadata": {"name": "default"}, "automountServiceAccountToken": false});
             for server in [&self.real as &dyn Server, &self.simulated] {
                 assert_eq!(post(server, "/api/v1/namespaces", &namespace), 201);
+                assert_eq!(post(server, &accounts, &account), 201);
             }
         }
         self.runs += 1;
