@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::builtin;
+use crate::crd::cel::Rule;
 
 /// The type of a value, as `type` says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,6 +156,10 @@ pub(crate) struct Schema {
     /// As a field of what it is a property of.
     pub(crate) go: Go,
     pub(crate) rules: Rules,
+    /// Its rules in CEL.
+    pub(crate) validations: Vec<Rule>,
+    /// Whether it has such rules, here or below.
+    pub(crate) ruled: bool,
     /// A built-in type whose members are not said.
     pub(crate) free: bool,
 }
@@ -217,6 +222,13 @@ impl Schema {
             one.go == Go::Null || (one.go == Go::Plain && one.default.is_some())
         });
         let filled = filled.map(|(name, _)| name.clone()).collect();
+        let items = value.get("items").map(|items| Box::new(Self::parse(items)));
+        let validations = value.get("x-kubernetes-validations").and_then(Value::as_array);
+        let validations: Vec<Rule> = validations.into_iter().flatten().map(Rule::parse).collect();
+        let ruled = !validations.is_empty()
+            || properties.values().any(|one| one.ruled)
+            || items.as_ref().is_some_and(|items| items.ruled)
+            || matches!(&additional, Additional::Of(inner) if inner.ruled);
         Self {
             reference: text(value, "$ref").map(Reference::new),
             kind,
@@ -225,7 +237,7 @@ impl Schema {
             filled,
             required: texts(value, "required"),
             additional,
-            items: value.get("items").map(|items| Box::new(Self::parse(items))),
+            items,
             list: list_type(value, &strategy),
             atomic: text(value, "x-kubernetes-map-type").map(|kind| kind == "atomic"),
             default: value.get("default").cloned(),
@@ -237,6 +249,8 @@ impl Schema {
             strategy,
             go: Go::Plain,
             rules: Rules::parse(value),
+            validations,
+            ruled,
             free: false,
         }
     }

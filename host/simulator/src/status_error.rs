@@ -222,6 +222,19 @@ impl FieldError {
         Self::of(Wrong::Invalid, field, value, why)
     }
 
+    /// The same, of a value that is not shown.
+    pub(crate) fn without_value(field: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { field: field.into(), kind: Wrong::Invalid, value: None, detail: why.into() }
+    }
+
+    /// Whether the server does not look at rules in CEL because of it.
+    pub(crate) fn hides_rules(&self) -> bool {
+        matches!(
+            self.kind,
+            Wrong::Unsupported | Wrong::Required | Wrong::TooLong | Wrong::TooMany | Wrong::Type
+        )
+    }
+
     /// A value of the wrong type.
     pub(crate) fn wrong_type(
         field: impl Into<String>,
@@ -292,6 +305,7 @@ impl FieldError {
         let value = self.value.as_ref().map(shown).unwrap_or_default();
         let head = match self.kind {
             Wrong::Required => "Required value".to_owned(),
+            Wrong::Invalid | Wrong::Type if self.value.is_none() => "Invalid value".to_owned(),
             Wrong::Invalid | Wrong::Type => format!("Invalid value: {value}"),
             Wrong::Unsupported => format!("Unsupported value: {value}"),
             Wrong::Duplicate => format!("Duplicate value: {value}"),

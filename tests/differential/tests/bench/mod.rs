@@ -9,7 +9,7 @@ use innkeeper_controlplane::{ControlPlane, Options};
 use innkeeper_differential_tests::case::{Case, Place, Step};
 use innkeeper_differential_tests::real::{Real, Reply, Server};
 use innkeeper_differential_tests::run::{Difference, run};
-use innkeeper_differential_tests::shapes::definition;
+use innkeeper_differential_tests::shapes::{definition, ruled_definition};
 use innkeeper_simulator::{Controllers, Simulator};
 use serde_json::{Value, json};
 
@@ -74,8 +74,8 @@ impl Lane<'_> {
             let account =
                 json!({"metadata": {"name": "default"}, "automountServiceAccountToken": false});
             for server in [&self.real as &dyn Server, &self.simulated] {
-                assert_eq!(post(server, "/api/v1/namespaces", &namespace), 201);
-                assert_eq!(post(server, &accounts, &account), 201);
+                post(server, "/api/v1/namespaces", &namespace);
+                post(server, &accounts, &account);
             }
         }
         self.runs += 1;
@@ -87,29 +87,30 @@ impl Lane<'_> {
     }
 }
 
-fn post(server: &dyn Server, path: &str, body: &Value) -> u16 {
+fn post(server: &dyn Server, path: &str, body: &Value) {
     let request = Request::builder()
         .method("POST")
         .uri(path)
         .header("content-type", "application/json")
         .body(Bytes::from(body.to_string()))
         .unwrap();
-    server.send(request).unwrap().code
+    let reply = server.send(request).unwrap();
+    assert_eq!(reply.code, 201, "{path}: {}", reply.body);
 }
 
-/// Defines the kind that has every kind of list, and waits until it is served.
+/// Defines the custom kinds, and waits until they are served.
 fn define(server: &dyn Server) {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    assert_eq!(post(server, path, &definition()), 201);
+    post(server, path, &definition());
+    post(server, path, &ruled_definition());
     let deadline = Instant::now() + BOUND;
-    loop {
-        let path = "/apis/test.innkeeper.dev/v1/namespaces/default/gadgets";
-        let request = Request::builder().uri(path).body(Bytes::new()).unwrap();
-        if server.send(request).unwrap().code == 200 {
-            break;
+    for path in ["namespaces/default/gadgets", "gizmos"] {
+        let path = format!("/apis/test.innkeeper.dev/v1/{path}");
+        let asked = || Request::builder().uri(path.as_str()).body(Bytes::new()).unwrap();
+        while server.send(asked()).unwrap().code != 200 {
+            assert!(Instant::now() < deadline, "{path} is not served after {BOUND:?}");
+            std::thread::yield_now();
         }
-        assert!(Instant::now() < deadline, "the gadgets are not served after {BOUND:?}");
-        std::thread::yield_now();
     }
 }
 
