@@ -9,6 +9,7 @@ use crate::apply::node::Node;
 use crate::builtin::{self, table};
 use crate::crd::definition::Definition;
 use crate::schema::Schema;
+use crate::store::KindKey;
 
 /// One kind in one version.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(crate) struct Kind {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) plural: String,
+    /// Where its objects are stored, whatever their version.
+    pub(crate) key: KindKey,
     /// Its name in objects.
     pub(crate) name: String,
     pub(crate) namespaced: bool,
@@ -102,6 +105,7 @@ impl Catalog {
             group: group.to_owned(),
             version: version.to_owned(),
             plural: plural.to_owned(),
+            key: (group.to_owned(), plural.to_owned()),
             name: kind.to_owned(),
             namespaced: resource["namespaced"].as_bool().unwrap_or(false),
             verbs: verbs.filter_map(Value::as_str).map(str::to_owned).collect(),
@@ -137,6 +141,7 @@ impl Catalog {
                 group: definition.group.clone(),
                 version: version.name.clone(),
                 plural: definition.plural.clone(),
+                key: (definition.group.clone(), definition.plural.clone()),
                 name: definition.kind.clone(),
                 namespaced: definition.namespaced,
                 verbs: verbs.map(str::to_owned).into(),

@@ -24,6 +24,7 @@ mod http;
 mod kinds;
 mod object;
 mod patch;
+mod place;
 mod rbac;
 mod request;
 mod schema;

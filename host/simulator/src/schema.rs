@@ -1,10 +1,13 @@
 //! What is known of the shape of an object: one form for the built-in kinds and for custom resources.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use crate::builtin;
+use crate::crd::cel::Rule;
 
 /// The type of a value, as `type` says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,15 +56,56 @@ pub(crate) struct Strategy {
     pub(crate) key: Option<String>,
 }
 
-/// How Go writes the fields of a type.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Go {
-    /// Left out if zero.
-    pub(crate) zero: BTreeSet<String>,
-    /// Lists and maps that are written as null if absent.
-    pub(crate) null: BTreeSet<String>,
-    /// Structs that are left out if empty.
-    pub(crate) omit: BTreeSet<String>,
+/// How Go writes a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Go {
+    /// As it is.
+    #[default]
+    Plain,
+    /// Left out if it is zero, or a struct of nothing.
+    Omitted,
+    /// A list, map or time that is written as null if absent.
+    Null,
+}
+
+/// The built-in types that Go writes in a way of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    Quantity,
+    Time,
+    MicroTime,
+}
+
+/// A built-in type by its name, with the type once it was looked for.
+#[derive(Clone)]
+pub(crate) struct Reference {
+    name: String,
+    pub(crate) scalar: Option<Scalar>,
+    found: OnceLock<Option<&'static Schema>>,
+}
+
+impl Reference {
+    /// To the type of that name.
+    pub(crate) fn new(name: &str) -> Self {
+        let scalar = match name {
+            "io.k8s.apimachinery.pkg.api.resource.Quantity" => Some(Scalar::Quantity),
+            "io.k8s.apimachinery.pkg.apis.meta.v1.Time" => Some(Scalar::Time),
+            "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime" => Some(Scalar::MicroTime),
+            _ => None,
+        };
+        Self { name: name.to_owned(), scalar, found: OnceLock::new() }
+    }
+
+    fn schema(&self) -> Option<&'static Schema> {
+        *self.found.get_or_init(|| builtin::table().types.get(&self.name))
+    }
+}
+
+impl fmt::Debug for Reference {
+    // Types refer to themselves.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)
+    }
 }
 
 /// What a structural schema demands of values.
@@ -91,10 +135,12 @@ pub(crate) struct Rules {
 #[expect(clippy::struct_excessive_bools, reason = "each is a member of the document")]
 pub(crate) struct Schema {
     /// The name of a built-in type, if this node only names one.
-    pub(crate) reference: Option<String>,
+    pub(crate) reference: Option<Reference>,
     pub(crate) kind: Type,
     pub(crate) format: String,
     pub(crate) properties: BTreeMap<String, Schema>,
+    /// Those of them that are written although they are absent, if they are.
+    pub(crate) filled: Vec<String>,
     pub(crate) required: Vec<String>,
     pub(crate) additional: Additional,
     pub(crate) items: Option<Box<Schema>>,
@@ -107,8 +153,13 @@ pub(crate) struct Schema {
     pub(crate) embedded: bool,
     pub(crate) int_or_string: bool,
     pub(crate) strategy: Strategy,
+    /// As a field of what it is a property of.
     pub(crate) go: Go,
     pub(crate) rules: Rules,
+    /// Its rules in CEL.
+    pub(crate) validations: Vec<Rule>,
+    /// Whether it has such rules, here or below.
+    pub(crate) ruled: bool,
     /// A built-in type whose members are not said.
     pub(crate) free: bool,
 }
@@ -154,20 +205,39 @@ impl Schema {
             merge: strategy.split(',').any(|one| one == "merge"),
             key: text(value, "x-kubernetes-patch-merge-key").map(str::to_owned),
         };
+        let mut properties: BTreeMap<String, Self> = properties
+            .into_iter()
+            .flatten()
+            .map(|(name, one)| (name.clone(), Self::parse(one)))
+            .collect();
         let go = value.get("x-go").cloned().unwrap_or_default();
-        let set = |name: &str| texts(&go, name).into_iter().collect();
+        for (list, how) in [("null", Go::Null), ("zero", Go::Omitted), ("omit", Go::Omitted)] {
+            for name in texts(&go, list) {
+                if let Some(property) = properties.get_mut(&name) {
+                    property.go = how;
+                }
+            }
+        }
+        let filled = properties.iter().filter(|(_, one)| {
+            one.go == Go::Null || (one.go == Go::Plain && one.default.is_some())
+        });
+        let filled = filled.map(|(name, _)| name.clone()).collect();
+        let items = value.get("items").map(|items| Box::new(Self::parse(items)));
+        let validations = value.get("x-kubernetes-validations").and_then(Value::as_array);
+        let validations: Vec<Rule> = validations.into_iter().flatten().map(Rule::parse).collect();
+        let ruled = !validations.is_empty()
+            || properties.values().any(|one| one.ruled)
+            || items.as_ref().is_some_and(|items| items.ruled)
+            || matches!(&additional, Additional::Of(inner) if inner.ruled);
         Self {
-            reference: text(value, "$ref").map(str::to_owned),
+            reference: text(value, "$ref").map(Reference::new),
             kind,
             format: text(value, "format").unwrap_or_default().to_owned(),
-            properties: properties
-                .into_iter()
-                .flatten()
-                .map(|(name, one)| (name.clone(), Self::parse(one)))
-                .collect(),
+            properties,
+            filled,
             required: texts(value, "required"),
             additional,
-            items: value.get("items").map(|items| Box::new(Self::parse(items))),
+            items,
             list: list_type(value, &strategy),
             atomic: text(value, "x-kubernetes-map-type").map(|kind| kind == "atomic"),
             default: value.get("default").cloned(),
@@ -177,8 +247,10 @@ impl Schema {
             int_or_string: flag(value, "x-kubernetes-int-or-string")
                 || text(value, "format") == Some("int-or-string"),
             strategy,
-            go: Go { zero: set("zero"), null: set("null"), omit: set("omit") },
+            go: Go::Plain,
             rules: Rules::parse(value),
+            validations,
+            ruled,
             free: false,
         }
     }
@@ -186,7 +258,7 @@ impl Schema {
     /// This node, or the built-in type that it names.
     pub(crate) fn resolved(&self) -> &Schema {
         match &self.reference {
-            Some(name) => builtin::table().types.get(name).map_or(self, Schema::resolved),
+            Some(reference) => reference.schema().map_or(self, Schema::resolved),
             None => self,
         }
     }

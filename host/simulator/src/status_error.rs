@@ -78,6 +78,19 @@ impl StatusError {
         self.code == 400 && self.message.contains("cannot be handled as a")
     }
 
+    /// Whether it says that a document has members that its kind does not know.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.problem().starts_with("strict decoding error")
+    }
+
+    /// What is wrong, of one that says that a document has not the shape of its kind.
+    pub(crate) fn problem(&self) -> &str {
+        self.message
+            .split_once("cannot be handled as a ")
+            .and_then(|(_, rest)| rest.split_once(": "))
+            .map_or(&*self.message, |(_, problem)| problem)
+    }
+
     /// 500 without a reason, as an error that nobody foresaw.
     pub(crate) fn unforeseen(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
@@ -209,6 +222,19 @@ impl FieldError {
         Self::of(Wrong::Invalid, field, value, why)
     }
 
+    /// The same, of a value that is not shown.
+    pub(crate) fn without_value(field: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { field: field.into(), kind: Wrong::Invalid, value: None, detail: why.into() }
+    }
+
+    /// Whether the server does not look at rules in CEL because of it.
+    pub(crate) fn hides_rules(&self) -> bool {
+        matches!(
+            self.kind,
+            Wrong::Unsupported | Wrong::Required | Wrong::TooLong | Wrong::TooMany | Wrong::Type
+        )
+    }
+
     /// A value of the wrong type.
     pub(crate) fn wrong_type(
         field: impl Into<String>,
@@ -279,6 +305,7 @@ impl FieldError {
         let value = self.value.as_ref().map(shown).unwrap_or_default();
         let head = match self.kind {
             Wrong::Required => "Required value".to_owned(),
+            Wrong::Invalid | Wrong::Type if self.value.is_none() => "Invalid value".to_owned(),
             Wrong::Invalid | Wrong::Type => format!("Invalid value: {value}"),
             Wrong::Unsupported => format!("Unsupported value: {value}"),
             Wrong::Duplicate => format!("Duplicate value: {value}"),

@@ -105,18 +105,20 @@ impl Store {
         event
     }
 
-    /// Takes an object away. Gives the event, which shows the object as it was last, at the version of
-    /// its deletion.
+    /// Takes an object away, and writes the version of its deletion into `last`. Gives the event, which shows the object
+    /// as it was stored last, at that version.
     pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut Value) -> Option<Event> {
         let collection = self.collections.get_mut(kind)?;
         let before = collection.objects.remove(key)?;
         self.version += 1;
         last["metadata"]["resourceVersion"] = self.version.to_string().into();
+        let mut stored = before.object();
+        stored["metadata"]["resourceVersion"] = self.version.to_string().into();
         let event = Event {
             version: self.version,
             happened: Happened::Deleted,
             key: key.clone(),
-            text: Bytes::from(last.to_string()),
+            text: Bytes::from(stored.to_string()),
             before: Some(before.text),
         };
         collection.remember(event.clone());

@@ -97,7 +97,7 @@ fn pod_spec(restart: &'static [&'static str]) -> Shape {
     must(
         vec![("containers", container()), ("volumes", volumes)],
         vec![
-            ("serviceAccountName", one(&["runner"])),
+            ("serviceAccountName", one(&["default"])),
             ("terminationGracePeriodSeconds", of(&[json!(0), json!(30), json!(5)])),
             ("nodeSelector", Shape::Map(vec!["k", "l"], Box::new(one(&["1", "2"])))),
             ("restartPolicy", one(restart)),
@@ -224,6 +224,88 @@ fn workloads(namespace: &str) -> Vec<Subject> {
     ]
 }
 
+/// What runs once, and what is said of it.
+fn lives(namespace: &str) -> Vec<Subject> {
+    let path = |group: &str, plural: &str| format!("{group}/namespaces/{namespace}/{plural}");
+    let numbers = || of(&[json!(1), json!(2), json!(3)]);
+    let job = must(
+        vec![("template", template(&["Never", "OnFailure"]))],
+        vec![
+            ("parallelism", numbers()),
+            ("completions", numbers()),
+            ("backoffLimit", numbers()),
+            ("suspend", of(&[json!(true), json!(false)])),
+            ("ttlSecondsAfterFinished", numbers()),
+        ],
+    );
+    let event = must(
+        vec![
+            (
+                "involvedObject",
+                of(&[
+                    json!({"kind": "ConfigMap", "name": "a", "namespace": "{n}"}),
+                    json!({"kind": "ConfigMap", "name": "a", "namespace": "{n}", "apiVersion": "v1"}),
+                ]),
+            ),
+        ],
+        vec![
+            ("reason", one(&["Made", "Gone"])),
+            ("message", one(&["It is there.", "It is not."])),
+            ("type", one(&["Normal", "Warning"])),
+            ("count", numbers()),
+            ("source", of(&[json!({"component": "c"}), json!({})])),
+            ("firstTimestamp", one(&["2026-11-22T00:00:00Z"])),
+        ],
+    );
+    let pod = must(vec![("spec", pod_spec(&["Always", "Never"]))], vec![]);
+    let phase = some(vec![
+        ("phase", one(&["Pending", "Running", "Succeeded"])),
+        (
+            "conditions",
+            Shape::Keyed(
+                vec![("type", one(&["Ready", "Initialized"]))],
+                vec![("status", one(&["True", "False"]))],
+            ),
+        ),
+        ("podIP", one(&["10.0.0.1"])),
+    ]);
+    let mut pod = subject("v1", "Pod", path("/api/v1", "pods"), "map, set, atomic", pod);
+    pod.status = Some(phase);
+    vec![
+        pod,
+        subject(
+            "batch/v1",
+            "Job",
+            path("/apis/batch/v1", "jobs"),
+            "map, atomic",
+            must(vec![("spec", job)], vec![]),
+        ),
+        subject("v1", "Event", path("/api/v1", "events"), "none", event),
+    ]
+}
+
+/// Kinds without a namespace.
+fn of_the_cluster() -> Vec<Subject> {
+    let pods = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]});
+    let urls = json!({"nonResourceURLs": ["/healthz"], "verbs": ["get"]});
+    let rules = of(&[json!([pods]), json!([pods, urls]), json!([urls])]);
+    let aggregation =
+        of(&[json!({"clusterRoleSelectors": [{"matchLabels": {"into": "no-such-role"}}]})]);
+    let role = some(vec![("rules", rules.clone()), ("rules", rules), ("aggregationRule", aggregation)]);
+    let binding = must(
+        vec![(
+            "roleRef",
+            of(&[json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "no-such-role"})]),
+        )],
+        vec![("subjects", of(&[json!([{"kind": "User", "name": "nobody"}]), json!([{"kind": "Group", "name": "none"}])]))],
+    );
+    let rbac = |plural: &str| format!("/apis/rbac.authorization.k8s.io/v1/{plural}");
+    vec![
+        subject("rbac.authorization.k8s.io/v1", "ClusterRole", rbac("clusterroles"), "atomic", role),
+        subject("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", rbac("clusterrolebindings"), "atomic", binding),
+    ]
+}
+
 /// All of them, in a namespace.
 pub fn subjects(namespace: &str) -> Vec<Subject> {
     let core = |plural: &str| format!("/api/v1/namespaces/{namespace}/{plural}");
@@ -282,6 +364,8 @@ pub fn subjects(namespace: &str) -> Vec<Subject> {
         )],
     );
     let mut all = workloads(namespace);
+    all.extend(lives(namespace));
+    all.extend(of_the_cluster());
     all.extend([
         subject("v1", "Secret", core("secrets"), "none", some(vec![("data", bytes()), ("stringData", texts()), ("type", one(&["Opaque"]))])),
         subject("v1", "Service", core("services"), "map", must(vec![("spec", service)], vec![])),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A request. `{s}` in texts is replaced by a word of the run, so that runs do not meet; `{uid:NAME}`
+/// A request. `{n}` in texts is replaced by the namespace of the run and `{s}` by a word of it, so that runs do not meet; `{uid:NAME}`
 /// and `{rv:NAME}` by what the object of that name had in the last answer; `{uid:continue}` by where the last list ended,
 /// `{rv:list}` by its version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,12 +40,21 @@ pub struct Case {
     pub steps: Vec<Step>,
 }
 
+/// Where a case is run.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Another one for each run.
+    pub word: String,
+    /// There on both servers.
+    pub namespace: String,
+}
+
 /// What one server answered so far: uid and version by name.
 pub type Known = BTreeMap<String, (String, String)>;
 
 /// Replaces what stands in braces.
-pub fn fill(text: &str, word: &str, known: &Known) -> String {
-    let mut result = text.replace("{s}", word);
+pub fn fill(text: &str, place: &Place, known: &Known) -> String {
+    let mut result = text.replace("{s}", &place.word).replace("{n}", &place.namespace);
     for (mark, second) in [("{uid:", false), ("{rv:", true)] {
         while let Some(start) = result.find(mark) {
             let Some(length) = result[start..].find('}') else { break };
@@ -61,13 +70,13 @@ pub fn fill(text: &str, word: &str, known: &Known) -> String {
 }
 
 /// The same in every text of a document.
-pub fn fill_value(value: &Value, word: &str, known: &Known) -> Value {
+pub fn fill_value(value: &Value, place: &Place, known: &Known) -> Value {
     match value {
-        Value::String(text) => fill(text, word, known).into(),
-        Value::Array(items) => items.iter().map(|item| fill_value(item, word, known)).collect(),
+        Value::String(text) => fill(text, place, known).into(),
+        Value::Array(items) => items.iter().map(|item| fill_value(item, place, known)).collect(),
         Value::Object(map) => map
             .iter()
-            .map(|(name, value)| (fill(name, word, known), fill_value(value, word, known)))
+            .map(|(name, value)| (fill(name, place, known), fill_value(value, place, known)))
             .collect::<serde_json::Map<_, _>>()
             .into(),
         other => other.clone(),

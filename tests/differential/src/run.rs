@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Request, header};
 use serde_json::Value;
 
-use crate::case::{Case, Known, Step, fill, fill_value};
+use crate::case::{Case, Known, Place, Step, fill, fill_value};
 use crate::normal::Names;
 use crate::real::{Failure, Reply, Server};
 
@@ -31,15 +31,15 @@ impl<'a> Side<'a> {
         Self { server, names: Names::default(), known: Known::new() }
     }
 
-    fn step(&mut self, step: &Step, word: &str) -> Result<(Reply, (u16, Value)), Failure> {
-        let path = fill(&step.path, word, &self.known);
+    fn step(&mut self, step: &Step, place: &Place) -> Result<(Reply, (u16, Value)), Failure> {
+        let path = fill(&step.path, place, &self.known);
         let mut request = Request::builder()
             .method(step.method.as_str())
             .uri(path)
             .header(header::ACCEPT, "application/json")
             .header(header::USER_AGENT, "differential/1");
         if !step.user.is_empty() {
-            request = request.header("impersonate-user", fill(&step.user, word, &self.known));
+            request = request.header("impersonate-user", fill(&step.user, place, &self.known));
         }
         let body = if step.body.is_null() {
             Bytes::new()
@@ -49,10 +49,10 @@ impl<'a> Side<'a> {
                 kind => kind,
             };
             request = request.header(header::CONTENT_TYPE, kind);
-            Bytes::from(fill_value(&step.body, word, &self.known).to_string())
+            Bytes::from(fill_value(&step.body, place, &self.known).to_string())
         };
         let reply = self.server.send(request.body(body)?)?;
-        self.learn(&reply.body, word);
+        self.learn(&reply.body, &place.word);
         let mut normal = self.names.normal(&reply.body);
         // One event alone is no list of lines.
         if step.path.contains("watch=true") && normal["type"].is_string() {
@@ -77,25 +77,25 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Runs a case. `word` must be another in each run. `seen` is told each step with the real answer.
+/// Runs a case in a place where none was run. `seen` is told each step with the real answer.
 ///
 /// # Errors
 /// If a server does not answer.
 pub fn run(
     case: &Case,
-    word: &str,
+    place: &Place,
     real: &dyn Server,
     simulated: &dyn Server,
     seen: &mut dyn FnMut(&Step, &Reply),
 ) -> Result<Option<Difference>, Failure> {
     let (mut one, mut other) = (Side::new(real), Side::new(simulated));
     for (index, step) in case.steps.iter().enumerate() {
-        let (reply, left) = one.step(step, word)?;
+        let (reply, left) = one.step(step, place)?;
         // Which of many managers are counted as of old depends on the seconds in which they wrote.
         if let Some(time) = reply.latest() {
             simulated.reach(time);
         }
-        let (_, right) = other.step(step, word)?;
+        let (_, right) = other.step(step, place)?;
         seen(step, &reply);
         if left != right {
             return Ok(Some(Difference { step: index, real: left, simulated: right }));

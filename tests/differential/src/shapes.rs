@@ -155,6 +155,69 @@ pub fn definition() -> Value {
                 "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.count"}}}]}})
 }
 
+/// The definition of the kind that has rules in CEL, without a namespace.
+pub fn ruled_definition() -> Value {
+    let size = json!({"type": "integer", "default": 1, "maximum": 9});
+    let name = json!({"type": "string", "maxLength": 6, "x-kubernetes-validations": [
+        {"rule": "self != 'bad'", "message": "bad name", "reason": "FieldValueForbidden"},
+        {"rule": "self == oldSelf || oldSelf != 'abc'", "message": "the name stays"}]});
+    let items = json!({"type": "array", "maxItems": 4, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "required": ["name"],
+            "x-kubernetes-validations": [{"rule": "!has(self.v) || !has(oldSelf.v) || self.v >= oldSelf.v", "message": "may not shrink"}],
+            "properties": {"name": {"type": "string", "maxLength": 10}, "v": {"type": "integer"}}}});
+    let map = json!({"type": "object", "maxProperties": 4, "additionalProperties": {"type": "string", "maxLength": 10,
+        "x-kubernetes-validations": [{"rule": "self.matches('^[a-z]+$')"}]}});
+    let once = json!({"type": "string", "maxLength": 10, "x-kubernetes-validations": [
+        {"rule": "!oldSelf.hasValue() || oldSelf.value() == self", "optionalOldSelf": true, "message": "is set once"}]});
+    let spec = json!({"type": "object", "x-kubernetes-validations": [
+            {"rule": "self.size <= 5", "message": "too large", "fieldPath": ".size"},
+            {"rule": "self.size >= oldSelf.size - 2", "message": "shrinks", "messageExpression": "has(self.name) ? 'shrinks: ' + self.name : ' '"},
+            {"rule": "!has(self.items) || self.items.all(one, one.name != 'x' || has(self.name))"},
+            {"rule": "!has(self.at) || !has(self.list) || self.list[self.at] > 0"},
+            {"rule": "!has(self.map) || !('k' in self.map) || self.map.k != 'no'"}],
+        "properties": {"size": size, "name": name, "items": items, "map": map, "once": once,
+            "at": {"type": "integer"}, "list": {"type": "array", "maxItems": 5, "items": {"type": "integer"}},
+            "namespace": {"type": "string", "maxLength": 5}}});
+    let status = json!({"type": "object", "x-kubernetes-validations": [{"rule": "!has(self.phase) || self.phase != 'no'", "message": "not no"}],
+        "properties": {"phase": {"type": "string", "maxLength": 5}}});
+    let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}, "x-kubernetes-validations": [
+        {"rule": "self.metadata.name != 'inn'", "message": "no inn"},
+        {"rule": "!has(self.spec) || !has(self.spec.__namespace__) || self.spec.__namespace__.size() + self.metadata.name.size() > 3"}]});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gizmos.test.innkeeper.dev"},
+        "spec": {"group": "test.innkeeper.dev", "scope": "Cluster",
+            "names": {"plural": "gizmos", "kind": "Gizmo", "singular": "gizmo"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+                "subresources": {"status": {}}}]}})
+}
+
+fn gizmo() -> Subject {
+    let item = Shape::Keyed(
+        vec![("name", one(&["x", "y", "z"]))],
+        vec![("v", ints(&[1, 2, 3])), ("v", ints(&[1, 2]))],
+    );
+    let spec = Shape::Some(vec![
+        ("size", ints(&[1, 3, 5, 6])),
+        ("size", ints(&[1, 4, 5])),
+        ("name", one(&["bad", "abc", "abcd", "e"])),
+        ("items", item),
+        ("map", Shape::Map(vec!["k", "l"], Box::new(one(&["no", "yes", "No", "ok"])))),
+        ("once", one(&["a", "a", "b"])),
+        ("at", ints(&[0, 1, 7])),
+        ("list", Shape::List(Box::new(ints(&[0, 1, 2])))),
+        ("namespace", one(&["", "n"])),
+    ]);
+    Subject {
+        api_version: "test.innkeeper.dev/v1",
+        kind: "Gizmo",
+        path: "/apis/test.innkeeper.dev/v1/gizmos".to_owned(),
+        content: Shape::Some(vec![("spec", spec.clone()), ("spec", spec)]),
+        status: Some(Shape::Some(vec![("phase", one(&["no", "yes", "well"]))])),
+        strategic: false,
+        lists: "map, atomic",
+    }
+}
+
 fn gadget(namespace: &str) -> Subject {
     let words = || one(&["a", "b", "c"]);
     let inner = Shape::Keyed(
@@ -251,7 +314,7 @@ fn config_map(namespace: &str) -> Subject {
 
 /// The kinds, in a namespace.
 pub fn subjects(namespace: &str) -> Vec<Subject> {
-    let mut all = vec![gadget(namespace), config_map(namespace)];
+    let mut all = vec![gadget(namespace), config_map(namespace), gizmo(), gizmo()];
     all.extend(crate::builtin::subjects(namespace));
     all
 }

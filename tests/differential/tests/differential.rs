@@ -1,73 +1,117 @@
 //! The same random requests to the simulator and to a real API server.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail by it")]
+#![allow(clippy::print_stdout, reason = "it is the report")]
 
 mod bench;
 
-use bench::{Bench, number};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bench::{Bench, Lane, number};
 use innkeeper_differential_tests::case::Case;
 use innkeeper_differential_tests::coverage::Coverage;
 use innkeeper_differential_tests::generate;
-use innkeeper_differential_tests::run::run;
 use innkeeper_differential_tests::shrink::shrink;
 
 /// Requests of one run, unless `INNKEEPER_DIFFERENTIAL_REQUESTS` says otherwise.
 const REQUESTS: usize = 20_000;
+/// Cases that run side by side, each in names of its own.
+const LANES: u64 = 4;
 /// The least part of requests that are accepted, and that are about an object of several managers, in %.
 const ACCEPTED: usize = 40;
 const SHARED: usize = 20;
 
+/// The cases of a seed, in order, whoever runs them.
+struct Plan {
+    rng: fastrand::Rng,
+    cases: usize,
+    requests: usize,
+    /// How many requests are wanted.
+    most: usize,
+}
+
+impl Plan {
+    fn next(&mut self) -> Option<(usize, Case)> {
+        if self.requests >= self.most {
+            return None;
+        }
+        let case = generate::case(&mut self.rng);
+        self.requests += case.steps.len();
+        self.cases += 1;
+        Some((self.cases, case))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a case. If the servers differ, gives what is shown of it when it has been made smaller.
+fn differs(lane: &mut Lane<'_>, case: Case, coverage: &Mutex<Coverage>) -> Option<String> {
+    let difference = lane.run(&case, &mut |step, reply| lock(coverage).count(step, reply))?;
+    let original = difference.describe(&case);
+    let small = shrink(case, &mut |case| lane.run(case, &mut |_, _| {}).is_some());
+    let mut shown = lane
+        .run(&small, &mut |_, _| {})
+        .map_or(format!("it did not show again:\n{original}"), |again| again.describe(&small));
+    if std::env::var_os("INNKEEPER_DIFFERENTIAL_ORIGINAL").is_some() {
+        shown = format!("{shown}\nfirst seen as:\n{original}");
+    }
+    if std::env::var_os("INNKEEPER_DIFFERENTIAL_CASES").is_some() {
+        shown = format!("{shown}\n{}", serde_json::to_string(&small).unwrap());
+    }
+    Some(shown)
+}
+
 #[test]
 fn random_requests_are_answered_as_a_real_api_server_answers_them() {
     let bench = Bench::start();
-    let (real, simulated) = (&bench.real, &bench.simulated);
     let seed = number("INNKEEPER_SEED", 1);
     let requests =
         usize::try_from(number("INNKEEPER_DIFFERENTIAL_REQUESTS", REQUESTS as u64)).unwrap();
-    let most = number("INNKEEPER_DIFFERENTIAL_MOST", 1);
+    let most = usize::try_from(number("INNKEEPER_DIFFERENTIAL_MOST", 1)).unwrap();
     println!("INNKEEPER_SEED={seed}");
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let mut coverage = Coverage::default();
-    let mut found = Vec::new();
-    while coverage.total < requests {
-        let case = generate::case(&mut rng);
-        let difference = run(&case, &bench.word(), real, simulated, &mut |step, reply| {
-            coverage.count(step, reply);
-        })
-        .unwrap();
-        let Some(difference) = difference else { continue };
-        let original = difference.describe(&case);
-        let run_again =
-            |case: &Case| run(case, &bench.word(), real, simulated, &mut |_, _| {}).unwrap();
-        let small = shrink(case, &mut |case| run_again(case).is_some());
-        let shown = run_again(&small)
-            .map_or(format!("it did not show again:\n{original}"), |again| again.describe(&small));
-        if std::env::var_os("INNKEEPER_DIFFERENTIAL_ORIGINAL").is_some() {
-            println!("first seen as:\n{original}\n");
+    let rng = fastrand::Rng::with_seed(seed);
+    let plan = Mutex::new(Plan { rng, cases: 0, requests: 0, most: requests });
+    let coverage = Mutex::new(Coverage::default());
+    let found = Mutex::new(BTreeMap::new());
+    let lanes = number("INNKEEPER_DIFFERENTIAL_LANES", LANES);
+    let start = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..lanes {
+            scope.spawn(|| {
+                let mut lane = bench.lane();
+                while lock(&found).len() < most
+                    && let Some((index, case)) = { lock(&plan).next() }
+                {
+                    if let Some(shown) = differs(&mut lane, case, &coverage) {
+                        println!("case {index}:\n{shown}\n");
+                        lock(&found).insert(index, shown);
+                    }
+                }
+            });
         }
-        println!("difference after {} requests:\n{shown}\n", coverage.total);
-        if std::env::var_os("INNKEEPER_DIFFERENTIAL_CASES").is_some() {
-            println!("{}", serde_json::to_string(&small).unwrap());
-        }
-        found.push(shown);
-        if found.len() as u64 >= most {
-            break;
-        }
-    }
+    });
+    let coverage = lock(&coverage);
     println!("{coverage}");
+    println!("{lanes} lanes, {:.0} requests a second", {
+        #[expect(clippy::cast_precision_loss, reason = "it is shown")]
+        let total = coverage.total as f64;
+        total / start.elapsed().as_secs_f64()
+    });
     assert!(100 * coverage.accepted >= ACCEPTED * coverage.total, "too much is refused");
     assert!(100 * coverage.shared >= SHARED * coverage.total, "too few objects are shared");
-    assert!(
-        found.is_empty(),
-        "{} differences with seed {seed}, the first:\n{}",
-        found.len(),
-        found[0]
-    );
+    let found = lock(&found);
+    if let Some((index, first)) = found.first_key_value() {
+        panic!("{} differences with seed {seed}, the first in case {index}:\n{first}", found.len());
+    }
 }
 
 #[test]
 fn what_once_differed_is_the_same_now() {
     let bench = Bench::start();
+    let mut lane = bench.lane();
     let folder = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cases");
     let mut paths: Vec<_> =
         std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -77,9 +121,7 @@ fn what_once_differed_is_the_same_now() {
     for path in paths {
         let cases: Vec<Case> = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         for case in cases {
-            let outcome =
-                run(&case, &bench.word(), &bench.real, &bench.simulated, &mut |_, _| {}).unwrap();
-            if let Some(difference) = outcome {
+            if let Some(difference) = lane.run(&case, &mut |_, _| {}) {
                 failed.push(format!(
                     "{}: {}\n{}",
                     path.display(),

@@ -4,43 +4,57 @@
 
 mod bench;
 
+use std::sync::Mutex;
+
 use innkeeper_differential_tests::generate;
-use innkeeper_differential_tests::run::run;
-use innkeeper_simulator::{BUGS, plant};
+use innkeeper_simulator::{BUGS, Bug, plant};
 
 /// Requests after which a mistake counts as not found.
 const MOST: usize = 6_000;
+/// Mistakes that are looked for side by side: each is planted in one thread only.
+const LANES: usize = 4;
+
+/// After how many requests a mistake is found, if it is.
+fn look(lane: &mut bench::Lane<'_>, bug: Bug, seed: u64) -> Result<usize, usize> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut requests = 0;
+    plant(Some(bug));
+    let found = loop {
+        if requests > MOST {
+            break Err(requests);
+        }
+        let case = generate::case(&mut rng);
+        if lane.run(&case, &mut |_, _| requests += 1).is_some() {
+            break Ok(requests);
+        }
+    };
+    plant(None);
+    found
+}
 
 #[test]
 fn every_planted_mistake_is_found() {
     let bench = bench::Bench::start();
     let seed = bench::number("INNKEEPER_SEED", 1);
     println!("INNKEEPER_SEED={seed}");
-    let mut missed = Vec::new();
-    for bug in BUGS {
-        let mut rng = fastrand::Rng::with_seed(seed);
-        let mut requests = 0;
-        plant(Some(bug));
-        let found = loop {
-            if requests > MOST {
-                break false;
-            }
-            let case = generate::case(&mut rng);
-            let outcome =
-                run(&case, &bench.word(), &bench.real, &bench.simulated, &mut |_, _| requests += 1)
-                    .unwrap();
-            if outcome.is_some() {
-                break true;
-            }
-        };
-        plant(None);
-        println!(
-            "{bug:?}: {} after {requests} requests",
-            if found { "found" } else { "NOT found" }
-        );
-        if !found {
-            missed.push(bug);
+    let bugs = Mutex::new(BUGS.into_iter());
+    let missed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..LANES {
+            scope.spawn(|| {
+                let mut lane = bench.lane();
+                while let Some(bug) = { bugs.lock().unwrap().next() } {
+                    match look(&mut lane, bug, seed) {
+                        Ok(requests) => println!("{bug:?}: found after {requests} requests"),
+                        Err(requests) => {
+                            println!("{bug:?}: NOT found after {requests} requests");
+                            missed.lock().unwrap().push(bug);
+                        }
+                    }
+                }
+            });
         }
-    }
+    });
+    let missed = missed.lock().unwrap();
     assert!(missed.is_empty(), "not found with seed {seed}: {missed:?}");
 }

@@ -104,6 +104,12 @@ impl Walk {
     }
 
     fn member(&mut self, map: Map<'_>, name: &str, old: Option<&Value>, new: Option<&Value>) {
+        // Most of an object is the same, and nothing is to be said of it.
+        if let (Some(old), Some(new)) = (old, new)
+            && value::same(old, new)
+        {
+            return;
+        }
         self.path.push(Element::field(name));
         self.compare(map.member(name), old, new);
         self.path.pop();

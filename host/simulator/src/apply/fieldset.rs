@@ -139,6 +139,46 @@ impl FieldSet {
         }
     }
 
+    /// Puts a step in, if it is to be a member, and what is below it.
+    pub(crate) fn put(&mut self, element: Element, member: bool, below: Self) {
+        let none = below.members.is_empty() && below.children.is_empty();
+        match (member, none) {
+            (true, true) => {
+                self.members.insert(element);
+            }
+            (true, false) => {
+                self.members.insert(element.clone());
+                self.children.insert(element, below);
+            }
+            (false, true) => {}
+            (false, false) => {
+                self.children.insert(element, below);
+            }
+        }
+    }
+
+    /// Whether everything in it is in the other.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        self.members.is_subset(&other.members)
+            && self.children.iter().all(|(element, child)| {
+                child.is_empty()
+                    || other.children.get(element).is_some_and(|theirs| child.is_within(theirs))
+            })
+    }
+
+    /// Takes what is in the other out of it.
+    pub(crate) fn subtract(&mut self, other: &Self) {
+        if !other.members.is_empty() {
+            self.members.retain(|element| !other.members.contains(element));
+        }
+        self.children.retain(|element, child| {
+            if let Some(theirs) = other.children.get(element) {
+                child.subtract(theirs);
+            }
+            !child.is_empty()
+        });
+    }
+
     /// Whether the one step is in it.
     pub(crate) fn has(&self, element: &Element) -> bool {
         self.members.contains(element)
@@ -167,7 +207,8 @@ impl FieldSet {
         result
     }
 
-    fn extend(&mut self, other: &Self) {
+    /// Puts what is in the other in.
+    pub(crate) fn extend(&mut self, other: &Self) {
         self.members.extend(other.members.iter().cloned());
         for (element, child) in &other.children {
             self.children.entry(element.clone()).or_default().extend(child);

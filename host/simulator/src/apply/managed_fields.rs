@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use serde_json::{Map as JsonMap, Value, json};
+use serde_json::{Map as JsonMap, Value};
 
 use crate::apply::fieldset::FieldSet;
 
@@ -188,16 +188,17 @@ pub(crate) fn encode(managers: &Managers) -> Option<Value> {
 
 /// Whether two lists say the same but for the times.
 pub(crate) fn same_but_times(one: Option<&Value>, other: Option<&Value>) -> bool {
-    let timeless = |list: Option<&Value>| {
-        let mut list = list.cloned().unwrap_or(json!([]));
-        for entry in list.as_array_mut().into_iter().flatten() {
-            if let Some(entry) = entry.as_object_mut() {
-                entry.remove("time");
-            }
-        }
-        list
+    fn entries(list: Option<&Value>) -> &[Value] {
+        list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    }
+    let timeless = |entry: &Value| {
+        let members = entry.as_object().into_iter().flatten();
+        members.filter(|(name, _)| *name != "time").map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<JsonMap<_, _>>()
     };
-    timeless(one) == timeless(other)
+    let (one, other) = (entries(one), entries(other));
+    one.len() == other.len()
+        && one.iter().zip(other).all(|(a, b)| a == b || timeless(a) == timeless(b))
 }
 
 /// Joins the oldest entries of updates when there are too many.

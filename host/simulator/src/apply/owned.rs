@@ -11,23 +11,28 @@ use crate::apply::node::{Atom, List, Map, Node};
 /// The set of the fields of `value`.
 pub(crate) fn fields(node: Node<'_>, value: &Value) -> FieldSet {
     let mut set = FieldSet::default();
-    walk(node, value, &mut Vec::new(), &mut set);
+    walk(node, value, &mut set);
     set
 }
 
-fn walk(node: Node<'_>, value: &Value, path: &mut Vec<Element>, set: &mut FieldSet) {
+/// Puts what is below `value` into `set`. Says whether the value is owned as a whole.
+fn walk(node: Node<'_>, value: &Value, set: &mut FieldSet) -> bool {
     match node.atom(Some(value)) {
-        Atom::Scalar(_) => set.insert(path),
-        Atom::List(list) => walk_list(list, value, path, set),
-        Atom::Map(map) => walk_map(map, value, path, set),
+        Atom::Scalar(_) => true,
+        Atom::List(list) if list.is_atomic() => true,
+        Atom::Map(map) if map.is_atomic() => true,
+        Atom::List(list) => {
+            walk_list(list, value, set);
+            false
+        }
+        Atom::Map(map) => {
+            walk_map(map, value, set);
+            false
+        }
     }
 }
 
-fn walk_list(list: List<'_>, value: &Value, path: &mut Vec<Element>, set: &mut FieldSet) {
-    if list.is_atomic() {
-        set.insert(path);
-        return;
-    }
+fn walk_list(list: List<'_>, value: &Value, set: &mut FieldSet) {
     let Some(items) = value.as_array() else { return };
     let steps: Vec<_> = items.iter().map(|one| item::element(list, one).ok()).collect();
     let mut seen = BTreeSet::new();
@@ -39,29 +44,20 @@ fn walk_list(list: List<'_>, value: &Value, path: &mut Vec<Element>, set: &mut F
     }
     for (item, step) in items.iter().zip(&steps) {
         let Some(step) = step else { continue };
-        path.push(step.clone());
+        let mut below = FieldSet::default();
         // What is there twice is owned as a whole.
         if !twice.contains(step) {
-            walk(list.element(), item, path, set);
+            walk(list.element(), item, &mut below);
         }
-        set.insert(path);
-        path.pop();
+        set.put(step.clone(), true, below);
     }
 }
 
-fn walk_map(map: Map<'_>, value: &Value, path: &mut Vec<Element>, set: &mut FieldSet) {
-    if map.is_atomic() {
-        set.insert(path);
-        return;
-    }
-    let Some(members) = value.as_object() else { return };
-    for (name, member) in members {
-        path.push(Element::field(name));
-        walk(map.member(name), member, path, set);
+fn walk_map(map: Map<'_>, value: &Value, set: &mut FieldSet) {
+    for (name, member) in value.as_object().into_iter().flatten() {
+        let mut below = FieldSet::default();
+        let whole = walk(map.member(name), member, &mut below);
         let empty = member.is_null() || member.as_object().is_some_and(serde_json::Map::is_empty);
-        if empty || map.field(name).is_none() {
-            set.insert(path);
-        }
-        path.pop();
+        set.put(Element::field(name), whole || empty || map.field(name).is_none(), below);
     }
 }

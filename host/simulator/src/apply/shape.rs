@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::apply::fieldset::Element;
 use crate::apply::item;
 use crate::apply::node::{Atom, List, Map, Node, ScalarKind};
+use crate::place::{Place, Step};
 
 /// Something that is not of the shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(crate) struct Problem {
 pub(crate) fn describe(problems: &[Problem]) -> String {
     let line = |problem: &Problem| match problem.path.as_str() {
         "" => problem.text.clone(),
-        path => format!("{path}: {}", problem.text),
+        path => format!(".{path}: {}", problem.text),
     };
     match problems {
         [one] => line(one),
@@ -34,7 +35,7 @@ pub(crate) fn describe(problems: &[Problem]) -> String {
 /// What is not of the shape in `value`; items may be there twice if `duplicates`.
 pub(crate) fn problems(node: Node<'_>, value: &Value, duplicates: bool) -> Vec<Problem> {
     let mut found = Vec::new();
-    walk(node, value, "", duplicates, &mut found);
+    walk(node, value, &Place::root(""), duplicates, &mut found);
     found
 }
 
@@ -117,19 +118,28 @@ fn scalar(kind: ScalarKind, value: &Value) -> Option<String> {
     }
 }
 
-fn walk(node: Node<'_>, value: &Value, path: &str, duplicates: bool, found: &mut Vec<Problem>) {
-    let problem = |text: String| Problem { path: path.to_owned(), text };
+fn problem(path: &Place<'_>, text: impl Into<String>) -> Problem {
+    Problem { path: path.to_string(), text: text.into() }
+}
+
+fn walk(
+    node: Node<'_>,
+    value: &Value,
+    path: &Place<'_>,
+    duplicates: bool,
+    found: &mut Vec<Problem>,
+) {
     match node.atom(Some(value)) {
-        Atom::Scalar(kind) => found.extend(scalar(kind, value).map(problem)),
+        Atom::Scalar(kind) => found.extend(scalar(kind, value).map(|text| problem(path, text))),
         Atom::List(list) => match value {
             Value::Null => {}
             Value::Array(items) => walk_list(list, items, path, duplicates, found),
-            other => found.push(problem(format!("expected list, got {}", shown(other)))),
+            other => found.push(problem(path, format!("expected list, got {}", shown(other)))),
         },
         Atom::Map(map) => match value {
             Value::Null => {}
             Value::Object(members) => walk_map(map, members, path, duplicates, found),
-            other => found.push(problem(format!("expected map, got {}", shown(other)))),
+            other => found.push(problem(path, format!("expected map, got {}", shown(other)))),
         },
     }
 }
@@ -137,42 +147,41 @@ fn walk(node: Node<'_>, value: &Value, path: &str, duplicates: bool, found: &mut
 fn walk_list(
     list: List<'_>,
     items: &[Value],
-    path: &str,
+    path: &Place<'_>,
     duplicates: bool,
     found: &mut Vec<Problem>,
 ) {
     let mut seen = BTreeSet::new();
     for (index, one) in items.iter().enumerate() {
-        let problem = |text: String| Problem { path: path.to_owned(), text };
         let step = if list.is_atomic() {
             Element::Index(i64::try_from(index).unwrap_or(i64::MAX))
         } else {
             match item::element(list, one) {
                 Ok(step) => step,
                 Err(text) => {
-                    found.push(problem(format!("element {index}: {text}")));
+                    found.push(problem(path, format!("element {index}: {text}")));
                     return;
                 }
             }
         };
         if !list.is_atomic() && !seen.insert(step.clone()) && !duplicates {
-            found.push(problem(format!("duplicate entries for key {step}")));
+            found.push(problem(path, format!("duplicate entries for key {step}")));
         }
-        walk(list.element(), one, &format!("{path}{step}"), duplicates, found);
+        walk(list.element(), one, &path.then(Step::Text(&step)), duplicates, found);
     }
 }
 
 fn walk_map(
     map: Map<'_>,
     members: &serde_json::Map<String, Value>,
-    path: &str,
+    path: &Place<'_>,
     duplicates: bool,
     found: &mut Vec<Problem>,
 ) {
     for (name, member) in members {
-        let below = format!("{path}.{name}");
+        let below = path.member(name);
         let Some(node) = map.field(name).or_else(|| map.element()) else {
-            found.push(Problem { path: below, text: "field not declared in schema".to_owned() });
+            found.push(problem(&below, "field not declared in schema"));
             return;
         };
         walk(node, member, &below, duplicates, found);

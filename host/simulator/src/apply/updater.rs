@@ -55,7 +55,7 @@ fn unowned() -> &'static FieldSet {
 
 fn strip(managers: &mut Managers) {
     for owned in managers.values_mut() {
-        owned.set = owned.set.difference(unowned());
+        owned.set.subtract(unowned());
     }
     managers.retain(|_, owned| !owned.set.is_empty());
 }
@@ -88,10 +88,10 @@ fn disown(
         if let Some(taken) = conflicts.get(manager)
             && !planted(Bug::UpdateLeavesOwners)
         {
-            owned.set = owned.set.difference(taken);
+            owned.set.subtract(taken);
         }
         if !planted(Bug::RemovalLeavesOwners) {
-            owned.set = owned.set.difference(&comparison.removed);
+            owned.set.subtract(&comparison.removed);
         }
     }
     managers.retain(|_, owned| !owned.set.is_empty());
@@ -118,7 +118,7 @@ pub(crate) fn update(
             version: write.version.to_owned(),
             time: None,
         });
-        owned.set = owned.set.union(&set);
+        owned.set.extend(&set);
         owned.time = Some(write.now.to_owned());
     }
     strip(&mut managers);
@@ -145,11 +145,11 @@ pub(crate) fn apply(
     if !planted(Bug::StatusIsOwned) {
         set = set.without(write.ignored);
     }
+    // What was applied last time and is again stays.
+    let last = last.filter(|last| !last.set.is_within(&set) && !planted(Bug::ApplyNeverRemoves));
     managers.insert(manager.clone(), Owned { set, version: write.version.to_owned(), time });
     let new = match last {
-        Some(last) if !last.set.is_empty() && !planted(Bug::ApplyNeverRemoves) => {
-            prune(node, &merged, &managers, &last.set)
-        }
+        Some(last) => prune(node, &merged, &managers, &last.set),
         _ => merged,
     };
     let comparison = compare(node, live, &new).without(write.ignored);
@@ -170,7 +170,7 @@ fn prune(node: Node<'_>, merged: &Value, managers: &Managers, last: &FieldSet) -
     let mut owned = FieldSet::default();
     for (manager, theirs) in managers {
         if manager.operation == Operation::Apply || !planted(Bug::UpdatersDoNotKeep) {
-            owned = owned.union(&theirs.set);
+            owned.extend(&theirs.set);
         }
     }
     let all = fields(node, merged).with_named(node);

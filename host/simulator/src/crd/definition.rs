@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::schema::{Schema, Type};
+use crate::schema::{Reference, Schema, Type};
 
 /// The type of `metadata`.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
@@ -96,7 +96,7 @@ fn version(value: &Value) -> Version {
     let text = || Schema { kind: Type::String, ..Schema::default() };
     schema.properties.insert("apiVersion".to_owned(), text());
     schema.properties.insert("kind".to_owned(), text());
-    let mut metadata = Schema { reference: Some(OBJECT_META.to_owned()), ..Schema::default() };
+    let mut metadata = Schema { reference: Some(Reference::new(OBJECT_META)), ..Schema::default() };
     if let Some(own) = schema.properties.get("metadata") {
         metadata.rules = own.rules.clone();
     }

@@ -1,5 +1,6 @@
 //! Kinds that users define.
 
+pub(crate) mod cel;
 pub(crate) mod default;
 pub(crate) mod definition;
 pub(crate) mod prune;

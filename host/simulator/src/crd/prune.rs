@@ -2,49 +2,47 @@
 
 use serde_json::Value;
 
+use crate::place::Place;
 use crate::schema::{Additional, Schema};
 
 /// Drops the members of `value` that the schema does not name; their paths are given.
 pub(crate) fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
     let mut dropped = Vec::new();
-    walk(schema, value, "", &mut dropped);
+    walk(schema, value, &Place::root(""), &mut dropped);
     dropped
 }
 
-fn walk(schema: &Schema, value: &mut Value, path: &str, dropped: &mut Vec<String>) {
+fn walk(schema: &Schema, value: &mut Value, path: &Place<'_>, dropped: &mut Vec<String>) {
     let schema = schema.resolved();
     match value {
         Value::Object(map) => {
-            let names: Vec<String> = map.keys().cloned().collect();
-            for name in names {
-                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                let known = schema.properties.get(&name);
+            map.retain(|name, member| {
+                let below = path.member(name);
                 let always =
                     schema.embedded && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
-                let inner = match (known, &schema.additional) {
+                let inner = match (schema.properties.get(name), &schema.additional) {
                     (Some(inner), _) => Some(inner),
                     (None, Additional::Of(inner)) => Some(&**inner),
-                    (None, Additional::Anything) => continue,
+                    (None, Additional::Anything) => return true,
                     _ => None,
                 };
                 match inner {
                     Some(inner) => {
-                        if let Some(member) = map.get_mut(&name) {
-                            walk(inner, member, &below, dropped);
-                        }
+                        walk(inner, member, &below, dropped);
+                        true
                     }
-                    None if schema.preserve || always || schema.free => {}
+                    None if schema.preserve || always || schema.free => true,
                     None => {
-                        map.remove(&name);
-                        dropped.push(below);
+                        dropped.push(below.to_string());
+                        false
                     }
                 }
-            }
+            });
         }
         Value::Array(items) => {
             if let Some(inner) = &schema.items {
                 for (index, item) in items.iter_mut().enumerate() {
-                    walk(inner, item, &format!("{path}[{index}]"), dropped);
+                    walk(inner, item, &path.item(index), dropped);
                 }
             }
         }

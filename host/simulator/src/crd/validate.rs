@@ -6,26 +6,47 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::apply::shape::{go, go_type};
+use crate::crd::cel::counterpart;
 use crate::schema::{Additional, ListType, Rules, Schema, Type};
 use crate::status_error::FieldError;
 use crate::switch::{Bug, planted};
 use crate::value;
 
-/// What is wrong with an object.
-pub(crate) fn validate(schema: &Schema, value: &Value) -> Vec<FieldError> {
+/// What is wrong with an object that was `old` before. What has not changed is overlooked.
+pub(crate) fn validate(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    walk(schema, value, "", &mut errors);
-    lists(schema, value, "", &mut errors);
+    walk(schema, value, old, "", &mut errors);
+    errors.extend(new_duplicates(schema, value, old, ""));
     errors
 }
 
+/// What is there twice in lists, unless something was before.
+fn new_duplicates(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+    path: &str,
+) -> Vec<FieldError> {
+    let found = |value: &Value| {
+        let mut errors = Vec::new();
+        lists(schema, value, path, &mut errors);
+        errors
+    };
+    if old.is_some_and(|old| !found(old).is_empty()) { Vec::new() } else { found(value) }
+}
+
 /// What is wrong with the status of an object, of which alone the server speaks then.
-pub(crate) fn validate_status(schema: &Schema, value: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_status(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
     let (Some(inner), Some(status)) = (schema.properties.get("status"), value.get("status")) else {
         return Vec::new();
     };
     let mut errors = Vec::new();
-    walk(inner, status, "", &mut errors);
+    let before = old.and_then(|old| old.get("status"));
+    walk(inner, status, before, "", &mut errors);
     for error in &mut errors {
         error.field = if error.field.is_empty() {
             "status".to_owned()
@@ -33,7 +54,7 @@ pub(crate) fn validate_status(schema: &Schema, value: &Value) -> Vec<FieldError>
             format!("status.{}", error.field)
         };
     }
-    lists(inner, status, "status", &mut errors);
+    errors.extend(new_duplicates(inner, status, before, "status"));
     errors
 }
 
@@ -81,8 +102,15 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-fn walk(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    if schema.reference.is_some() || (value.is_null() && schema.nullable) {
+fn walk(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+    path: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let unchanged = old == Some(value);
+    if schema.reference.is_some() || (value.is_null() && schema.nullable) || unchanged {
         return;
     }
     if schema.int_or_string {
@@ -110,9 +138,12 @@ fn walk(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError>
                 }
             }
             for (name, member) in map {
+                let before = old.and_then(|old| old.get(name));
                 match (schema.properties.get(name), &schema.additional) {
-                    (Some(inner), _) => walk(inner, member, &join(path, name), errors),
-                    (None, Additional::Of(inner)) => walk(inner, member, &join(path, name), errors),
+                    (Some(inner), _) => walk(inner, member, before, &join(path, name), errors),
+                    (None, Additional::Of(inner)) => {
+                        walk(inner, member, before, &join(path, name), errors);
+                    }
                     _ => {}
                 }
             }
@@ -120,7 +151,8 @@ fn walk(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError>
         Value::Array(items) => {
             if let Some(inner) = &schema.items {
                 for (index, item) in items.iter().enumerate() {
-                    walk(inner, item, &format!("{path}[{index}]"), errors);
+                    let before = counterpart(schema, item, old);
+                    walk(inner, item, before, &format!("{path}[{index}]"), errors);
                 }
             }
         }
@@ -217,7 +249,7 @@ fn number_rules(rules: &Rules, number: &serde_json::Number) -> Vec<String> {
 fn combined(rules: &Rules, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let holds = |schema: &Schema| {
         let mut found = Vec::new();
-        walk(schema, value, path, &mut found);
+        walk(schema, value, None, path, &mut found);
         found.is_empty()
     };
     let mut invalid = |why: &str| {

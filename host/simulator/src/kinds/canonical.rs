@@ -7,17 +7,14 @@ use super::quantity;
 use crate::builtin::table;
 use crate::catalog::Kind;
 use crate::crd::definition::OBJECT_META;
-use crate::schema::{Additional, Schema, Type};
+use crate::place::Place;
+use crate::schema::{Additional, Go, Scalar, Schema, Type};
 use crate::status_error::StatusError;
-
-const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
-const TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
-const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 
 /// Brings an object into that form. Gives the paths of what was unknown.
 pub(super) fn canonical(kind: &Kind, object: &mut Value) -> Result<Vec<String>, StatusError> {
     let mut walk = Walk { unknown: Vec::new() };
-    walk.value(kind.schema(), object, "").map_err(|problem| {
+    walk.value(kind.schema(), object, &Place::root("")).map_err(|problem| {
         StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {problem}",
             kind.name, kind.version, kind.name
@@ -31,7 +28,7 @@ pub(super) fn metadata(kind: &Kind, object: &mut Value) -> Result<(), StatusErro
     let Some(schema) = table().types.get(OBJECT_META) else { return Ok(()) };
     let mut walk = Walk { unknown: Vec::new() };
     let Some(metadata) = object.get_mut("metadata") else { return Ok(()) };
-    walk.value(schema, metadata, "metadata").map_err(|problem| {
+    walk.value(schema, metadata, &Place::root("metadata")).map_err(|problem| {
         StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {problem}",
             kind.name, kind.version, kind.name
@@ -45,9 +42,10 @@ pub(super) fn forget_empty(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(map) => {
             for (name, member) in map.iter_mut() {
-                if schema.go.null.contains(name) && is_zero(member) {
+                let Some(inner) = schema.properties.get(name) else { continue };
+                if inner.go == Go::Null && is_zero(member) {
                     *member = Value::Null;
-                } else if let Some(inner) = schema.properties.get(name) {
+                } else {
                     forget_empty(inner, member);
                 }
             }
@@ -65,10 +63,6 @@ pub(super) fn forget_empty(schema: &Schema, value: &mut Value) {
 
 struct Walk {
     unknown: Vec<String>,
-}
-
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 fn go_kind(value: &Value) -> &'static str {
@@ -94,15 +88,20 @@ fn is_zero(value: &Value) -> bool {
 }
 
 impl Walk {
-    fn value(&mut self, schema: &Schema, value: &mut Value, path: &str) -> Result<(), String> {
+    fn value(
+        &mut self,
+        schema: &Schema,
+        value: &mut Value,
+        path: &Place<'_>,
+    ) -> Result<(), String> {
         if value.is_null() {
             return Ok(());
         }
-        match schema.reference.as_deref() {
-            Some(QUANTITY) => return read_quantity(value),
-            Some(TIME) => return time(value, path, "%Y-%m-%dT%H:%M:%SZ"),
-            Some(MICRO_TIME) => return time(value, path, "%Y-%m-%dT%H:%M:%S%.6fZ"),
-            _ => {}
+        match schema.reference.as_ref().and_then(|reference| reference.scalar) {
+            Some(Scalar::Quantity) => return read_quantity(value),
+            Some(Scalar::Time) => return time(value, path, "%Y-%m-%dT%H:%M:%SZ"),
+            Some(Scalar::MicroTime) => return time(value, path, "%Y-%m-%dT%H:%M:%S%.6fZ"),
+            None => {}
         }
         let schema = schema.resolved();
         if schema.free {
@@ -126,7 +125,7 @@ impl Walk {
                         if item.is_null() && inner.is_struct() {
                             *item = json!({});
                         }
-                        self.value(inner, item, &format!("{path}[{index}]"))?;
+                        self.value(inner, item, &path.item(index))?;
                     }
                     Ok(())
                 }
@@ -153,14 +152,14 @@ impl Walk {
         &mut self,
         schema: &Schema,
         map: &mut Map<String, Value>,
-        path: &str,
+        path: &Place<'_>,
     ) -> Result<(), String> {
         if let Additional::Of(inner) = &schema.additional {
             for (name, member) in map.iter_mut() {
                 if member.is_null() && inner.kind == Type::String {
                     *member = "".into();
                 }
-                self.value(inner, member, &join(path, name))?;
+                self.value(inner, member, &path.member(name))?;
             }
         }
         Ok(())
@@ -170,70 +169,58 @@ impl Walk {
         &mut self,
         schema: &Schema,
         map: &mut Map<String, Value>,
-        path: &str,
+        path: &Place<'_>,
     ) -> Result<(), String> {
-        let names: Vec<String> = map.keys().cloned().collect();
-        for name in names {
-            let Some(inner) = schema.properties.get(&name) else {
-                map.remove(&name);
-                self.unknown.push(join(path, &name));
-                continue;
+        let mut failed = None;
+        map.retain(|name, member| {
+            let path = path.member(name);
+            let Some(inner) = schema.properties.get(name) else {
+                self.unknown.push(path.to_string());
+                return false;
             };
-            if let Some(member) = map.get_mut(&name) {
-                self.value(inner, member, &join(path, &name))?;
+            if let Err(error) = self.value(inner, member, &path) {
+                failed.get_or_insert(error);
             }
+            stays(inner, member)
+        });
+        if let Some(error) = failed {
+            return Err(error);
         }
-        for (name, inner) in &schema.properties {
-            self.settle(schema, map, name, inner, path)?;
+        for name in &schema.filled {
+            let Some(inner) = schema.properties.get(name) else { continue };
+            if map.contains_key(name) {
+                continue;
+            }
+            // A list or a time that is not said is null.
+            let mut value = match &inner.default {
+                _ if inner.go == Go::Null => Value::Null,
+                Some(default) if !is_list(inner) && (inner.is_struct() || !default.is_object()) => {
+                    default.clone()
+                }
+                _ => continue,
+            };
+            self.value(inner, &mut value, &path.member(name))?;
+            map.insert(name.clone(), value);
         }
         Ok(())
     }
+}
 
-    /// Leaves a member out, or writes it although it is empty.
-    fn settle(
-        &mut self,
-        schema: &Schema,
-        map: &mut Map<String, Value>,
-        name: &str,
-        inner: &Schema,
-        path: &str,
-    ) -> Result<(), String> {
-        let present = map.get(name).filter(|value| !value.is_null());
-        let empty = present.is_none_or(is_zero);
-        let is_list = {
-            let inner = inner.resolved();
-            inner.kind == Type::Array
-                || (inner.kind == Type::Object && !inner.is_struct() && !inner.free)
-        };
-        if schema.go.zero.contains(name) || schema.go.omit.contains(name) {
-            if empty {
-                map.remove(name);
-            }
-        } else if is_list {
-            if schema.go.null.contains(name) {
-                // Empty is not absent until it is stored.
-                if present.is_none() {
-                    map.insert(name.to_owned(), Value::Null);
-                }
-            } else if empty {
-                map.remove(name);
-            }
-        } else if present.is_none() && schema.go.null.contains(name) {
-            // A time that is not said is null.
-            map.insert(name.to_owned(), Value::Null);
-        } else if present.is_none() {
-            match &inner.default {
-                Some(default) if inner.is_struct() || !default.is_object() => {
-                    let mut value = default.clone();
-                    self.value(inner, &mut value, &join(path, name))?;
-                    map.insert(name.to_owned(), value);
-                }
-                _ => {
-                    map.remove(name);
-                }
-            }
-        }
-        Ok(())
+/// Whether Go has a list or a map here.
+fn is_list(schema: &Schema) -> bool {
+    let schema = schema.resolved();
+    schema.kind == Type::Array
+        || (schema.kind == Type::Object && !schema.is_struct() && !schema.free)
+}
+
+/// Whether a member is written; what is not may be filled in again.
+fn stays(schema: &Schema, member: &Value) -> bool {
+    match schema.go {
+        Go::Omitted => !is_zero(member),
+        Go::Null => true,
+        // Empty is not absent until it is stored, if null is written for it.
+        Go::Plain if is_list(schema) => !is_zero(member),
+        Go::Plain => !member.is_null(),
     }
 }
 
@@ -252,7 +239,7 @@ fn read_quantity(value: &mut Value) -> Result<(), String> {
     }
 }
 
-fn time(value: &mut Value, path: &str, format: &str) -> Result<(), String> {
+fn time(value: &mut Value, path: &Place<'_>, format: &str) -> Result<(), String> {
     let Some(text) = value.as_str() else {
         return Err(format!(
             "json: cannot unmarshal {} into Go struct field {path} of type string",
@@ -264,8 +251,13 @@ fn time(value: &mut Value, path: &str, format: &str) -> Result<(), String> {
             *value = time.strftime(format).to_string().into();
             Ok(())
         }
-        Err(_) => Err(format!(
-            "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""
-        )),
+        Err(_) => {
+            let layout = if format.contains("%.6f") {
+                "2006-01-02T15:04:05.000000Z07:00"
+            } else {
+                "2006-01-02T15:04:05Z07:00"
+            };
+            Err(format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""))
+        }
     }
 }

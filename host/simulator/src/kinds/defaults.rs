@@ -34,10 +34,15 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
             template(&mut object["spec"]["template"]);
         }
         ("apps", "StatefulSet") => stateful_set(object),
-        ("batch", "Job") => job(&mut object["spec"]),
+        ("batch", "Job") => {
+            job(&mut object["spec"]);
+            label_job(object);
+        }
         ("batch", "CronJob") => cron_job(object),
         ("", "Pod") => {
             pod_spec(&mut object["spec"]);
+            or(&mut object["spec"], "enableServiceLinks", true.into());
+            pod_addresses(object);
             // Templates are left as they are.
             for list in ["containers", "initContainers"] {
                 each(&mut object["spec"], list, &mut requests_from_limits);
@@ -62,11 +67,27 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// The address of a Pod is the first of its addresses; the one that is said wins.
+fn pod_addresses(object: &mut Value) {
+    let Some(status) = object.get_mut("status").filter(|status| status.is_object()) else { return };
+    let said = status["podIP"].as_str().unwrap_or_default().to_owned();
+    let first = status["podIPs"][0]["ip"].as_str().unwrap_or_default().to_owned();
+    if !said.is_empty() && said != first {
+        status["podIPs"] = json!([{ "ip": said }]);
+    } else if said.is_empty() && !first.is_empty() {
+        status["podIP"] = first.into();
+    }
+}
+
 /// What a status begins with.
 pub(super) fn status(kind: &Kind, object: &mut Value) {
     match (kind.group.as_str(), kind.name.as_str()) {
-        ("", "PersistentVolumeClaim" | "Pod" | "PersistentVolume") => {
+        ("", "PersistentVolumeClaim" | "PersistentVolume") => {
             object["status"] = json!({"phase": "Pending"});
+        }
+        ("", "Pod") => {
+            let class = super::pod::quality(&object["spec"]);
+            object["status"] = json!({"phase": "Pending", "qosClass": class});
         }
         ("", "Namespace") => object["status"] = json!({"phase": "Active"}),
         ("", "Service") | ("networking.k8s.io", "Ingress") => {
@@ -108,6 +129,40 @@ pub(super) fn created(kind: &Kind, object: &mut Value) {
     if kind.is("batch", "Job") {
         job_created(object);
     }
+    if kind.is("", "Pod") {
+        pod_created(&mut object["spec"]);
+    }
+}
+
+/// What admission gives a Pod: an account, a priority, and how long it bears a node that is not there.
+fn pod_created(spec: &mut Value) {
+    or_text(spec, "serviceAccountName", "default");
+    let account = spec["serviceAccountName"].clone();
+    or(spec, "serviceAccount", account);
+    or(spec, "priority", 0.into());
+    or_text(spec, "preemptionPolicy", "PreemptLowerPriority");
+    let mut tolerations = spec["tolerations"].as_array().cloned().unwrap_or_default();
+    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        let borne = tolerations.iter().any(|one| {
+            let all = one["key"].as_str().unwrap_or_default().is_empty();
+            (all || one["key"] == key)
+                && matches!(one["effect"].as_str(), None | Some("" | "NoExecute"))
+        });
+        if !borne {
+            tolerations.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
+        }
+    }
+    spec["tolerations"] = tolerations.into();
+}
+
+/// A Job without labels has those of its Pods.
+fn label_job(object: &mut Value) {
+    let none = object["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
+    let labels = &object["spec"]["template"]["metadata"]["labels"];
+    if none && labels.is_object() {
+        let labels = labels.clone();
+        object["metadata"]["labels"] = labels;
+    }
 }
 
 fn job_created(object: &mut Value) {
@@ -116,6 +171,9 @@ fn job_created(object: &mut Value) {
     }
     let uid = crate::object::meta(object, "uid").to_owned();
     let name = crate::object::meta(object, "name").to_owned();
+    // Labels that came from the template are the same ones, and get these too.
+    let shared =
+        object["metadata"]["labels"] == object["spec"]["template"]["metadata"]["labels"];
     let labels = &mut object["spec"]["template"]["metadata"]["labels"];
     if !labels.is_object() {
         *labels = json!({});
@@ -127,6 +185,10 @@ fn job_created(object: &mut Value) {
         ("batch.kubernetes.io/job-name", &name),
     ] {
         labels[key] = value.as_str().into();
+    }
+    if shared {
+        let labels = labels.clone();
+        object["metadata"]["labels"] = labels;
     }
     object["spec"]["selector"] =
         json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});

@@ -1,11 +1,13 @@
 //! What the API server does for each kind: reading, defaults, what a write may change, rules.
 
 mod canonical;
+mod choices;
 mod defaults;
 mod pod;
 mod prepare;
 mod quantity;
 mod rules;
+mod schedule;
 
 use serde_json::Value;
 
@@ -62,6 +64,10 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<bool, StatusErro
     if kind.custom.is_none() {
         canonical::forget_empty(kind.schema(), object);
         return Ok(false);
+    }
+    if crate::object::meta(object, "resourceVersion").is_empty() {
+        // It is not stored with the object.
+        crate::object::unset(object, "resourceVersion");
     }
     let before = object["metadata"].clone();
     canonical::metadata(kind, object)?;

@@ -9,6 +9,7 @@ use crate::status_error::FieldError;
 /// What is wrong with an object.
 pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     let spec = &object["spec"];
+    super::choices::check(kind, object, errors);
     match (kind.group.as_str(), kind.name.as_str()) {
         ("", "ConfigMap" | "Secret") => {
             for member in ["data", "binaryData"] {
@@ -57,8 +58,12 @@ pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
         }
         ("batch", "CronJob") => cron_job(spec, errors),
         ("batch", "Job") => job_template(&spec["template"]["spec"], "spec.template.spec", errors),
-        ("rbac.authorization.k8s.io", "RoleBinding") => binding(object, errors),
-        ("rbac.authorization.k8s.io", "Role") => role(object, errors),
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
+            binding(object, errors);
+        }
+        ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => role(kind, object, errors),
+        ("", "Pod") => containers(spec, "spec", errors),
+        ("", "Event") => event(object, errors),
         _ => {}
     }
 }
@@ -87,8 +92,11 @@ fn workload(spec: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn cron_job(spec: &Value, errors: &mut Vec<FieldError>) {
-    if spec["schedule"].as_str().unwrap_or_default().is_empty() {
+    let schedule = spec["schedule"].as_str().unwrap_or_default();
+    if schedule.is_empty() {
         errors.push(FieldError::required("spec.schedule", ""));
+    } else if !super::schedule::is_schedule(schedule) {
+        errors.push(FieldError::invalid("spec.schedule", schedule, "it cannot be read"));
     }
     job_template(
         &spec["jobTemplate"]["spec"]["template"]["spec"],
@@ -230,8 +238,41 @@ fn claim(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn role(object: &Value, errors: &mut Vec<FieldError>) {
+fn event(object: &Value, errors: &mut Vec<FieldError>) {
+    let about = object["involvedObject"]["namespace"].as_str().unwrap_or_default();
+    let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    let wanted = if about.is_empty() { "default" } else { about };
+    if own != wanted {
+        let why = "does not match event.namespace";
+        errors.push(FieldError::invalid("involvedObject.namespace", about, why));
+    }
+}
+
+fn role(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+    let aggregation = &object["aggregationRule"];
+    if aggregation.is_object()
+        && aggregation["clusterRoleSelectors"].as_array().is_none_or(Vec::is_empty)
+    {
+        let why = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+        errors.push(FieldError::required("aggregationRule.clusterRoleSelectors", why));
+    }
     for (index, rule) in object["rules"].as_array().into_iter().flatten().enumerate() {
+        let given = |name: &str| rule[name].as_array().is_some_and(|list| !list.is_empty());
+        if given("nonResourceURLs") {
+            let field = format!("rules[{index}].nonResourceURLs");
+            if kind.namespaced {
+                let why = "namespaced rules cannot apply to non-resource URLs";
+                errors.push(FieldError::invalid(field, rule["nonResourceURLs"].clone(), why));
+            } else if given("apiGroups") || given("resources") || given("resourceNames") {
+                let why = "rules cannot apply to both regular resources and non-resource URLs";
+                errors.push(FieldError::invalid(field, rule["nonResourceURLs"].clone(), why));
+            }
+            if !given("verbs") {
+                let why = "verbs must contain at least one value";
+                errors.push(FieldError::required(format!("rules[{index}].verbs"), why));
+            }
+            continue;
+        }
         for (name, why) in [
             ("verbs", "verbs must contain at least one value"),
             ("apiGroups", "resource rules must supply at least one api group"),
@@ -246,13 +287,36 @@ fn role(object: &Value, errors: &mut Vec<FieldError>) {
 
 fn binding(object: &Value, errors: &mut Vec<FieldError>) {
     let role = &object["roleRef"];
-    let kind = role["kind"].as_str().unwrap_or_default();
-    if !matches!(kind, "Role" | "ClusterRole") {
+    if role["kind"].as_str().unwrap_or_default().is_empty() {
         let known = ["Role".to_owned(), "ClusterRole".to_owned()];
-        errors.push(FieldError::unsupported("roleRef.kind", kind, &known));
+        errors.push(FieldError::unsupported("roleRef.kind", "", &known));
     }
     if role["name"].as_str().unwrap_or_default().is_empty() {
         errors.push(FieldError::required("roleRef.name", ""));
+    }
+}
+
+/// How a Pod is treated when resources are short.
+pub(super) fn quality(spec: &Value) -> &'static str {
+    let containers = ["containers", "initContainers"];
+    let containers =
+        containers.iter().flat_map(|list| spec[*list].as_array().into_iter().flatten());
+    let (mut none, mut all) = (true, true);
+    for container in containers {
+        for resource in ["cpu", "memory"] {
+            let amount = |kind: &str| {
+                let text = container["resources"][kind][resource].as_str().unwrap_or_default();
+                quantity::billionths(text).filter(|amount| *amount > 0)
+            };
+            let (request, limit) = (amount("requests"), amount("limits"));
+            none &= request.is_none() && limit.is_none();
+            all &= limit.is_some() && request == limit;
+        }
+    }
+    match (none, all) {
+        (true, _) => "BestEffort",
+        (_, true) => "Guaranteed",
+        _ => "Burstable",
     }
 }
 
@@ -317,7 +381,29 @@ pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<
                 errors.push(FieldError::forbidden("spec", why));
             }
         }
-        ("batch", "Job") => fixed("spec.template", &["spec", "template"]),
+        ("batch", "Job") => {
+            for name in ["template", "completions", "selector", "completionMode"] {
+                fixed(&format!("spec.{name}"), &["spec", name]);
+            }
+        }
+        ("", "Pod") => {
+            // Images and a few more may change.
+            let rest = |object: &Value| {
+                let mut spec = object["spec"].clone();
+                for list in ["containers", "initContainers"] {
+                    for container in spec[list].as_array_mut().into_iter().flatten() {
+                        container["image"] = Value::Null;
+                    }
+                }
+                spec["activeDeadlineSeconds"] = Value::Null;
+                spec["tolerations"] = Value::Null;
+                spec
+            };
+            if rest(new) != rest(old) {
+                let why = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+                errors.push(FieldError::forbidden("spec", why));
+            }
+        }
         ("", "Secret") => {
             fixed("type", &["type"]);
             if old["immutable"] == true {

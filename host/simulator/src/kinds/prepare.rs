@@ -129,6 +129,10 @@ fn status_update(kind: &Kind, new: &mut Value, old: &Value) {
     }
     if kind.is("", "Pod") {
         copy_meta(old, new, "ownerReferences");
+        if new["status"]["qosClass"].as_str().unwrap_or_default().is_empty() {
+            let class = old["status"]["qosClass"].clone();
+            new["status"]["qosClass"] = class;
+        }
     }
     if kind.group == "apiextensions.k8s.io" {
         let managers = new["metadata"].get("managedFields").cloned();

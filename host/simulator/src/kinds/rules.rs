@@ -40,7 +40,7 @@ pub(crate) fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     name(kind, object, &mut errors);
     metadata(kind, object, &mut errors);
-    content(kind, object, &mut errors);
+    content(kind, object, None, &mut errors);
     errors
 }
 
@@ -58,14 +58,15 @@ pub(crate) fn validate_update(
         changes(new, old, &mut errors);
     }
     if subresource == "status" && kind.custom.is_some() {
-        errors.extend(crd::validate::validate_status(kind.schema(), new));
+        errors.extend(crd::validate::validate_status(kind.schema(), new, Some(old)));
         if let Some(scale) = scale_of(kind) {
             errors.extend(crd::validate::figure(&scale.status, new));
         }
+        crd::cel::check(kind.schema(), new, Some(old), &mut errors);
     } else if subresource == "status" {
         super::pod::status(kind, new, &mut errors);
     } else {
-        content(kind, new, &mut errors);
+        content(kind, new, Some(old), &mut errors);
         super::pod::immutable(kind, new, old, &mut errors);
     }
     errors
@@ -208,13 +209,14 @@ fn changes(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn content(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+fn content(kind: &Kind, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     if kind.custom.is_some() {
-        errors.extend(crd::validate::validate(kind.schema(), object));
+        errors.extend(crd::validate::validate(kind.schema(), object, old));
         if let Some(scale) = scale_of(kind) {
             errors.extend(crd::validate::figure(&scale.spec, object));
             errors.extend(crd::validate::figure(&scale.status, object));
         }
+        crd::cel::check(kind.schema(), object, old, errors);
     } else {
         super::pod::rules(kind, object, errors);
     }

@@ -99,7 +99,7 @@ impl Cluster {
             })?),
         };
         let namespace = ask.namespace();
-        let objects = self.store.collection(&ask.kind_key()).map(|one| &one.objects);
+        let objects = self.store.collection(ask.kind_key()).map(|one| &one.objects);
         let mut page = Page { items: Vec::new(), next: None, remaining: 0 };
         let mut last: Option<Key> = None;
         for (key, stored) in objects.into_iter().flatten() {

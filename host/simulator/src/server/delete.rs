@@ -71,7 +71,7 @@ impl Cluster {
     /// `delete`.
     pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome {
         let options = Options::read(ask)?;
-        let Some(object) = self.object(&ask.kind_key(), &ask.key()) else {
+        let Some(object) = self.object(ask.kind_key(), ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let last = self.delete_one(ask, object, &options)?;
@@ -122,15 +122,16 @@ impl Cluster {
         let held = !kept.is_empty() && !planted(Bug::FinalizersAreIgnored);
         let graceful = grace.is_some_and(|grace| grace > 0);
         if held || graceful {
-            if !is_terminating(&object) {
-                if generation(&object) > 0 && !planted(Bug::DeletionGrowsNoGeneration) {
-                    object["metadata"]["generation"] = (generation(&object) + 1).into();
-                }
-                object["metadata"]["deletionTimestamp"] = self.after(grace.unwrap_or(0)).into();
+            let seconds = grace.unwrap_or(0);
+            if is_terminating(&object) {
+                object["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
+            } else {
+                self.begin_deletion(&mut object, seconds);
             }
-            object["metadata"]["deletionGracePeriodSeconds"] = grace.unwrap_or(0).into();
-            if !options.dry_run && object != before {
-                self.put(&ask.kind_key(), &ask.key(), &mut object);
+            // What is stored in another form is written even if nothing changes.
+            let raw = self.is_raw(ask.kind_key(), ask.key());
+            if !options.dry_run && (object != before || raw) {
+                self.put(ask.kind_key(), ask.key(), &mut object);
                 self.after_write(ask, &object);
             }
             return Ok((object, false));
@@ -141,8 +142,11 @@ impl Cluster {
         }
         // What was to be changed before it goes is not.
         let mut last = before;
+        if grace.is_some() && !is_terminating(&last) {
+            self.begin_deletion(&mut last, 0);
+        }
         if !options.dry_run {
-            self.remove(&ask.kind_key(), &ask.key(), &mut last);
+            self.remove(ask.kind_key(), ask.key(), &mut last);
             self.after_removal(ask, &last);
         }
         Ok((last, true))
@@ -173,6 +177,15 @@ impl Cluster {
         Ok(())
     }
 
+    /// Says of an object when it goes.
+    fn begin_deletion(&self, object: &mut Value, seconds: i64) {
+        if generation(object) > 0 && !planted(Bug::DeletionGrowsNoGeneration) {
+            object["metadata"]["generation"] = (generation(object) + 1).into();
+        }
+        object["metadata"]["deletionTimestamp"] = self.after(seconds).into();
+        object["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
+    }
+
     fn after(&self, seconds: i64) -> String {
         let time = self.now().checked_add(jiff::SignedDuration::from_secs(seconds));
         time.unwrap_or(jiff::Timestamp::MAX).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
@@ -190,13 +203,7 @@ impl Cluster {
                 name: meta(&object, "name").to_owned(),
                 ..ask.target.clone()
             };
-            let one = Ask {
-                target: &target,
-                kind: ask.kind.clone(),
-                query: ask.query,
-                user: ask.user,
-                request: ask.request,
-            };
+            let one = Ask::new(&target, ask.kind.clone(), ask.user, ask.request);
             let (mut object, _) = self.delete_one(&one, object, &options)?;
             if ask.kind.custom.is_none()
                 && let Some(map) = object.as_object_mut()

@@ -32,22 +32,35 @@ pub(crate) struct Ask<'a> {
     pub(crate) query: &'a Query,
     pub(crate) user: &'a User,
     pub(crate) request: &'a Request,
+    key: Key,
 }
 
-impl Ask<'_> {
+impl<'a> Ask<'a> {
+    /// A request for what the target says.
+    pub(crate) fn new(
+        target: &'a Target,
+        kind: Arc<Kind>,
+        user: &'a User,
+        request: &'a Request,
+    ) -> Self {
+        let namespace = if kind.namespaced { target.namespace.clone() } else { String::new() };
+        let key = (namespace, target.name.clone());
+        Self { target, kind, query: &request.query, user, request, key }
+    }
+
     /// Where objects of the kind are stored.
-    pub(crate) fn kind_key(&self) -> KindKey {
-        (self.kind.group.clone(), self.kind.plural.clone())
+    pub(crate) fn kind_key(&self) -> &KindKey {
+        &self.kind.key
     }
 
     /// The namespace of objects: none for kinds of the cluster.
     pub(crate) fn namespace(&self) -> &str {
-        if self.kind.namespaced { &self.target.namespace } else { "" }
+        &self.key.0
     }
 
     /// Where the object is stored.
-    pub(crate) fn key(&self) -> Key {
-        (self.namespace().to_owned(), self.target.name.clone())
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
     }
 
     /// The object as messages about the resource name it.
@@ -126,14 +139,7 @@ impl Cluster {
                 Ok(Answer::nowhere())
             };
         };
-        let ask = Ask {
-            target: &target,
-            kind: kind.clone(),
-            query: &request.query,
-            user: &user,
-            request,
-        };
-        self.dispatch(&ask)
+        self.dispatch(&Ask::new(&target, kind.clone(), &user, request))
     }
 
     fn dispatch(&mut self, ask: &Ask<'_>) -> Outcome {

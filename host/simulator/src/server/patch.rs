@@ -42,7 +42,7 @@ impl Cluster {
             }
             _ => return Err(unsupported(ask)),
         };
-        let Some(old) = self.object(&ask.kind_key(), &ask.key()) else {
+        let Some(old) = self.object(ask.kind_key(), ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let patched = patch::apply(kind, ask.kind.schema(), &old, &ask.request.body)?;
@@ -53,8 +53,10 @@ impl Cluster {
         };
         let decoded = Self::redecode(ask, patched);
         let Decoded { mut object, warnings } = match decoded {
-            Err(error) if error.is_shape() && ask.kind.custom.is_none() => {
-                let error = FieldError::invalid("patch", text, "json: cannot unmarshal it");
+            Err(error)
+                if error.is_shape() && (ask.kind.custom.is_none() || error.is_strict()) =>
+            {
+                let error = FieldError::invalid("patch", text, error.problem());
                 return Err(StatusError::invalid(
                     Named { group: "", what: "", name: "" },
                     &[error],
@@ -129,7 +131,7 @@ impl Cluster {
         if value["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
             return Err(StatusError::bad_request("metadata.managedFields must be nil"));
         }
-        let old = self.object(&ask.kind_key(), &ask.key());
+        let old = self.object(ask.kind_key(), ask.key());
         if old.is_none() && !ask.target.subresource.is_empty() {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         }
@@ -148,7 +150,8 @@ impl Cluster {
         let live = old.clone().unwrap_or_else(|| blank(ask));
         let (object, managers) = self.merge(ask, &live, &value)?;
         let mut object = object.unwrap_or_else(|| without_managers(&live));
-        kinds::decode_applied(&ask.kind, &mut object).map_err(|_| not_converted(ask, &value))?;
+        kinds::decode_applied(&ask.kind, &mut object)
+            .map_err(|error| not_converted(ask, &value, &error))?;
         unset(&mut object, "managedFields");
         if let Some(list) = managed_fields::encode(&managers) {
             object["metadata"]["managedFields"] = list;
@@ -207,14 +210,15 @@ impl Cluster {
 }
 
 /// What the server says of an apply whose merged object Go cannot read.
-fn not_converted(ask: &Ask<'_>, value: &Value) -> StatusError {
+fn not_converted(ask: &Ask<'_>, value: &Value, error: &StatusError) -> StatusError {
     let version = ask.kind.api_version();
     let name = &ask.kind.name;
     let (group, of) = version.split_once('/').unwrap_or(("", &version));
     StatusError::unforeseen(format!(
-        "failed to convert new object ({}/{}; {group}/{of}, Kind={name}) to proper version: unable to convert unstructured object to {group}/{of}, Kind={name}: json: cannot unmarshal it",
+        "failed to convert new object ({}/{}; {group}/{of}, Kind={name}) to proper version: unable to convert unstructured object to {group}/{of}, Kind={name}: {}",
         meta(value, "namespace"),
         meta(value, "name"),
+        error.problem(),
     ))
 }
 

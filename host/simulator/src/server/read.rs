@@ -10,7 +10,7 @@ use crate::watch::partial;
 impl Cluster {
     /// `get`.
     pub(super) fn get(&mut self, ask: &Ask<'_>) -> Outcome {
-        let Some(stored) = self.store.get(&ask.kind_key(), &ask.key()) else {
+        let Some(stored) = self.store.get(ask.kind_key(), ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let accept = &ask.request.accept;

@@ -79,7 +79,7 @@ impl Cluster {
     /// Reads the scale of an object.
     pub(super) fn get_scale(&mut self, ask: &Ask<'_>) -> Outcome {
         let paths = paths(ask).ok_or_else(StatusError::no_resource)?;
-        let Some(object) = self.object(&ask.kind_key(), &ask.key()) else {
+        let Some(object) = self.object(ask.kind_key(), ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         if find(&object, &paths.spec).is_none_or(Value::is_null) {
@@ -98,7 +98,7 @@ impl Cluster {
     /// Writes it.
     pub(super) fn write_scale(&mut self, ask: &Ask<'_>) -> Outcome {
         let paths = paths(ask).ok_or_else(StatusError::no_resource)?;
-        let Some(old) = self.object(&ask.kind_key(), &ask.key()) else {
+        let Some(old) = self.object(ask.kind_key(), ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let mut scale = scale_of(&old, &paths);

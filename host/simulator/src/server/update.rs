@@ -26,7 +26,7 @@ impl Cluster {
                 meta(&object, "name")
             )));
         }
-        let Some(old) = self.object(&ask.kind_key(), &ask.key()) else {
+        let Some(old) = self.object(ask.kind_key(), ask.key()) else {
             if !kinds::creates_on_update(&ask.kind) {
                 return Err(StatusError::not_found(ask.named(name)));
             }

@@ -31,7 +31,7 @@ impl Cluster {
             .unwrap_or(Timestamp::MAX);
         let feed = Feed::default();
         let watcher = Watcher {
-            kind: ask.kind_key(),
+            kind: ask.kind_key().clone(),
             namespace: ask.namespace().to_owned(),
             selector,
             api_version: ask.kind.api_version(),
@@ -54,7 +54,7 @@ impl Cluster {
                     "Invalid value: {since:?}: strconv.ParseUint: parsing {since:?}: invalid syntax"
                 )));
             };
-            if let Some(collection) = self.store.collection(&ask.kind_key()) {
+            if let Some(collection) = self.store.collection(ask.kind_key()) {
                 if since < collection.forgotten {
                     let message =
                         format!("too old resource version: {since} ({})", collection.forgotten);
@@ -71,7 +71,7 @@ impl Cluster {
     }
 
     fn show_all(&self, ask: &Ask<'_>, watcher: &Watcher) {
-        let Some(collection) = self.store.collection(&ask.kind_key()) else { return };
+        let Some(collection) = self.store.collection(ask.kind_key()) else { return };
         for (key, stored) in &collection.objects {
             let here = watcher.namespace.is_empty() || key.0 == watcher.namespace;
             if here && (watcher.selector.is_all() || watcher.selector.fits(&stored.object())) {

@@ -9,8 +9,8 @@ use crate::apply::updater::{Write, update};
 use crate::cluster::Cluster;
 use crate::kinds;
 use crate::object::{
-    copy, copy_meta, finalizers, generation, is_terminating, meta, unset, with_metadata,
-    without_managers,
+    copy, copy_meta, finalizers, generation, is_terminating, meta, same_but_managers, unset,
+    with_metadata, without_managers,
 };
 use crate::status_error::{FieldError, StatusError};
 use crate::switch::{Bug, planted};
@@ -121,11 +121,9 @@ impl Cluster {
         if managers.is_empty() && live.is_some() {
             return;
         }
-        // What has not the shape of its kind is not tracked.
+        // What has not the shape of its kind cannot be tracked, and whoever wrote it before is forgotten. It may be
+        // stored all the same: a wrong status is dropped after this.
         if !shape::problems(ask.kind.node(), new, true).is_empty() {
-            if let Some(list) = managed_fields::encode(&managers) {
-                new["metadata"]["managedFields"] = list;
-            }
             return;
         }
         let version = ask.kind.api_version();
@@ -162,7 +160,7 @@ impl Cluster {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
         let key = (ask.namespace().to_owned(), name.clone());
-        if let Some(present) = self.object(&ask.kind_key(), &key)
+        if let Some(present) = self.object(ask.kind_key(), &key)
             && !planted(Bug::CreateReplaces)
         {
             let mut error = StatusError::already_exists(ask.named(&name));
@@ -178,10 +176,10 @@ impl Cluster {
         if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
             return Ok(object);
         }
-        self.put(&ask.kind_key(), &key, &mut object);
+        self.put(ask.kind_key(), &key, &mut object);
         // The server stores a new claim otherwise than a changed one.
         let claim = ask.kind.is("", "PersistentVolumeClaim");
-        self.remember_raw(&ask.kind_key(), &key, raw || claim);
+        self.remember_raw(ask.kind_key(), &key, raw || claim);
         self.after_write(ask, &object);
         Ok(object)
     }
@@ -236,24 +234,24 @@ impl Cluster {
             && old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
             && kinds::may_go(&ask.kind, &new);
         if ask.query.dry_run() {
-            return Ok(new);
+            return Ok(unsettled.filter(|_| gone).unwrap_or(new));
         }
         if gone {
             let mut last = new.clone();
-            self.remove(&ask.kind_key(), &ask.key(), &mut last);
+            self.remove(ask.kind_key(), ask.key(), &mut last);
             self.after_removal(ask, &last);
             // It is shown as it was made, since it was not stored.
             return Ok(unsettled.unwrap_or(new));
         }
-        let raw_before = self.is_raw(&ask.kind_key(), &ask.key());
+        let raw_before = self.is_raw(ask.kind_key(), ask.key());
         if new == *old && !raw && !raw_before && !planted(Bug::NoOpBumpsVersion) {
             return Ok(new);
         }
         if generation(&new) == 0 {
             copy_meta(old, &mut new, "generation");
         }
-        self.put(&ask.kind_key(), &ask.key(), &mut new);
-        self.remember_raw(&ask.kind_key(), &ask.key(), raw);
+        self.put(ask.kind_key(), ask.key(), &mut new);
+        self.remember_raw(ask.kind_key(), ask.key(), raw);
         self.after_write(ask, &new);
         Ok(new)
     }
@@ -263,8 +261,8 @@ impl Cluster {
 fn keep_times(new: &mut Value, old: &Value) {
     let (theirs, own) = (&old["metadata"]["managedFields"], &new["metadata"]["managedFields"]);
     if own.is_array()
+        && same_but_managers(new, old)
         && managed_fields::same_but_times(Some(own), Some(theirs))
-        && without_managers(new) == without_managers(old)
     {
         copy_meta(old, new, "managedFields");
     }
