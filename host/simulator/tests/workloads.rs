@@ -41,7 +41,10 @@ fn said(cluster: &Cluster, kind: &str) -> Vec<String> {
     };
     events.sort_by_key(|event| version(event));
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    events.iter().map(|one| format!("{}: {}", text(&one["reason"]), text(&one["message"]))).collect()
+    events
+        .iter()
+        .map(|one| format!("{}: {}", text(&one["reason"]), text(&one["message"])))
+        .collect()
 }
 
 #[test]
@@ -81,7 +84,11 @@ fn a_new_template_is_rolled_out_within_surge_and_what_may_be_away() {
     let mut most = 0;
     for _ in 0..30 {
         cluster.pass(1);
-        let running = cluster.list(PODS).iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).count();
+        let running = cluster
+            .list(PODS)
+            .iter()
+            .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null())
+            .count();
         most = most.max(running);
         let available = cluster.get(DEPLOYMENT).unwrap()["status"]["availableReplicas"].clone();
         assert!(available.as_i64().unwrap() >= 4, "{available} are available");
@@ -94,7 +101,9 @@ fn a_new_template_is_rolled_out_within_surge_and_what_may_be_away() {
         cluster.list(SETS).iter().map(|set| set["spec"]["replicas"].as_i64().unwrap()).collect();
     assert_eq!(replicas.iter().sum::<i64>(), 4);
     assert_eq!(replicas.len(), 2, "the old set is kept for going back");
-    assert!(cluster.list(PODS).iter().all(|pod| pod["spec"]["containers"][0]["image"] == "nginx:2"));
+    assert!(
+        cluster.list(PODS).iter().all(|pod| pod["spec"]["containers"][0]["image"] == "nginx:2")
+    );
 
     // Back: the first set is used again, as revision 3.
     cluster.apply(&deployment("nginx:1", 4));
@@ -188,7 +197,8 @@ fn a_job_whose_pods_fail_fails_after_so_many() {
     let cluster = Cluster::new();
     let path = "/apis/batch/v1/namespaces/default/jobs/work";
     let mut object = job("work", 1);
-    object["spec"]["template"]["metadata"]["annotations"] = json!({"simulator.innkeeper.dev/exit-code": "3"});
+    object["spec"]["template"]["metadata"]["annotations"] =
+        json!({"simulator.innkeeper.dev/exit-code": "3"});
     cluster.apply(&object);
     cluster.pass(40);
     let found = cluster.get(path).unwrap();
@@ -198,7 +208,8 @@ fn a_job_whose_pods_fail_fails_after_so_many() {
         condition(&found, "Failed")["message"],
         "Job has reached the specified backoff limit"
     );
-    let code = &cluster.list(PODS)[0]["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"];
+    let code =
+        &cluster.list(PODS)[0]["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"];
     assert_eq!(code, 3);
 }
 
@@ -213,19 +224,26 @@ fn a_cron_job_makes_jobs_by_the_clock_and_keeps_the_last_ones() {
     }));
     cluster.pass(60 * 17);
     let jobs = cluster.list("/apis/batch/v1/namespaces/default/jobs");
-    let names: Vec<&str> = jobs.iter().map(|job| job["metadata"]["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        jobs.iter().map(|job| job["metadata"]["name"].as_str().unwrap()).collect();
     let at = |minutes: i64| format!("tick-{}", cluster.start().as_second() / 60 + minutes);
     assert_eq!(names, [at(10), at(15)], "of three the last two are kept");
     let cron = cluster.get("/apis/batch/v1/namespaces/default/cronjobs/tick").unwrap();
     assert_eq!(cron["status"]["lastScheduleTime"], "2026-11-22T00:15:00Z");
-    assert!(said(&cluster, "CronJob").contains(&format!("SawCompletedJob: Saw completed job: {}, condition: Complete", at(5))));
+    assert!(
+        said(&cluster, "CronJob").contains(&format!(
+            "SawCompletedJob: Saw completed job: {}, condition: Complete",
+            at(5)
+        ))
+    );
 }
 
 #[test]
 fn a_service_leads_to_those_pods_that_are_ready() {
     let cluster = Cluster::new();
     let mut object = deployment("nginx:1", 2);
-    object["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] = json!({"tcpSocket": {"port": 80}, "initialDelaySeconds": 10});
+    object["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] =
+        json!({"tcpSocket": {"port": 80}, "initialDelaySeconds": 10});
     cluster.apply(&object);
     cluster.apply(&json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]}}));
@@ -289,8 +307,10 @@ fn a_pod_waits_for_its_claim_and_a_claim_in_use_stays() {
     cluster.pass(2);
     let found = cluster.get(&format!("{PODS}/db")).unwrap();
     assert_eq!(condition(&found, "PodScheduled")["reason"], "Unschedulable");
-    cluster.apply(&json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}));
+    cluster.apply(
+        &json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+    );
     cluster.pass(15);
     assert_eq!(cluster.get(&format!("{PODS}/db")).unwrap()["status"]["phase"], "Running");
     cluster.send("DELETE", &format!("{claims}/data"), &Value::Null);

@@ -264,9 +264,16 @@ impl Admin {
         for version in versions.filter(|version| version["served"] == true) {
             let version = version["name"].as_str().unwrap_or_default();
             let gvk = GroupVersionKind::gvk(group, version, kind);
-            eventually(&format!("{group}/{version} {kind} is found by discovery"), SERVED, async || {
-                Ok(pinned_kind(&self.client, &gvk).await.map(drop).map_err(|error| error.to_string()))
-            })
+            eventually(
+                &format!("{group}/{version} {kind} is found by discovery"),
+                SERVED,
+                async || {
+                    Ok(pinned_kind(&self.client, &gvk)
+                        .await
+                        .map(drop)
+                        .map_err(|error| error.to_string()))
+                },
+            )
             .await?;
         }
         Ok(())

@@ -77,7 +77,8 @@ impl Cluster {
             place.0 == key.0 && {
                 let pod = pod.object();
                 let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
-                let mut claims = volumes.map(|one| text(&one["persistentVolumeClaim"]["claimName"]));
+                let mut claims =
+                    volumes.map(|one| text(&one["persistentVolumeClaim"]["claimName"]));
                 claims.any(|name| name == key.1) && !has_ended(&pod)
             }
         });
@@ -101,7 +102,8 @@ impl Cluster {
                 let claim = &volume["spec"]["claimRef"];
                 claim["namespace"] == key.0
                     && claim["name"] == key.1
-                    && volume["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"] == PROVISIONER
+                    && volume["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"]
+                        == PROVISIONER
             })
             .collect();
         for mut volume in left {

@@ -78,7 +78,9 @@ impl Cluster {
                 .filter(|job| is_finished(job) && condition(&job["status"], name).is_some())
                 .filter(|job| !is_terminating(job))
                 .collect();
-            over.sort_by_key(|job| (time(&job["status"]["startTime"]), meta(job, "name").to_owned()));
+            over.sort_by_key(|job| {
+                (time(&job["status"]["startTime"]), meta(job, "name").to_owned())
+            });
             let surplus = over.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
             for job in over.into_iter().take(surplus) {
                 if self.delete_in_background_as(&CLIENT, &JOBS, job) {
@@ -191,7 +193,6 @@ impl Cluster {
                 return self.say(&CLIENT, cron, &said);
             }
         }
-        cron["status"]["lastScheduleTime"] =
-            due.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();
+        cron["status"]["lastScheduleTime"] = due.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();
     }
 }

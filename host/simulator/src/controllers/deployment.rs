@@ -321,7 +321,9 @@ impl Cluster {
     }
 
     fn write_status(&mut self, rollout: &mut Rollout) {
-        if let Ok(deployment) = self.replace_as(&CLIENT, &DEPLOYMENTS, "status", &rollout.deployment) {
+        if let Ok(deployment) =
+            self.replace_as(&CLIENT, &DEPLOYMENTS, "status", &rollout.deployment)
+        {
             rollout.deployment = deployment;
         }
     }
@@ -439,7 +441,10 @@ impl Cluster {
         } else if let Some(known) = known {
             let since = time(&known["lastUpdateTime"]);
             let ends = later(since, SignedDuration::from_secs(deadline));
-            let waits = !matches!(text(&known["reason"]), "NewReplicaSetAvailable" | "ProgressDeadlineExceeded");
+            let waits = !matches!(
+                text(&known["reason"]),
+                "NewReplicaSetAvailable" | "ProgressDeadlineExceeded"
+            );
             if waits && ends < self.now() {
                 let message = format!("{set} has timed out progressing.");
                 let what = ("Progressing", "False", "ProgressDeadlineExceeded", message.as_str());

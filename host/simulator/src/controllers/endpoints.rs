@@ -78,8 +78,7 @@ impl Cluster {
             labels = json!({});
         }
         labels["kubernetes.io/service-name"] = name.into();
-        labels["endpointslice.kubernetes.io/managed-by"] =
-            "endpointslice-controller.k8s.io".into();
+        labels["endpointslice.kubernetes.io/managed-by"] = "endpointslice-controller.k8s.io".into();
         if service["spec"]["clusterIP"] == "None" {
             labels["service.kubernetes.io/headless"] = "".into();
         }
@@ -113,9 +112,7 @@ impl Cluster {
         let key = key_of(service);
         let known = self.read(&ENDPOINTS, &key);
         let all = service["spec"]["publishNotReadyAddresses"] == true;
-        let address = |pod: &Value| {
-            json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)})
-        };
+        let address = |pod: &Value| json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)});
         let live = || pods.iter().filter(|pod| !is_terminating(pod));
         let ready: Vec<Value> = live().filter(|pod| all || is_ready(pod)).map(address).collect();
         let unready: Vec<Value> =
@@ -177,9 +174,9 @@ fn ports(service: &Value, pods: &[Value]) -> Vec<Value> {
         let found = match wanted.as_str() {
             None => number(wanted),
             Some(name) => {
-                let containers = pods.iter().flat_map(|pod| {
-                    pod["spec"]["containers"].as_array().into_iter().flatten()
-                });
+                let containers = pods
+                    .iter()
+                    .flat_map(|pod| pod["spec"]["containers"].as_array().into_iter().flatten());
                 let mut named = containers
                     .flat_map(|one| one["ports"].as_array().into_iter().flatten())
                     .filter(|one| one["name"] == name && one["protocol"] == port["protocol"]);

@@ -107,10 +107,7 @@ impl Cluster {
     /// Deletes an object as a controller does. Says whether that changed anything.
     pub(super) fn delete_quietly(&mut self, kind: &KindKey, key: &Key) -> bool {
         let Some(mut object) = self.object(kind, key) else { return false };
-        if self.controllers.workloads.has(Workload::Pods)
-            && kind.0.is_empty()
-            && kind.1 == "pods"
-        {
+        if self.controllers.workloads.has(Workload::Pods) && kind.0.is_empty() && kind.1 == "pods" {
             return !is_terminating(&object) && self.delete_as(&COLLECTOR, &PODS, &object, None);
         }
         if finalizers(&object).is_empty() {

@@ -14,7 +14,8 @@ use crate::object::{finalizers, is_terminating, meta, set_finalizers};
 use crate::store::Key;
 
 const CLIENT: Client = Client::controller("system:serviceaccount:kube-system:job-controller");
-const TTL: Client = Client::controller("system:serviceaccount:kube-system:ttl-after-finished-controller");
+const TTL: Client =
+    Client::controller("system:serviceaccount:kube-system:ttl-after-finished-controller");
 const COMPONENT: &str = "job-controller";
 
 /// Holds a Pod until its end has been counted.
@@ -193,7 +194,8 @@ impl Cluster {
         if missing == 0 {
             return;
         }
-        let last = pods.iter().filter(|pod| pod["status"]["phase"] == "Failed").filter_map(ended_at);
+        let last =
+            pods.iter().filter(|pod| pod["status"]["phase"] == "Failed").filter_map(ended_at);
         if let Some(last) = last.max() {
             let times = u32::try_from(number(&job["status"]["failed"]) - 1).unwrap_or(0).min(16);
             let wait = SignedDuration::from_secs((BACKOFF_S << times).min(BACKOFF_MAX_S));

@@ -115,10 +115,10 @@ impl Cluster {
         pod["spec"]["nodeName"] = NODE.into();
         let now = self.time();
         let state = State::Waiting("ContainerCreating", "");
-        pod["status"] = Written { pod: &pod, now: &now, state, is_over: false, address: "" }.status();
+        pod["status"] =
+            Written { pod: &pod, now: &now, state, is_over: false, address: "" }.status();
         self.put(&PODS.key(), key, &mut pod);
-        let message =
-            format!("Successfully assigned {}/{} to {NODE}", key.0, key.1);
+        let message = format!("Successfully assigned {}/{} to {NODE}", key.0, key.1);
         let said = Said::normal("default-scheduler", "Scheduled", &message);
         self.say(&SCHEDULER, &pod, &said);
     }
@@ -173,7 +173,9 @@ impl Cluster {
         });
         let wait = if rule.ready_after.is_none() { None } else { wait };
         match wait {
-            None if is_ready(pod) => self.report_pod(pod, State::Running { is_ready: false }, false),
+            None if is_ready(pod) => {
+                self.report_pod(pod, State::Running { is_ready: false }, false)
+            }
             Some(wait) if !is_ready(pod) => return self.at(key, pod, Step::GetReady, Some(wait)),
             _ => {}
         }
@@ -234,7 +236,8 @@ impl Cluster {
     /// Writes the status of a Pod.
     fn report_pod(&mut self, pod: &Value, state: State<'_>, is_over: bool) {
         let now = self.time();
-        let address = if pod["status"]["podIP"].is_null() { self.pod_address() } else { String::new() };
+        let address =
+            if pod["status"]["podIP"].is_null() { self.pod_address() } else { String::new() };
         let mut changed = pod.clone();
         changed["status"] = Written { pod, now: &now, state, is_over, address: &address }.status();
         let _ = self.replace_as(&KUBELET, &PODS, "status", &changed);

@@ -35,7 +35,11 @@ impl Written<'_> {
         let old = &self.pod["status"];
         let phase = match self.state {
             State::Ended { code } if self.is_over => {
-                if code == 0 { "Succeeded" } else { "Failed" }
+                if code == 0 {
+                    "Succeeded"
+                } else {
+                    "Failed"
+                }
             }
             State::Waiting(..) if old["phase"] != "Running" => "Pending",
             _ => "Running",
@@ -135,7 +139,8 @@ impl Written<'_> {
                     status["state"] = json!({"running": {"startedAt": since}});
                     status["ready"] = is_ready.into();
                     status["started"] = true.into();
-                    if old["state"]["running"].is_null() && old["lastState"]["terminated"].is_object()
+                    if old["state"]["running"].is_null()
+                        && old["lastState"]["terminated"].is_object()
                     {
                         status["restartCount"] = (number(&old["restartCount"]) + 1).into();
                     }
@@ -178,7 +183,8 @@ impl Written<'_> {
     fn identify(&self, status: &mut Value, index: usize) {
         let uid = crate::object::meta(self.pod, "uid").replace('-', "");
         let restarts = number(&status["restartCount"]);
-        status["containerID"] = format!("containerd://{uid}{uid:.24}{index:04x}{restarts:04x}").into();
+        status["containerID"] =
+            format!("containerd://{uid}{uid:.24}{index:04x}{restarts:04x}").into();
         let image = text(&status["image"]);
         let digest = super::deployment::hash(&Value::from(image), 0);
         status["imageID"] = format!("{image}@sha256:{digest}").into();

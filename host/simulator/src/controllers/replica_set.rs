@@ -118,11 +118,7 @@ impl Cluster {
 }
 
 /// A Pod of a template that somebody controls, without a name.
-pub(super) fn pod_of(
-    template: &Value,
-    owner: &Value,
-    resource: &super::client::Resource,
-) -> Value {
+pub(super) fn pod_of(template: &Value, owner: &Value, resource: &super::client::Resource) -> Value {
     let mut metadata = json!({ "ownerReferences": owned_by(owner, resource) });
     for member in ["labels", "annotations", "finalizers"] {
         if let Some(value) = template["metadata"].get(member) {
@@ -149,7 +145,16 @@ pub(super) fn available_at(pod: &Value, min_ready_s: i64) -> Option<jiff::Timest
 }
 
 /// What orders Pods: those that are least worth are deleted first.
-type Worth = (bool, u8, bool, i64, std::cmp::Reverse<jiff::Timestamp>, i64, std::cmp::Reverse<jiff::Timestamp>, Key);
+type Worth = (
+    bool,
+    u8,
+    bool,
+    i64,
+    std::cmp::Reverse<jiff::Timestamp>,
+    i64,
+    std::cmp::Reverse<jiff::Timestamp>,
+    Key,
+);
 
 fn worth(pod: &Value) -> Worth {
     let phase = match text(&pod["status"]["phase"]) {

@@ -92,8 +92,7 @@ impl Schedule {
     fn has_day(&self, time: &DateTime) -> bool {
         let number = |number: i8| u8::try_from(number).unwrap_or(0);
         let day = self.days.contains(&number(time.day()));
-        let weekday =
-            self.weekdays.contains(&number(time.weekday().to_sunday_zero_offset()));
+        let weekday = self.weekdays.contains(&number(time.weekday().to_sunday_zero_offset()));
         self.months.contains(&number(time.month()))
             && if self.either_day { day || weekday } else { day && weekday }
     }

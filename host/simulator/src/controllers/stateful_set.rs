@@ -158,8 +158,7 @@ impl Cluster {
                 {
                     labels[label.as_str()] = value.clone();
                 }
-                let object =
-                    json!({"metadata": {"name": claim, "labels": labels}, "spec": template["spec"]});
+                let object = json!({"metadata": {"name": claim, "labels": labels}, "spec": template["spec"]});
                 if self.create_as(&CLIENT, &CLAIMS, &key.0, object).is_ok() {
                     let message = format!(
                         "create Claim {claim} Pod {name} in StatefulSet {} success",
@@ -200,8 +199,7 @@ impl Cluster {
         };
         let min_ready = number(&set["spec"]["minReadySeconds"]);
         let now = self.now();
-        let is_available =
-            |pod: &Value| available_at(pod, min_ready).is_some_and(|at| at <= now);
+        let is_available = |pod: &Value| available_at(pod, min_ready).is_some_and(|at| at <= now);
         let replicas = count(&|_| true);
         let updated = count(&|pod| of(pod, update));
         let ready = count(&is_ready);

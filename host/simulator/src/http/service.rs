@@ -49,6 +49,11 @@ impl Simulator {
         self.lock().now()
     }
 
+    /// The version of the last write.
+    pub fn version(&self) -> u64 {
+        self.lock().store.version()
+    }
+
     /// Lets time pass: controllers work, watches are told versions and end.
     pub fn advance(&self, by: SignedDuration) {
         self.lock().advance(by);

@@ -62,7 +62,9 @@ impl Cluster {
         let root = if version.contains('/') { "apis" } else { "api" };
         let kind = text(&object["kind"]).to_lowercase();
         let name = text(&object["metadata"]["name"]);
-        let path = format!("/{root}/{version}/namespaces/default/{kind}s/{name}?fieldManager=test&force=true");
+        let path = format!(
+            "/{root}/{version}/namespaces/default/{kind}s/{name}?fieldManager=test&force=true"
+        );
         let (code, answer) = self.send("PATCH", &path, object);
         assert!(code == 200 || code == 201, "{code} {answer}");
     }
