@@ -272,7 +272,9 @@ fn tell(outcome: &Outcome) -> anyhow::Result<()> {
         }
     };
     for file in &outcome.updated {
-        text += &format!("      {file} is written anew\n");
+        text += "      ";
+        text += file;
+        text += " is written anew\n";
     }
     out::write(text)
 }

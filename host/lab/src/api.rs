@@ -69,15 +69,15 @@ impl Resource {
     /// The path of an object, or of all if the name is empty; of all namespaces if that is empty.
     pub fn path(&self, namespace: &str, name: &str) -> String {
         let root = if self.api_version.contains('/') { "/apis" } else { "/api" };
-        let mut path = format!("{root}/{}", self.api_version);
+        let mut parts = vec![root, "/", &self.api_version];
         if self.namespaced && !namespace.is_empty() {
-            path += &format!("/namespaces/{namespace}");
+            parts.extend(["/namespaces/", namespace]);
         }
-        path += &format!("/{}", self.plural);
+        parts.extend(["/", &self.plural]);
         if !name.is_empty() {
-            path += &format!("/{name}");
+            parts.extend(["/", name]);
         }
-        path
+        parts.concat()
     }
 }
 

@@ -86,6 +86,7 @@ pub struct Running {
     operator: Operator,
     stop: watch::Sender<bool>,
     task: Task<()>,
+    _guests: Guests,
     _folder: tempfile::TempDir,
 }
 
@@ -109,7 +110,7 @@ impl Running {
             let operator = operator.clone();
             async move { operator.run(stopped).await }
         });
-        Ok(Self { env, operator, stop, task, _folder: folder })
+        Ok(Self { env, operator, stop, task, _guests: guests.clone(), _folder: folder })
     }
 
     /// Its world: clock and timers.

@@ -103,7 +103,7 @@ impl Cluster {
     /// Stores an object and tells who watches.
     pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: &mut Value) {
         let event = self.store.put(kind, key, object);
-        self.following.stored(&self.controllers, kind, key, object);
+        self.following.stored(self.controllers, kind, key, object);
         if !self.raw.is_empty() {
             self.raw.remove(&(kind.clone(), key.clone()));
         }
@@ -128,7 +128,7 @@ impl Cluster {
             self.raw.remove(&(kind.clone(), key.clone()));
         }
         if let Some(event) = self.store.remove(kind, key, last) {
-            self.following.removed(&self.controllers, kind, key, last);
+            self.following.removed(self.controllers, kind, key, last);
             self.tell(kind, &event);
         }
     }

@@ -60,14 +60,7 @@ const ARROW: [(&str, &[&str]); 19] = [
     ("innkeeper-tiny-guests", &[]),
     (
         "innkeeper-loop-tests",
-        &[
-            "innkeeper-lab",
-            "innkeeper-simulator",
-            "innkeeper-operator",
-            "innkeeper-cluster",
-            "innkeeper-sandbox",
-            "innkeeper-core",
-        ],
+        &["innkeeper-lab", "innkeeper-simulator", "innkeeper-cluster", "innkeeper-core"],
     ),
     // Small, so that it answers soon on a fresh machine.
     (

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::case::{Case, CaseError, documents, files, is_case, name_of, wrong};
+use super::case::{Case, CaseError, documents, files, is_case, wrong};
 use super::document::TestSuite;
 
 /// Cases, and what they have in common.
@@ -70,8 +70,8 @@ impl Suite {
                 let place = folder.join(place);
                 let all = if place.is_dir() { files(&place)? } else { vec![place] };
                 let yaml = |path: &PathBuf| {
-                    let name = name_of(path);
-                    name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json")
+                    let known = |ending: &str| path.extension().is_some_and(|one| one == ending);
+                    ["yaml", "yml", "json"].into_iter().any(known)
                 };
                 for path in all.iter().filter(|path| yaml(path)) {
                     self.manifests.extend(documents(path)?.into_iter().map(|one| one.value));

@@ -99,16 +99,11 @@ impl Cluster {
             let said = Said::warning(COMPONENT, "UnparseableSchedule", &message);
             return self.say(&CLIENT, cron, &said);
         };
-        let zone = match spec["timeZone"].as_str() {
-            None => TimeZone::UTC,
-            Some(name) => match TimeZone::get(name) {
-                Ok(zone) => zone,
-                Err(_) => {
-                    let message = format!("invalid timeZone: {name:?}");
-                    let said = Said::warning(COMPONENT, "UnknownTimeZone", &message);
-                    return self.say(&CLIENT, cron, &said);
-                }
-            },
+        let zone = spec["timeZone"].as_str().map_or(Ok(TimeZone::UTC), TimeZone::get);
+        let Ok(zone) = zone else {
+            let message = format!("invalid timeZone: {}", spec["timeZone"]);
+            let said = Said::warning(COMPONENT, "UnknownTimeZone", &message);
+            return self.say(&CLIENT, cron, &said);
         };
         let now = self.now();
         let created = time(&cron["metadata"]["creationTimestamp"]);

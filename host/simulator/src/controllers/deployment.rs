@@ -190,7 +190,7 @@ impl Cluster {
         if let Some(only) = only {
             let wanted = rollout.bounds.replicas;
             if let Some(set) = self.set_replicas(rollout, &only, wanted) {
-                put_back(rollout, set);
+                put_back(rollout, &set);
             }
             return;
         }
@@ -212,7 +212,7 @@ impl Cluster {
         let most: Vec<i64> = sets.iter().map(|set| annotated(set, MAX)).collect();
         for (set, wanted) in sets.iter().zip(rollout.bounds.proportional(&had, &most)) {
             if let Some(set) = self.set_replicas(rollout, set, wanted) {
-                put_back(rollout, set);
+                put_back(rollout, &set);
             }
         }
     }
@@ -499,9 +499,9 @@ fn keep_transition(deployment: &mut Value, known: &Value) {
     }
 }
 
-fn put_back(rollout: &mut Rollout, set: Value) {
+fn put_back(rollout: &mut Rollout, set: &Value) {
     let place = rollout.old.iter_mut().chain(&mut rollout.new);
-    for old in place.filter(|old| meta(old, "uid") == meta(&set, "uid")) {
+    for old in place.filter(|old| meta(old, "uid") == meta(set, "uid")) {
         *old = set.clone();
     }
 }

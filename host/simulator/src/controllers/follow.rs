@@ -40,7 +40,7 @@ pub(crate) struct Following {
 
 impl Following {
     /// Takes note of an object that was stored.
-    pub(crate) fn stored(&mut self, on: &Controllers, kind: &KindKey, key: &Key, object: &Value) {
+    pub(crate) fn stored(&mut self, on: Controllers, kind: &KindKey, key: &Key, object: &Value) {
         let uid = meta(object, "uid");
         let owners = owner_uids(object);
         let place = Place { kind: kind.clone(), key: key.clone() };
@@ -77,7 +77,7 @@ impl Following {
     }
 
     /// Takes note of an object that is gone.
-    pub(crate) fn removed(&mut self, on: &Controllers, kind: &KindKey, key: &Key, last: &Value) {
+    pub(crate) fn removed(&mut self, on: Controllers, kind: &KindKey, key: &Key, last: &Value) {
         let uid = meta(last, "uid");
         let place = Place { kind: kind.clone(), key: key.clone() };
         self.places.remove(uid);
@@ -113,7 +113,7 @@ impl Following {
     /// Tells the controllers of workloads.
     fn notice(
         &mut self,
-        on: &Controllers,
+        on: Controllers,
         kind: &KindKey,
         key: &Key,
         object: &Value,
@@ -152,7 +152,7 @@ impl Following {
         }
     }
 
-    fn wake_services(&mut self, on: &Controllers, pod: &Key, labels: &Value) {
+    fn wake_services(&mut self, on: Controllers, pod: &Key, labels: &Value) {
         let fits = |selector: &Value| {
             let mut demands = selector.as_object().into_iter().flatten();
             demands.all(|(name, value)| labels.get(name) == Some(value)) && selector.is_object()
@@ -171,7 +171,7 @@ impl Following {
     }
 
     /// Pods that may wait for a claim.
-    fn wake_waiting(&mut self, on: &Controllers, claim: &Key) {
+    fn wake_waiting(&mut self, on: Controllers, claim: &Key) {
         let waiting: Vec<Key> = self
             .timers
             .values()
@@ -185,7 +185,7 @@ impl Following {
     }
 
     /// Has an object looked at.
-    pub(super) fn wake(&mut self, on: &Controllers, workload: Workload, key: &Key) {
+    pub(super) fn wake(&mut self, on: Controllers, workload: Workload, key: &Key) {
         if on.workloads.has(workload) {
             self.due.insert(Work { workload, key: key.clone() });
         }

@@ -56,7 +56,7 @@ impl Cluster {
                 && !is_terminating(&pod)
             {
                 self.pods.next.remove(meta(&pod, "uid"));
-                self.following.wake(&self.controllers, Workload::Pods, &key);
+                self.following.wake(self.controllers, Workload::Pods, &key);
             }
         }
     }
@@ -174,7 +174,7 @@ impl Cluster {
         let wait = if rule.ready_after.is_none() { None } else { wait };
         match wait {
             None if is_ready(pod) => {
-                self.report_pod(pod, State::Running { is_ready: false }, false)
+                self.report_pod(pod, State::Running { is_ready: false }, false);
             }
             Some(wait) if !is_ready(pod) => return self.at(key, pod, Step::GetReady, Some(wait)),
             _ => {}

@@ -96,15 +96,12 @@ impl Cluster {
         ]);
         status["replicas"] = active.len().into();
         status["terminatingReplicas"] = terminating.into();
-        match (failure, condition(&set["status"], "ReplicaFailure")) {
-            (Some(why), known) => {
-                let known = known.cloned();
-                status["conditions"] = json!([known.unwrap_or_else(|| json!({
-                    "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
-                    "message": why, "lastTransitionTime": self.time(),
-                }))]);
-            }
-            (None, _) => {}
+        if let Some(why) = failure {
+            let known = condition(&set["status"], "ReplicaFailure").cloned();
+            status["conditions"] = json!([known.unwrap_or_else(|| json!({
+                "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+                "message": why, "lastTransitionTime": self.time(),
+            }))]);
         }
         let soonest = active.iter().filter_map(|pod| available_at(pod, min_ready));
         if let Some(soonest) = soonest.filter(|at| *at > self.now()).min() {

@@ -38,18 +38,18 @@ fn field(text: &str, least: u8, most: u8, names: &[&str]) -> Option<BTreeSet<u8>
             Some((range, step)) => (range, step.parse::<usize>().ok().filter(|step| *step > 0)?),
             None => (part, 1),
         };
-        let (first, last) = match range.split_once('-') {
+        let (begin, end) = match range.split_once('-') {
             _ if matches!(range, "*" | "?") => (least, most),
-            Some((first, last)) => (value(first, names, least)?, value(last, names, least)?),
+            Some((begin, end)) => (value(begin, names, least)?, value(end, names, least)?),
             None => {
-                let first = value(range, names, least)?;
-                (first, if part.contains('/') { most } else { first })
+                let only = value(range, names, least)?;
+                (only, if part.contains('/') { most } else { only })
             }
         };
-        if first < least || last > most || first > last {
+        if begin < least || end > most || begin > end {
             return None;
         }
-        found.extend((first..=last).step_by(step));
+        found.extend((begin..=end).step_by(step));
     }
     Some(found)
 }
@@ -68,7 +68,7 @@ impl Schedule {
         if let Some(every) = text.strip_prefix("@every ") {
             let every = every.trim().parse::<SignedDuration>().ok()?;
             let mut schedule = Self::parse("* * * * *")?;
-            schedule.every = Some(every).filter(|every| every.is_positive());
+            schedule.every = Some(every).filter(SignedDuration::is_positive);
             return schedule.every.is_some().then_some(schedule);
         }
         let fields: Vec<&str> = text.split_whitespace().collect();
