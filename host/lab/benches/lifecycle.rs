@@ -133,8 +133,8 @@ async fn measure() -> Result<(), Failed> {
 }
 
 fn main() -> Result<(), Failed> {
-    // `cargo test --benches` only asks whether it can be run.
-    if std::env::args().any(|argument| argument == "--test") {
+    // Only `cargo bench` says so.
+    if std::env::args().all(|argument| argument != "--bench") {
         return Ok(());
     }
     innkeeper_lab::block_on(measure())?

@@ -55,6 +55,8 @@ const ARROW: [(&str, &[&str]); 19] = [
             "innkeeper-core",
             "innkeeper-tiny-guests",
             "innkeeper-toolchain",
+            // Its controllers are compared with the real ones.
+            "innkeeper-simulator",
         ],
     ),
     ("innkeeper-tiny-guests", &[]),
