@@ -19,6 +19,7 @@ mod rbac;
 mod render;
 mod run;
 mod serve;
+mod test;
 mod uninstall;
 
 use std::process::ExitCode;
@@ -69,6 +70,11 @@ enum Command {
     /// Show what a guest desires for objects from files, without a cluster, or how that differs from a
     /// golden file.
     Render(render::Arguments),
+    /// Play scenarios on a simulated cluster, with virtual time, or on a real one.
+    ///
+    /// A scenario is a folder of numbered files, as KUTTL has them: 00-install.yaml is applied, then
+    /// 00-assert.yaml must come true, and 00-errors.yaml must not be there; then 01-... See docs/testing.md.
+    Test(test::Arguments),
     /// Print the CustomResourceDefinition of Module, as YAML.
     Crd,
     /// Compile a component for the host that starts this process.
@@ -89,6 +95,7 @@ fn main() -> ExitCode {
         Command::Modules(arguments) => modules::run(&arguments),
         Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::Crd => innkeeper_modules::crd_yaml().map_err(Into::into).and_then(out::write),
     };
     match result {

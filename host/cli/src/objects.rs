@@ -66,6 +66,13 @@ impl Given {
     }
 }
 
+/// Reads objects that were made here, and that `what` names in errors.
+pub(crate) fn parse(text: &str, what: &str) -> anyhow::Result<Vec<Value>> {
+    serde_yaml_ng::Deserializer::from_str(text)
+        .map(|document| Value::deserialize(document).with_context(|| format!("{what} are no YAML")))
+        .collect()
+}
+
 /// Reads the objects of a file; `-` is standard input. A `List` gives its items.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Given>> {
     let file = path.display().to_string();

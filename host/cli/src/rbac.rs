@@ -59,6 +59,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     )?)
 }
 
+/// The least rights of a module in all namespaces, as YAML.
+pub(crate) fn least(
+    manifest: &Manifest,
+    module: &str,
+    account: &str,
+) -> Result<String, fmt::Error> {
+    let (module, account) = (module.to_owned(), account.to_owned());
+    print(manifest, &Grant { module, account, namespaces: &[], crds: true })
+}
+
 /// Whether it is one part of a DNS name, as names of Modules and accounts are.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()

@@ -377,6 +377,20 @@ impl Session {
         self.ask(Ask { asked, request, repeatable: false }).await.map(|_| ())
     }
 
+    /// Sends a request as it is: for tools that take any object. Gives the status and the body of the answer,
+    /// whatever it says.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn send(&self, request: Request<Vec<u8>>) -> Result<(StatusCode, Vec<u8>), ApiError> {
+        let silent = |message: String| ApiError::Unavailable { message };
+        let response = self.client.send(request.map(Body::from)).await;
+        let response = response.map_err(|error| silent(error.to_string()))?;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.map_err(|error| silent(error.to_string()))?;
+        Ok((parts.status, body.to_bytes().into()))
+    }
+
     fn asked<'a>(
         &'a self,
         verb: &'a str,

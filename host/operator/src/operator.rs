@@ -143,6 +143,11 @@ impl Operator {
             })
     }
 
+    /// The names of the modules that serve.
+    pub fn serving(&self) -> Vec<String> {
+        self.shared.modules().iter().map(|running| running.name().to_string()).collect()
+    }
+
     /// Whether nothing waits to be done now.
     pub fn is_quiet(&self) -> bool {
         self.shared.queue().is_quiet(self.shared.elapsed())

@@ -7,26 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Kind};
+use crate::controllers::{Controllers, Following, PodLives};
 use crate::store::{Event, Key, KindKey, Store, Stored};
 use crate::watch::Watcher;
 
 /// How often a watch is told the version.
 const BOOKMARK_PERIOD: SignedDuration = SignedDuration::from_secs(60);
-
-/// What runs besides the API server.
-#[derive(Clone, Copy, Debug)]
-pub struct Controllers {
-    /// Objects whose owners are gone are deleted, and what an owner blocks or orphans is let go.
-    pub garbage_collector: bool,
-    /// Namespaces that are being deleted are emptied and finalised; new ones get their `default` account.
-    pub namespaces: bool,
-}
-
-impl Default for Controllers {
-    fn default() -> Self {
-        Self { garbage_collector: true, namespaces: true }
-    }
-}
 
 /// The whole state.
 #[derive(Debug)]
@@ -34,6 +20,8 @@ pub(crate) struct Cluster {
     pub(crate) store: Store,
     pub(crate) catalog: Catalog,
     pub(crate) controllers: Controllers,
+    pub(crate) following: Following,
+    pub(crate) pods: PodLives,
     now: Timestamp,
     random: fastrand::Rng,
     watchers: Vec<Watcher>,
@@ -50,6 +38,8 @@ impl Cluster {
             store: Store::new(),
             catalog: Catalog::builtin(),
             controllers,
+            following: Following::default(),
+            pods: PodLives::default(),
             now,
             random: fastrand::Rng::with_seed(seed),
             watchers: Vec::new(),
@@ -113,6 +103,7 @@ impl Cluster {
     /// Stores an object and tells who watches.
     pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: &mut Value) {
         let event = self.store.put(kind, key, object);
+        self.following.stored(self.controllers, kind, key, object);
         if !self.raw.is_empty() {
             self.raw.remove(&(kind.clone(), key.clone()));
         }
@@ -137,6 +128,7 @@ impl Cluster {
             self.raw.remove(&(kind.clone(), key.clone()));
         }
         if let Some(event) = self.store.remove(kind, key, last) {
+            self.following.removed(self.controllers, kind, key, last);
             self.tell(kind, &event);
         }
     }
@@ -189,10 +181,15 @@ impl Cluster {
         self.log.as_deref().unwrap_or_default()
     }
 
-    /// Lets time pass: controllers work, watches are told versions and end.
+    /// Lets time pass: controllers work when it is their time, watches are told versions and end.
     pub(crate) fn advance(&mut self, by: SignedDuration) {
         self.work();
-        self.now = later(self.now, by);
+        let end = later(self.now, by);
+        while let Some(next) = self.following.next().filter(|next| *next <= end) {
+            self.now = next.max(self.now);
+            self.work();
+        }
+        self.now = end;
         let (now, version) = (self.now, self.store.version());
         for watcher in &mut self.watchers {
             if watcher.ends <= now {
@@ -224,6 +221,6 @@ impl Cluster {
     }
 }
 
-fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
+pub(crate) fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
     time.checked_add(by).unwrap_or(Timestamp::MAX)
 }

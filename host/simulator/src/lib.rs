@@ -37,7 +37,7 @@ mod table;
 mod value;
 mod watch;
 
-pub use cluster::Controllers;
+pub use controllers::{Controllers, PodRule, PodScript, Workload, Workloads};
 pub use http::body::Body;
 pub use http::service::Simulator;
 #[doc(hidden)]

@@ -20,7 +20,7 @@ fn run(seed: u64, faults: Faults) -> (Vec<String>, Vec<Value>) {
         for index in 0..20 {
             stage.server.put(BENCH, "benches", bench(&format!("b{index:02}"), 1));
         }
-        stage.running.env.sleep(Duration::from_mins(1)).await;
+        stage.running.env().sleep(Duration::from_mins(1)).await;
         for index in (0..20).step_by(3) {
             stage.server.put(BENCH, "benches", bench(&format!("b{index:02}"), 5));
         }
@@ -28,10 +28,13 @@ fn run(seed: u64, faults: Faults) -> (Vec<String>, Vec<Value>) {
         for index in (0..20).step_by(4) {
             stage.server.delete("api/v1", "services", "n", &format!("b{index:02}"));
         }
-        stage.running.env.sleep(Duration::from_mins(10)).await;
-        assert!(stage.running.operator.is_quiet(), "after ten minutes there is nothing left to do");
+        stage.running.env().sleep(Duration::from_mins(10)).await;
+        assert!(
+            stage.running.operator().is_quiet(),
+            "after ten minutes there is nothing left to do"
+        );
         let before = stage.server.log().iter().filter(|line| is_write(line)).count();
-        stage.running.env.sleep(Duration::from_mins(10)).await;
+        stage.running.env().sleep(Duration::from_mins(10)).await;
         let after = stage.server.log().iter().filter(|line| is_write(line)).count();
         assert_eq!(before, after, "a converged loop writes nothing");
 

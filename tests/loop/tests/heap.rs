@@ -22,9 +22,9 @@ fn held(resources: usize) -> usize {
         for index in 0..resources {
             stage.server.put(BENCH, "benches", bench(&format!("b{index:04}"), 1));
         }
-        stage.running.env.sleep(Duration::from_mins(5)).await;
+        stage.running.env().sleep(Duration::from_mins(5)).await;
         assert!(
-            stage.running.operator.is_quiet(),
+            stage.running.operator().is_quiet(),
             "after five minutes there is nothing left to do"
         );
         (HEAP.current_usage(), stage.end().await)

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
-use innkeeper_cluster::{Cluster, Env, SecretKey, Settings, Task};
+use innkeeper_lab::{Guests, Lab, Setup};
 use innkeeper_simulator::Simulator;
-use jiff::SignedDuration;
-use running::{Running, block_on, component};
+use running::{block_on, component};
 use serde_json::{Value, json};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -51,10 +50,7 @@ fn merge(simulator: &Simulator, path: &str, change: &Value) {
 }
 
 /// The rights of the module, as `innkeeper rbac` prints them.
-fn grant(simulator: &Simulator) {
-    post(simulator, "/api/v1/namespaces", &json!({"metadata": {"name": "innkeeper-modules"}}));
-    let account = json!({"metadata": {"name": "podroute"}});
-    post(simulator, "/api/v1/namespaces/innkeeper-modules/serviceaccounts", &account);
+fn rights() -> Vec<Value> {
     let may = |groups: &[&str], resources: &[&str], verbs: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": verbs});
     let all = ["get", "list", "watch", "create", "patch", "delete"];
     let rules = json!([
@@ -67,60 +63,40 @@ fn grant(simulator: &Simulator) {
         may(&["", "events.k8s.io"], &["events"], &["create", "patch"]),
         may(&["apiextensions.k8s.io"], &["customresourcedefinitions"], &["get", "create", "patch"]),
     ]);
-    let rbac = "/apis/rbac.authorization.k8s.io/v1";
-    let cluster_role = json!({"metadata": {"name": "podroute"}, "rules": rules});
-    post(simulator, &format!("{rbac}/clusterroles"), &cluster_role);
-    let binding = json!({"metadata": {"name": "podroute"}, "roleRef": {"kind": "ClusterRole", "name": "podroute"},
-        "subjects": [{"kind": "ServiceAccount", "name": "podroute", "namespace": "innkeeper-modules"}]});
-    post(simulator, &format!("{rbac}/clusterrolebindings"), &binding);
+    let rbac = "rbac.authorization.k8s.io/v1";
+    vec![
+        json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": "podroute", "namespace": "innkeeper-modules"}}),
+        json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": {"name": "podroute"}, "rules": rules}),
+        json!({"apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": {"name": "podroute"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "podroute"},
+            "subjects": [{"kind": "ServiceAccount", "name": "podroute", "namespace": "innkeeper-modules"}]}),
+    ]
 }
 
-/// A running operator with podroute on a simulated cluster.
-struct Stage {
-    simulator: Simulator,
-    running: Running,
-    _clock: Task<()>,
-}
-
-impl Stage {
-    fn start(seed: u64) -> Self {
-        let start = "2026-11-21T00:00:00Z".parse().unwrap();
-        let simulator = Simulator::new(seed, start);
-        simulator.keep_log();
-        grant(&simulator);
-        let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "podroute"},
-            "spec": {"source": {"file": component("podroute")}, "serviceAccountName": "podroute", "crdGroups": ["quay.io"]}});
-        let env = Env::scripted(seed, start);
-        let clock = env.spawn("clock", {
-            let (env, simulator) = (env.clone(), simulator.clone());
-            async move {
-                loop {
-                    env.sleep(Duration::from_secs(1)).await;
-                    simulator.advance(SignedDuration::from_secs(1));
-                }
-            }
-        });
-        let secrets = SecretKey::new(b"simulated");
-        let cluster = Cluster::over(simulator.clone(), env, Settings::default(), secrets);
-        Self { simulator, running: Running::start(cluster, &module), _clock: clock }
-    }
-
-    async fn pass(&self, seconds: u64) {
-        self.running.env.sleep(Duration::from_secs(seconds)).await;
-    }
+async fn lab(seed: u64) -> Lab {
+    let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "podroute"},
+        "spec": {"source": {"file": component("podroute")}, "serviceAccountName": "podroute", "crdGroups": ["quay.io"]}});
+    let mut setup = Setup::new(seed);
+    setup.modules = vec![module];
+    setup.objects = rights();
+    setup.keep_log = true;
+    let lab = Lab::start(&Guests::new().unwrap(), setup).await.unwrap();
+    lab.serves(Duration::from_mins(1)).await.unwrap();
+    lab
 }
 
 /// Plays the life of one Podroute; gives everything that the simulator logged.
 async fn play(seed: u64) -> Vec<String> {
-    let stage = Stage::start(seed);
-    let simulator = stage.simulator.clone();
-    stage.pass(20).await;
+    let lab = lab(seed).await;
+    let simulator = lab.simulator().clone();
+    let pass = async |seconds| lab.pass(Duration::from_secs(seconds)).await;
 
     // It installed its definition itself, as its ServiceAccount.
     let podroute = json!({"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "metadata": {"name": "test"},
         "spec": {"image": "quay.io/austincunningham/always200:latest", "replicas": 3}});
     post(&simulator, PODROUTES, &podroute);
-    stage.pass(30).await;
+    pass(30).await;
     let deployment = get(&simulator, DEPLOYMENT).unwrap();
     assert_eq!(deployment["spec"]["replicas"], 3);
     assert_eq!(deployment["metadata"]["ownerReferences"][0]["name"], "test");
@@ -129,32 +105,33 @@ async fn play(seed: u64) -> Vec<String> {
     let synced = primary["status"]["conditions"].as_array().unwrap();
     let is_synced = |one: &Value| one["type"] == "Synced" && one["status"] == "True";
     assert!(synced.iter().any(is_synced), "{primary:#}");
+    assert_eq!(primary["status"]["readyReplicas"], 3, "its pods run: {primary:#}");
 
     // A change, drift, and what somebody deletes.
     merge(&simulator, &format!("{PODROUTES}/test"), &json!({"spec": {"replicas": 5}}));
-    stage.pass(10).await;
+    pass(10).await;
     assert_eq!(get(&simulator, DEPLOYMENT).unwrap()["spec"]["replicas"], 5);
     merge(&simulator, DEPLOYMENT, &json!({"spec": {"replicas": 1}}));
-    stage.pass(10).await;
+    pass(10).await;
     assert_eq!(get(&simulator, DEPLOYMENT).unwrap()["spec"]["replicas"], 5, "drift is repaired");
     send(&simulator, "DELETE", SERVICE, "", &Value::Null);
-    stage.pass(10).await;
+    pass(10).await;
     assert!(get(&simulator, SERVICE).is_some(), "the Service is made again");
 
     // Quiet: in ten minutes nothing is written.
-    stage.pass(120).await;
-    assert!(stage.running.operator.is_quiet());
+    pass(120).await;
+    assert!(lab.running().operator().is_quiet());
     let version = || get(&simulator, CONFIG_MAPS).unwrap()["metadata"]["resourceVersion"].clone();
     let before = version();
-    stage.pass(600).await;
+    pass(600).await;
     assert_eq!(version(), before, "a converged loop writes nothing");
 
     send(&simulator, "DELETE", &format!("{PODROUTES}/test"), "", &Value::Null);
-    stage.pass(10).await;
+    pass(10).await;
     assert!(get(&simulator, DEPLOYMENT).is_none(), "what it owned is collected");
     assert!(get(&simulator, SERVICE).is_none());
 
-    stage.running.end().await;
+    assert!(lab.end().await, "the operator ends when it is told to");
     simulator.log()
 }
 

@@ -10,7 +10,7 @@ use crate::command::{cargo, line, root};
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 18] = [
+const ARROW: [(&str, &[&str]); 19] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
     // Its bench runs the same guest natively; its tests make guests of their own.
@@ -24,11 +24,17 @@ const ARROW: [(&str, &[&str]); 18] = [
     ("innkeeper-toolchain", &[]),
     // None of ours: it must not share their mistakes.
     ("innkeeper-simulator", &[]),
+    (
+        "innkeeper-lab",
+        &["innkeeper-simulator", "innkeeper-operator", "innkeeper-cluster", "innkeeper-sandbox"],
+    ),
     ("innkeeper-differential-tests", &["innkeeper-controlplane", "innkeeper-simulator"]),
     (
         "innkeeper-cli",
         &[
             "innkeeper-toolchain",
+            "innkeeper-lab",
+            "innkeeper-simulator",
             "innkeeper-operator",
             "innkeeper-modules",
             "innkeeper-cluster",
@@ -49,18 +55,14 @@ const ARROW: [(&str, &[&str]); 18] = [
             "innkeeper-core",
             "innkeeper-tiny-guests",
             "innkeeper-toolchain",
+            // Its controllers are compared with the real ones.
+            "innkeeper-simulator",
         ],
     ),
     ("innkeeper-tiny-guests", &[]),
     (
         "innkeeper-loop-tests",
-        &[
-            "innkeeper-simulator",
-            "innkeeper-operator",
-            "innkeeper-cluster",
-            "innkeeper-sandbox",
-            "innkeeper-core",
-        ],
+        &["innkeeper-lab", "innkeeper-simulator", "innkeeper-cluster", "innkeeper-core"],
     ),
     // Small, so that it answers soon on a fresh machine.
     (
@@ -75,11 +77,12 @@ const ARROW: [(&str, &[&str]); 18] = [
 const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
 
 /// Who may be async.
-const ASYNC: [&str; 7] = [
+const ASYNC: [&str; 8] = [
     "innkeeper-differential-tests",
     "innkeeper-sandbox",
     "innkeeper-cluster",
     "innkeeper-operator",
+    "innkeeper-lab",
     "innkeeper-cli",
     "innkeeper-cluster-tests",
     "innkeeper-loop-tests",

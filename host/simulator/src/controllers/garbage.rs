@@ -6,18 +6,15 @@ use crate::cluster::Cluster;
 use crate::object::{finalizers, generation, is_terminating, meta, set_finalizers};
 use crate::store::{Key, KindKey};
 
+use super::client::{COLLECTOR, PODS};
+use super::follow::Place;
+use super::workload::Workload;
+
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
 /// Rounds of work before the rest has to wait for the next time.
 const ROUNDS_MAX: usize = 1000;
-
-/// An object and where it lies.
-struct Placed {
-    kind: KindKey,
-    key: Key,
-    object: Value,
-}
 
 impl Cluster {
     /// Lets the controllers work until there is nothing to do.
@@ -30,88 +27,59 @@ impl Cluster {
             if self.controllers.garbage_collector {
                 worked |= self.collect();
             }
+            worked |= self.work_on_workloads();
             if !worked {
                 return;
             }
         }
     }
 
-    /// Everything that has owners, is owned or waits for the collector.
-    fn concerned(&self) -> Vec<Placed> {
-        let mut found = Vec::new();
-        for (kind, collection) in self.store.collections() {
-            for (key, stored) in &collection.objects {
-                let contains =
-                    |word: &[u8]| stored.text.windows(word.len()).any(|part| part == word);
-                if !contains(b"\"ownerReferences\"") && !contains(b"\"deletionTimestamp\"") {
-                    continue;
-                }
-                found.push(Placed {
-                    kind: kind.clone(),
-                    key: key.clone(),
-                    object: stored.object(),
-                });
-            }
-        }
-        found
-    }
-
-    fn uids(&self) -> std::collections::BTreeMap<String, bool> {
-        let mut uids = std::collections::BTreeMap::new();
-        for (_, collection) in self.store.collections() {
-            for stored in collection.objects.values() {
-                let object = stored.object();
-                let waits = finalizers(&object).iter().any(|one| one == FOREGROUND);
-                uids.insert(meta(&object, "uid").to_owned(), is_terminating(&object) && waits);
-            }
-        }
-        uids
-    }
-
-    /// One round. Says whether anything was done.
+    /// Looks at what has changed. Says whether anything was done.
     fn collect(&mut self) -> bool {
-        let concerned = self.concerned();
-        if concerned.is_empty() {
+        let mut worked = false;
+        while let Some(place) = self.following.garbage.pop_first() {
+            worked |= self.look_at(&place);
+        }
+        worked
+    }
+
+    fn look_at(&mut self, place: &Place) -> bool {
+        let Some(object) = self.object(&place.kind, &place.key) else { return false };
+        let uid = meta(&object, "uid");
+        let held = finalizers(&object);
+        if !is_terminating(&object) {
+            let mut owners = owners(&object).peekable();
+            let is_owned = owners.peek().is_some();
+            let alive = |owner: &Value| {
+                self.following.place(owner["uid"].as_str().unwrap_or_default()).is_some()
+            };
+            return is_owned && !owners.any(alive) && self.delete_quietly(&place.kind, &place.key);
+        }
+        if held.iter().any(|one| one == ORPHAN) {
+            for child in self.following.dependents(uid) {
+                self.disown(&child, uid);
+            }
+            return self.release(place, ORPHAN);
+        }
+        if !held.iter().any(|one| one == FOREGROUND) {
             return false;
         }
-        let uids = self.uids();
-        let mut worked = false;
-        for placed in &concerned {
-            let terminating = is_terminating(&placed.object);
-            let held = finalizers(&placed.object);
-            let uid = meta(&placed.object, "uid");
-            if terminating && held.iter().any(|one| one == ORPHAN) {
-                for child in owned_by(&concerned, uid) {
-                    self.disown(child, uid);
-                }
-                worked |= self.release(placed, ORPHAN);
-            } else if terminating && held.iter().any(|one| one == FOREGROUND) {
-                let mut blocked = false;
-                for child in owned_by(&concerned, uid) {
-                    if self.store.get(&child.kind, &child.key).is_none() {
-                        continue;
-                    }
-                    let blocks = owners(&child.object)
-                        .any(|owner| owner["uid"] == uid && owner["blockOwnerDeletion"] == true);
-                    worked |= self.delete_quietly(&child.kind, &child.key);
-                    blocked |= blocks && self.store.get(&child.kind, &child.key).is_some();
-                }
-                if !blocked {
-                    worked |= self.release(placed, FOREGROUND);
-                }
-            } else if !terminating {
-                let alive = owners(&placed.object)
-                    .any(|owner| uids.contains_key(owner["uid"].as_str().unwrap_or_default()));
-                if owners(&placed.object).next().is_some() && !alive {
-                    worked |= self.delete_quietly(&placed.kind, &placed.key);
-                }
-            }
+        let (mut worked, mut blocked) = (false, false);
+        for child in self.following.dependents(uid) {
+            let Some(dependent) = self.object(&child.kind, &child.key) else { continue };
+            let blocks = owners(&dependent)
+                .any(|owner| owner["uid"] == uid && owner["blockOwnerDeletion"] == true);
+            worked |= self.delete_quietly(&child.kind, &child.key);
+            blocked |= blocks && self.store.get(&child.kind, &child.key).is_some();
+        }
+        if !blocked {
+            worked |= self.release(place, FOREGROUND);
         }
         worked
     }
 
     /// Takes a finalizer of the collector off.
-    fn release(&mut self, placed: &Placed, finalizer: &str) -> bool {
+    fn release(&mut self, placed: &Place, finalizer: &str) -> bool {
         let Some(mut object) = self.object(&placed.kind, &placed.key) else { return false };
         let kept: Vec<String> =
             finalizers(&object).into_iter().filter(|one| one != finalizer).collect();
@@ -125,7 +93,7 @@ impl Cluster {
     }
 
     /// Takes an owner off an object.
-    fn disown(&mut self, child: &Placed, uid: &str) {
+    fn disown(&mut self, child: &Place, uid: &str) {
         let Some(mut object) = self.object(&child.kind, &child.key) else { return };
         if let Some(list) = object["metadata"]["ownerReferences"].as_array_mut() {
             list.retain(|owner| owner["uid"] != uid);
@@ -139,6 +107,9 @@ impl Cluster {
     /// Deletes an object as a controller does. Says whether that changed anything.
     pub(super) fn delete_quietly(&mut self, kind: &KindKey, key: &Key) -> bool {
         let Some(mut object) = self.object(kind, key) else { return false };
+        if self.controllers.workloads.has(Workload::Pods) && kind.0.is_empty() && kind.1 == "pods" {
+            return !is_terminating(&object) && self.delete_as(&COLLECTOR, &PODS, &object, None);
+        }
         if finalizers(&object).is_empty() {
             self.remove(kind, key, &mut object);
             return true;
@@ -158,8 +129,4 @@ impl Cluster {
 
 fn owners(object: &Value) -> impl Iterator<Item = &Value> {
     object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
-}
-
-fn owned_by<'a>(all: &'a [Placed], uid: &'a str) -> impl Iterator<Item = &'a Placed> {
-    all.iter().filter(move |placed| owners(&placed.object).any(|owner| owner["uid"] == uid))
 }

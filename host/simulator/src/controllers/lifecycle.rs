@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::workload::Workload;
 use crate::cluster::Cluster;
 use crate::object::{finalizers, is_terminating, meta};
 use crate::server::Ask;
@@ -96,17 +97,11 @@ impl Cluster {
     /// Empties a namespace that is being deleted, and lets it go when it is empty.
     pub(super) fn empty_namespaces(&mut self) -> bool {
         let terminating: Vec<(Key, Value)> = self
-            .store
-            .collection(&namespaces())
-            .map(|one| {
-                one.objects
-                    .iter()
-                    .map(|(key, stored)| (key.clone(), stored.object()))
-                    .collect::<Vec<_>>()
-            })
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|(_, object)| is_terminating(object))
+            .following
+            .terminating
+            .iter()
+            .map(|name| (String::new(), name.clone()))
+            .filter_map(|key| Some((key.clone(), self.object(&namespaces(), &key)?)))
             .collect();
         let mut worked = false;
         for (key, mut namespace) in terminating {
@@ -135,6 +130,10 @@ impl Cluster {
 
     /// Ends the Pods whose time is over.
     pub(crate) fn expire_graces(&mut self) {
+        // Where Pods live, their kubelet ends them.
+        if self.controllers.workloads.has(Workload::Pods) {
+            return;
+        }
         let kind = (String::new(), "pods".to_owned());
         let Some(pods) = self.store.collection(&kind) else { return };
         let over: Vec<(Key, Value)> = pods

@@ -12,7 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::body::Body;
 use super::query::Query;
-use crate::cluster::{Cluster, Controllers};
+use crate::cluster::Cluster;
+use crate::controllers::{Controllers, PodScript};
 use crate::request::{Answer, Request, User};
 
 /// Whatever a body can fail with.
@@ -28,12 +29,13 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// An empty cluster at a point in time, with all controllers. What is random in it comes from the seed.
+    /// An empty cluster at a point in time, with the controllers that work without nodes. What is random in
+    /// it comes from the seed.
     pub fn new(seed: u64, now: Timestamp) -> Self {
         Self::with(seed, now, Controllers::default())
     }
 
-    /// The same with some controllers only.
+    /// The same with other controllers.
     pub fn with(seed: u64, now: Timestamp, controllers: Controllers) -> Self {
         Self { cluster: Arc::new(Mutex::new(Cluster::new(seed, now, controllers))) }
     }
@@ -47,6 +49,11 @@ impl Simulator {
         self.lock().now()
     }
 
+    /// The version of the last write.
+    pub fn version(&self) -> u64 {
+        self.lock().store.version()
+    }
+
     /// Lets time pass: controllers work, watches are told versions and end.
     pub fn advance(&self, by: SignedDuration) {
         self.lock().advance(by);
@@ -55,6 +62,11 @@ impl Simulator {
     /// Lets the controllers work until there is nothing to do, in no time.
     pub fn settle(&self) {
         self.lock().work();
+    }
+
+    /// Says what becomes of Pods from here on, also of those that are there.
+    pub fn script_pods(&self, script: PodScript) {
+        self.lock().script_pods(script);
     }
 
     /// Forgets what happened, so that watches that begin before now are answered by 410.

@@ -124,7 +124,7 @@ fn qualified(field: &str, key: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn metadata(_kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+fn metadata(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     let metadata = &object["metadata"];
     for (key, value) in metadata["labels"].as_object().into_iter().flatten() {
         qualified("metadata.labels", key, errors);
@@ -173,7 +173,8 @@ fn metadata(_kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     for finalizer in finalizers(object) {
         qualified("metadata.finalizers", &finalizer, errors);
         let standard = matches!(finalizer.as_str(), "orphan" | "foregroundDeletion" | "kubernetes");
-        if !finalizer.contains('/') && !standard {
+        // Definitions' own kinds may have any qualified name.
+        if kind.custom.is_none() && !finalizer.contains('/') && !standard {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             errors.push(FieldError::invalid("metadata.finalizers", finalizer, why));
         }

@@ -115,7 +115,8 @@ fn define(server: &dyn Server) {
 }
 
 fn simulator() -> Simulator {
-    let controllers = Controllers { garbage_collector: false, namespaces: false };
+    let controllers =
+        Controllers { garbage_collector: false, namespaces: false, ..Controllers::default() };
     // Behind the real one, whose seconds it follows.
     let simulator = Simulator::with(1, "2026-01-01T00:00:00Z".parse().unwrap(), controllers);
     define(&simulator);

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+use innkeeper_lab::{Guests, Running};
 use innkeeper_loop_tests::{Faults, Scripted};
 use serde_json::{Value, json};
 
-use crate::running::{Running, component};
+use crate::running::component;
 
 /// Where the primaries are.
 pub(crate) const BENCH: &str = "apis/bench.innkeeper.dev/v1";
@@ -53,14 +54,14 @@ impl Stage {
         let env = Env::scripted(seed, "2026-11-21T00:00:00Z".parse().unwrap());
         let secrets = SecretKey::new(b"scripted");
         let cluster = Cluster::over(server.clone(), env.clone(), Settings::default(), secrets);
-        let running = Running::start(cluster, &module);
+        let running = Running::start(cluster, &Guests::new().unwrap(), &[module]).unwrap();
         env.sleep(Duration::from_secs(5)).await;
         Self { server, running }
     }
 
     /// Tells the operator to end, and waits for it.
     pub(crate) async fn end(self) -> Scripted {
-        self.running.end().await;
+        assert!(self.running.end().await, "the operator ends when it is told to");
         self.server
     }
 }

@@ -1,0 +1,254 @@
+//! Requests to a cluster, simulated or real, by the kinds that objects name.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::Request;
+use innkeeper_cluster::Session;
+use innkeeper_simulator::Simulator;
+use serde_json::Value;
+
+/// Who writes, as the server notes it.
+const MANAGER: &str = "innkeeper-test";
+
+/// How a body is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// It is an object, or options.
+    Json,
+    /// It is laid over what is there.
+    MergePatch,
+}
+
+impl Content {
+    fn mime(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::MergePatch => "application/merge-patch+json",
+        }
+    }
+}
+
+/// Why a request has no answer that could be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApiFailure {
+    /// The server refused.
+    #[error("the API server says ({code}): {message}")]
+    Refused {
+        /// The HTTP status.
+        code: u16,
+        /// What the server says.
+        message: String,
+    },
+    /// No answer came.
+    #[error("the API server does not answer: {0}")]
+    Silent(String),
+    /// The kind is not served.
+    #[error("the API server serves no {kind} of {api_version}: is its definition installed?")]
+    NotServed {
+        /// Group and version.
+        api_version: String,
+        /// The kind.
+        kind: String,
+    },
+}
+
+/// Where objects of a kind are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Group and version.
+    pub api_version: String,
+    /// The last part of the path.
+    pub plural: String,
+    /// Whether its objects are in namespaces.
+    pub namespaced: bool,
+}
+
+impl Resource {
+    /// The path of an object, or of all if the name is empty; of all namespaces if that is empty.
+    pub fn path(&self, namespace: &str, name: &str) -> String {
+        let root = if self.api_version.contains('/') { "/apis" } else { "/api" };
+        let mut parts = vec![root, "/", &self.api_version];
+        if self.namespaced && !namespace.is_empty() {
+            parts.extend(["/namespaces/", namespace]);
+        }
+        parts.extend(["/", &self.plural]);
+        if !name.is_empty() {
+            parts.extend(["/", name]);
+        }
+        parts.concat()
+    }
+}
+
+#[derive(Clone)]
+enum Server {
+    Simulated(Simulator),
+    Real(Box<Session>),
+}
+
+/// A cluster, simulated or real. Cheap to clone.
+#[derive(Clone)]
+pub struct Api {
+    server: Server,
+    known: Arc<Mutex<BTreeMap<(String, String), Resource>>>,
+}
+
+impl Api {
+    /// A simulated one.
+    pub fn simulated(simulator: Simulator) -> Self {
+        Self { server: Server::Simulated(simulator), known: Arc::default() }
+    }
+
+    /// A real one.
+    pub fn real(session: Session) -> Self {
+        Self { server: Server::Real(Box::new(session)), known: Arc::default() }
+    }
+
+    /// Sends a request. Gives what it is answered by.
+    ///
+    /// # Errors
+    /// If the server refuses, or does not answer.
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        content: Content,
+        body: &Value,
+    ) -> Result<Value, ApiFailure> {
+        let text = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content.mime())
+            .header("accept", "application/json")
+            .header("user-agent", MANAGER)
+            .body(text)
+            .map_err(|error| ApiFailure::Silent(error.to_string()))?;
+        let (code, answer) = match &self.server {
+            Server::Simulated(simulator) => {
+                let response = simulator.request(request.map(Bytes::from));
+                let code = response.status().as_u16();
+                (code, response.into_body().try_next().unwrap_or_default())
+            }
+            Server::Real(session) => {
+                let answer = session.send(request).await;
+                let (code, body) = answer.map_err(|error| ApiFailure::Silent(error.to_string()))?;
+                (code.as_u16(), Bytes::from(body))
+            }
+        };
+        let answer: Value = serde_json::from_slice(&answer)
+            .unwrap_or_else(|_| String::from_utf8_lossy(&answer).trim().into());
+        if code < 300 {
+            return Ok(answer);
+        }
+        let message = answer["message"].as_str().or_else(|| answer.as_str());
+        Err(ApiFailure::Refused { code, message: message.unwrap_or_default().to_owned() })
+    }
+
+    /// Where objects of a kind are.
+    ///
+    /// # Errors
+    /// If the kind is not served, or the server cannot be asked.
+    pub async fn resource(&self, api_version: &str, kind: &str) -> Result<Resource, ApiFailure> {
+        let id = (api_version.to_owned(), kind.to_owned());
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let not_served =
+            || ApiFailure::NotServed { api_version: api_version.to_owned(), kind: kind.to_owned() };
+        let root = if api_version.contains('/') { "/apis" } else { "/api" };
+        let path = format!("{root}/{api_version}");
+        let list = match self.send("GET", &path, Content::Json, &Value::Null).await {
+            Err(ApiFailure::Refused { code: 404, .. }) => return Err(not_served()),
+            other => other?,
+        };
+        let mut all = list["resources"].as_array().into_iter().flatten();
+        let found = all.find(|one| {
+            one["kind"] == kind && one["name"].as_str().is_some_and(|name| !name.contains('/'))
+        });
+        let found = found.ok_or_else(not_served)?;
+        let resource = Resource {
+            api_version: api_version.to_owned(),
+            plural: found["name"].as_str().unwrap_or_default().to_owned(),
+            namespaced: found["namespaced"] == true,
+        };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(id, resource.clone());
+        Ok(resource)
+    }
+
+    /// Where an object lies that names its kind; in `namespace` if it names none.
+    ///
+    /// # Errors
+    /// If its kind is not served.
+    pub async fn path_of(&self, object: &Value, namespace: &str) -> Result<String, ApiFailure> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let resource = self.resource(&text(&object["apiVersion"]), &text(&object["kind"])).await?;
+        let said = text(&object["metadata"]["namespace"]);
+        let namespace = if said.is_empty() { namespace } else { &said };
+        Ok(resource.path(namespace, &text(&object["metadata"]["name"])))
+    }
+
+    /// An object, if it is there.
+    ///
+    /// # Errors
+    /// If the server refuses otherwise than by 404, or does not answer.
+    pub async fn get(&self, path: &str) -> Result<Option<Value>, ApiFailure> {
+        match self.send("GET", path, Content::Json, &Value::Null).await {
+            Ok(object) => Ok(Some(object)),
+            Err(ApiFailure::Refused { code: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The objects at a path.
+    ///
+    /// # Errors
+    /// If the server refuses or does not answer.
+    pub async fn list(&self, path: &str) -> Result<Vec<Value>, ApiFailure> {
+        let list = self.send("GET", path, Content::Json, &Value::Null).await?;
+        // Items say of which kind they are only to those who ask for one.
+        let (version, kind) = (&list["apiVersion"], list["kind"].as_str().unwrap_or_default());
+        let kind = kind.strip_suffix("List").unwrap_or(kind);
+        let items = list["items"].as_array().into_iter().flatten().cloned().map(|mut item| {
+            item["apiVersion"] = version.clone();
+            item["kind"] = kind.into();
+            item
+        });
+        Ok(items.collect())
+    }
+
+    /// Makes an object, or lays it over the one that is there, as KUTTL does.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub async fn apply(&self, object: &Value, namespace: &str) -> Result<(), ApiFailure> {
+        let path = self.path_of(object, namespace).await?;
+        let generated = object["metadata"]["generateName"].is_string();
+        if !generated && self.get(&path).await?.is_some() {
+            self.send("PATCH", &path, Content::MergePatch, object).await?;
+            return Ok(());
+        }
+        let path = if generated { path } else { parent(&path).to_owned() };
+        self.send("POST", &path, Content::Json, object).await?;
+        Ok(())
+    }
+
+    /// Deletes what is at a path. What is not there is gone already.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub async fn delete(&self, path: &str) -> Result<(), ApiFailure> {
+        let options = serde_json::json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"});
+        match self.send("DELETE", path, Content::Json, &options).await {
+            Ok(_) | Err(ApiFailure::Refused { code: 404, .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(parent, _)| parent)
+}

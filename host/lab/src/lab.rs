@@ -1,0 +1,194 @@
+//! A simulated cluster with an operator on it.
+
+use std::time::Duration;
+
+use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+use innkeeper_simulator::{Controllers, Simulator};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::api::{Api, ApiFailure};
+use crate::running::{Guests, LabError, Running};
+
+/// How finely time passes: the operator works between two of these.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The least time that a timer knows.
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// The namespace of the modules' accounts.
+const MODULES: &str = "innkeeper-modules";
+
+/// After so much time without a write all is quiet. Pods of Jobs end after five seconds, and the operator
+/// looks again after a few.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// What a lab begins with.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Of what all that is random is made.
+    pub seed: u64,
+    /// The time at the beginning.
+    pub start: Timestamp,
+    /// What works besides the API server.
+    pub controllers: Controllers,
+    /// Modules, as `innkeeper run --modules DIR` reads them, with absolute paths.
+    pub modules: Vec<Value>,
+    /// What is there before the operator starts: the rights of the modules, say.
+    pub objects: Vec<Value>,
+    /// Whether requests, answers and events are kept ([`Simulator::log`]).
+    pub keep_log: bool,
+}
+
+impl Setup {
+    /// A cluster with all controllers, at the beginning of 2026.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            start: Timestamp::from_second(1_767_225_600).unwrap_or(Timestamp::UNIX_EPOCH),
+            controllers: Controllers::all(),
+            modules: Vec::new(),
+            objects: Vec::new(),
+            keep_log: false,
+        }
+    }
+}
+
+/// Something did not come true in time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: not within {} s", .limit.as_secs())]
+pub struct TooLong {
+    /// What was waited for.
+    pub what: String,
+    /// How long, in virtual time.
+    pub limit: Duration,
+}
+
+/// A simulated cluster with an operator on it.
+pub struct Lab {
+    simulator: Simulator,
+    api: Api,
+    running: Running,
+    modules: usize,
+}
+
+impl Lab {
+    /// Sets it up and starts the operator. Has to be called within [`crate::block_on`].
+    ///
+    /// # Errors
+    /// If the operator does not start, or the cluster refuses what is to be there.
+    pub async fn start(guests: &Guests, setup: Setup) -> Result<Self, LabError> {
+        let simulator = Simulator::with(setup.seed, setup.start, setup.controllers);
+        if setup.keep_log {
+            simulator.keep_log();
+        }
+        let api = Api::simulated(simulator.clone());
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": MODULES}});
+        for object in [namespace].iter().chain(&setup.objects) {
+            api.apply(object, "default").await.map_err(|error| LabError::Refused {
+                what: format!(
+                    "{} {}",
+                    object["kind"].as_str().unwrap_or_default(),
+                    object["metadata"]["name"].as_str().unwrap_or_default()
+                ),
+                why: error.to_string(),
+            })?;
+        }
+        let env = Env::scripted(setup.seed, setup.start);
+        let secrets = SecretKey::new(b"lab");
+        let cluster = Cluster::over(simulator.clone(), env, Settings::default(), secrets);
+        let running = Running::start(cluster, guests, &setup.modules)?;
+        Ok(Self { simulator, api, running, modules: setup.modules.len() })
+    }
+
+    /// The cluster.
+    pub fn simulator(&self) -> &Simulator {
+        &self.simulator
+    }
+
+    /// Requests to it.
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// The operator.
+    pub fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// Lets time pass, second by second.
+    pub async fn pass(&self, time: Duration) {
+        let mut left = time;
+        while !left.is_zero() {
+            let step = left.min(TICK);
+            // The operator does what it can; then it is later, and it does what follows from that.
+            self.running.env().sleep(step.saturating_sub(MOMENT)).await;
+            self.simulator.advance(SignedDuration::try_from(step).unwrap_or_default());
+            self.running.env().sleep(MOMENT).await;
+            left = left.saturating_sub(TICK);
+        }
+    }
+
+    /// Lets time pass until `holds`, at most for `limit`. `what` is for the error.
+    ///
+    /// # Errors
+    /// If it does not come true in time.
+    pub async fn until(
+        &self,
+        what: &str,
+        limit: Duration,
+        mut holds: impl AsyncFnMut(&Api) -> Result<bool, ApiFailure>,
+    ) -> Result<(), TooLong> {
+        let mut passed = Duration::ZERO;
+        loop {
+            if holds(&self.api).await.unwrap_or(false) {
+                return Ok(());
+            }
+            if passed >= limit {
+                return Err(TooLong { what: what.to_owned(), limit });
+            }
+            self.pass(TICK).await;
+            passed += TICK;
+        }
+    }
+
+    /// Lets time pass until as many modules serve as were given, at most for `limit`.
+    ///
+    /// # Errors
+    /// If one does not: the log says why.
+    pub async fn serves(&self, limit: Duration) -> Result<(), TooLong> {
+        let what = format!("{} modules serve", self.modules);
+        self.until(&what, limit, async |_| {
+            let operator = self.running.operator();
+            Ok(operator.is_ready() && operator.serving().len() == self.modules)
+        })
+        .await
+    }
+
+    /// Lets time pass until nothing has been written for a while, at most for `limit`.
+    ///
+    /// # Errors
+    /// If there is no rest.
+    pub async fn settle(&self, limit: Duration) -> Result<(), TooLong> {
+        let (mut passed, mut quiet) = (Duration::ZERO, Duration::ZERO);
+        let mut version = self.simulator.version();
+        while quiet < QUIET {
+            if passed >= limit {
+                return Err(TooLong { what: "nothing is written any more".to_owned(), limit });
+            }
+            self.pass(TICK).await;
+            passed += TICK;
+            let now = self.simulator.version();
+            let is_quiet = now == version && self.running.operator().is_quiet();
+            quiet = if is_quiet { quiet + TICK } else { Duration::ZERO };
+            version = now;
+        }
+        Ok(())
+    }
+
+    /// Tells the operator to end, and waits for it. Says whether it ended as it should.
+    pub async fn end(self) -> bool {
+        self.running.end().await
+    }
+}

@@ -1,0 +1,126 @@
+//! The documents of a step, apart from the objects themselves.
+
+use std::time::Duration;
+
+use innkeeper_simulator::{PodRule, PodScript};
+use jiff::SignedDuration;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// `kind: TestStep`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct TestStep {
+    pub(super) apply: Vec<String>,
+    pub(super) assert: Vec<String>,
+    pub(super) error: Vec<String>,
+    pub(super) delete: Vec<Reference>,
+    pub(super) commands: Vec<Value>,
+    pub(super) kubeconfig: Option<String>,
+}
+
+/// `kind: TestAssert`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct TestAssert {
+    /// In seconds.
+    pub(super) timeout: Option<u64>,
+    pub(super) commands: Vec<Value>,
+    pub(super) assert_any: Vec<Value>,
+    pub(super) assert_all: Vec<Value>,
+}
+
+/// What is to be deleted: one object, or all of a kind, with certain labels.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Reference {
+    pub(super) api_version: String,
+    pub(super) kind: String,
+    pub(super) name: String,
+    pub(super) namespace: String,
+    pub(super) labels: Map<String, Value>,
+}
+
+/// `kind: TestSuite`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct TestSuite {
+    pub(super) crd_dir: Option<String>,
+    pub(super) manifest_dirs: Vec<String>,
+    pub(super) test_dirs: Vec<String>,
+    /// In seconds.
+    pub(super) timeout: Option<u64>,
+    pub(super) namespace: Option<String>,
+    pub(super) commands: Vec<Value>,
+}
+
+/// `kind: Simulation`: what the simulated cluster does from this step on. A real one does as it does.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub(super) struct Simulation {
+    /// Seconds that pass in this step before its asserts.
+    pub(super) pass: u64,
+    /// The first that fits an image says what becomes of its Pods.
+    pub(super) pods: Option<Vec<Pods>>,
+}
+
+/// What becomes of Pods of an image. Times are seconds, or `never`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Pods {
+    image: String,
+    #[serde(default)]
+    pulls: Option<bool>,
+    #[serde(default)]
+    start_after: Option<Time>,
+    #[serde(default)]
+    ready_after: Option<Time>,
+    #[serde(default)]
+    ends_after: Option<Time>,
+    #[serde(default)]
+    exit_code: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+enum Time {
+    Seconds(u32),
+    Never(Never),
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Never {
+    Never,
+}
+
+impl Simulation {
+    /// What it says of Pods, if it says anything.
+    pub(super) fn script(&self) -> Option<PodScript> {
+        let rules = self.pods.as_ref()?.iter().map(Pods::rule).collect();
+        Some(PodScript { rules, ..PodScript::default() })
+    }
+
+    pub(super) fn passing(&self) -> Duration {
+        Duration::from_secs(self.pass)
+    }
+}
+
+impl Pods {
+    fn rule(&self) -> PodRule {
+        let mut rule = PodRule::new(&self.image);
+        let set = |said: Option<Time>, place: &mut Option<SignedDuration>| match said {
+            None => {}
+            Some(Time::Seconds(seconds)) => {
+                *place = Some(SignedDuration::from_secs(i64::from(seconds)));
+            }
+            Some(Time::Never(Never::Never)) => *place = None,
+        };
+        set(self.start_after, &mut rule.start_after);
+        set(self.ready_after, &mut rule.ready_after);
+        set(self.ends_after, &mut rule.ends_after);
+        rule.pulls = self.pulls.unwrap_or(rule.pulls);
+        rule.exit_code = self.exit_code.unwrap_or(rule.exit_code);
+        rule
+    }
+}

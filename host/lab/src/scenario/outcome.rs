@@ -1,0 +1,106 @@
+//! What came of cases.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Why a case failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The step, by number and name.
+    pub step: String,
+    /// In one line.
+    pub message: String,
+    /// Expected and found, and what else helps; may be empty.
+    pub details: String,
+}
+
+/// What came of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The case.
+    pub name: String,
+    /// How long it took here.
+    pub took: Duration,
+    /// How long it took there: virtual time.
+    pub passed: Option<Duration>,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+    /// Files that were written anew.
+    pub updated: Vec<String>,
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for one in text.chars() {
+        match one {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            // XML has no way to say other control characters.
+            one if one.is_control() && !matches!(one, '\n' | '\t') => out.push('\u{fffd}'),
+            one => out.push(one),
+        }
+    }
+    out
+}
+
+/// Outcomes as `JUnit` XML.
+pub fn junit(suite: &str, outcomes: &[Outcome]) -> String {
+    let failures = outcomes.iter().filter(|one| one.failure.is_some()).count();
+    let took: Duration = outcomes.iter().map(|one| one.took).sum();
+    let (count, took, suite) = (outcomes.len(), took.as_secs_f64(), escaped(suite));
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let figures = format!(
+        "name=\"{suite}\" tests=\"{count}\" failures=\"{failures}\" errors=\"0\" time=\"{took:.3}\""
+    );
+    let _ = write!(out, "<testsuites {figures}>\n  <testsuite {figures}>\n");
+    for one in outcomes {
+        let (name, took) = (escaped(&one.name), one.took.as_secs_f64());
+        let _ =
+            write!(out, "    <testcase classname=\"{suite}\" name=\"{name}\" time=\"{took:.3}\"");
+        let Some(Failure { step, message, details }) = &one.failure else {
+            out += "/>\n";
+            continue;
+        };
+        let message = escaped(&format!("{step}: {message}"));
+        let _ = write!(
+            out,
+            ">\n      <failure message=\"{message}\">{}</failure>\n    </testcase>\n",
+            escaped(details)
+        );
+    }
+    out + "  </testsuite>\n</testsuites>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_are_written_as_junit() {
+        let passed = Outcome {
+            name: "good".to_owned(),
+            took: Duration::from_millis(12),
+            passed: None,
+            failure: None,
+            updated: Vec::new(),
+        };
+        let failure = Failure {
+            step: "01-change".to_owned(),
+            message: "\"a\" < b".to_owned(),
+            details: "-x\n+y & z".to_owned(),
+        };
+        let failed = Outcome { name: "bad".to_owned(), failure: Some(failure), ..passed.clone() };
+        assert_eq!(
+            junit("s", &[passed, failed]),
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <testsuites name=\"s\" tests=\"2\" failures=\"1\" errors=\"0\" time=\"0.024\">\n  \
+             <testsuite name=\"s\" tests=\"2\" failures=\"1\" errors=\"0\" time=\"0.024\">\n    \
+             <testcase classname=\"s\" name=\"good\" time=\"0.012\"/>\n    \
+             <testcase classname=\"s\" name=\"bad\" time=\"0.012\">\n      \
+             <failure message=\"01-change: &quot;a&quot; &lt; b\">-x\n+y &amp; z</failure>\n    \
+             </testcase>\n  </testsuite>\n</testsuites>\n"
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! The cases below a folder.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::case::{Case, CaseError, documents, files, is_case, wrong};
+use super::document::TestSuite;
+
+/// Cases, and what they have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Suite {
+    /// In the order of names.
+    pub cases: Vec<Case>,
+    /// Objects that are there before each case: definitions first.
+    pub manifests: Vec<Value>,
+    /// How long asserts may take to hold, if it is said.
+    pub timeout: Option<Duration>,
+    /// The namespace of all cases, if it is said.
+    pub namespace: Option<String>,
+}
+
+impl Suite {
+    /// Reads a folder that is a case, or whose folders are cases, or that has a `kuttl-test.yaml`, which says
+    /// where they are.
+    ///
+    /// # Errors
+    /// If there is no case, or a file cannot be read or asks for what cannot be done.
+    pub fn read(folder: &Path) -> Result<Self, CaseError> {
+        let mut suite = Self::default();
+        let mut folders = vec![folder.to_owned()];
+        for name in ["kuttl-test.yaml", "kuttl-test.yml"] {
+            let path = folder.join(name);
+            if path.is_file() {
+                folders = suite.configure(folder, &path)?;
+            }
+        }
+        for folder in &folders {
+            if is_case(folder)? {
+                suite.cases.push(Case::read(folder)?);
+                continue;
+            }
+            for path in files(folder)?.into_iter().filter(|path| path.is_dir()) {
+                if is_case(&path)? {
+                    suite.cases.push(Case::read(&path)?);
+                }
+            }
+        }
+        if suite.cases.is_empty() {
+            let why = "there is no case: a folder with numbered files (00-install.yaml, 00-assert.yaml), or folders that have some";
+            return Err(wrong(folder.display(), why));
+        }
+        Ok(suite)
+    }
+
+    fn configure(&mut self, folder: &Path, path: &Path) -> Result<Vec<PathBuf>, CaseError> {
+        let mut folders = Vec::new();
+        for document in documents(path)? {
+            if document.value["kind"] != "TestSuite" {
+                return Err(wrong(&document.place, "is no TestSuite of kuttl.dev"));
+            }
+            let said: TestSuite = serde_json::from_value(document.value)
+                .map_err(|error| wrong(&document.place, error))?;
+            if !said.commands.is_empty() {
+                let why = "commands are not run; innkeeper test starts the operator itself, with the guests that it is given";
+                return Err(wrong(&document.place, why));
+            }
+            for place in said.crd_dir.iter().chain(&said.manifest_dirs) {
+                let place = folder.join(place);
+                let all = if place.is_dir() { files(&place)? } else { vec![place] };
+                let yaml = |path: &PathBuf| {
+                    let known = |ending: &str| path.extension().is_some_and(|one| one == ending);
+                    ["yaml", "yml", "json"].into_iter().any(known)
+                };
+                for path in all.iter().filter(|path| yaml(path)) {
+                    self.manifests.extend(documents(path)?.into_iter().map(|one| one.value));
+                }
+            }
+            folders.extend(said.test_dirs.iter().map(|place| folder.join(place)));
+            self.timeout = said.timeout.map(Duration::from_secs).or(self.timeout);
+            self.namespace = said.namespace.or_else(|| self.namespace.take());
+        }
+        if folders.is_empty() {
+            folders.push(folder.to_owned());
+        }
+        Ok(folders)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+
+    #[test]
+    fn a_folder_is_a_case_or_has_cases_or_says_where_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        assert!(Suite::read(folder.path()).unwrap_err().to_string().contains("there is no case"));
+        write("cases/b/00-a.yaml", MAP);
+        write("cases/a/00-a.yaml", MAP);
+        write("cases/modules/a.yaml", MAP);
+        let names = |place: &Path| {
+            let suite = Suite::read(place).unwrap();
+            suite.cases.into_iter().map(|case| case.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&folder.path().join("cases")), ["a", "b"]);
+        assert_eq!(names(&folder.path().join("cases/a")), ["a"]);
+        let said = "apiVersion: kuttl.dev/v1beta1\nkind: TestSuite\ntestDirs: [cases]\ntimeout: 90\ncrdDir: crds\n";
+        write("kuttl-test.yaml", said);
+        write("crds/map.yaml", MAP);
+        assert_eq!(names(folder.path()), ["a", "b"]);
+        let suite = Suite::read(folder.path()).unwrap();
+        assert_eq!(suite.timeout, Some(Duration::from_secs(90)));
+        assert_eq!(suite.manifests.len(), 1);
+    }
+}

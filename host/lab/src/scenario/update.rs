@@ -1,0 +1,60 @@
+//! Writing an assert anew.
+
+use serde_json::Value;
+
+use super::case::Place;
+use super::matching::yaml;
+
+/// Puts an object in the place of a document; the other documents of the file stay as they are written.
+pub(super) fn write(place: &Place, found: &Value) -> std::io::Result<()> {
+    let text = std::fs::read_to_string(&place.file)?;
+    std::fs::write(&place.file, replaced(&text, place.index, &yaml(found)))
+}
+
+/// The text with another document at `index`.
+fn replaced(text: &str, index: usize, document: &str) -> String {
+    // Lines that are separators divide a stream; a first one may stand before its first document.
+    let mut parts: Vec<String> = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        if line.trim_end() == "---" || line.starts_with("--- ") {
+            let is_first = parts.len() == 1 && parts.iter().all(|part| is_blank(part));
+            if !is_first {
+                parts.push(String::new());
+            }
+            if let Some(last) = parts.last_mut() {
+                last.push_str(line);
+            }
+        } else if let Some(last) = parts.last_mut() {
+            last.push_str(line);
+        }
+    }
+    let mut out = String::new();
+    for (place, part) in parts.iter().enumerate() {
+        if place != index {
+            out += part;
+            continue;
+        }
+        if let Some(at) = part.find("---\n") {
+            out += &part[..at + 4];
+        }
+        out += document;
+    }
+    out
+}
+
+fn is_blank(text: &str) -> bool {
+    text.lines().all(|line| line.trim().is_empty() || line.starts_with('#'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_document_that_is_meant_is_replaced() {
+        let text = "# head\na: 1\n---\n# two\nb: 2\n---\nc: 3\n";
+        assert_eq!(replaced(text, 1, "b: 9\n"), "# head\na: 1\n---\nb: 9\n---\nc: 3\n");
+        assert_eq!(replaced("---\na: 1\n", 0, "a: 9\n"), "---\na: 9\n");
+        assert_eq!(replaced("a: 1\n", 0, "a: 9\n"), "a: 9\n");
+    }
+}

@@ -1,0 +1,194 @@
+//! Which Pods a Service leads to: an `EndpointSlice`, and the older Endpoints.
+
+use serde_json::{Value, json};
+
+use super::client::{
+    Client, ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES, key_of, number, owned_by, text,
+};
+use super::replica_set::{has_ended, is_ready};
+use crate::cluster::Cluster;
+use crate::object::{is_terminating, meta};
+use crate::store::Key;
+
+const CLIENT: Client =
+    Client::controller("system:serviceaccount:kube-system:endpointslice-controller");
+const OLD: Client = Client::controller("system:serviceaccount:kube-system:endpoint-controller");
+
+impl Cluster {
+    /// Looks at a Service.
+    pub(super) fn expose(&mut self, key: &Key) {
+        let Some(service) = self.read(&SERVICES, key) else {
+            // Slices go with their owner; these have none.
+            if let Some(endpoints) = self.read(&ENDPOINTS, key)
+                && endpoints["metadata"]["labels"]["endpoints.kubernetes.io/managed-by"]
+                    == "endpoint-controller"
+            {
+                self.delete_as(&OLD, &ENDPOINTS, &endpoints, None);
+            }
+            return;
+        };
+        let selector = &service["spec"]["selector"];
+        if is_terminating(&service)
+            || selector.as_object().is_none_or(serde_json::Map::is_empty)
+            || service["spec"]["type"] == "ExternalName"
+        {
+            return;
+        }
+        let pods = self.selected(&key.0, selector);
+        self.write_slice(&service, &pods);
+        self.write_endpoints(&service, &pods);
+    }
+
+    /// Pods with an address that a selector means, in the order of names.
+    fn selected(&self, namespace: &str, selector: &Value) -> Vec<Value> {
+        let Some(pods) = self.store.collection(&PODS.key()) else { return Vec::new() };
+        let fits = |pod: &Value| {
+            let mut demands = selector.as_object().into_iter().flatten();
+            demands.all(|(name, value)| pod["metadata"]["labels"].get(name) == Some(value))
+        };
+        pods.objects
+            .range((namespace.to_owned(), String::new())..)
+            .take_while(|(key, _)| key.0 == namespace)
+            .map(|(_, stored)| stored.object())
+            .filter(|pod| fits(pod) && !has_ended(pod) && pod["status"]["podIP"].is_string())
+            .collect()
+    }
+
+    fn write_slice(&mut self, service: &Value, pods: &[Value]) {
+        let known = self.controlled(service, &ENDPOINT_SLICES).into_iter().next();
+        let endpoints: Vec<Value> = pods
+            .iter()
+            .map(|pod| {
+                let terminating = is_terminating(pod);
+                let all = service["spec"]["publishNotReadyAddresses"] == true;
+                json!({
+                    "addresses": [pod["status"]["podIP"]],
+                    "conditions": {
+                        "ready": all || (is_ready(pod) && !terminating),
+                        "serving": is_ready(pod), "terminating": terminating,
+                    },
+                    "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod),
+                })
+            })
+            .collect();
+        let ports: Vec<Value> = ports(service, pods);
+        let name = meta(service, "name");
+        let mut labels = service["metadata"]["labels"].clone();
+        if !labels.is_object() {
+            labels = json!({});
+        }
+        labels["kubernetes.io/service-name"] = name.into();
+        labels["endpointslice.kubernetes.io/managed-by"] = "endpointslice-controller.k8s.io".into();
+        if service["spec"]["clusterIP"] == "None" {
+            labels["service.kubernetes.io/headless"] = "".into();
+        }
+        let Some(mut slice) = known else {
+            let slice = json!({
+                "metadata": {"generateName": format!("{name}-"), "labels": labels,
+                    "ownerReferences": owned_by(service, &SERVICES)},
+                "addressType": "IPv4", "endpoints": endpoints, "ports": ports,
+            });
+            let _ = self.create_as(&CLIENT, &ENDPOINT_SLICES, meta(service, "namespace"), slice);
+            return;
+        };
+        let before = slice.clone();
+        slice["metadata"]["labels"] = labels;
+        slice["endpoints"] = endpoints.into();
+        slice["ports"] = ports.into();
+        // Nothing is written as null.
+        let same = |name: &str| {
+            slice[name] == before[name]
+                || (before[name].is_null() && slice[name].as_array().is_some_and(Vec::is_empty))
+        };
+        if !(same("endpoints")
+            && same("ports")
+            && slice["metadata"]["labels"] == before["metadata"]["labels"])
+        {
+            let _ = self.replace_as(&CLIENT, &ENDPOINT_SLICES, "", &slice);
+        }
+    }
+
+    fn write_endpoints(&mut self, service: &Value, pods: &[Value]) {
+        let key = key_of(service);
+        let known = self.read(&ENDPOINTS, &key);
+        let all = service["spec"]["publishNotReadyAddresses"] == true;
+        let address = |pod: &Value| json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)});
+        let live = || pods.iter().filter(|pod| !is_terminating(pod));
+        let ready: Vec<Value> = live().filter(|pod| all || is_ready(pod)).map(address).collect();
+        let unready: Vec<Value> =
+            live().filter(|pod| !(all || is_ready(pod))).map(address).collect();
+        let mut subsets = Vec::new();
+        if !ready.is_empty() || !unready.is_empty() {
+            let mut subset = json!({});
+            for (name, list) in [("addresses", ready), ("notReadyAddresses", unready)] {
+                if !list.is_empty() {
+                    subset[name] = list.into();
+                }
+            }
+            let ports = ports(service, pods);
+            if !ports.is_empty() {
+                subset["ports"] = ports.into();
+            }
+            subsets.push(subset);
+        }
+        let mut labels = service["metadata"]["labels"].clone();
+        if !labels.is_object() {
+            labels = json!({});
+        }
+        labels["endpoints.kubernetes.io/managed-by"] = "endpoint-controller".into();
+        if service["spec"]["clusterIP"] == "None" {
+            labels["service.kubernetes.io/headless"] = "".into();
+        }
+        let Some(mut endpoints) = known else {
+            let mut new = json!({"metadata": {"name": key.1, "labels": labels}});
+            if !subsets.is_empty() {
+                new["subsets"] = subsets.into();
+            }
+            let _ = self.create_as(&OLD, &ENDPOINTS, &key.0, new);
+            return;
+        };
+        let before = endpoints.clone();
+        endpoints["metadata"]["labels"] = labels;
+        if subsets.is_empty() {
+            if let Some(map) = endpoints.as_object_mut() {
+                map.remove("subsets");
+            }
+        } else {
+            endpoints["subsets"] = subsets.into();
+        }
+        if endpoints != before {
+            let _ = self.replace_as(&OLD, &ENDPOINTS, "", &endpoints);
+        }
+    }
+}
+
+fn target(pod: &Value) -> Value {
+    json!({"kind": "Pod", "namespace": meta(pod, "namespace"), "name": meta(pod, "name"), "uid": meta(pod, "uid")})
+}
+
+/// The ports of a Service as its Pods have them.
+fn ports(service: &Value, pods: &[Value]) -> Vec<Value> {
+    let list = service["spec"]["ports"].as_array().into_iter().flatten();
+    list.filter_map(|port| {
+        let wanted = &port["targetPort"];
+        let found = match wanted.as_str() {
+            None => number(wanted),
+            Some(name) => {
+                let containers = pods
+                    .iter()
+                    .flat_map(|pod| pod["spec"]["containers"].as_array().into_iter().flatten());
+                let mut named = containers
+                    .flat_map(|one| one["ports"].as_array().into_iter().flatten())
+                    .filter(|one| one["name"] == name && one["protocol"] == port["protocol"]);
+                number(&named.next()?["containerPort"])
+            }
+        };
+        let mut one = json!({"port": found, "protocol": port["protocol"]});
+        one["name"] = text(&port["name"]).into();
+        if let Some(protocol) = port.get("appProtocol") {
+            one["appProtocol"] = protocol.clone();
+        }
+        Some(one)
+    })
+    .collect()
+}

@@ -1,0 +1,227 @@
+//! What follows from writes: who owns what, and who has to look at what, now or later.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::Controllers;
+use super::workload::{Work, Workload};
+use crate::object::{is_terminating, meta};
+use crate::store::{Key, KindKey};
+
+/// Where an object lies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) kind: KindKey,
+    pub(crate) key: Key,
+}
+
+/// Who owns what, and what is to be looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Following {
+    /// Where the object of a uid lies.
+    places: BTreeMap<String, Place>,
+    /// The uids of an object's owners, of those that have any.
+    owners: BTreeMap<String, Vec<String>>,
+    /// What names a uid as an owner.
+    dependents: BTreeMap<String, BTreeSet<Place>>,
+    /// What the garbage collector has to look at.
+    pub(super) garbage: BTreeSet<Place>,
+    /// Namespaces that are being deleted.
+    pub(super) terminating: BTreeSet<String>,
+    /// What other controllers have to look at now.
+    due: BTreeSet<Work>,
+    /// And later.
+    timers: BTreeMap<Timestamp, BTreeSet<Work>>,
+    /// The selectors of Services, which a Pod does not know.
+    services: BTreeMap<Key, Value>,
+}
+
+impl Following {
+    /// Takes note of an object that was stored.
+    pub(crate) fn stored(&mut self, on: Controllers, kind: &KindKey, key: &Key, object: &Value) {
+        let uid = meta(object, "uid");
+        let owners = owner_uids(object);
+        let place = Place { kind: kind.clone(), key: key.clone() };
+        if on.garbage_collector {
+            if !owners.is_empty() || is_terminating(object) {
+                self.garbage.insert(place.clone());
+            }
+            // Whom it held up may go, if it is not in the way any more.
+            self.wake_owners(uid, &owners);
+        }
+        let before = self.owners.get(uid).map(Vec::as_slice).unwrap_or_default();
+        if before != owners {
+            for gone in before {
+                if let Some(dependents) = self.dependents.get_mut(gone) {
+                    dependents.remove(&place);
+                }
+            }
+            for owner in &owners {
+                self.dependents.entry(owner.clone()).or_default().insert(place.clone());
+            }
+            if owners.is_empty() {
+                self.owners.remove(uid);
+            } else {
+                self.owners.insert(uid.to_owned(), owners);
+            }
+        }
+        if !self.places.contains_key(uid) {
+            self.places.insert(uid.to_owned(), place);
+        }
+        if kind.0.is_empty() && kind.1 == "namespaces" && is_terminating(object) {
+            self.terminating.insert(key.1.clone());
+        }
+        self.notice(on, kind, key, object, false);
+    }
+
+    /// Takes note of an object that is gone.
+    pub(crate) fn removed(&mut self, on: Controllers, kind: &KindKey, key: &Key, last: &Value) {
+        let uid = meta(last, "uid");
+        let place = Place { kind: kind.clone(), key: key.clone() };
+        self.places.remove(uid);
+        let owners = self.owners.remove(uid).unwrap_or_default();
+        for owner in &owners {
+            if let Some(dependents) = self.dependents.get_mut(owner) {
+                dependents.remove(&place);
+                if dependents.is_empty() {
+                    self.dependents.remove(owner);
+                }
+            }
+        }
+        if on.garbage_collector {
+            self.garbage.remove(&place);
+            self.garbage.extend(self.dependents.get(uid).into_iter().flatten().cloned());
+            for owner in &owners {
+                self.garbage.extend(self.places.get(owner).cloned());
+            }
+        }
+        if kind.0.is_empty() && kind.1 == "namespaces" {
+            self.terminating.remove(&key.1);
+        }
+        self.notice(on, kind, key, last, true);
+    }
+
+    fn wake_owners(&mut self, uid: &str, now: &[String]) {
+        let before = self.owners.get(uid).map(Vec::as_slice).unwrap_or_default();
+        for owner in before.iter().filter(|owner| !now.contains(owner)) {
+            self.garbage.extend(self.places.get(owner).cloned());
+        }
+    }
+
+    /// Tells the controllers of workloads.
+    fn notice(
+        &mut self,
+        on: Controllers,
+        kind: &KindKey,
+        key: &Key,
+        object: &Value,
+        is_gone: bool,
+    ) {
+        if on.workloads.is_none() {
+            return;
+        }
+        if kind.0.is_empty() && kind.1 == "services" {
+            if is_gone {
+                self.services.remove(key);
+            } else {
+                self.services.insert(key.clone(), object["spec"]["selector"].clone());
+            }
+        }
+        for workload in Workload::of(kind) {
+            self.wake(on, *workload, key);
+        }
+        if kind.0.is_empty() && kind.1 == "pods" {
+            self.wake_services(on, key, &object["metadata"]["labels"]);
+        }
+        if kind.0.is_empty() && kind.1 == "persistentvolumeclaims" && !is_gone {
+            self.wake_waiting(on, key);
+        }
+        for owner in object["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
+            let workload = match owner["kind"].as_str() {
+                Some("Deployment") => Workload::Deployments,
+                Some("ReplicaSet") => Workload::ReplicaSets,
+                Some("StatefulSet") => Workload::StatefulSets,
+                Some("Job") => Workload::Jobs,
+                Some("CronJob") => Workload::CronJobs,
+                _ => continue,
+            };
+            let name = owner["name"].as_str().unwrap_or_default().to_owned();
+            self.wake(on, workload, &(key.0.clone(), name));
+        }
+    }
+
+    fn wake_services(&mut self, on: Controllers, pod: &Key, labels: &Value) {
+        let fits = |selector: &Value| {
+            let mut demands = selector.as_object().into_iter().flatten();
+            demands.all(|(name, value)| labels.get(name) == Some(value)) && selector.is_object()
+        };
+        let first = (pod.0.clone(), String::new());
+        let woken: Vec<Key> = self
+            .services
+            .range(first..)
+            .take_while(|(key, _)| key.0 == pod.0)
+            .filter(|(_, selector)| fits(selector))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in woken {
+            self.wake(on, Workload::Endpoints, &key);
+        }
+    }
+
+    /// Pods that may wait for a claim.
+    fn wake_waiting(&mut self, on: Controllers, claim: &Key) {
+        let waiting: Vec<Key> = self
+            .timers
+            .values()
+            .flatten()
+            .filter(|work| work.workload == Workload::Pods && work.key.0 == claim.0)
+            .map(|work| work.key.clone())
+            .collect();
+        for key in waiting {
+            self.wake(on, Workload::Pods, &key);
+        }
+    }
+
+    /// Has an object looked at.
+    pub(super) fn wake(&mut self, on: Controllers, workload: Workload, key: &Key) {
+        if on.workloads.has(workload) {
+            self.due.insert(Work { workload, key: key.clone() });
+        }
+    }
+
+    /// Has an object looked at later.
+    pub(super) fn wake_at(&mut self, time: Timestamp, workload: Workload, key: &Key) {
+        self.timers.entry(time).or_default().insert(Work { workload, key: key.clone() });
+    }
+
+    /// When something is to be looked at next.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.timers.keys().next().copied()
+    }
+
+    /// Everything that is to be looked at by now.
+    pub(super) fn take(&mut self, now: Timestamp) -> BTreeSet<Work> {
+        let mut due = std::mem::take(&mut self.due);
+        while let Some(first) = self.timers.first_entry().filter(|first| *first.key() <= now) {
+            due.extend(first.remove());
+        }
+        due
+    }
+
+    /// Where the object of a uid lies, if it is there.
+    pub(super) fn place(&self, uid: &str) -> Option<&Place> {
+        self.places.get(uid)
+    }
+
+    /// What names a uid as an owner.
+    pub(super) fn dependents(&self, uid: &str) -> Vec<Place> {
+        self.dependents.get(uid).into_iter().flatten().cloned().collect()
+    }
+}
+
+fn owner_uids(object: &Value) -> Vec<String> {
+    let list = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    list.filter_map(|owner| owner["uid"].as_str()).map(str::to_owned).collect()
+}

@@ -1,0 +1,431 @@
+//! Jobs: Pods until enough of them have succeeded, or too many have failed.
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::client::{Client, JOBS, PODS, condition, counts, number, text, time};
+use super::event::Said;
+use super::replica_set::{has_ended, is_ready, pod_of};
+use super::workload::Workload;
+use crate::cluster::{Cluster, later};
+use crate::object::{finalizers, is_terminating, meta, set_finalizers};
+use crate::store::Key;
+
+const CLIENT: Client = Client::controller("system:serviceaccount:kube-system:job-controller");
+const TTL: Client =
+    Client::controller("system:serviceaccount:kube-system:ttl-after-finished-controller");
+const COMPONENT: &str = "job-controller";
+
+/// Holds a Pod until its end has been counted.
+const TRACKING: &str = "batch.kubernetes.io/job-tracking";
+const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+
+/// The wait after the first failure; each further one doubles it.
+const BACKOFF_S: i64 = 10;
+const BACKOFF_MAX_S: i64 = 600;
+
+/// How a Job ends.
+struct End {
+    good: bool,
+    reason: &'static str,
+    message: String,
+}
+
+impl Cluster {
+    /// Looks at a Job.
+    pub(super) fn run_job(&mut self, key: &Key) {
+        let Some(job) = self.read(&JOBS, key) else { return self.let_go(key) };
+        if is_finished(&job) {
+            for pod in self.controlled(&job, &PODS) {
+                self.untrack(&pod);
+            }
+            return self.expire(key, &job);
+        }
+        if is_terminating(&job) {
+            for pod in self.controlled(&job, &PODS).iter().filter(|pod| is_terminating(pod)) {
+                self.untrack(pod);
+            }
+            return;
+        }
+        let mut job = job;
+        let before = job["status"].clone();
+        self.count_ended(&mut job);
+        let end = self.end_of(key, &job, &before);
+        let suspended = job["spec"]["suspend"] == true;
+        if end.is_some() || suspended {
+            self.end_pods(&job);
+        } else {
+            self.make_job_pods(key, &job);
+        }
+        self.report_job(&mut job, &before, end, suspended);
+    }
+
+    /// Counts the Pods that have ended since, and lets them go.
+    fn count_ended(&mut self, job: &mut Value) {
+        let (mut succeeded, mut failed) =
+            (number(&job["status"]["succeeded"]), number(&job["status"]["failed"]));
+        let mut indexes: BTreeSet<i64> = indexes(text(&job["status"]["completedIndexes"]));
+        for pod in self.controlled(job, &PODS) {
+            if !has_ended(&pod) || !finalizers(&pod).iter().any(|one| one == TRACKING) {
+                continue;
+            }
+            if pod["status"]["phase"] == "Failed" {
+                failed += 1;
+            } else if is_indexed(job) {
+                indexes.extend(index_of(&pod));
+            } else {
+                succeeded += 1;
+            }
+            self.untrack(&pod);
+        }
+        if is_indexed(job) {
+            succeeded = i64::try_from(indexes.len()).unwrap_or(i64::MAX);
+            if !indexes.is_empty() {
+                job["status"]["completedIndexes"] = ranges(&indexes).into();
+            }
+        }
+        job["status"]["succeeded"] = succeeded.into();
+        job["status"]["failed"] = failed.into();
+    }
+
+    fn untrack(&mut self, pod: &Value) {
+        let kept = finalizers(pod);
+        if !kept.iter().any(|one| one == TRACKING) {
+            return;
+        }
+        let kept: Vec<String> = kept.into_iter().filter(|one| one != TRACKING).collect();
+        let mut pod = pod.clone();
+        set_finalizers(&mut pod, &kept);
+        let _ = self.replace_as(&CLIENT, &PODS, "", &pod);
+    }
+
+    /// Pods of a Job that is gone are not counted any more.
+    fn let_go(&mut self, key: &Key) {
+        let Some(pods) = self.store.collection(&PODS.key()) else { return };
+        let range = pods.objects.range((key.0.clone(), String::new())..);
+        let left: Vec<Value> = range
+            .take_while(|(place, _)| place.0 == key.0)
+            .map(|(_, stored)| stored.object())
+            .filter(|pod| {
+                super::client::controller(pod)
+                    .is_some_and(|owner| owner["kind"] == "Job" && owner["name"] == key.1)
+            })
+            .collect();
+        for pod in left {
+            self.untrack(&pod);
+        }
+    }
+
+    /// Whether the Job is over, and how.
+    fn end_of(&mut self, key: &Key, job: &Value, before: &Value) -> Option<End> {
+        let known = |name: &str| condition(before, name).filter(|one| one["status"] == "True");
+        if let Some(known) = known("FailureTarget").or_else(|| known("SuccessCriteriaMet")) {
+            let reason = match text(&known["reason"]) {
+                "DeadlineExceeded" => "DeadlineExceeded",
+                "CompletionsReached" => "CompletionsReached",
+                _ => "BackoffLimitExceeded",
+            };
+            let good = known["type"] == "SuccessCriteriaMet";
+            return Some(End { good, reason, message: text(&known["message"]).to_owned() });
+        }
+        let spec = &job["spec"];
+        let (succeeded, failed) =
+            (number(&job["status"]["succeeded"]), number(&job["status"]["failed"]));
+        let pods = self.controlled(job, &PODS);
+        let restarts: i64 = pods.iter().map(restarts).sum();
+        let failed = if spec["template"]["spec"]["restartPolicy"] == "OnFailure" {
+            failed.max(restarts)
+        } else {
+            failed
+        };
+        if failed > number(&spec["backoffLimit"]) {
+            let message = "Job has reached the specified backoff limit".to_owned();
+            return Some(End { good: false, reason: "BackoffLimitExceeded", message });
+        }
+        if let (Some(limit), Some(start)) =
+            (spec["activeDeadlineSeconds"].as_i64(), before["startTime"].as_str())
+        {
+            let ends = later(time(&start.into()), SignedDuration::from_secs(limit));
+            if ends <= self.now() {
+                let message = "Job was active longer than specified deadline".to_owned();
+                return Some(End { good: false, reason: "DeadlineExceeded", message });
+            }
+            self.following.wake_at(ends, Workload::Jobs, key);
+        }
+        let active = pods.iter().filter(|pod| !has_ended(pod)).count();
+        let enough = match spec["completions"].as_i64() {
+            Some(completions) => succeeded >= completions,
+            // Of a queue of work the first success ends it, when the others have ended too.
+            None => succeeded > 0 && active == 0,
+        };
+        let message = "Reached expected number of succeeded pods".to_owned();
+        enough.then_some(End { good: true, reason: "CompletionsReached", message })
+    }
+
+    fn end_pods(&mut self, job: &Value) {
+        for pod in self.controlled(job, &PODS) {
+            if is_terminating(&pod) || has_ended(&pod) {
+                continue;
+            }
+            if self.delete_as(&CLIENT, &PODS, &pod, None) {
+                let message = format!("Deleted pod: {}", meta(&pod, "name"));
+                let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
+                self.say(&CLIENT, job, &said);
+            }
+        }
+    }
+
+    /// Makes the Pods that are missing, after a wait if some have failed.
+    fn make_job_pods(&mut self, key: &Key, job: &Value) {
+        let spec = &job["spec"];
+        let pods = self.controlled(job, &PODS);
+        let active: Vec<&Value> = pods.iter().filter(|pod| !has_ended(pod)).collect();
+        let succeeded = number(&job["status"]["succeeded"]);
+        let parallelism = spec["parallelism"].as_i64().unwrap_or(1);
+        let wanted = match spec["completions"].as_i64() {
+            Some(completions) => parallelism.min(completions - succeeded),
+            None if succeeded > 0 => 0,
+            None => parallelism,
+        };
+        let active_count = i64::try_from(active.len()).unwrap_or(i64::MAX);
+        let missing = usize::try_from(wanted - active_count).unwrap_or(0);
+        if missing == 0 {
+            return;
+        }
+        let last =
+            pods.iter().filter(|pod| pod["status"]["phase"] == "Failed").filter_map(ended_at);
+        if let Some(last) = last.max() {
+            let times = u32::try_from(number(&job["status"]["failed"]) - 1).unwrap_or(0).min(16);
+            let wait = SignedDuration::from_secs((BACKOFF_S << times).min(BACKOFF_MAX_S));
+            let again = later(last, wait);
+            if again > self.now() {
+                self.following.wake_at(again, Workload::Jobs, key);
+                return;
+            }
+        }
+        let done = indexes(text(&job["status"]["completedIndexes"]));
+        let taken: BTreeSet<i64> = active.iter().filter_map(|pod| index_of(pod)).collect();
+        let free = (0..).filter(|index| !done.contains(index) && !taken.contains(index));
+        for index in free.take(missing) {
+            if self.make_job_pod(job, index).is_err() {
+                let again = self.in_s(BACKOFF_S);
+                self.following.wake_at(again, Workload::Jobs, key);
+                return;
+            }
+        }
+    }
+
+    fn make_job_pod(&mut self, job: &Value, index: i64) -> Result<(), ()> {
+        let name = meta(job, "name");
+        let mut pod = pod_of(&job["spec"]["template"], job, &JOBS);
+        pod["metadata"]["generateName"] = format!("{name}-").into();
+        let mut held = finalizers(&pod);
+        held.push(TRACKING.to_owned());
+        set_finalizers(&mut pod, &held);
+        if is_indexed(job) {
+            pod["metadata"]["generateName"] = format!("{name}-{index}-").into();
+            pod["spec"]["hostname"] = format!("{name}-{index}").into();
+            for member in ["labels", "annotations"] {
+                pod["metadata"][member][INDEX] = index.to_string().into();
+            }
+            let path = format!("metadata.labels['{INDEX}']");
+            let variable = json!({"name": "JOB_COMPLETION_INDEX",
+                "valueFrom": {"fieldRef": {"fieldPath": path}}});
+            for container in pod["spec"]["containers"].as_array_mut().into_iter().flatten() {
+                match container["env"].as_array_mut() {
+                    Some(list) => list.push(variable.clone()),
+                    None => container["env"] = json!([variable]),
+                }
+            }
+        }
+        match self.create_as(&CLIENT, &PODS, meta(job, "namespace"), pod) {
+            Ok(pod) => {
+                let message = format!("Created pod: {}", meta(&pod, "name"));
+                self.say(&CLIENT, job, &Said::normal(COMPONENT, "SuccessfulCreate", &message));
+                Ok(())
+            }
+            Err(why) => {
+                let message = format!("Error creating: {why}");
+                self.say(&CLIENT, job, &Said::warning(COMPONENT, "FailedCreate", &message));
+                Err(())
+            }
+        }
+    }
+
+    /// Writes the status.
+    fn report_job(&mut self, job: &mut Value, before: &Value, end: Option<End>, suspended: bool) {
+        let pods: Vec<Value> =
+            self.controlled(job, &PODS).into_iter().filter(|pod| !has_ended(pod)).collect();
+        let count = |fits: &dyn Fn(&Value) -> bool| {
+            i64::try_from(pods.iter().filter(|pod| fits(pod)).count()).unwrap_or(i64::MAX)
+        };
+        let active = count(&|pod| !is_terminating(pod));
+        let terminating = count(&is_terminating);
+        let mut status = counts(&[
+            ("active", active),
+            ("succeeded", number(&job["status"]["succeeded"])),
+            ("failed", number(&job["status"]["failed"])),
+        ]);
+        status["ready"] = count(&|pod| !is_terminating(pod) && is_ready(pod)).into();
+        status["terminating"] = terminating.into();
+        status["uncountedTerminatedPods"] = json!({});
+        for member in ["completedIndexes", "conditions", "startTime"] {
+            if let Some(value) = job["status"].get(member) {
+                status[member] = value.clone();
+            }
+        }
+        if status["startTime"].is_null() && !suspended {
+            status["startTime"] = self.time().into();
+        }
+        job["status"] = status;
+        self.suspend(job, suspended);
+        if let Some(end) = &end {
+            let (first, last) = if end.good {
+                ("SuccessCriteriaMet", "Complete")
+            } else {
+                ("FailureTarget", "Failed")
+            };
+            self.add_condition(job, first, end.reason, &end.message);
+            if active == 0 && terminating == 0 {
+                self.add_condition(job, last, end.reason, &end.message);
+                if end.good {
+                    job["status"]["completionTime"] = self.time().into();
+                }
+            }
+        }
+        if job["status"] == *before {
+            return;
+        }
+        if self.replace_as(&CLIENT, &JOBS, "status", job).is_err() {
+            return;
+        }
+        if let Some(end) = end.filter(|_| is_finished(job)) {
+            let said = if end.good {
+                Said::normal(COMPONENT, "Completed", "Job completed")
+            } else {
+                Said::warning(COMPONENT, end.reason, &end.message)
+            };
+            self.say(&CLIENT, job, &said);
+        }
+    }
+
+    fn suspend(&mut self, job: &mut Value, suspended: bool) {
+        let known = condition(&job["status"], "Suspended").map(|one| one["status"] == "True");
+        let (status, reason, message) = match (known, suspended) {
+            (None | Some(false), true) => ("True", "JobSuspended", "Job suspended"),
+            (Some(true), false) => ("False", "JobResumed", "Job resumed"),
+            _ => return,
+        };
+        if let Some(list) = job["status"]["conditions"].as_array_mut() {
+            list.retain(|one| one["type"] != "Suspended");
+        }
+        self.add_condition(job, "Suspended", reason, message);
+        let list = job["status"]["conditions"].as_array_mut().into_iter().flatten();
+        for one in list.filter(|one| one["type"] == "Suspended") {
+            one["status"] = status.into();
+        }
+        if let Some(map) = job["status"].as_object_mut().filter(|_| suspended) {
+            map.remove("startTime");
+        } else {
+            job["status"]["startTime"] = self.time().into();
+        }
+        let reason = if suspended { "Suspended" } else { "Resumed" };
+        self.say(&CLIENT, job, &Said::normal(COMPONENT, reason, message));
+    }
+
+    fn add_condition(&self, job: &mut Value, name: &str, reason: &str, message: &str) {
+        if condition(&job["status"], name).is_some() {
+            return;
+        }
+        let now = self.time();
+        let new = json!({
+            "type": name, "status": "True", "reason": reason, "message": message,
+            "lastProbeTime": now, "lastTransitionTime": now,
+        });
+        match job["status"]["conditions"].as_array_mut() {
+            Some(list) => list.push(new),
+            None => job["status"]["conditions"] = json!([new]),
+        }
+    }
+
+    /// Deletes a Job that was over for as long as it says.
+    fn expire(&mut self, key: &Key, job: &Value) {
+        let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else { return };
+        if is_terminating(job) {
+            return;
+        }
+        let ended = ["Complete", "Failed"].iter().find_map(|name| condition(&job["status"], name));
+        let ended = ended.map_or(self.now(), |one| time(&one["lastTransitionTime"]));
+        let expires = later(ended, SignedDuration::from_secs(seconds));
+        if expires <= self.now() {
+            self.delete_as(&TTL, &JOBS, job, None);
+        } else {
+            self.following.wake_at(expires, Workload::Jobs, key);
+        }
+    }
+}
+
+/// Whether a Job is over.
+pub(super) fn is_finished(job: &Value) -> bool {
+    ["Complete", "Failed"].iter().any(|name| {
+        condition(&job["status"], name).is_some_and(|condition| condition["status"] == "True")
+    })
+}
+
+fn is_indexed(job: &Value) -> bool {
+    job["spec"]["completionMode"] == "Indexed"
+}
+
+fn index_of(pod: &Value) -> Option<i64> {
+    pod["metadata"]["annotations"][INDEX].as_str()?.parse().ok()
+}
+
+fn restarts(pod: &Value) -> i64 {
+    let list = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+    list.map(|one| number(&one["restartCount"])).sum()
+}
+
+fn ended_at(pod: &Value) -> Option<jiff::Timestamp> {
+    let list = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+    list.filter_map(|one| one["state"]["terminated"]["finishedAt"].as_str()?.parse().ok()).max()
+}
+
+/// Reads indexes: `0,2-4`.
+fn indexes(text: &str) -> BTreeSet<i64> {
+    let parts = text.split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<i64>().ok()?..=last.parse().ok()?)
+    });
+    parts.flatten().collect()
+}
+
+/// Writes indexes as they are read.
+fn ranges(indexes: &BTreeSet<i64>) -> String {
+    let mut runs: Vec<(i64, i64)> = Vec::new();
+    for &index in indexes {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == index => *last = index,
+            _ => runs.push((index, index)),
+        }
+    }
+    let text = |(first, last): &(i64, i64)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first},{last}"),
+        _ => format!("{first}-{last}"),
+    };
+    runs.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_are_written_as_they_are_read() {
+        for text in ["", "0", "0,1", "0-2", "1,3-5,7,8"] {
+            assert_eq!(ranges(&indexes(text)), text);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `ReplicaSets`: so many Pods.
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::client::{
+    Client, PODS, REPLICA_SETS, condition, counts, key_of, number, owned_by, text, time,
+};
+use super::event::Said;
+use super::workload::Workload;
+use crate::cluster::{Cluster, later};
+use crate::object::{is_terminating, meta};
+use crate::store::Key;
+
+const CLIENT: Client =
+    Client::controller("system:serviceaccount:kube-system:replicaset-controller");
+const COMPONENT: &str = "replicaset-controller";
+
+/// The most Pods that are made or deleted at once.
+const BURST_MAX: usize = 500;
+
+impl Cluster {
+    /// Looks at a `ReplicaSet`.
+    pub(super) fn replicate(&mut self, key: &Key) {
+        let Some(set) = self.read(&REPLICA_SETS, key) else { return };
+        let all = self.controlled(&set, &PODS);
+        let (mut active, ended): (Vec<Value>, Vec<Value>) =
+            all.into_iter().filter(|pod| !has_ended(pod)).partition(|pod| !is_terminating(pod));
+        let mut failure = None;
+        if !is_terminating(&set) {
+            let wanted = usize::try_from(number(&set["spec"]["replicas"])).unwrap_or(0);
+            if active.len() < wanted {
+                let missing = (wanted - active.len()).min(BURST_MAX);
+                failure = self.make_pods(&set, missing, &mut active).err();
+            } else if active.len() > wanted {
+                let surplus = (active.len() - wanted).min(BURST_MAX);
+                active.sort_by_key(|pod| std::cmp::Reverse(worth(pod)));
+                for pod in active.split_off(active.len() - surplus) {
+                    if self.delete_as(&CLIENT, &PODS, &pod, None) {
+                        let message = format!("Deleted pod: {}", meta(&pod, "name"));
+                        let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
+                        self.say(&CLIENT, &set, &said);
+                    }
+                }
+            }
+        }
+        if let Some(why) = &failure {
+            let message = format!("Error creating: {why}");
+            self.say(&CLIENT, &set, &Said::warning(COMPONENT, "FailedCreate", &message));
+            let again = self.in_s(15);
+            self.following.wake_at(again, Workload::ReplicaSets, key);
+        }
+        self.report_replicas(key, &active, ended.len(), failure.as_deref());
+    }
+
+    fn make_pods(
+        &mut self,
+        set: &Value,
+        count: usize,
+        active: &mut Vec<Value>,
+    ) -> Result<(), String> {
+        let mut pod = pod_of(&set["spec"]["template"], set, &REPLICA_SETS);
+        pod["metadata"]["generateName"] = format!("{}-", meta(set, "name")).into();
+        for _ in 0..count {
+            let made = self.create_as(&CLIENT, &PODS, meta(set, "namespace"), pod.clone())?;
+            let message = format!("Created pod: {}", meta(&made, "name"));
+            self.say(&CLIENT, set, &Said::normal(COMPONENT, "SuccessfulCreate", &message));
+            active.push(made);
+        }
+        Ok(())
+    }
+
+    fn report_replicas(
+        &mut self,
+        key: &Key,
+        active: &[Value],
+        terminating: usize,
+        failure: Option<&str>,
+    ) {
+        let Some(mut set) = self.read(&REPLICA_SETS, key) else { return };
+        let labels = &set["spec"]["template"]["metadata"]["labels"];
+        let labelled = active.iter().filter(|pod| {
+            let mut wanted = labels.as_object().into_iter().flatten();
+            wanted.all(|(name, value)| pod["metadata"]["labels"].get(name) == Some(value))
+        });
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        let min_ready = number(&set["spec"]["minReadySeconds"]);
+        let available = active.iter().filter(|pod| {
+            available_at(pod, min_ready).is_some_and(|available| available <= self.now())
+        });
+        let mut status = counts(&[
+            ("fullyLabeledReplicas", count(labelled.count())),
+            ("readyReplicas", count(active.iter().filter(|pod| is_ready(pod)).count())),
+            ("availableReplicas", count(available.count())),
+            ("observedGeneration", crate::object::generation(&set)),
+        ]);
+        status["replicas"] = active.len().into();
+        status["terminatingReplicas"] = terminating.into();
+        if let Some(why) = failure {
+            let known = condition(&set["status"], "ReplicaFailure").cloned();
+            status["conditions"] = json!([known.unwrap_or_else(|| json!({
+                "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+                "message": why, "lastTransitionTime": self.time(),
+            }))]);
+        }
+        let soonest = active.iter().filter_map(|pod| available_at(pod, min_ready));
+        if let Some(soonest) = soonest.filter(|at| *at > self.now()).min() {
+            self.following.wake_at(soonest, Workload::ReplicaSets, key);
+        }
+        if status != set["status"] {
+            set["status"] = status;
+            let _ = self.replace_as(&CLIENT, &REPLICA_SETS, "status", &set);
+        }
+    }
+}
+
+/// A Pod of a template that somebody controls, without a name.
+pub(super) fn pod_of(template: &Value, owner: &Value, resource: &super::client::Resource) -> Value {
+    let mut metadata = json!({ "ownerReferences": owned_by(owner, resource) });
+    for member in ["labels", "annotations", "finalizers"] {
+        if let Some(value) = template["metadata"].get(member) {
+            metadata[member] = value.clone();
+        }
+    }
+    json!({ "metadata": metadata, "spec": template["spec"] })
+}
+
+/// Whether a Pod has run to its end.
+pub(super) fn has_ended(pod: &Value) -> bool {
+    matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
+}
+
+/// Whether a Pod is ready.
+pub(super) fn is_ready(pod: &Value) -> bool {
+    condition(&pod["status"], "Ready").is_some_and(|ready| ready["status"] == "True")
+}
+
+/// When a Pod is or was available, if it is ready.
+pub(super) fn available_at(pod: &Value, min_ready_s: i64) -> Option<jiff::Timestamp> {
+    let ready = condition(&pod["status"], "Ready").filter(|ready| ready["status"] == "True")?;
+    Some(later(time(&ready["lastTransitionTime"]), SignedDuration::from_secs(min_ready_s)))
+}
+
+/// What orders Pods: those that are least worth are deleted first.
+type Worth = (
+    bool,
+    u8,
+    bool,
+    i64,
+    std::cmp::Reverse<jiff::Timestamp>,
+    i64,
+    std::cmp::Reverse<jiff::Timestamp>,
+    Key,
+);
+
+fn worth(pod: &Value) -> Worth {
+    let phase = match text(&pod["status"]["phase"]) {
+        "Running" => 2,
+        "Unknown" => 1,
+        _ => 0,
+    };
+    let cost = &pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"];
+    let ready = condition(&pod["status"], "Ready");
+    let since = ready.map_or(jiff::Timestamp::UNIX_EPOCH, |one| time(&one["lastTransitionTime"]));
+    let restarts = number(&pod["status"]["containerStatuses"][0]["restartCount"]);
+    (
+        !text(&pod["spec"]["nodeName"]).is_empty(),
+        phase,
+        is_ready(pod),
+        text(cost).parse().unwrap_or(0),
+        // Those that have been ready or there for longest stay.
+        std::cmp::Reverse(since),
+        -restarts,
+        std::cmp::Reverse(time(&pod["metadata"]["creationTimestamp"])),
+        key_of(pod),
+    )
+}
