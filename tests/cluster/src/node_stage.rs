@@ -90,6 +90,11 @@ impl NodeStage {
         &mut self.node
     }
 
+    /// The control plane, to do something to it.
+    pub fn plane_mut(&mut self) -> &mut ControlPlane {
+        &mut self.stage.plane
+    }
+
     /// A pod that sleeps, with busybox, from which a test asks others. Waits until it runs.
     pub async fn client(&self, namespace: &str) -> Result<PodClient> {
         self.client_of(namespace, "busybox").await
@@ -133,6 +138,15 @@ impl NodeStage {
             })
         })
         .await
+    }
+
+    /// The pod that holds the Lease, once there is one.
+    pub async fn leader(&self) -> Result<String> {
+        let lease = Kind::new("coordination.k8s.io/v1", "Lease");
+        let at = (lease, "innkeeper-system", "innkeeper");
+        let is_held = |lease: &Value| lease["spec"]["holderIdentity"].is_string();
+        let lease = self.admin.until("somebody leads", SOON, at, is_held).await?;
+        Ok(lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Waits until so many hosts are ready.

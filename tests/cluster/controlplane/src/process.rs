@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 use crate::Error;
 
@@ -89,23 +89,36 @@ impl Process {
         tail(&self.log, TAIL_LINES).contains("address already in use")
     }
 
-    /// SIGTERM, then SIGKILL if it has not ended after `bound`. Waits for its end, and says
-    /// whether it ended by itself with success.
+    /// SIGTERM, then SIGKILL if it has not ended after `bound`. Waits for its end, and for that of what it
+    /// runs itself, as `nsenter` does: all of its group. Says whether it ended by itself with success.
     pub fn end(&mut self, bound: Duration) -> bool {
-        if let Some(pid) = i32::try_from(self.id()).ok().and_then(Pid::from_raw) {
-            // Fails only if it has ended already.
-            let _ = kill_process(pid, Signal::TERM);
-        }
-        let deadline = Instant::now() + bound;
-        while Instant::now() < deadline {
-            match self.child.try_wait() {
-                Ok(None) => thread::sleep(POLL),
-                Ok(Some(status)) => return status.success(),
-                Err(_) => return false,
-            }
+        let Some(group) = i32::try_from(self.id()).ok().and_then(Pid::from_raw) else {
+            return false;
+        };
+        // Each fails only if all have ended already.
+        let _ = kill_process_group(group, Signal::TERM);
+        if !self.is_gone(group, bound) {
+            let _ = kill_process_group(group, Signal::KILL);
+            self.is_gone(group, TERM_TIMEOUT);
         }
         self.kill();
-        false
+        self.child.try_wait().is_ok_and(|status| status.is_some_and(|status| status.success()))
+    }
+
+    /// Waits until none of the group is left, at most for `bound`; whether it is so.
+    fn is_gone(&mut self, group: Pid, bound: Duration) -> bool {
+        let deadline = Instant::now() + bound;
+        loop {
+            // Before it has been waited for it counts as one of them.
+            let _ = self.child.try_wait();
+            if test_kill_process_group(group).is_err() {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(POLL);
+        }
     }
 
     /// Ends the process at once, and waits for its end.

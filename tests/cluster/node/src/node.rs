@@ -1,6 +1,5 @@
 //! The programs of a node, and the order in which they start.
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +9,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use innkeeper_controlplane::{GoProgram, NodeSide, Process, Programs, cache_folder};
 use innkeeper_images::{Image, Registry, recipes};
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::settings::{self, CONTAINERD, PODS, REGISTRY_PORT, Settings};
 use crate::{Machine, Packages};
@@ -126,14 +124,7 @@ impl Node {
     pub fn restart_kubelet(&mut self) -> Result<()> {
         let kubelet = self.processes.iter_mut().find(|process| process.name() == "kubelet");
         let kubelet = kubelet.context("the node has no kubelet")?;
-        // The process outside only waits for the one inside.
-        let outside = kubelet.id();
-        let children = format!("/proc/{outside}/task/{outside}/children");
-        let children = fs::read_to_string(&children).with_context(|| children.clone())?;
-        let inside = children.trim().parse().ok().and_then(Pid::from_raw);
-        let inside = inside.with_context(|| format!("the kubelet's processes are {children:?}"))?;
-        kill_process(inside, Signal::KILL)?;
-        kubelet.restart(TIMEOUT)?;
+        kubelet.restart(Duration::ZERO)?;
         Ok(())
     }
 
