@@ -117,7 +117,7 @@ pub fn roles(rng: &mut Rng) -> Case {
         0 => json!({"kind": "User", "name": "ann{s}", "apiGroup": "rbac.authorization.k8s.io"}),
         1 => json!({"kind": "ServiceAccount", "name": "bob{s}", "namespace": "{n}"}),
         _ => {
-            json!({"kind": "Group", "name": "system:serviceaccounts:{n}", "apiGroup": "rbac.authorization.k8s.io"})
+            json!({"kind": "Group", "name": "team{s}", "apiGroup": "rbac.authorization.k8s.io"})
         }
     };
     let body = json!({"metadata": {"name": "b{s}"}, "subjects": [subject],
@@ -128,7 +128,7 @@ pub fn roles(rng: &mut Rng) -> Case {
         steps.push(question(rng));
     }
     if cluster {
-        // Groups are everybody's: nobody else's case is to be allowed by this one.
+        // Nobody else's case is to be allowed by this one.
         let path = format!("{rbac}{place}/b{{s}}");
         steps.push(step("DELETE", path, Value::Null, "delete binding"));
     }
@@ -161,6 +161,7 @@ fn question(rng: &mut Rng) -> Step {
             spec["groups"] = json!([
                 "system:serviceaccounts",
                 "system:serviceaccounts:{n}",
+                "team{s}",
                 "system:authenticated"
             ]);
         }
