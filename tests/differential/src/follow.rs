@@ -73,9 +73,9 @@ pub fn owners(rng: &mut Rng) -> Case {
         let one = format!("{path}/{name}{{s}}");
         if rng.u8(..4) == 0 {
             let body = json!({"metadata": {"finalizers": null}});
-            let mut patch = step("PATCH", one, body, "release of owners");
-            "application/merge-patch+json".clone_into(&mut patch.content_type);
-            steps.push(patch);
+            let mut release = step("PATCH", one, body, "release of owners");
+            "application/merge-patch+json".clone_into(&mut release.content_type);
+            steps.push(release);
         } else {
             let policies = if held { ["Background", "Orphan"] } else { ["Foreground", "Orphan"] };
             let policy = pick(rng, &policies);
