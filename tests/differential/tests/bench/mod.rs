@@ -85,7 +85,7 @@ impl Lane<'_> {
         case: &Case,
         seen: &mut dyn FnMut(&Step, &Reply),
     ) -> Option<Difference> {
-        if self.runs % RUNS == 0 {
+        if self.runs.is_multiple_of(RUNS) {
             self.namespace = format!("random{}", self.bench.number());
             self.simulated = self.bench.simulator();
             let namespace = json!({"metadata": {"name": self.namespace}});
