@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use http::Request;
-use innkeeper_simulator::Simulator;
+use innkeeper_simulator::{Controllers, Simulator};
 use serde_json::{Value, json};
 
 const CORE: &str = "/api/v1/namespaces/default";
@@ -148,4 +148,22 @@ fn controllers_work_when_time_passes_and_not_before() {
 fn there_are_no_roles_at_the_start() {
     let (_, roles) = send(&simulator(), "GET", &format!("{RBAC}/clusterroles"), "", &Value::Null);
     assert_eq!(roles["items"], json!([]));
+}
+
+#[test]
+fn what_a_held_object_owns_goes_when_it_is_deleted_in_the_foreground() {
+    let all = Controllers { garbage_collector: true, ..Controllers::default() };
+    let simulator = Simulator::with(1, "2026-11-22T00:00:00Z".parse().unwrap(), all);
+    let maps = format!("{CORE}/configmaps");
+    let held = json!({"metadata": {"name": "a", "finalizers": ["x.dev/a"]}});
+    let (_, held) = post(&simulator, &maps, &held);
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": held["metadata"]["uid"]});
+    post(&simulator, &maps, &json!({"metadata": {"name": "b", "ownerReferences": [owner]}}));
+    for policy in ["Background", "Foreground"] {
+        let options = json!({ "propagationPolicy": policy });
+        send(&simulator, "DELETE", &format!("{maps}/a"), "application/json", &options);
+        simulator.settle();
+    }
+    let (code, _) = send(&simulator, "GET", &format!("{maps}/b"), "", &Value::Null);
+    assert_eq!(code, 404, "a real collector leaves it after the second delete");
 }

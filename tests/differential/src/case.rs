@@ -24,6 +24,10 @@ pub struct Step {
     /// Absent: none.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub body: Value,
+    /// Whether it is to be the same once all controllers have done their work: the real server is asked again until
+    /// it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
     /// For the report: what it is about.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,

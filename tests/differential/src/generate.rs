@@ -205,8 +205,9 @@ impl Maker<'_> {
             method: method.to_owned(),
             path,
             content_type: content_type.to_owned(),
-            user: String::new(),
             body,
+            settled: false,
+            user: String::new(),
             about: format!("{what} {} ({})", self.subject.kind, self.subject.lists),
         }
     }

@@ -4,6 +4,7 @@
 pub mod builtin;
 pub mod case;
 pub mod coverage;
+pub mod follow;
 pub mod generate;
 pub mod normal;
 pub mod real;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// What one server has called things so far, with the names they get here.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Names {
     uids: BTreeMap<String, String>,
     versions: BTreeMap<String, String>,

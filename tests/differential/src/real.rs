@@ -59,6 +59,9 @@ pub trait Server {
 
     /// Brings its clock to this time, if it has one of its own and is behind.
     fn reach(&self, _time: Timestamp) {}
+
+    /// Lets its controllers work, if they do so only when they are told.
+    fn settle(&self) {}
 }
 
 impl Server for Simulator {
@@ -68,6 +71,10 @@ impl Server for Simulator {
         let mut body = response.into_body();
         let parts: Vec<Bytes> = std::iter::from_fn(|| body.try_next()).collect();
         Ok(Reply::read(code, &parts.concat()))
+    }
+
+    fn settle(&self) {
+        Simulator::settle(self);
     }
 
     fn reach(&self, time: Timestamp) {

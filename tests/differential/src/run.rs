@@ -1,5 +1,7 @@
 //! Running a case against both servers.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use http::{Request, header};
 use serde_json::Value;
@@ -8,8 +10,15 @@ use crate::case::{Case, Known, Place, Step, fill, fill_value};
 use crate::normal::Names;
 use crate::real::{Failure, Reply, Server};
 
+/// How long a real server's controllers may take.
+const BOUND: Duration = Duration::from_secs(20);
+/// How often it is asked whether they are done.
+const PAUSE: Duration = Duration::from_millis(20);
+/// For how long it must be the same: it may be so by chance before they begin.
+const CALM: Duration = Duration::from_millis(300);
+
 /// Where the servers answered differently.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// Which step.
     pub step: usize,
@@ -20,6 +29,7 @@ pub struct Difference {
 }
 
 /// One side of a run.
+#[derive(Clone)]
 struct Side<'a> {
     server: &'a dyn Server,
     names: Names,
@@ -90,6 +100,12 @@ pub fn run(
 ) -> Result<Option<Difference>, Failure> {
     let (mut one, mut other) = (Side::new(real), Side::new(simulated));
     for (index, step) in case.steps.iter().enumerate() {
+        if step.settled {
+            if let Some(difference) = settled(&mut one, &mut other, (index, step), place, seen)? {
+                return Ok(Some(difference));
+            }
+            continue;
+        }
         let (reply, left) = one.step(step, place)?;
         // Which of many managers are counted as of old depends on the seconds in which they wrote.
         if let Some(time) = reply.latest() {
@@ -102,6 +118,35 @@ pub fn run(
         }
     }
     Ok(None)
+}
+
+/// A step after which both must be the same once all is done.
+fn settled(
+    one: &mut Side<'_>,
+    other: &mut Side<'_>,
+    (index, step): (usize, &Step),
+    place: &Place,
+    seen: &mut dyn FnMut(&Step, &Reply),
+) -> Result<Option<Difference>, Failure> {
+    other.server.settle();
+    let (_, right) = other.step(step, place)?;
+    let before = one.clone();
+    let deadline = Instant::now() + BOUND;
+    let mut since = None;
+    loop {
+        // What an answer taught that was too early is forgotten.
+        *one = before.clone();
+        let (reply, left) = one.step(step, place)?;
+        let same = left == right;
+        since = same.then(|| since.unwrap_or_else(Instant::now));
+        let calm = since.is_some_and(|since: Instant| since.elapsed() >= CALM);
+        if calm || Instant::now() > deadline {
+            seen(step, &reply);
+            let difference = Difference { step: index, real: left, simulated: right };
+            return Ok((!same).then_some(difference));
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// The members in which two documents differ, a line each.

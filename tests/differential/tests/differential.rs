@@ -11,11 +11,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bench::{Bench, Lane, number};
 use innkeeper_differential_tests::case::Case;
 use innkeeper_differential_tests::coverage::Coverage;
-use innkeeper_differential_tests::generate;
 use innkeeper_differential_tests::shrink::shrink;
+use innkeeper_differential_tests::{follow, generate};
 
 /// Requests of one run, unless `INNKEEPER_DIFFERENTIAL_REQUESTS` says otherwise.
 const REQUESTS: usize = 20_000;
+/// Random cases of owners, and of roles.
+const OWNERS: usize = 60;
+const ROLES: usize = 100;
 /// Cases that run side by side, each in names of its own.
 const LANES: u64 = 4;
 /// The least part of requests that are accepted, and that are about an object of several managers, in %.
@@ -108,28 +111,69 @@ fn random_requests_are_answered_as_a_real_api_server_answers_them() {
     }
 }
 
+/// Runs cases side by side, each with what it is called, and tells which differ.
+fn all_the_same(bench: &Bench, cases: Vec<(String, Case)>) {
+    assert!(!cases.is_empty(), "there are no cases");
+    let plan = Mutex::new(cases);
+    let coverage = Mutex::new(Coverage::default());
+    let found = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 * LANES {
+            scope.spawn(|| {
+                let mut lane = bench.lane();
+                while let Some((name, case)) = { lock(&plan).pop() } {
+                    let difference =
+                        lane.run(&case, &mut |step, reply| lock(&coverage).count(step, reply));
+                    if let Some(difference) = difference {
+                        lock(&found).insert(name, difference.describe(&case));
+                    }
+                }
+            });
+        }
+    });
+    println!("{}", lock(&coverage));
+    let found = lock(&found);
+    let texts: Vec<String> = found.iter().map(|(name, text)| format!("{name}:\n{text}")).collect();
+    assert!(found.is_empty(), "{} differences:\n{}", found.len(), texts.join("\n\n"));
+}
+
+/// A number of random cases.
+fn random(cases: usize, make: fn(&mut fastrand::Rng) -> Case) -> Vec<(String, Case)> {
+    let seed = number("INNKEEPER_SEED", 1);
+    println!("INNKEEPER_SEED={seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    (0..cases).map(|index| (format!("case {index} of seed {seed}"), make(&mut rng))).collect()
+}
+
+/// The cases of a folder.
+fn kept(folder: &str) -> Vec<(String, Case)> {
+    let folder = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let cases: Vec<Case> = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let name = |case: &Case| format!("{}: {}", path.display(), case.why);
+        found.extend(cases.into_iter().map(|case| (name(&case), case)));
+    }
+    found
+}
+
+#[test]
+fn garbage_collection_leaves_what_a_real_one_leaves() {
+    all_the_same(&Bench::with(true), random(OWNERS, follow::owners));
+}
+
+#[test]
+fn roles_allow_what_they_allow_on_a_real_server() {
+    all_the_same(&Bench::start(), random(ROLES, follow::roles));
+}
+
+#[test]
+fn controllers_leave_what_real_ones_leave() {
+    all_the_same(&Bench::with(true), kept("live"));
+}
+
 #[test]
 fn what_once_differed_is_the_same_now() {
-    let bench = Bench::start();
-    let mut lane = bench.lane();
-    let folder = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cases");
-    let mut paths: Vec<_> =
-        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(!paths.is_empty(), "no cases in {}", folder.display());
-    let mut failed = Vec::new();
-    for path in paths {
-        let cases: Vec<Case> = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        for case in cases {
-            if let Some(difference) = lane.run(&case, &mut |_, _| {}) {
-                failed.push(format!(
-                    "{}: {}\n{}",
-                    path.display(),
-                    case.why,
-                    difference.describe(&case)
-                ));
-            }
-        }
-    }
-    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+    all_the_same(&Bench::start(), kept("cases"));
 }

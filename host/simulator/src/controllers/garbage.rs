@@ -46,36 +46,60 @@ impl Cluster {
     fn look_at(&mut self, place: &Place) -> bool {
         let Some(object) = self.object(&place.kind, &place.key) else { return false };
         let uid = meta(&object, "uid");
-        let held = finalizers(&object);
         if !is_terminating(&object) {
-            let mut owners = owners(&object).peekable();
-            let is_owned = owners.peek().is_some();
-            let alive = |owner: &Value| {
-                self.following.place(owner["uid"].as_str().unwrap_or_default()).is_some()
-            };
-            return is_owned && !owners.any(alive) && self.delete_quietly(&place.kind, &place.key);
+            return self.judge(place, &object);
         }
-        if held.iter().any(|one| one == ORPHAN) {
+        if holds(&object, ORPHAN) {
             for child in self.following.dependents(uid) {
-                self.disown(&child, uid);
+                self.disown(&child, &[uid]);
             }
             return self.release(place, ORPHAN);
         }
-        if !held.iter().any(|one| one == FOREGROUND) {
+        if !holds(&object, FOREGROUND) {
             return false;
         }
         let (mut worked, mut blocked) = (false, false);
         for child in self.following.dependents(uid) {
             let Some(dependent) = self.object(&child.kind, &child.key) else { continue };
-            let blocks = owners(&dependent)
-                .any(|owner| owner["uid"] == uid && owner["blockOwnerDeletion"] == true);
-            worked |= self.delete_quietly(&child.kind, &child.key);
-            blocked |= blocks && self.store.get(&child.kind, &child.key).is_some();
+            worked |= !is_terminating(&dependent) && self.judge(&child, &dependent);
+            let left = self.object(&child.kind, &child.key);
+            blocked |= left.is_some_and(|left| {
+                owners(&left)
+                    .any(|owner| owner["uid"] == uid && owner["blockOwnerDeletion"] == true)
+            });
         }
         if !blocked {
             worked |= self.release(place, FOREGROUND);
         }
         worked
+    }
+
+    /// Deletes what has no owner any more, and takes the owners off that are gone or about to go from what has another.
+    fn judge(&mut self, place: &Place, object: &Value) -> bool {
+        let (mut lost, mut waits, mut solid) = (Vec::new(), false, false);
+        for owner in owners(object) {
+            let uid = owner["uid"].as_str().unwrap_or_default();
+            let there = self.following.place(uid);
+            let there = there.and_then(|place| self.object(&place.kind, &place.key));
+            match there.map(|owner| is_terminating(&owner) && holds(&owner, FOREGROUND)) {
+                Some(false) => {
+                    solid = true;
+                    continue;
+                }
+                Some(true) => waits = true,
+                None => {}
+            }
+            lost.push(uid);
+        }
+        if lost.is_empty() {
+            return false;
+        }
+        if solid {
+            return self.disown(place, &lost);
+        }
+        // What goes because its owner waits makes its owner wait for what it owns itself.
+        let parent = waits && !self.following.dependents(meta(object, "uid")).is_empty();
+        self.delete_in(&place.kind, &place.key, parent)
     }
 
     /// Takes a finalizer of the collector off.
@@ -92,31 +116,47 @@ impl Cluster {
         true
     }
 
-    /// Takes an owner off an object.
-    fn disown(&mut self, child: &Place, uid: &str) {
-        let Some(mut object) = self.object(&child.kind, &child.key) else { return };
-        if let Some(list) = object["metadata"]["ownerReferences"].as_array_mut() {
-            list.retain(|owner| owner["uid"] != uid);
-            if list.is_empty() {
-                crate::object::unset(&mut object, "ownerReferences");
-            }
+    /// Takes owners off an object, and out of what its managers own. Says whether there was one.
+    fn disown(&mut self, child: &Place, uids: &[&str]) -> bool {
+        let Some(mut object) = self.object(&child.kind, &child.key) else { return false };
+        let Some(list) = object["metadata"]["ownerReferences"].as_array_mut() else { return false };
+        let before = list.len();
+        list.retain(|owner| !uids.iter().any(|uid| owner["uid"] == *uid));
+        let (left, empty) = (list.len(), list.is_empty());
+        if left == before {
+            return false;
         }
+        if empty {
+            crate::object::unset(&mut object, "ownerReferences");
+        }
+        forget_owners(&mut object, uids, empty);
         self.put(&child.kind, &child.key, &mut object);
+        true
     }
 
     /// Deletes an object as a controller does. Says whether that changed anything.
     pub(super) fn delete_quietly(&mut self, kind: &KindKey, key: &Key) -> bool {
+        self.delete_in(kind, key, false)
+    }
+
+    /// The same, perhaps in the foreground: it waits for what it owns.
+    fn delete_in(&mut self, kind: &KindKey, key: &Key, foreground: bool) -> bool {
         let Some(mut object) = self.object(kind, key) else { return false };
         if self.controllers.workloads.has(Workload::Pods) && kind.0.is_empty() && kind.1 == "pods" {
             return !is_terminating(&object) && self.delete_as(&COLLECTOR, &PODS, &object, None);
         }
-        if finalizers(&object).is_empty() {
+        let mut held = finalizers(&object);
+        if foreground && !held.iter().any(|one| one == FOREGROUND) {
+            held.push(FOREGROUND.to_owned());
+        }
+        if held.is_empty() {
             self.remove(kind, key, &mut object);
             return true;
         }
         if is_terminating(&object) {
             return false;
         }
+        set_finalizers(&mut object, &held);
         object["metadata"]["deletionTimestamp"] = self.time().into();
         object["metadata"]["deletionGracePeriodSeconds"] = 0.into();
         if generation(&object) > 0 {
@@ -127,6 +167,37 @@ impl Cluster {
     }
 }
 
+/// Nobody owns the owners any more that were taken off.
+fn forget_owners(object: &mut Value, uids: &[&str], all: bool) {
+    const OWNERS: &str = "f:ownerReferences";
+    let Some(list) = object["metadata"]["managedFields"].as_array_mut() else { return };
+    for entry in list.iter_mut() {
+        let Some(fields) = entry["fieldsV1"]["f:metadata"].as_object_mut() else { continue };
+        if all {
+            fields.remove(OWNERS);
+        } else if let Some(owned) = fields.get_mut(OWNERS).and_then(Value::as_object_mut) {
+            for uid in uids {
+                owned.remove(&format!("k:{}", serde_json::json!({ "uid": uid })));
+            }
+            if owned.is_empty() {
+                fields.remove(OWNERS);
+            }
+        }
+        let empty = fields.is_empty();
+        if empty && let Some(fields) = entry["fieldsV1"].as_object_mut() {
+            fields.remove("f:metadata");
+        }
+    }
+    list.retain(|entry| entry["fieldsV1"].as_object().is_none_or(|fields| !fields.is_empty()));
+    if list.is_empty() {
+        crate::object::unset(object, "managedFields");
+    }
+}
+
 fn owners(object: &Value) -> impl Iterator<Item = &Value> {
     object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
+}
+
+fn holds(object: &Value, finalizer: &str) -> bool {
+    finalizers(object).iter().any(|one| one == finalizer)
 }

@@ -246,18 +246,14 @@ fn time(value: &mut Value, path: &Place<'_>, format: &str) -> Result<(), String>
             go_kind(value)
         ));
     };
-    match text.parse::<Timestamp>() {
-        Ok(time) => {
-            *value = time.strftime(format).to_string().into();
-            Ok(())
-        }
-        Err(_) => {
-            let layout = if format.contains("%.6f") {
-                "2006-01-02T15:04:05.000000Z07:00"
-            } else {
-                "2006-01-02T15:04:05Z07:00"
-            };
-            Err(format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""))
-        }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        *value = time.strftime(format).to_string().into();
+        return Ok(());
     }
+    let layout = if format.contains("%.6f") {
+        "2006-01-02T15:04:05.000000Z07:00"
+    } else {
+        "2006-01-02T15:04:05Z07:00"
+    };
+    Err(format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""))
 }

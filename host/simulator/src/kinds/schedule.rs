@@ -8,8 +8,8 @@ const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 /// Whether a schedule can be read: five fields, or one of the names.
 pub(super) fn is_schedule(text: &str) -> bool {
     if let Some(name) = text.strip_prefix('@') {
-        let named =
-            ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"].contains(&name);
+        let named = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"]
+            .contains(&name);
         return named || name.strip_prefix("every ").is_some_and(is_duration);
     }
     let fields: Vec<&str> = text.split_whitespace().collect();
@@ -21,35 +21,35 @@ pub(super) fn is_schedule(text: &str) -> bool {
         && is_field(weekday, 0, 6, &DAYS)
 }
 
-fn is_field(text: &str, least: usize, most: usize, names: &[&str]) -> bool {
-    text.split(',').filter(|part| !part.is_empty()).all(|part| is_part(part, least, most, names))
+fn is_field(text: &str, low: usize, high: usize, names: &[&str]) -> bool {
+    text.split(',').filter(|part| !part.is_empty()).all(|part| is_part(part, low, high, names))
 }
 
-fn is_part(text: &str, least: usize, most: usize, names: &[&str]) -> bool {
+fn is_part(part: &str, low: usize, high: usize, names: &[&str]) -> bool {
     let number = |text: &str| {
-        let named = names.iter().position(|name| name.eq_ignore_ascii_case(text));
-        named.map(|index| index + least).or_else(|| text.parse::<usize>().ok())
+        let index = names.iter().position(|name| name.eq_ignore_ascii_case(text));
+        index.map(|index| index + low).or_else(|| text.parse::<usize>().ok())
     };
-    let (range, step) = match text.split_once('/') {
+    let (range, step) = match part.split_once('/') {
         Some((range, step)) => (range, Some(step)),
-        None => (text, None),
+        None => (part, None),
     };
     if step.is_some_and(|step| step.parse::<usize>().map_or(true, |step| step == 0)) {
         return false;
     }
-    let (first, last) = match range.split_once('-') {
-        Some((first, last)) => (first, Some(last)),
+    let (from, to) = match range.split_once('-') {
+        Some((from, to)) => (from, Some(to)),
         None => (range, None),
     };
-    if matches!(first, "*" | "?") {
-        return last.is_none_or(|last| number(last).is_some());
+    if matches!(from, "*" | "?") {
+        return to.is_none_or(|to| number(to).is_some());
     }
-    let Some(first) = number(first) else { return false };
-    let last = match last {
-        Some(last) => number(last),
-        None => Some(first),
+    let Some(from) = number(from) else { return false };
+    let to = match to {
+        Some(to) => number(to),
+        None => Some(from),
     };
-    last.is_some_and(|last| first >= least && last <= most && first <= last)
+    to.is_some_and(|to| from >= low && to <= high && from <= to)
 }
 
 /// Numbers with units, as in `1h30m`.
@@ -70,7 +70,8 @@ fn is_duration(text: &str) -> bool {
         let units = ["ns", "us", "µs", "ms", "s", "m", "h"];
         let Some(unit) = units.iter().find(|unit| {
             digits.strip_prefix(**unit).is_some_and(|after| {
-                after.is_empty() || after.starts_with(|one: char| one.is_ascii_digit() || one == '.')
+                after.is_empty()
+                    || after.starts_with(|one: char| one.is_ascii_digit() || one == '.')
             })
         }) else {
             return false;
@@ -86,14 +87,28 @@ mod tests {
 
     #[test]
     fn schedules_are_five_fields_or_a_name() {
-        for good in
-            ["* * * * *", "*/5 0-6 1,15 jan-MAR sun", "@hourly", "@every 1h30m", "0 0 ? * 6", "5/15 * * * *"]
-        {
+        for good in [
+            "* * * * *",
+            "*/5 0-6 1,15 jan-MAR sun",
+            "@hourly",
+            "@every 1h30m",
+            "0 0 ? * 6",
+            "5/15 * * * *",
+        ] {
             assert!(is_schedule(good), "{good}");
         }
-        for bad in
-            ["", "text", "* * * *", "60 * * * *", "* * 0 * *", "* * * * 7", "*/0 * * * *", "5-1 * * * *", "@often", "@every day"]
-        {
+        for bad in [
+            "",
+            "text",
+            "* * * *",
+            "60 * * * *",
+            "* * 0 * *",
+            "* * * * 7",
+            "*/0 * * * *",
+            "5-1 * * * *",
+            "@often",
+            "@every day",
+        ] {
             assert!(!is_schedule(bad), "{bad}");
         }
     }

@@ -144,6 +144,10 @@ impl Cluster {
         let mut last = before;
         if grace.is_some() && !is_terminating(&last) {
             self.begin_deletion(&mut last, 0);
+            if !options.dry_run {
+                // Who watches is told of both.
+                self.put(ask.kind_key(), ask.key(), &mut last);
+            }
         }
         if !options.dry_run {
             self.remove(ask.kind_key(), ask.key(), &mut last);

@@ -12,6 +12,7 @@ impl Cluster {
     /// Answers whether somebody may do something.
     pub(super) fn review(&mut self, ask: &Ask<'_>) -> Outcome {
         let mut object = Self::decode(ask)?.object;
+        self.track(ask, None, &mut object);
         let spec = object["spec"].clone();
         let user = match ask.kind.name.as_str() {
             "SelfSubjectAccessReview" => ask.user.clone(),

@@ -21,6 +21,7 @@ const RUNS: usize = 25;
 /// The real server.
 pub(crate) struct Bench {
     plane: ControlPlane,
+    controllers: bool,
     words: AtomicUsize,
 }
 
@@ -34,11 +35,30 @@ pub(crate) struct Lane<'b> {
 }
 
 impl Bench {
+    /// Without controllers on either side.
     pub(crate) fn start() -> Self {
-        let plane = ControlPlane::start(&Options::default()).unwrap();
+        Self::with(false)
+    }
+
+    /// With or without controllers on both sides.
+    pub(crate) fn with(controllers: bool) -> Self {
+        let options = Options { controller_manager: controllers, ..Options::default() };
+        let plane = ControlPlane::start(&options).unwrap();
         let real = Real::connect(plane.kubeconfig()).unwrap();
         define(&real);
-        Self { plane, words: AtomicUsize::new(0) }
+        Self { plane, controllers, words: AtomicUsize::new(0) }
+    }
+
+    fn simulator(&self) -> Simulator {
+        let controllers = Controllers {
+            garbage_collector: self.controllers,
+            namespaces: self.controllers,
+            ..Controllers::default()
+        };
+        // Behind the real one, whose seconds it follows.
+        let simulator = Simulator::with(1, "2026-01-01T00:00:00Z".parse().unwrap(), controllers);
+        define(&simulator);
+        simulator
     }
 
     /// Another lane.
@@ -46,7 +66,7 @@ impl Bench {
         Lane {
             bench: self,
             real: Real::connect(self.plane.kubeconfig()).unwrap(),
-            simulated: simulator(),
+            simulated: self.simulator(),
             namespace: String::new(),
             runs: 0,
         }
@@ -65,9 +85,9 @@ impl Lane<'_> {
         case: &Case,
         seen: &mut dyn FnMut(&Step, &Reply),
     ) -> Option<Difference> {
-        if self.runs % RUNS == 0 {
+        if self.runs.is_multiple_of(RUNS) {
             self.namespace = format!("random{}", self.bench.number());
-            self.simulated = simulator();
+            self.simulated = self.bench.simulator();
             let namespace = json!({"metadata": {"name": self.namespace}});
             let accounts = format!("/api/v1/namespaces/{}/serviceaccounts", self.namespace);
             // Pods need one; without a token, since nobody makes tokens.
@@ -75,14 +95,14 @@ impl Lane<'_> {
                 json!({"metadata": {"name": "default"}, "automountServiceAccountToken": false});
             for server in [&self.real as &dyn Server, &self.simulated] {
                 post(server, "/api/v1/namespaces", &namespace);
-                post(server, &accounts, &account);
+                if !self.bench.controllers {
+                    post(server, &accounts, &account);
+                }
             }
         }
         self.runs += 1;
-        let place = Place {
-            word: format!("r{}", self.bench.number()),
-            namespace: self.namespace.clone(),
-        };
+        let place =
+            Place { word: format!("r{}", self.bench.number()), namespace: self.namespace.clone() };
         run(case, &place, &self.real, &self.simulated, seen).unwrap()
     }
 }
@@ -112,15 +132,6 @@ fn define(server: &dyn Server) {
             std::thread::yield_now();
         }
     }
-}
-
-fn simulator() -> Simulator {
-    let controllers =
-        Controllers { garbage_collector: false, namespaces: false, ..Controllers::default() };
-    // Behind the real one, whose seconds it follows.
-    let simulator = Simulator::with(1, "2026-01-01T00:00:00Z".parse().unwrap(), controllers);
-    define(&simulator);
-    simulator
 }
 
 /// A number from the environment.
