@@ -15,12 +15,11 @@ use innkeeper_simulator::{Controllers, Simulator, Workload};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 7] = [
     "apis/apps/v1 deployments",
     "apis/apps/v1 replicasets",
     "api/v1 pods",
     "api/v1 services",
-    "apis/discovery.k8s.io/v1 endpointslices",
     "api/v1 endpoints",
     "apis/batch/v1 jobs",
     "api/v1 events",
@@ -76,8 +75,7 @@ impl World {
             seen.deployments = self.list(KINDS[0]).await?;
             seen.sets = self.list(KINDS[1]).await?;
             seen.pods = self.list(KINDS[2]).await?;
-            seen.slices = self.list(KINDS[4]).await?;
-            seen.jobs = self.list(KINDS[6]).await?;
+            seen.jobs = self.list(KINDS[5]).await?;
             if holds(&seen) {
                 return Ok(());
             }
@@ -123,7 +121,7 @@ impl World {
         self.create(KINDS[0], &deployment).await?;
         let job = json!({"metadata": {"name": "work"}, "spec": {"completions": 1,
             "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "work", "image": "busybox"}]}}}});
-        self.create(KINDS[6], &job).await?;
+        self.create(KINDS[5], &job).await?;
         self.until("three Pods", |seen| {
             seen.pods.len() == 3 && seen.jobs[0]["status"]["active"] == 1
         })
@@ -134,7 +132,6 @@ impl World {
         self.until("all are ready", |seen| {
             let progress = seen.deployments[0]["status"]["conditions"].as_array();
             seen.jobs[0]["status"]["ready"] == 1
-                && seen.slices[0]["endpoints"].as_array().is_some_and(|list| list.len() == 2)
                 && progress.is_some_and(|list| {
                     list.iter().any(|one| one["reason"] == "NewReplicaSetAvailable")
                 })
@@ -160,7 +157,6 @@ impl World {
                 && seen.deployments[0]["status"]["replicas"] == 1
                 && seen.deployments[0]["status"]["observedGeneration"] == 2
                 && seen.sets[0]["status"]["terminatingReplicas"] == 0
-                && seen.slices[0]["endpoints"].as_array().is_some_and(|list| list.len() == 1)
         })
         .await?;
         let mut all = Vec::new();
@@ -180,7 +176,6 @@ struct Seen {
     deployments: Vec<Value>,
     sets: Vec<Value>,
     pods: Vec<Value>,
-    slices: Vec<Value>,
     jobs: Vec<Value>,
 }
 
