@@ -239,15 +239,13 @@ fn lives(namespace: &str) -> Vec<Subject> {
         ],
     );
     let event = must(
-        vec![
-            (
-                "involvedObject",
-                of(&[
-                    json!({"kind": "ConfigMap", "name": "a", "namespace": "{n}"}),
-                    json!({"kind": "ConfigMap", "name": "a", "namespace": "{n}", "apiVersion": "v1"}),
-                ]),
-            ),
-        ],
+        vec![(
+            "involvedObject",
+            of(&[
+                json!({"kind": "ConfigMap", "name": "a", "namespace": "{n}"}),
+                json!({"kind": "ConfigMap", "name": "a", "namespace": "{n}", "apiVersion": "v1"}),
+            ]),
+        )],
         vec![
             ("reason", one(&["Made", "Gone"])),
             ("message", one(&["It is there.", "It is not."])),
@@ -291,18 +289,39 @@ fn of_the_cluster() -> Vec<Subject> {
     let rules = of(&[json!([pods]), json!([pods, urls]), json!([urls])]);
     let aggregation =
         of(&[json!({"clusterRoleSelectors": [{"matchLabels": {"into": "no-such-role"}}]})]);
-    let role = some(vec![("rules", rules.clone()), ("rules", rules), ("aggregationRule", aggregation)]);
+    let role =
+        some(vec![("rules", rules.clone()), ("rules", rules), ("aggregationRule", aggregation)]);
     let binding = must(
         vec![(
             "roleRef",
-            of(&[json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "no-such-role"})]),
+            of(&[
+                json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "no-such-role"}),
+            ]),
         )],
-        vec![("subjects", of(&[json!([{"kind": "User", "name": "nobody"}]), json!([{"kind": "Group", "name": "none"}])]))],
+        vec![(
+            "subjects",
+            of(&[
+                json!([{"kind": "User", "name": "nobody"}]),
+                json!([{"kind": "Group", "name": "none"}]),
+            ]),
+        )],
     );
     let rbac = |plural: &str| format!("/apis/rbac.authorization.k8s.io/v1/{plural}");
     vec![
-        subject("rbac.authorization.k8s.io/v1", "ClusterRole", rbac("clusterroles"), "atomic", role),
-        subject("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", rbac("clusterrolebindings"), "atomic", binding),
+        subject(
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRole",
+            rbac("clusterroles"),
+            "atomic",
+            role,
+        ),
+        subject(
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRoleBinding",
+            rbac("clusterrolebindings"),
+            "atomic",
+            binding,
+        ),
     ]
 }
 

@@ -172,8 +172,7 @@ fn job_created(object: &mut Value) {
     let uid = crate::object::meta(object, "uid").to_owned();
     let name = crate::object::meta(object, "name").to_owned();
     // Labels that came from the template are the same ones, and get these too.
-    let shared =
-        object["metadata"]["labels"] == object["spec"]["template"]["metadata"]["labels"];
+    let shared = object["metadata"]["labels"] == object["spec"]["template"]["metadata"]["labels"];
     let labels = &mut object["spec"]["template"]["metadata"]["labels"];
     if !labels.is_object() {
         *labels = json!({});

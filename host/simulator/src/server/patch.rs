@@ -53,9 +53,7 @@ impl Cluster {
         };
         let decoded = Self::redecode(ask, patched);
         let Decoded { mut object, warnings } = match decoded {
-            Err(error)
-                if error.is_shape() && (ask.kind.custom.is_none() || error.is_strict()) =>
-            {
+            Err(error) if error.is_shape() && (ask.kind.custom.is_none() || error.is_strict()) => {
                 let error = FieldError::invalid("patch", text, error.problem());
                 return Err(StatusError::invalid(
                     Named { group: "", what: "", name: "" },

@@ -79,10 +79,8 @@ impl Lane<'_> {
             }
         }
         self.runs += 1;
-        let place = Place {
-            word: format!("r{}", self.bench.number()),
-            namespace: self.namespace.clone(),
-        };
+        let place =
+            Place { word: format!("r{}", self.bench.number()), namespace: self.namespace.clone() };
         run(case, &place, &self.real, &self.simulated, seen).unwrap()
     }
 }
