@@ -8,8 +8,8 @@ const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 /// Whether a schedule can be read: five fields, or one of the names.
 pub(super) fn is_schedule(text: &str) -> bool {
     if let Some(name) = text.strip_prefix('@') {
-        let named = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"]
-            .contains(&name);
+        let named =
+            ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"].contains(&name);
         return named || name.strip_prefix("every ").is_some_and(is_duration);
     }
     let fields: Vec<&str> = text.split_whitespace().collect();
@@ -25,10 +25,10 @@ fn is_field(text: &str, least: usize, most: usize, names: &[&str]) -> bool {
     text.split(',').filter(|part| !part.is_empty()).all(|part| is_part(part, least, most, names))
 }
 
-fn is_part(text: &str, least: usize, most: usize, words: &[&str]) -> bool {
+fn is_part(text: &str, least: usize, most: usize, names: &[&str]) -> bool {
     let number = |text: &str| {
-        let known = words.iter().position(|word| word.eq_ignore_ascii_case(text));
-        known.map(|index| index + least).or_else(|| text.parse::<usize>().ok())
+        let named = names.iter().position(|name| name.eq_ignore_ascii_case(text));
+        named.map(|index| index + least).or_else(|| text.parse::<usize>().ok())
     };
     let (range, step) = match text.split_once('/') {
         Some((range, step)) => (range, Some(step)),
@@ -37,19 +37,19 @@ fn is_part(text: &str, least: usize, most: usize, words: &[&str]) -> bool {
     if step.is_some_and(|step| step.parse::<usize>().map_or(true, |step| step == 0)) {
         return false;
     }
-    let (begin, end) = match range.split_once('-') {
-        Some((begin, end)) => (begin, Some(end)),
+    let (first, last) = match range.split_once('-') {
+        Some((first, last)) => (first, Some(last)),
         None => (range, None),
     };
-    if matches!(begin, "*" | "?") {
-        return end.is_none_or(|end| number(end).is_some());
+    if matches!(first, "*" | "?") {
+        return last.is_none_or(|last| number(last).is_some());
     }
-    let Some(begin) = number(begin) else { return false };
-    let end = match end {
-        Some(end) => number(end),
-        None => Some(begin),
+    let Some(first) = number(first) else { return false };
+    let last = match last {
+        Some(last) => number(last),
+        None => Some(first),
     };
-    end.is_some_and(|end| begin >= least && end <= most && begin <= end)
+    last.is_some_and(|last| first >= least && last <= most && first <= last)
 }
 
 /// Numbers with units, as in `1h30m`.
@@ -70,8 +70,7 @@ fn is_duration(text: &str) -> bool {
         let units = ["ns", "us", "µs", "ms", "s", "m", "h"];
         let Some(unit) = units.iter().find(|unit| {
             digits.strip_prefix(**unit).is_some_and(|after| {
-                after.is_empty()
-                    || after.starts_with(|one: char| one.is_ascii_digit() || one == '.')
+                after.is_empty() || after.starts_with(|one: char| one.is_ascii_digit() || one == '.')
             })
         }) else {
             return false;
@@ -87,28 +86,14 @@ mod tests {
 
     #[test]
     fn schedules_are_five_fields_or_a_name() {
-        for good in [
-            "* * * * *",
-            "*/5 0-6 1,15 jan-MAR sun",
-            "@hourly",
-            "@every 1h30m",
-            "0 0 ? * 6",
-            "5/15 * * * *",
-        ] {
+        for good in
+            ["* * * * *", "*/5 0-6 1,15 jan-MAR sun", "@hourly", "@every 1h30m", "0 0 ? * 6", "5/15 * * * *"]
+        {
             assert!(is_schedule(good), "{good}");
         }
-        for bad in [
-            "",
-            "text",
-            "* * * *",
-            "60 * * * *",
-            "* * 0 * *",
-            "* * * * 7",
-            "*/0 * * * *",
-            "5-1 * * * *",
-            "@often",
-            "@every day",
-        ] {
+        for bad in
+            ["", "text", "* * * *", "60 * * * *", "* * 0 * *", "* * * * 7", "*/0 * * * *", "5-1 * * * *", "@often", "@every day"]
+        {
             assert!(!is_schedule(bad), "{bad}");
         }
     }
