@@ -226,7 +226,7 @@ fn a_cron_job_makes_jobs_by_the_clock_and_keeps_the_last_ones() {
     let jobs = cluster.list("/apis/batch/v1/namespaces/default/jobs");
     let names: Vec<&str> =
         jobs.iter().map(|job| job["metadata"]["name"].as_str().unwrap()).collect();
-    let at = |minutes: i64| format!("tick-{}", cluster.start().as_second() / 60 + minutes);
+    let at = |minutes: i64| format!("tick-{}", Cluster::start().as_second() / 60 + minutes);
     assert_eq!(names, [at(10), at(15)], "of three the last two are kept");
     let cron = cluster.get("/apis/batch/v1/namespaces/default/cronjobs/tick").unwrap();
     assert_eq!(cron["status"]["lastScheduleTime"], "2026-11-22T00:15:00Z");

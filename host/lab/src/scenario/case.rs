@@ -295,7 +295,7 @@ mod tests {
             .unwrap();
         let step = &case.steps[0];
         assert_eq!((step.delete.len(), step.apply.len()), (1, 1));
-        assert_eq!(step.timeout, Some(Duration::from_secs(120)));
+        assert_eq!(step.timeout, Some(Duration::from_mins(2)));
     }
 
     #[test]
@@ -307,8 +307,8 @@ mod tests {
             text.contains("00-run.yaml, document 1: commands and scripts are not run"),
             "{text}"
         );
-        let test = "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\n";
-        assert!(told("chainsaw-test.yaml", test).contains("numbered files are"));
+        let chainsaw = "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\n";
+        assert!(told("chainsaw-test.yaml", chainsaw).contains("numbered files are"));
         assert!(told("00-a.yaml", "a: b\n").contains("apiVersion or kind is missing"));
         let wrong = "apiVersion: innkeeper.dev/v1alpha1\nkind: Simulation\nspec: {pots: []}\n";
         assert!(told("00-a.yaml", wrong).contains("unknown field `pots`"));

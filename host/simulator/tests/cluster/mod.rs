@@ -25,7 +25,7 @@ impl Cluster {
         Self { simulator: Simulator::with(seed, START.parse().unwrap(), controllers) }
     }
 
-    pub(crate) fn start(&self) -> Timestamp {
+    pub(crate) fn start() -> Timestamp {
         START.parse().unwrap()
     }
 
