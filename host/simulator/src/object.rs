@@ -80,7 +80,8 @@ pub(crate) fn same_but_managers(one: &Value, other: &Value) -> bool {
     let (Value::Object(a), Value::Object(b)) = (one, other) else { return one == other };
     let metadata = |a: &Value, b: &Value| {
         let (Value::Object(a), Value::Object(b)) = (a, b) else { return a == b };
-        let rest = |map: &Map<String, Value>| map.len() - usize::from(map.contains_key("managedFields"));
+        let rest =
+            |map: &Map<String, Value>| map.len() - usize::from(map.contains_key("managedFields"));
         rest(a) == rest(b)
             && a.iter().all(|(name, value)| name == "managedFields" || b.get(name) == Some(value))
     };

@@ -149,3 +149,16 @@ fn there_are_no_roles_at_the_start() {
     let (_, roles) = send(&simulator(), "GET", &format!("{RBAC}/clusterroles"), "", &Value::Null);
     assert_eq!(roles["items"], json!([]));
 }
+
+#[test]
+fn an_answer_is_never_protobuf_and_old_versions_are_not_served() {
+    let simulator = simulator();
+    let only = |accept: &str| {
+        let request = Request::get("/api/v1/namespaces").header("accept", accept);
+        simulator.request(request.body(Bytes::new()).unwrap()).status().as_u16()
+    };
+    assert_eq!(only("application/vnd.kubernetes.protobuf"), 406);
+    assert_eq!(only("application/vnd.kubernetes.protobuf,application/json"), 200);
+    let request = Request::get("/apis/autoscaling/v1").body(Bytes::new()).unwrap();
+    assert_eq!(simulator.request(request).status(), 404);
+}

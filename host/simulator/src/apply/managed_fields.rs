@@ -193,7 +193,9 @@ pub(crate) fn same_but_times(one: Option<&Value>, other: Option<&Value>) -> bool
     }
     let timeless = |entry: &Value| {
         let members = entry.as_object().into_iter().flatten();
-        members.filter(|(name, _)| *name != "time").map(|(name, value)| (name.clone(), value.clone()))
+        members
+            .filter(|(name, _)| *name != "time")
+            .map(|(name, value)| (name.clone(), value.clone()))
             .collect::<JsonMap<_, _>>()
     };
     let (one, other) = (entries(one), entries(other));

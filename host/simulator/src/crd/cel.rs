@@ -62,12 +62,11 @@ impl Rule {
     }
 
     fn error(&self, path: &str, value: &Value, scope: &Context<'_>) -> FieldError {
-        let said = self.message_expression.as_ref().and_then(|program| {
-            match program.execute(scope) {
+        let said =
+            self.message_expression.as_ref().and_then(|program| match program.execute(scope) {
                 Ok(Cel::String(text)) if !text.trim().is_empty() => Some(text.trim().to_owned()),
                 _ => None,
-            }
-        });
+            });
         let why = said.unwrap_or_else(|| match self.message.as_str() {
             "" => format!("failed rule: {}", self.text),
             message => message.to_owned(),
@@ -215,7 +214,9 @@ fn own(
 fn words(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => format!("index out of bounds: {index}"),
+        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => {
+            format!("index out of bounds: {index}")
+        }
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
         ExecutionError::NoSuchOverload => "no such overload".to_owned(),
@@ -269,8 +270,26 @@ fn metadata(value: &Value) -> Cel {
 /// The name of a property as rules write it.
 fn escaped(name: &str) -> String {
     const WORDS: [&str; 20] = [
-        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for",
-        "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "void",
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
     ];
     if WORDS.contains(&name) || name == "while" {
         return format!("__{name}__");

@@ -22,7 +22,8 @@ const STATEFUL_SET: &[Choice] = &[
     (&["spec", "podManagementPolicy"], &["OrderedReady", "Parallel"]),
     (&["spec", "updateStrategy", "type"], &["OnDelete", "RollingUpdate"]),
 ];
-const DAEMON_SET: &[Choice] = &[(&["spec", "updateStrategy", "type"], &["OnDelete", "RollingUpdate"])];
+const DAEMON_SET: &[Choice] =
+    &[(&["spec", "updateStrategy", "type"], &["OnDelete", "RollingUpdate"])];
 const CRON_JOB: &[Choice] = &[(&["spec", "concurrencyPolicy"], &["Allow", "Forbid", "Replace"])];
 const JOB: &[Choice] = &[(&["spec", "completionMode"], &["Indexed", "NonIndexed"])];
 const CLAIM: &[Choice] = &[
@@ -46,10 +47,7 @@ const POD: &[Choice] = &[
     (&["restartPolicy"], &["Always", "OnFailure", "Never"]),
     (&["dnsPolicy"], &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"]),
     (&["containers", "*", "imagePullPolicy"], &["Always", "IfNotPresent", "Never"]),
-    (
-        &["containers", "*", "terminationMessagePolicy"],
-        &["FallbackToLogsOnError", "File"],
-    ),
+    (&["containers", "*", "terminationMessagePolicy"], &["FallbackToLogsOnError", "File"]),
     (&["containers", "*", "ports", "*", "protocol"], PROTOCOLS),
 ];
 
@@ -64,9 +62,7 @@ pub(super) fn check(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
         ("apps", "StatefulSet") => (STATEFUL_SET, &["spec", "template", "spec"]),
         ("apps", "DaemonSet") => (DAEMON_SET, &["spec", "template", "spec"]),
         ("batch", "Job") => (JOB, &["spec", "template", "spec"]),
-        ("batch", "CronJob") => {
-            (CRON_JOB, &["spec", "jobTemplate", "spec", "template", "spec"])
-        }
+        ("batch", "CronJob") => (CRON_JOB, &["spec", "jobTemplate", "spec", "template", "spec"]),
         ("networking.k8s.io", "NetworkPolicy") => (NETWORK_POLICY, &[]),
         ("networking.k8s.io", "Ingress") => (INGRESS, &[]),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => (BINDING, &[]),

@@ -34,6 +34,15 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
             template(&mut object["spec"]["template"]);
         }
         ("apps", "StatefulSet") => stateful_set(object),
+        ("apps", "DaemonSet") => daemon_set(&mut object["spec"]),
+        ("", "LimitRange") => each(&mut object["spec"], "limits", &mut limits),
+        ("storage.k8s.io", "StorageClass") => {
+            or_text(object, "reclaimPolicy", "Delete");
+            or_text(object, "volumeBindingMode", "Immediate");
+        }
+        ("autoscaling", "HorizontalPodAutoscaler") => {
+            or(&mut object["spec"], "minReplicas", 1.into());
+        }
         ("batch", "Job") => {
             job(&mut object["spec"]);
             label_job(object);
@@ -172,8 +181,7 @@ fn job_created(object: &mut Value) {
     let uid = crate::object::meta(object, "uid").to_owned();
     let name = crate::object::meta(object, "name").to_owned();
     // Labels that came from the template are the same ones, and get these too.
-    let shared =
-        object["metadata"]["labels"] == object["spec"]["template"]["metadata"]["labels"];
+    let shared = object["metadata"]["labels"] == object["spec"]["template"]["metadata"]["labels"];
     let labels = &mut object["spec"]["template"]["metadata"]["labels"];
     if !labels.is_object() {
         *labels = json!({});
@@ -231,6 +239,31 @@ fn stateful_set(object: &mut Value) {
         or(&mut claim["status"], "phase", "Pending".into());
     });
     template(&mut spec["template"]);
+}
+
+fn daemon_set(spec: &mut Value) {
+    or(spec, "revisionHistoryLimit", 10.into());
+    let strategy = &mut spec["updateStrategy"];
+    or_text(strategy, "type", "RollingUpdate");
+    if strategy["type"] == "RollingUpdate" {
+        or(strategy, "rollingUpdate", json!({}));
+        or(&mut strategy["rollingUpdate"], "maxUnavailable", 1.into());
+        or(&mut strategy["rollingUpdate"], "maxSurge", 0.into());
+    }
+    template(&mut spec["template"]);
+}
+
+/// Of containers the bounds are defaults too.
+fn limits(item: &mut Value) {
+    if item["type"] != "Container" {
+        return;
+    }
+    for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")]
+    {
+        for (name, quantity) in item[from].as_object().cloned().into_iter().flatten() {
+            or(&mut item[to], &name, quantity);
+        }
+    }
 }
 
 fn job(spec: &mut Value) {

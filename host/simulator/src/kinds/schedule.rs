@@ -8,8 +8,8 @@ const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 /// Whether a schedule can be read: five fields, or one of the names.
 pub(super) fn is_schedule(text: &str) -> bool {
     if let Some(name) = text.strip_prefix('@') {
-        let named =
-            ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"].contains(&name);
+        let named = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"]
+            .contains(&name);
         return named || name.strip_prefix("every ").is_some_and(is_duration);
     }
     let fields: Vec<&str> = text.split_whitespace().collect();
@@ -70,7 +70,8 @@ fn is_duration(text: &str) -> bool {
         let units = ["ns", "us", "µs", "ms", "s", "m", "h"];
         let Some(unit) = units.iter().find(|unit| {
             digits.strip_prefix(**unit).is_some_and(|after| {
-                after.is_empty() || after.starts_with(|one: char| one.is_ascii_digit() || one == '.')
+                after.is_empty()
+                    || after.starts_with(|one: char| one.is_ascii_digit() || one == '.')
             })
         }) else {
             return false;
@@ -86,14 +87,28 @@ mod tests {
 
     #[test]
     fn schedules_are_five_fields_or_a_name() {
-        for good in
-            ["* * * * *", "*/5 0-6 1,15 jan-MAR sun", "@hourly", "@every 1h30m", "0 0 ? * 6", "5/15 * * * *"]
-        {
+        for good in [
+            "* * * * *",
+            "*/5 0-6 1,15 jan-MAR sun",
+            "@hourly",
+            "@every 1h30m",
+            "0 0 ? * 6",
+            "5/15 * * * *",
+        ] {
             assert!(is_schedule(good), "{good}");
         }
-        for bad in
-            ["", "text", "* * * *", "60 * * * *", "* * 0 * *", "* * * * 7", "*/0 * * * *", "5-1 * * * *", "@often", "@every day"]
-        {
+        for bad in [
+            "",
+            "text",
+            "* * * *",
+            "60 * * * *",
+            "* * 0 * *",
+            "* * * * 7",
+            "*/0 * * * *",
+            "5-1 * * * *",
+            "@often",
+            "@every day",
+        ] {
             assert!(!is_schedule(bad), "{bad}");
         }
     }

@@ -53,9 +53,7 @@ impl Cluster {
         };
         let decoded = Self::redecode(ask, patched);
         let Decoded { mut object, warnings } = match decoded {
-            Err(error)
-                if error.is_shape() && (ask.kind.custom.is_none() || error.is_strict()) =>
-            {
+            Err(error) if error.is_shape() && (ask.kind.custom.is_none() || error.is_strict()) => {
                 let error = FieldError::invalid("patch", text, error.problem());
                 return Err(StatusError::invalid(
                     Named { group: "", what: "", name: "" },
@@ -228,7 +226,6 @@ fn unsupported(ask: &Ask<'_>) -> StatusError {
         known.push("application/strategic-merge-patch+json");
     }
     known.push("application/apply-patch+yaml");
-    known.push("application/apply-patch+cbor");
     StatusError::new(
         415,
         "UnsupportedMediaType",
