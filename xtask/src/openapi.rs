@@ -1,6 +1,8 @@
 //! Writes what the simulator knows of the built-in kinds: from the discovery and OpenAPI v3 documents of a
 //! real API server, and from Go's own types for what these do not say (which zero values are left out).
 
+mod texts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,12 +16,14 @@ use crate::command::root;
 use crate::progress::say;
 
 /// The groups that are simulated, as in URLs.
-const GROUPS: [&str; 13] = [
+const GROUPS: [&str; 14] = [
     "api/v1",
     "apis/apiextensions.k8s.io/v1",
     "apis/apps/v1",
+    "apis/authentication.k8s.io/v1",
     "apis/authorization.k8s.io/v1",
-    "apis/autoscaling/v1",
+    // The other version of its one kind is read and written in another form.
+    "apis/autoscaling/v2",
     "apis/batch/v1",
     "apis/coordination.k8s.io/v1",
     "apis/discovery.k8s.io/v1",
@@ -32,6 +36,8 @@ const GROUPS: [&str; 13] = [
 
 /// Where the table is.
 const FILE: &str = "host/simulator/data/kubernetes.json";
+/// Where that is what only people and some clients need.
+const TEXTS: &str = "host/simulator/data/texts.json";
 
 /// What is kept of a schema: what is needed to merge, validate and default.
 const KEPT: [&str; 14] = [
@@ -51,6 +57,14 @@ const KEPT: [&str; 14] = [
     "x-kubernetes-unions",
 ];
 
+/// Types that are no kinds of a group, and are sent all the same.
+const MORE: [&str; 4] = [
+    "io.k8s.api.authentication.v1.TokenRequest",
+    "io.k8s.api.autoscaling.v1.Scale",
+    "io.k8s.api.policy.v1.Eviction",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
+];
+
 const REFERENCE: &str = "#/components/schemas/";
 
 /// Starts a control plane, reads what it publishes, and writes the table.
@@ -60,7 +74,7 @@ pub(crate) fn run() -> Result<()> {
     let mut resources = BTreeMap::new();
     let mut kinds = BTreeMap::new();
     let mut types: BTreeMap<String, Value> = BTreeMap::new();
-    let mut wanted = BTreeSet::new();
+    let mut wanted: BTreeSet<String> = MORE.map(str::to_owned).into();
     let mut all: BTreeMap<String, Value> = BTreeMap::new();
     for group in GROUPS {
         let list = raw(&format!("/{group}"))?;
@@ -89,21 +103,27 @@ pub(crate) fn run() -> Result<()> {
         types.insert(name, reduced);
         wanted.extend(found.into_iter().filter(|other| !types.contains_key(other)));
     }
-    let go = go_fields()?;
+    let go = go()?;
     for (name, schema) in &mut types {
-        if let Some(fields) = go.get(name) {
+        if let Some(fields) = go["fields"].get(name) {
             schema["x-go"] = fields.clone();
         }
     }
+    let names: Vec<&String> = types.keys().collect();
+    write(TEXTS, &texts::render(&all, &names, &go, &groups(&raw("/apis")?))?)?;
     let text = render(&[
         ("groups", groups(&raw("/apis")?)),
         ("resources", to_map(&resources)),
         ("kinds", to_map(&kinds)),
         ("types", to_map(&types)),
     ])?;
-    let path = root().join(FILE);
+    write(FILE, &text)
+}
+
+fn write(file: &str, text: &str) -> Result<()> {
+    let path = root().join(file);
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
-    say(&format!("wrote {FILE}"));
+    say(&format!("wrote {file}, {} KiB", text.len() / 1024));
     Ok(())
 }
 
@@ -143,17 +163,21 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// The groups that are simulated, of all that the server has.
+/// The groups that are simulated, of all that the server has, with the versions that are.
 fn groups(list: &Value) -> Value {
     let mut found = Map::new();
     for group in list["groups"].as_array().into_iter().flatten() {
-        let name = group["name"].as_str().unwrap_or_default();
-        if GROUPS.iter().any(|one| {
-            one.strip_prefix("apis/")
-                .and_then(|rest| rest.split_once('/'))
-                .is_some_and(|(of, _)| of == name)
-        }) {
-            found.insert(name.to_owned(), group.clone());
+        let simulated = |version: &&Value| {
+            let id = version["groupVersion"].as_str().unwrap_or_default();
+            GROUPS.contains(&format!("apis/{id}").as_str())
+        };
+        let versions = group["versions"].as_array().into_iter().flatten();
+        let versions: Vec<Value> = versions.filter(simulated).cloned().collect();
+        if let Some(first) = versions.first() {
+            let mut group = group.clone();
+            group["preferredVersion"] = first.clone();
+            group["versions"] = versions.into();
+            found.insert(group["name"].as_str().unwrap_or_default().to_owned(), group);
         }
     }
     Value::Object(found)
@@ -203,8 +227,8 @@ fn raw(kubeconfig: &Path, path: &str) -> Result<Value> {
     serde_json::from_slice(&output.stdout).with_context(|| format!("GET {path}"))
 }
 
-/// How Go writes the fields of each type.
-fn go_fields() -> Result<BTreeMap<String, Value>> {
+/// What Go's own types say.
+fn go() -> Result<Value> {
     let mut command = Command::new("go");
     command.current_dir(root().join("tests/cluster/controlplane")).args(["run", "./fields"]);
     let output = command.output().context("running go")?;

@@ -19,6 +19,7 @@ mod rbac;
 mod render;
 mod run;
 mod serve;
+mod simulate;
 mod test;
 mod uninstall;
 
@@ -67,6 +68,11 @@ enum Command {
     Modules(modules::Arguments),
     /// Delete all Modules, and take the host's finalizers off what they reconciled.
     Uninstall(uninstall::Arguments),
+    /// Run an empty simulated cluster that kubectl can use, until Ctrl-C.
+    ///
+    /// It answers as a Kubernetes API server does, and keeps everything in memory. Deployments and Jobs make Pods,
+    /// which are soon ready or done, though nothing runs in them. Nothing is left of it at the end.
+    Simulate(simulate::Arguments),
     /// Show what a guest desires for objects from files, without a cluster, or how that differs from a
     /// golden file.
     Render(render::Arguments),
@@ -94,6 +100,7 @@ fn main() -> ExitCode {
         Command::Push(arguments) => push::run(&arguments),
         Command::Modules(arguments) => modules::run(&arguments),
         Command::Uninstall(arguments) => uninstall::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Crd => innkeeper_modules::crd_yaml().map_err(Into::into).and_then(out::write),

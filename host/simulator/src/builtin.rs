@@ -29,6 +29,15 @@ pub(crate) fn table() -> &'static Table {
     TABLE.get_or_init(|| read(&serde_json::from_str(TEXT).unwrap_or_default()))
 }
 
+/// The types as the table has them, for whoever publishes them; read once, when it is needed.
+pub(crate) fn raw_types() -> &'static Value {
+    static TYPES: OnceLock<Value> = OnceLock::new();
+    TYPES.get_or_init(|| {
+        let mut table: Value = serde_json::from_str(TEXT).unwrap_or_default();
+        table["types"].take()
+    })
+}
+
 fn read(value: &Value) -> Table {
     let entries = |name: &str| value[name].as_object().into_iter().flatten();
     Table {

@@ -203,6 +203,14 @@ impl Catalog {
         (!found.is_empty()).then_some(found)
     }
 
+    /// All groups and versions that are served.
+    pub(crate) fn group_versions(&self) -> BTreeSet<(String, String)> {
+        let known = table().resources.keys().map(|id| id.split_once('/').unwrap_or(("", id)));
+        let known = known.map(|(group, version)| (group.to_owned(), version.to_owned()));
+        let custom = self.all().filter(|kind| kind.custom.is_some());
+        known.chain(custom.map(|kind| (kind.group.clone(), kind.version.clone()))).collect()
+    }
+
     /// The versions of a group of definitions.
     pub(crate) fn custom_versions(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

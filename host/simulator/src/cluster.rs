@@ -149,7 +149,7 @@ impl Cluster {
         }
         self.watchers.retain(|watcher| !watcher.is_gone());
         for watcher in self.watchers.iter().filter(|watcher| watcher.kind == *kind) {
-            watcher.tell(event);
+            watcher.tell(event, self.now);
         }
     }
 
@@ -157,6 +157,11 @@ impl Cluster {
     pub(crate) fn watch(&mut self, mut watcher: Watcher) {
         watcher.next_bookmark = later(self.now, BOOKMARK_PERIOD);
         self.watchers.push(watcher);
+    }
+
+    /// How many watch and have not gone.
+    pub(crate) fn watchers(&self) -> usize {
+        self.watchers.iter().filter(|watcher| !watcher.is_gone()).count()
     }
 
     /// Keeps a log from here on.

@@ -4,19 +4,27 @@ use serde_json::{Value, json};
 
 use crate::builtin::table;
 use crate::cluster::Cluster;
+use crate::http::accept::{View, negotiate};
 use crate::http::route::Route;
 use crate::request::{Answer, Request};
 
+/// The version that is simulated.
+pub(crate) const GIT_VERSION: &str = "v1.35.4";
+
+/// A group and version, as objects have them.
+pub(crate) fn id(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
 impl Cluster {
     /// Answers what is about no object.
-    pub(crate) fn discover(&self, route: &Route, _request: &Request) -> Answer {
+    pub(crate) fn discover(&self, route: &Route, request: &Request) -> Answer {
         match route {
             Route::Resources(group, version) => {
                 let Some(resources) = self.catalog.resources(group, version) else {
                     return Answer::nowhere();
                 };
-                let id =
-                    if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+                let id = id(group, version);
                 let mut list =
                     json!({"kind": "APIResourceList", "groupVersion": id, "resources": resources});
                 if !group.is_empty() {
@@ -34,7 +42,14 @@ impl Cluster {
                     None => Answer::nowhere(),
                 }
             }
-            Route::Other(path) => self.other(path),
+            Route::Other(path) => {
+                let view = negotiate(&request.accept).map(|accepted| accepted.view);
+                match path.as_str() {
+                    "/api" | "/apis" if view == Some(View::Aggregated) => self.aggregated(path),
+                    path if path.starts_with("/openapi/") => self.openapi(path),
+                    path => self.other(path),
+                }
+            }
             Route::Resource(_) => Answer::nowhere(),
         }
     }
@@ -51,12 +66,79 @@ impl Cluster {
             ),
             "/version" => Answer::json(
                 200,
-                &json!({"major": "1", "minor": "35", "gitVersion": "v1.35.4", "gitTreeState": "clean",
+                &json!({"major": "1", "minor": "35", "gitVersion": GIT_VERSION, "gitTreeState": "clean",
                     "platform": "linux/amd64", "goVersion": "", "gitCommit": "", "buildDate": "", "compiler": ""}),
             ),
             "/healthz" | "/livez" | "/readyz" => Answer::Text { code: 200, body: "ok".to_owned() },
             _ => Answer::nowhere(),
         }
+    }
+
+    /// All groups with their resources, in one document.
+    fn aggregated(&self, path: &str) -> Answer {
+        let group = |name: &str, versions: Vec<Value>| {
+            let metadata = if name.is_empty() { json!({}) } else { json!({ "name": name }) };
+            json!({"metadata": metadata, "versions": versions})
+        };
+        let items: Vec<Value> = if path == "/api" {
+            vec![group("", vec![self.version_of("", "v1")])]
+        } else {
+            let named = |one: &Value| one["name"].as_str().unwrap_or_default().to_owned();
+            let groups = self.groups();
+            let all = groups.iter().map(|one| {
+                let name = named(one);
+                let versions = one["versions"].as_array().into_iter().flatten();
+                let versions = versions.filter_map(|version| version["version"].as_str());
+                group(&name, versions.map(|version| self.version_of(&name, version)).collect())
+            });
+            all.collect()
+        };
+        let kind = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2",
+            "metadata": {}, "items": items});
+        Answer::Of { code: 200, kind: kind.to_owned(), body: list.to_string().into() }
+    }
+
+    /// A version in the document of all groups.
+    fn version_of(&self, group: &str, version: &str) -> Value {
+        let all = self.catalog.resources(group, version).unwrap_or_default();
+        let name_of = |one: &Value| one["name"].as_str().unwrap_or_default().to_owned();
+        let kind_of = |one: &Value| {
+            let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
+            json!({"group": text("group"), "version": text("version"), "kind": text("kind")})
+        };
+        let custom = !crate::catalog::Catalog::is_builtin_group(group);
+        let kind_of = |one: &Value| {
+            let mut kind = kind_of(one);
+            // Of custom kinds the groups are named too.
+            if custom && kind["group"] == "" {
+                kind["group"] = group.into();
+                kind["version"] = version.into();
+            }
+            kind
+        };
+        let resources = all.iter().filter(|one| !name_of(one).contains('/')).map(|one| {
+            let name = name_of(one);
+            let scope = if one["namespaced"] == true { "Namespaced" } else { "Cluster" };
+            let mut resource = json!({"resource": name, "responseKind": kind_of(one),
+                "scope": scope, "singularResource": one["singularName"], "verbs": one["verbs"]});
+            for member in ["shortNames", "categories"] {
+                if one[member].is_array() {
+                    resource[member] = one[member].clone();
+                }
+            }
+            let own = all.iter().filter_map(|sub| {
+                let short = name_of(sub).strip_prefix(&format!("{name}/"))?.to_owned();
+                Some(json!({"subresource": short, "responseKind": kind_of(sub), "verbs": sub["verbs"]}))
+            });
+            let own: Vec<Value> = own.collect();
+            if !own.is_empty() {
+                resource["subresources"] = own.into();
+            }
+            resource
+        });
+        let resources: Vec<Value> = resources.collect();
+        json!({"version": version, "resources": resources, "freshness": "Current"})
     }
 
     fn groups(&self) -> Vec<Value> {

@@ -23,8 +23,10 @@ mod discovery;
 mod http;
 mod kinds;
 mod object;
+mod openapi;
 mod patch;
 mod place;
+mod protobuf;
 mod rbac;
 mod request;
 mod schema;
@@ -34,6 +36,8 @@ mod status_error;
 mod store;
 mod switch;
 mod table;
+mod texts;
+mod user;
 mod value;
 mod watch;
 
@@ -42,3 +46,4 @@ pub use http::body::Body;
 pub use http::service::Simulator;
 #[doc(hidden)]
 pub use switch::{BUGS, Bug, plant};
+pub use user::User;

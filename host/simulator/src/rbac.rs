@@ -4,11 +4,23 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::http::route::Target;
-use crate::request::{Request, User};
+use crate::request::Request;
 use crate::status_error::StatusError;
 use crate::store::Stored;
+use crate::user::User;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// Everybody who has said who he is.
+const AUTHENTICATED: &str = "system:authenticated";
+
+/// What a binding gives to a user.
+struct Bound {
+    rules: Vec<Value>,
+    reason: String,
+    /// Whether it is one of the whole cluster.
+    cluster: bool,
+}
 
 /// What somebody wants to do.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +31,34 @@ pub(crate) struct Attributes<'a> {
     pub(crate) subresource: &'a str,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
+}
+
+/// What everybody may do who has said who he is, and what everybody: as the roles that a real server has
+/// from the beginning say it. Rules, and why.
+const BASIC: [(&str, &[&str]); 2] = [
+    ("authentication.k8s.io", &["selfsubjectreviews"]),
+    ("authorization.k8s.io", &["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),
+];
+const DISCOVERY: [&str; 11] = [
+    "/api",
+    "/api/*",
+    "/apis",
+    "/apis/*",
+    "/healthz",
+    "/livez",
+    "/openapi",
+    "/openapi/*",
+    "/readyz",
+    "/version",
+    "/version/",
+];
+const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
+
+/// Why a role that is there from the beginning allows something.
+fn from_the_beginning(role: &str, group: &str) -> String {
+    format!(
+        "RBAC: allowed by ClusterRoleBinding {role:?} of ClusterRole {role:?} to Group {group:?}"
+    )
 }
 
 fn texts<'a>(rule: &'a Value, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
@@ -65,14 +105,15 @@ impl Cluster {
 
     /// Why a user may do something, if he may.
     pub(crate) fn granted(&self, user: &User, wanted: &Attributes<'_>) -> Option<String> {
-        if user.groups.iter().any(|group| group == "system:masters") {
+        if user.is_in("system:masters") {
             return Some(String::new());
         }
         // Everybody may ask what he may do.
-        let review = wanted.group == "authorization.k8s.io"
-            && matches!(wanted.resource, "selfsubjectaccessreviews" | "selfsubjectrulesreviews");
-        if review && user.groups.iter().any(|group| group == "system:authenticated") {
-            return Some("RBAC: allowed by ClusterRoleBinding \"system:basic-user\" of ClusterRole \"system:basic-user\" to Group \"system:authenticated\"".to_owned());
+        let basic = BASIC.iter().any(|(group, resources)| {
+            *group == wanted.group && resources.contains(&wanted.resource)
+        });
+        if basic && wanted.verb == "create" && user.is_in(AUTHENTICATED) {
+            return Some(from_the_beginning("system:basic-user", AUTHENTICATED));
         }
         for (plural, kind) in
             [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
@@ -96,6 +137,122 @@ impl Cluster {
             }
         }
         None
+    }
+
+    /// Why a user may ask for a path that is about no object, if he may.
+    pub(crate) fn granted_path(&self, user: &User, verb: &str, path: &str) -> Option<String> {
+        if user.is_in("system:masters") {
+            return Some(String::new());
+        }
+        let fits = |pattern: &str| match pattern.strip_suffix('*') {
+            Some(start) => path.starts_with(start),
+            None => pattern == path,
+        };
+        let beginning = [
+            ("system:discovery", AUTHENTICATED, &DISCOVERY[..]),
+            ("system:public-info-viewer", AUTHENTICATED, &PUBLIC[..]),
+            ("system:public-info-viewer", "system:unauthenticated", &PUBLIC[..]),
+        ];
+        let found = beginning.into_iter().find(|(_, group, paths)| {
+            verb == "get" && user.is_in(group) && paths.iter().any(|one| fits(one))
+        });
+        if let Some((role, group, _)) = found {
+            return Some(from_the_beginning(role, group));
+        }
+        self.bindings_of(user, "").into_iter().find_map(|bound| {
+            let allows = |rule: &&Value| {
+                texts(rule, "verbs").any(|one| one == "*" || one == verb)
+                    && texts(rule, "nonResourceURLs").any(fits)
+            };
+            bound.rules.iter().find(allows).map(|_| bound.reason.clone())
+        })
+    }
+
+    /// Refuses a path that a user may not ask for.
+    pub(crate) fn authorize_path(
+        &self,
+        user: &User,
+        method: &str,
+        path: &str,
+    ) -> Result<(), StatusError> {
+        let verb = match method {
+            "POST" => "post".to_owned(),
+            method => method.to_lowercase(),
+        };
+        if self.granted_path(user, &verb, path).is_some() {
+            return Ok(());
+        }
+        let message = format!("forbidden: User {:?} cannot {verb} path {path:?}", user.name);
+        Err(StatusError::new(403, "Forbidden", message).details(json!({})))
+    }
+
+    /// What a user may do in a namespace: rules about objects, and rules about paths.
+    pub(crate) fn rules(&self, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
+        let (mut objects, mut paths) = (Vec::new(), Vec::new());
+        let everything = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+        if user.is_in("system:masters") {
+            objects.push(everything.clone());
+            paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
+        }
+        if user.is_in(AUTHENTICATED) {
+            for (group, resources) in BASIC.iter().rev() {
+                objects.push(
+                    json!({"verbs": ["create"], "apiGroups": [group], "resources": resources}),
+                );
+            }
+            paths.push(json!({"verbs": ["get"], "nonResourceURLs": DISCOVERY}));
+        }
+        paths.push(json!({"verbs": ["get"], "nonResourceURLs": PUBLIC}));
+        for bound in self.bindings_of(user, namespace) {
+            for rule in bound.rules {
+                let is_path = texts(&rule, "nonResourceURLs").next().is_some();
+                if is_path && bound.cluster {
+                    paths.push(rule);
+                } else if !is_path {
+                    objects.push(rule);
+                }
+            }
+        }
+        (objects, paths)
+    }
+
+    /// The rules that bindings give to a user: those of the cluster, and those of a namespace.
+    fn bindings_of(&self, user: &User, namespace: &str) -> Vec<Bound> {
+        let mut found = Vec::new();
+        for (plural, kind) in
+            [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
+        {
+            for binding in self.all(plural) {
+                let of = binding["metadata"]["namespace"].as_str().unwrap_or_default();
+                if plural == "rolebindings" && (namespace.is_empty() || of != namespace) {
+                    continue;
+                }
+                let mut subjects = binding["subjects"].as_array().into_iter().flatten();
+                let Some(subject) = subjects.find(|one| is(user, one, of)) else { continue };
+                let rules = self.rules_of(&binding["roleRef"], of);
+                let reason = reason(kind, &binding, subject, of);
+                found.push(Bound { rules, reason, cluster: plural == "clusterrolebindings" });
+            }
+        }
+        found
+    }
+
+    /// The rules of a role.
+    fn rules_of(&self, reference: &Value, namespace: &str) -> Vec<Value> {
+        let name = reference["name"].as_str().unwrap_or_default();
+        let (plural, namespace) = match reference["kind"].as_str() {
+            Some("ClusterRole") => ("clusterroles", ""),
+            _ => ("roles", namespace),
+        };
+        if plural == "clusterroles" && name == "cluster-admin" {
+            return vec![
+                json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}),
+                json!({"verbs": ["*"], "nonResourceURLs": ["*"]}),
+            ];
+        }
+        let kind = (GROUP.to_owned(), plural.to_owned());
+        let role = self.object(&kind, &(namespace.to_owned(), name.to_owned()));
+        role.and_then(|mut role| role["rules"].take().as_array().cloned()).unwrap_or_default()
     }
 
     /// Refuses what a user may not do.

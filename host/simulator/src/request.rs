@@ -5,44 +5,8 @@ use serde_json::Value;
 
 use crate::http::query::Query;
 use crate::status_error::StatusError;
+use crate::user::User;
 use crate::watch::Feed;
-
-/// Who asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct User {
-    pub(crate) name: String,
-    pub(crate) groups: Vec<String>,
-}
-
-impl User {
-    /// Who may do everything.
-    pub(crate) fn admin() -> Self {
-        Self {
-            name: "admin".to_owned(),
-            groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
-        }
-    }
-
-    /// Another one, as impersonation makes it.
-    pub(crate) fn impersonated(name: &str, mut groups: Vec<String>) -> Self {
-        if groups.is_empty()
-            && let Some(account) = name.strip_prefix("system:serviceaccount:")
-            && let Some((namespace, _)) = account.split_once(':')
-        {
-            groups.push("system:serviceaccounts".to_owned());
-            groups.push(format!("system:serviceaccounts:{namespace}"));
-        }
-        let default = if name == "system:anonymous" {
-            "system:unauthenticated"
-        } else {
-            "system:authenticated"
-        };
-        if !groups.iter().any(|group| group == "system:authenticated" || group == default) {
-            groups.push(default.to_owned());
-        }
-        Self { name: name.to_owned(), groups }
-    }
-}
 
 /// A request.
 #[derive(Clone, Debug)]
@@ -65,6 +29,8 @@ pub(crate) struct Request {
 pub(crate) enum Answer {
     /// A document.
     Json { code: u16, body: Bytes, warnings: Vec<String> },
+    /// A document of another media type.
+    Of { code: u16, kind: String, body: Bytes },
     /// A text.
     Text { code: u16, body: String },
     /// A stream of events.
@@ -85,6 +51,15 @@ impl Answer {
     /// An error.
     pub(crate) fn error(error: &StatusError) -> Self {
         Self::json(error.code, &error.body())
+    }
+
+    /// The OpenAPI v2 document: what kubectl falls back to for kinds that no OpenAPI v3 document names. It
+    /// names none either.
+    pub(crate) fn no_definitions() -> Self {
+        // In protobuf: swagger "2.0", and the title and version of the info.
+        let document = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.35.4";
+        let kind = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf".to_owned();
+        Self::Of { code: 200, kind, body: Bytes::from_static(document) }
     }
 
     /// Where nothing is.

@@ -79,7 +79,7 @@ pub(crate) enum Scalar {
 /// A built-in type by its name, with the type once it was looked for.
 #[derive(Clone)]
 pub(crate) struct Reference {
-    name: String,
+    pub(crate) name: String,
     pub(crate) scalar: Option<Scalar>,
     found: OnceLock<Option<&'static Schema>>,
 }

@@ -1,5 +1,6 @@
 //! Watches: what is told to whom.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
@@ -8,8 +9,10 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::catalog::Kind;
 use crate::selector::Selector;
 use crate::store::{Event, Happened, KindKey};
+use crate::table::{self, Include};
 
 /// Lines on their way to one client.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +80,19 @@ impl Feed {
     }
 }
 
+/// In which form objects are told.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    Plain,
+    Metadata,
+    /// As tables of one row. The first says what the columns are.
+    Table {
+        kind: Arc<Kind>,
+        include: Include,
+        headed: Cell<bool>,
+    },
+}
+
 /// Somebody who watches.
 #[derive(Debug)]
 pub(crate) struct Watcher {
@@ -89,8 +105,7 @@ pub(crate) struct Watcher {
     pub(crate) bookmarks: bool,
     pub(crate) ends: Timestamp,
     pub(crate) next_bookmark: Timestamp,
-    /// Whether only `metadata` is asked for.
-    pub(crate) metadata_only: bool,
+    pub(crate) shown: Shown,
     pub(crate) feed: Feed,
 }
 
@@ -100,12 +115,28 @@ impl Watcher {
         self.feed.is_deserted()
     }
 
+    /// An object in the form that is asked for.
+    fn form(&self, object: Value, now: Timestamp) -> Bytes {
+        let value = match &self.shown {
+            Shown::Plain => object,
+            Shown::Metadata => partial(&object),
+            Shown::Table { kind, include, headed } => {
+                let mut table = table::of(kind, &[object], None, *include, now);
+                if headed.replace(true) {
+                    table["columnDefinitions"] = Value::Null;
+                }
+                table
+            }
+        };
+        Bytes::from(value.to_string())
+    }
+
     /// Tells of an event, if it is meant.
-    pub(crate) fn tell(&self, event: &Event) {
+    pub(crate) fn tell(&self, event: &Event, now: Timestamp) {
         if !self.namespace.is_empty() && event.key.0 != self.namespace {
             return;
         }
-        if self.selector.is_all() && !self.metadata_only {
+        if self.selector.is_all() && matches!(self.shown, Shown::Plain) {
             let kind = match event.happened {
                 Happened::Added => "ADDED",
                 Happened::Modified => "MODIFIED",
@@ -132,19 +163,16 @@ impl Watcher {
             object = before;
             object["metadata"]["resourceVersion"] = event.version.to_string().into();
         }
-        if self.metadata_only {
-            object = partial(&object);
-        }
-        self.feed.send(line(kind, &Bytes::from(object.to_string())));
+        self.feed.send(line(kind, &self.form(object, now)));
     }
 
     /// Tells of an object that is there already.
-    pub(crate) fn show(&self, text: &Bytes) {
-        if self.metadata_only {
-            let object: Value = serde_json::from_slice(text).unwrap_or_default();
-            self.feed.send(line("ADDED", &Bytes::from(partial(&object).to_string())));
-        } else {
+    pub(crate) fn show(&self, text: &Bytes, now: Timestamp) {
+        if matches!(self.shown, Shown::Plain) {
             self.feed.send(line("ADDED", text));
+        } else {
+            let object: Value = serde_json::from_slice(text).unwrap_or_default();
+            self.feed.send(line("ADDED", &self.form(object, now)));
         }
     }
 
@@ -154,10 +182,10 @@ impl Watcher {
         if initial {
             metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
         }
-        let (kind, api_version) = if self.metadata_only {
-            ("PartialObjectMetadata", "meta.k8s.io/v1")
-        } else {
-            (&*self.object_kind, &*self.api_version)
+        let (kind, api_version) = match self.shown {
+            Shown::Plain => (&*self.object_kind, &*self.api_version),
+            Shown::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
+            Shown::Table { .. } => ("Table", "meta.k8s.io/v1"),
         };
         let object = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
         self.feed.send(line("BOOKMARK", &Bytes::from(object.to_string())));

@@ -167,3 +167,16 @@ fn what_a_held_object_owns_goes_when_it_is_deleted_in_the_foreground() {
     let (code, _) = send(&simulator, "GET", &format!("{maps}/b"), "", &Value::Null);
     assert_eq!(code, 404, "a real collector leaves it after the second delete");
 }
+
+#[test]
+fn an_answer_is_never_protobuf_and_old_versions_are_not_served() {
+    let simulator = simulator();
+    let only = |accept: &str| {
+        let request = Request::get("/api/v1/namespaces").header("accept", accept);
+        simulator.request(request.body(Bytes::new()).unwrap()).status().as_u16()
+    };
+    assert_eq!(only("application/vnd.kubernetes.protobuf"), 406);
+    assert_eq!(only("application/vnd.kubernetes.protobuf,application/json"), 200);
+    let request = Request::get("/apis/autoscaling/v1").body(Bytes::new()).unwrap();
+    assert_eq!(simulator.request(request).status(), 404);
+}

@@ -10,7 +10,7 @@ use crate::command::{cargo, line, root};
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 19] = [
+const ARROW: [(&str, &[&str]); 21] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
     // Its bench runs the same guest natively; its tests make guests of their own.
@@ -24,17 +24,23 @@ const ARROW: [(&str, &[&str]); 19] = [
     ("innkeeper-toolchain", &[]),
     // None of ours: it must not share their mistakes.
     ("innkeeper-simulator", &[]),
+    ("innkeeper-simulator-server", &["innkeeper-simulator"]),
     (
         "innkeeper-lab",
         &["innkeeper-simulator", "innkeeper-operator", "innkeeper-cluster", "innkeeper-sandbox"],
     ),
     ("innkeeper-differential-tests", &["innkeeper-controlplane", "innkeeper-simulator"]),
     (
+        "innkeeper-kubectl-tests",
+        &["innkeeper-controlplane", "innkeeper-simulator", "innkeeper-simulator-server"],
+    ),
+    (
         "innkeeper-cli",
         &[
+            "innkeeper-simulator",
+            "innkeeper-simulator-server",
             "innkeeper-toolchain",
             "innkeeper-lab",
-            "innkeeper-simulator",
             "innkeeper-operator",
             "innkeeper-modules",
             "innkeeper-cluster",
@@ -77,8 +83,10 @@ const ARROW: [(&str, &[&str]); 19] = [
 const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
 
 /// Who may be async.
-const ASYNC: [&str; 8] = [
+const ASYNC: [&str; 10] = [
     "innkeeper-differential-tests",
+    "innkeeper-kubectl-tests",
+    "innkeeper-simulator-server",
     "innkeeper-sandbox",
     "innkeeper-cluster",
     "innkeeper-operator",

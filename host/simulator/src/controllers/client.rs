@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, later};
 use crate::http::query::Query;
 use crate::object::meta;
-use crate::request::{Answer, Request, User};
+use crate::request::{Answer, Request};
 use crate::store::{Key, KindKey};
+use crate::user::User;
 
 /// A kind, as paths and objects name it.
 #[derive(Debug)]
@@ -186,7 +187,7 @@ impl Cluster {
             body: Bytes::from(body.to_string()),
         };
         match self.answer(&request) {
-            Answer::Json { code, body, .. } => {
+            Answer::Json { code, body, .. } | Answer::Of { code, body, .. } => {
                 let body: Value = serde_json::from_slice(&body).unwrap_or_default();
                 if code < 300 {
                     return Ok(body);

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body::Frame;
+use http_body::{Frame, SizeHint};
 
 use crate::watch::{Feed, Next};
 
@@ -55,6 +55,19 @@ impl http_body::Body for Body {
                 Next::End => Poll::Ready(None),
                 Next::Nothing => Poll::Pending,
             },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Inner::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Inner::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Inner::Watch(_) => SizeHint::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The thin layer between HTTP and the core.
 
+pub(crate) mod accept;
 pub(crate) mod body;
 pub(crate) mod query;
 pub(crate) mod route;

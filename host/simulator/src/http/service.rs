@@ -14,7 +14,8 @@ use super::body::Body;
 use super::query::Query;
 use crate::cluster::Cluster;
 use crate::controllers::{Controllers, PodScript};
-use crate::request::{Answer, Request, User};
+use crate::request::{Answer, Request};
+use crate::user::User;
 
 /// Whatever a body can fail with.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -74,6 +75,11 @@ impl Simulator {
         self.lock().store.compact();
     }
 
+    /// How many clients watch something.
+    pub fn watchers(&self) -> usize {
+        self.lock().watchers()
+    }
+
     /// Keeps a log of requests, answers and events from here on.
     pub fn keep_log(&self) {
         self.lock().keep_log();
@@ -84,8 +90,13 @@ impl Simulator {
         self.lock().log().to_vec()
     }
 
-    /// Answers a request whose body is there.
+    /// Answers a request of the admin, whose body is there.
     pub fn request(&self, request: ::http::Request<Bytes>) -> Response<Body> {
+        self.request_as(User::admin(), request)
+    }
+
+    /// Answers a request of somebody, who may want to act as another.
+    pub fn request_as(&self, user: User, request: ::http::Request<Bytes>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let text = |name: &str| header_text(&parts.headers, name);
         let acting = text("impersonate-user");
@@ -96,7 +107,7 @@ impl Simulator {
             method: parts.method.as_str().to_owned(),
             path: parts.uri.path().to_owned(),
             query: Query::parse(parts.uri.query().unwrap_or_default()),
-            user: User::admin(),
+            user,
             acting: (!acting.is_empty()).then(|| User::impersonated(&acting, groups)),
             content_type: text("content-type"),
             accept: text("accept"),
@@ -113,19 +124,21 @@ fn header_text(headers: &HeaderMap, name: &str) -> String {
 }
 
 fn respond(answer: Answer) -> Response<Body> {
+    let json = HeaderValue::from_static("application/json");
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
     let (code, kind, body, warnings) = match answer {
-        Answer::Json { code, body, warnings } => {
-            (code, "application/json", Body::whole(body), warnings)
+        Answer::Json { code, body, warnings } => (code, json, Body::whole(body), warnings),
+        Answer::Of { code, kind, body } => {
+            let kind = HeaderValue::from_str(&kind).unwrap_or(json);
+            (code, kind, Body::whole(body), Vec::new())
         }
-        Answer::Text { code, body } => {
-            (code, "text/plain; charset=utf-8", Body::whole(Bytes::from(body)), Vec::new())
-        }
-        Answer::Watch(feed) => (200, "application/json", Body::watch(feed), Vec::new()),
+        Answer::Text { code, body } => (code, text, Body::whole(Bytes::from(body)), Vec::new()),
+        Answer::Watch(feed) => (200, json, Body::watch(feed), Vec::new()),
     };
     let mut response = Response::new(body);
     *response.status_mut() =
         StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
     for warning in warnings {
         if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
             response.headers_mut().append(header::WARNING, value);

@@ -34,6 +34,15 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
             template(&mut object["spec"]["template"]);
         }
         ("apps", "StatefulSet") => stateful_set(object),
+        ("apps", "DaemonSet") => daemon_set(&mut object["spec"]),
+        ("", "LimitRange") => each(&mut object["spec"], "limits", &mut limits),
+        ("storage.k8s.io", "StorageClass") => {
+            or_text(object, "reclaimPolicy", "Delete");
+            or_text(object, "volumeBindingMode", "Immediate");
+        }
+        ("autoscaling", "HorizontalPodAutoscaler") => {
+            or(&mut object["spec"], "minReplicas", 1.into());
+        }
         ("batch", "Job") => {
             job(&mut object["spec"]);
             label_job(object);
@@ -230,6 +239,31 @@ fn stateful_set(object: &mut Value) {
         or(&mut claim["status"], "phase", "Pending".into());
     });
     template(&mut spec["template"]);
+}
+
+fn daemon_set(spec: &mut Value) {
+    or(spec, "revisionHistoryLimit", 10.into());
+    let strategy = &mut spec["updateStrategy"];
+    or_text(strategy, "type", "RollingUpdate");
+    if strategy["type"] == "RollingUpdate" {
+        or(strategy, "rollingUpdate", json!({}));
+        or(&mut strategy["rollingUpdate"], "maxUnavailable", 1.into());
+        or(&mut strategy["rollingUpdate"], "maxSurge", 0.into());
+    }
+    template(&mut spec["template"]);
+}
+
+/// Of containers the bounds are defaults too.
+fn limits(item: &mut Value) {
+    if item["type"] != "Container" {
+        return;
+    }
+    for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")]
+    {
+        for (name, quantity) in item[from].as_object().cloned().into_iter().flatten() {
+            or(&mut item[to], &name, quantity);
+        }
+    }
 }
 
 fn job(spec: &mut Value) {

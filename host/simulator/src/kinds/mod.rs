@@ -1,5 +1,6 @@
 //! What the API server does for each kind: reading, defaults, what a write may change, rules.
 
+mod admission;
 mod canonical;
 mod choices;
 mod defaults;

@@ -68,6 +68,7 @@ pub(crate) fn prepare_create(kind: &Kind, object: &mut Value) {
         super::defaults::status(kind, object);
     }
     super::defaults::created(kind, object);
+    super::admission::admit(kind, object);
     if counts(kind) == Counts::Nothing {
         crate::object::unset(object, "generation");
     } else {

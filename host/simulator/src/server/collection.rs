@@ -6,12 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::{Ask, Outcome};
 use crate::cluster::Cluster;
+use crate::http::accept::View;
 use crate::request::Answer;
 use crate::selector::Selector;
 use crate::status_error::StatusError;
 use crate::store::{Key, Stored};
 use crate::switch::{Bug, planted};
-use crate::table;
+use crate::table::{self, Include};
 use crate::watch::partial;
 
 /// Where a list goes on.
@@ -146,13 +147,17 @@ impl Cluster {
         if page.remaining > 0 {
             metadata.insert("remainingItemCount".to_owned(), page.remaining.into());
         }
-        let accept = &ask.request.accept;
-        if accept.contains("as=Table") {
-            let objects: Vec<Value> = page.items.iter().map(Stored::object).collect();
-            let table = table::of(ask, &objects, Some(&Value::Object(metadata)), self.now());
+        let view = ask.view();
+        if view == View::Table {
+            let texts = page.items.iter().map(|stored| Self::text(&ask.kind, &stored.text));
+            let objects: Vec<Value> =
+                texts.map(|text| serde_json::from_slice(&text).unwrap_or_default()).collect();
+            let include = Include::parse(ask.query.get("includeObject"));
+            let list = Value::Object(metadata);
+            let table = table::of(&ask.kind, &objects, Some(&list), include, self.now());
             return Ok(Answer::json(200, &table));
         }
-        let (kind, version, only) = if accept.contains("as=PartialObjectMetadataList") {
+        let (kind, version, only) = if view == View::Metadata {
             ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned(), true)
         } else {
             (list_kind(ask), ask.kind.api_version(), false)

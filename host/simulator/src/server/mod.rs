@@ -15,15 +15,19 @@ pub(crate) use write::only_status;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use crate::catalog::Kind;
 use crate::cluster::Cluster;
+use crate::http::accept::{Accepted, View, negotiate};
 use crate::http::query::Query;
 use crate::http::route::{Route, Target, route};
-use crate::request::{Answer, Request, User};
+use crate::protobuf;
+use crate::request::{Answer, Request};
 use crate::status_error::{FieldError, Named, StatusError};
 use crate::store::{Key, KindKey};
+use crate::user::User;
 
 /// A request for objects of one kind.
 pub(crate) struct Ask<'a> {
@@ -80,6 +84,11 @@ impl<'a> Ask<'a> {
         if self.query.dry_run() { key } else { format!("/registry{key}") }
     }
 
+    /// In which form objects are asked for.
+    pub(crate) fn view(&self) -> View {
+        negotiate(&self.request.accept).map_or(View::Plain, |accepted| accepted.view)
+    }
+
     /// Who writes.
     pub(crate) fn manager(&self) -> String {
         match self.query.get("fieldManager") {
@@ -107,13 +116,13 @@ impl Cluster {
                 String::from_utf8_lossy(&request.body)
             ));
         }
-        let answer = match self.try_answer(request) {
+        let answer = match self.readable(request) {
             Ok(answer) => answer,
             Err(error) => Answer::error(&error),
         };
         if self.keeps_log() {
             let line = match &answer {
-                Answer::Json { code, body, .. } => {
+                Answer::Json { code, body, .. } | Answer::Of { code, body, .. } => {
                     format!("{code} {}", String::from_utf8_lossy(body))
                 }
                 Answer::Text { code, body } => format!("{code} {body}"),
@@ -124,11 +133,49 @@ impl Cluster {
         answer
     }
 
+    /// Answers a request in what its client reads, whatever it was written in.
+    fn readable(&mut self, request: &Request) -> Outcome {
+        // Old clients that validate by themselves ask for this in a form of its own.
+        if request.path == "/openapi/v2" {
+            return Ok(Answer::no_definitions());
+        }
+        let Some(Accepted { yaml, .. }) = negotiate(&request.accept) else {
+            let known = "application/json, application/yaml";
+            let message = format!("only the following media types are accepted: {known}");
+            return Err(StatusError::new(406, "NotAcceptable", message));
+        };
+        let written = request.content_type.split(';').next().unwrap_or_default().trim();
+        let answer = if written == protobuf::MEDIA_TYPE && !request.body.is_empty() {
+            let object = protobuf::decode(&request.body).map_err(StatusError::bad_request)?;
+            let body = Bytes::from(object.to_string());
+            let content_type = "application/json".to_owned();
+            self.try_answer(&Request { content_type, body, ..request.clone() })
+        } else {
+            self.try_answer(request)
+        }?;
+        match answer {
+            Answer::Json { code, body, mut warnings } if !yaml => {
+                warnings.extend(deprecation(&request.path));
+                Ok(Answer::Json { code, body, warnings })
+            }
+            Answer::Json { code, body, .. } => {
+                let value: Value = serde_json::from_slice(&body).unwrap_or_default();
+                let text = serde_yaml_ng::to_string(&value).unwrap_or_default();
+                let kind = "application/yaml".to_owned();
+                Ok(Answer::Of { code, kind, body: Bytes::from(text) })
+            }
+            answer => Ok(answer),
+        }
+    }
+
     fn try_answer(&mut self, request: &Request) -> Outcome {
         let user = self.acting_user(request)?;
         let target = match route(&request.path) {
             Route::Resource(target) => target,
-            other => return Ok(self.discover(&other, request)),
+            other => {
+                self.authorize_path(&user, &request.method, request.path.as_str())?;
+                return Ok(self.discover(&other, request));
+            }
         };
         let Some(kind) = self.catalog.get(&target.group, &target.version, &target.resource) else {
             return if self.catalog.resources(&target.group, &target.version).is_some()
@@ -186,6 +233,19 @@ impl Cluster {
             _ => Err(not_allowed()),
         }
     }
+}
+
+/// What the server says to whoever uses an old kind.
+fn deprecation(path: &str) -> Option<String> {
+    let Route::Resource(target) = route(path) else { return None };
+    let told = match (target.group.as_str(), target.resource.as_str()) {
+        ("", "endpoints") => {
+            "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+        }
+        ("", "componentstatuses") => "v1 ComponentStatus is deprecated in v1.19+",
+        _ => return None,
+    };
+    Some(told.to_owned())
 }
 
 fn not_allowed() -> StatusError {

@@ -226,7 +226,6 @@ fn unsupported(ask: &Ask<'_>) -> StatusError {
         known.push("application/strategic-merge-patch+json");
     }
     known.push("application/apply-patch+yaml");
-    known.push("application/apply-patch+cbor");
     StatusError::new(
         415,
         "UnsupportedMediaType",

@@ -2,9 +2,11 @@
 
 use super::{Ask, Outcome};
 use crate::cluster::Cluster;
+use crate::http::accept::View;
 use crate::request::Answer;
 use crate::status_error::StatusError;
 use crate::table;
+use crate::table::Include;
 use crate::watch::partial;
 
 impl Cluster {
@@ -13,14 +15,15 @@ impl Cluster {
         let Some(stored) = self.store.get(ask.kind_key(), ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
-        let accept = &ask.request.accept;
-        if accept.contains("as=Table") {
-            let table = table::of(ask, &[stored.object()], None, self.now());
-            return Ok(Answer::json(200, &table));
-        }
-        if accept.contains("as=PartialObjectMetadata") {
-            return Ok(Answer::json(200, &partial(&stored.object())));
-        }
-        Ok(Answer::bytes(200, Self::text(&ask.kind, &stored.text)))
+        let text = Self::text(&ask.kind, &stored.text);
+        Ok(match ask.view() {
+            View::Table => {
+                let include = Include::parse(ask.query.get("includeObject"));
+                let objects = [serde_json::from_slice(&text).unwrap_or_default()];
+                Answer::json(200, &table::of(&ask.kind, &objects, None, include, self.now()))
+            }
+            View::Metadata => Answer::json(200, &partial(&stored.object())),
+            View::Plain | View::Aggregated => Answer::bytes(200, text),
+        })
     }
 }

@@ -1,13 +1,17 @@
 //! Beginning a watch.
 
+use std::cell::Cell;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::collection::selector;
 use super::{Ask, Outcome};
 use crate::cluster::Cluster;
+use crate::http::accept::View;
 use crate::request::Answer;
 use crate::status_error::{FieldError, Named, StatusError};
-use crate::watch::{Feed, Watcher};
+use crate::table::Include;
+use crate::watch::{Feed, Shown, Watcher};
 
 /// How long a watch lasts whose client says nothing.
 const DEFAULT_SECONDS: i64 = 1800;
@@ -39,7 +43,15 @@ impl Cluster {
             bookmarks: query.is("allowWatchBookmarks"),
             ends,
             next_bookmark: ends,
-            metadata_only: ask.request.accept.contains("as=PartialObjectMetadata"),
+            shown: match ask.view() {
+                View::Table => Shown::Table {
+                    kind: ask.kind.clone(),
+                    include: Include::parse(query.get("includeObject")),
+                    headed: Cell::new(false),
+                },
+                View::Metadata => Shown::Metadata,
+                View::Plain | View::Aggregated => Shown::Plain,
+            },
             feed: feed.clone(),
         };
         let since = query.get("resourceVersion");
@@ -62,7 +74,7 @@ impl Cluster {
                     return Ok(Answer::Watch(feed));
                 }
                 for event in collection.history.iter().filter(|event| event.version > since) {
-                    watcher.tell(event);
+                    watcher.tell(event, self.now());
                 }
             }
         }
@@ -75,7 +87,7 @@ impl Cluster {
         for (key, stored) in &collection.objects {
             let here = watcher.namespace.is_empty() || key.0 == watcher.namespace;
             if here && (watcher.selector.is_all() || watcher.selector.fits(&stored.object())) {
-                watcher.show(&Self::text(&ask.kind, &stored.text));
+                watcher.show(&Self::text(&ask.kind, &stored.text), self.now());
             }
         }
     }

@@ -1,18 +1,29 @@
-// Prints, for each type of the Kubernetes API as OpenAPI names it, how Go writes its fields: what the
-// OpenAPI document does not say. A zero of a plain field with omitempty is left out ("zero"), a
-// list or map without omitempty is written as null ("null"), and a struct with omitzero is left out when empty
-// ("omit"). `cargo xtask openapi` reads it.
+// Prints what the OpenAPI document does not say of the Kubernetes API. `cargo xtask openapi` reads it.
+//
+// "fields": for each type as OpenAPI names it, how Go writes its fields. A zero of a plain field with omitempty is
+// left out ("zero"), a list or map without omitempty is written as null ("null"), and a struct with omitzero is
+// left out when empty ("omit").
+//
+// "wire": for each type, the number of each field in protobuf, with its name in JSON; or, if the members of the
+// field stand beside it in JSON, their numbers and names.
+//
+// "columns": for each kind, the columns of its tables.
 package main
 
 import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	"k8s.io/kubernetes/pkg/printers"
+	printersinternal "k8s.io/kubernetes/pkg/printers/internalversion"
 )
 
 type fields struct {
@@ -23,6 +34,7 @@ type fields struct {
 }
 
 var seen = map[string]*fields{}
+var structs = map[string]reflect.Type{}
 
 func name(t reflect.Type) string {
 	parts := strings.Split(t.PkgPath(), "/")
@@ -49,6 +61,7 @@ func walk(t reflect.Type) {
 	}
 	out := &fields{}
 	seen[name(t)] = out
+	structs[name(t)] = t
 	members(t, out)
 }
 
@@ -93,6 +106,48 @@ func members(t reflect.Type, out *fields) {
 	}
 }
 
+// The numbers of the fields of a type in protobuf.
+func wire(t reflect.Type) map[string]any {
+	numbers := map[string]any{}
+	for i := 0; i < t.NumField(); i++ {
+		field := t.Field(i)
+		name := strings.Split(field.Tag.Get("json"), ",")[0]
+		parts := strings.Split(field.Tag.Get("protobuf"), ",")
+		if name == "-" || len(parts) < 2 {
+			continue
+		}
+		if _, err := strconv.Atoi(parts[1]); err != nil {
+			continue
+		}
+		if name != "" {
+			numbers[parts[1]] = name
+		} else if field.Anonymous && element(field.Type).Kind() == reflect.Struct {
+			numbers[parts[1]] = wire(element(field.Type))
+		}
+	}
+	return numbers
+}
+
+// The columns of each kind that has some of its own.
+func columns() map[string]any {
+	all := map[string]any{}
+	generator := printers.NewTableGenerator().With(printersinternal.AddHandlers)
+	for kind := range legacyscheme.Scheme.AllKnownTypes() {
+		if kind.Version != runtime.APIVersionInternal {
+			continue
+		}
+		object, err := legacyscheme.Scheme.New(kind)
+		if err != nil {
+			panic(err)
+		}
+		table, err := generator.GenerateTable(object, printers.GenerateOptions{Wide: true})
+		if err == nil {
+			all[kind.Group+"/"+kind.Kind] = table.ColumnDefinitions
+		}
+	}
+	return all
+}
+
 func main() {
 	types := runtime.NewScheme()
 	if err := scheme.AddToScheme(types); err != nil {
@@ -104,12 +159,17 @@ func main() {
 	for _, t := range types.AllKnownTypes() {
 		walk(t)
 	}
+	numbers := map[string]any{}
+	for key, t := range structs {
+		numbers[key] = wire(t)
+	}
 	for key, out := range seen {
 		if len(out.Zero)+len(out.Null)+len(out.Omit)+len(out.Plain) == 0 {
 			delete(seen, key)
 		}
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(seen); err != nil {
+	all := map[string]any{"fields": seen, "wire": numbers, "columns": columns()}
+	if err := json.NewEncoder(os.Stdout).Encode(all); err != nil {
 		panic(err)
 	}
 }

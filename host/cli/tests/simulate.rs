@@ -1,0 +1,64 @@
+//! `innkeeper simulate` as people call it.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+fn simulate(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_innkeeper"));
+    command.arg("simulate").args(arguments).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What it says when it has begun.
+fn begun(child: &mut Child) -> [String; 2] {
+    let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    [(); 2].map(|()| lines.next().unwrap().unwrap())
+}
+
+#[test]
+fn it_runs_until_it_is_interrupted_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("simulated");
+    let mut child = simulate(&["--kubeconfig", path.to_str().unwrap()]).spawn().unwrap();
+    let [first, second] = begun(&mut child);
+    assert_eq!(second, format!("  export KUBECONFIG={}", path.display()));
+    let config: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let server = config["clusters"][0]["cluster"]["server"].as_str().unwrap();
+    assert!(first.contains(server) && server.starts_with("https://127.0.0.1:"), "{first}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "");
+    assert!(!path.exists());
+}
+
+#[test]
+fn without_a_name_the_kubeconfig_is_a_temporary_file() {
+    let mut child = simulate(&["--still"]).spawn().unwrap();
+    let [_, second] = begun(&mut child);
+    let path = Path::new(second.rsplit('=').next().unwrap()).to_owned();
+    assert!(path.is_absolute() && path.is_file(), "{second}");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_kubeconfig_that_exists_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine");
+    std::fs::write(&path, "precious").unwrap();
+    let output = simulate(&["--kubeconfig", path.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("exists already, and is left as it is"), "{said}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+}

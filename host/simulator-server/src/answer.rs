@@ -1,0 +1,123 @@
+//! From a request on the wire to the simulator's answer: who asks, and a body that ends with the server.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http_body::{Frame, SizeHint};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use innkeeper_simulator::{Body, Simulator, User};
+use serde_json::json;
+
+use crate::credentials::Token;
+use crate::server::Stop;
+
+/// The largest body that is read, as a real server has it.
+const BODY_BYTES: usize = 3 * 1024 * 1024;
+
+/// Answers all requests of a server.
+pub(crate) struct Answerer {
+    pub(crate) simulator: Simulator,
+    pub(crate) token: Token,
+    pub(crate) stop: Stop,
+}
+
+impl Answerer {
+    /// Answers one request.
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<Streamed>, Infallible> {
+        let (mut parts, body) = request.into_parts();
+        let Some(user) = self.user(&parts.headers) else {
+            return Ok(refuse(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized"));
+        };
+        // The simulator keeps a log of requests, which should not have it.
+        parts.headers.remove(header::AUTHORIZATION);
+        let body = match Limited::new(body, BODY_BYTES).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                let why = format!("Request entity too large: limit is {BODY_BYTES}");
+                return Ok(refuse(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &why));
+            }
+            // The client has gone: nobody reads this.
+            Err(error) => {
+                return Ok(refuse(StatusCode::BAD_REQUEST, "BadRequest", &error.to_string()));
+            }
+        };
+        let response = self.simulator.request_as(user, Request::from_parts(parts, body));
+        let ended = Box::pin(self.stop.clone().told());
+        Ok(response.map(|body| Streamed { inner: Inner::Answer(body), ended: Some(ended) }))
+    }
+
+    /// Who asks; `None` for a token that is not the one.
+    fn user(&self, headers: &HeaderMap) -> Option<User> {
+        let Some(shown) = headers.get(header::AUTHORIZATION) else {
+            return Some(User::anonymous());
+        };
+        let token = shown.to_str().ok()?.strip_prefix("Bearer ")?.trim();
+        self.token.is(token).then(User::admin)
+    }
+}
+
+/// An answer that the simulator does not know of.
+fn refuse(code: StatusCode, reason: &str, message: &str) -> Response<Streamed> {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code.as_u16()});
+    let body = Bytes::from(format!("{status}\n"));
+    let mut response = Response::new(Streamed { inner: Inner::Own(Some(body)), ended: None });
+    *response.status_mut() = code;
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// A body that ends with the server at the latest.
+pub(crate) struct Streamed {
+    inner: Inner,
+    ended: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+enum Inner {
+    Answer(Body),
+    Own(Option<Bytes>),
+}
+
+impl http_body::Body for Streamed {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match &mut self.inner {
+            Inner::Answer(body) => Pin::new(body).poll_frame(context),
+            Inner::Own(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+        };
+        if next.is_ready() {
+            return next;
+        }
+        match &mut self.ended {
+            Some(ended) => ended.as_mut().poll(context).map(|()| None),
+            None => Poll::Pending,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.inner {
+            Inner::Answer(body) => body.is_end_stream(),
+            Inner::Own(bytes) => bytes.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.inner {
+            Inner::Answer(body) => body.size_hint(),
+            Inner::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The simulator on a port, as a client sees it.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use bytes::Bytes;
+use http::Request;
+use innkeeper_simulator::Simulator;
+use innkeeper_simulator_server::{Error, Options, Server, Time};
+use jiff::{SignedDuration, Timestamp};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+/// How long anything may take.
+const BOUND: Duration = Duration::from_secs(20);
+
+fn simulator() -> Simulator {
+    Simulator::new(1, "2026-11-22T00:00:00Z".parse().unwrap())
+}
+
+/// A server with its token and the authority that signed its certificate.
+struct Bench {
+    simulator: Simulator,
+    server: Server,
+    token: String,
+    authority: Vec<u8>,
+}
+
+impl Bench {
+    async fn start(time: Time) -> Self {
+        let simulator = simulator();
+        let options = Options { port: 0, time };
+        let server = Server::start(simulator.clone(), &options).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = server.write_kubeconfig(&folder.path().join("config")).unwrap();
+        let text = std::fs::read(file.path()).unwrap();
+        let config: Value = serde_json::from_slice(&text).unwrap();
+        let token = config["users"][0]["user"]["token"].as_str().unwrap().to_owned();
+        let authority = &config["clusters"][0]["cluster"]["certificate-authority-data"];
+        let authority =
+            base64::engine::general_purpose::STANDARD.decode(authority.as_str().unwrap());
+        Self { simulator, server, token, authority: authority.unwrap() }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.server.address()).await.unwrap()
+    }
+}
+
+/// Sends a request without a body.
+async fn ask<S: AsyncWrite + Unpin>(stream: &mut S, path: &str, token: &str, close: bool) {
+    let token =
+        if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
+    let close = if close { "Connection: close\r\n" } else { "" };
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{token}{close}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+}
+
+/// Reads until a text is there, or the end.
+async fn read<S: AsyncRead + Unpin>(stream: &mut S, until: Option<&str>) -> String {
+    let mut text = String::new();
+    let mut buffer = [0; 4096];
+    let reading = async {
+        while until.is_none_or(|until| !text.contains(until)) {
+            match stream.read(&mut buffer).await.unwrap() {
+                0 => break,
+                length => text.push_str(&String::from_utf8_lossy(&buffer[..length])),
+            }
+        }
+    };
+    let done = tokio::time::timeout(BOUND, reading).await.is_ok();
+    assert!(done, "{until:?} did not come in {BOUND:?}: {text}");
+    text
+}
+
+async fn whole(bench: &Bench, path: &str, token: &str) -> String {
+    let mut stream = bench.connect().await;
+    ask(&mut stream, path, token, true).await;
+    read(&mut stream, None).await
+}
+
+fn make(simulator: &Simulator, name: &str) {
+    let body = Bytes::from(format!("{{\"metadata\": {{\"name\": {name:?}}}}}"));
+    let request = Request::post(MAPS).header("content-type", "application/json").body(body);
+    assert_eq!(simulator.request(request.unwrap()).status(), 201);
+}
+
+#[tokio::test]
+async fn who_has_the_token_may_do_all_and_who_has_none_nothing() {
+    let bench = Bench::start(Time::Still).await;
+    assert!(whole(&bench, MAPS, &bench.token).await.starts_with("HTTP/1.1 200"));
+    let nobody = whole(&bench, MAPS, "").await;
+    assert!(nobody.starts_with("HTTP/1.1 403") && nobody.contains("system:anonymous"), "{nobody}");
+    assert!(whole(&bench, "/version", "").await.starts_with("HTTP/1.1 200"));
+    assert!(whole(&bench, "/apis", "").await.starts_with("HTTP/1.1 403"));
+    let wrong = whole(&bench, "/version", "wrong").await;
+    assert!(wrong.starts_with("HTTP/1.1 401"), "{wrong}");
+    assert!(!format!("{:?}", bench.server).contains(&bench.token));
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn the_same_port_takes_https_with_a_certificate_of_its_own_authority() {
+    let bench = Bench::start(Time::Still).await;
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(&bench.authority).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    let mut stream = connector.connect(name, bench.connect().await).await.unwrap();
+    ask(&mut stream, "/version", &bench.token, false).await;
+    let answer = read(&mut stream, Some("platform")).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    drop(stream);
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_watch_is_told_what_happens_and_ends_as_it_should_with_the_server() {
+    let bench = Bench::start(Time::Still).await;
+    let mut stream = bench.connect().await;
+    ask(&mut stream, &format!("{MAPS}?watch=true"), &bench.token, false).await;
+    let head = read(&mut stream, Some("\r\n\r\n")).await;
+    assert!(head.to_lowercase().contains("transfer-encoding: chunked"), "{head}");
+    make(&bench.simulator, "told");
+    let line = read(&mut stream, Some("ADDED")).await;
+    assert!(line.contains("told"), "{line}");
+    let (rest, ()) = tokio::join!(read(&mut stream, None), bench.server.stop());
+    assert!(rest.ends_with("0\r\n\r\n"), "the last chunk was not told: {rest:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_has_gone_watches_no_more() {
+    let bench = Bench::start(Time::Still).await;
+    let mut stream = bench.connect().await;
+    ask(&mut stream, &format!("{MAPS}?watch=true"), &bench.token, false).await;
+    read(&mut stream, Some("\r\n\r\n")).await;
+    assert_eq!(bench.simulator.watchers(), 1);
+    drop(stream);
+    let gone = async {
+        while bench.simulator.watchers() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(BOUND, gone).await.expect("the watch goes on without its client");
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn time_passes_as_on_the_wall_or_stands_still() {
+    let wall = Bench::start(Time::Wall).await;
+    let caught_up = async {
+        while Timestamp::now().duration_since(wall.simulator.now()) > SignedDuration::from_secs(1) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(BOUND, caught_up).await.expect("the simulator is behind the wall clock");
+    wall.server.stop().await;
+    let still = Bench::start(Time::Still).await;
+    let begun = still.simulator.now();
+    whole(&still, MAPS, &still.token).await;
+    assert_eq!(still.simulator.now(), begun);
+    still.server.stop().await;
+}
+
+#[tokio::test]
+async fn the_kubeconfig_is_its_owners_only_and_is_removed_in_the_end() {
+    let server = Server::start(simulator(), &Options::default()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config");
+    let file = server.write_kubeconfig(&path).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = server.write_kubeconfig(&path).unwrap_err();
+    assert!(matches!(&again, Error::KubeconfigExists(_)), "{again}");
+    drop(file);
+    assert!(!path.exists());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_told_of() {
+    let server = Server::start(simulator(), &Options::default()).await.unwrap();
+    let port = server.address().port();
+    let options = Options { port, time: Time::Still };
+    let error = Server::start(simulator(), &options).await.unwrap_err().to_string();
+    assert!(error.contains(&port.to_string()) && error.contains("another port"), "{error}");
+    server.stop().await;
+}

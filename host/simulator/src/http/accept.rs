@@ -1,0 +1,82 @@
+//! What a client takes as an answer.
+
+/// In which form objects are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// As they are.
+    Plain,
+    /// As a table, for people.
+    Table,
+    /// Their metadata only.
+    Metadata,
+    /// All groups with their resources in one document.
+    Aggregated,
+}
+
+/// What was agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    pub(crate) view: View,
+    /// Else JSON.
+    pub(crate) yaml: bool,
+}
+
+/// The first of what a client takes that can be given; `None` if nothing can.
+pub(crate) fn negotiate(accept: &str) -> Option<Accepted> {
+    if accept.trim().is_empty() {
+        return Some(Accepted { view: View::Plain, yaml: false });
+    }
+    accept.split(',').find_map(range)
+}
+
+fn range(range: &str) -> Option<Accepted> {
+    let mut parts = range.split(';').map(str::trim);
+    let yaml = match parts.next()? {
+        "application/json" | "application/*" | "*/*" => false,
+        "application/yaml" => true,
+        _ => return None,
+    };
+    let (mut kind, mut group, mut version) = ("", "", "");
+    for part in parts {
+        match part.split_once('=') {
+            Some(("as", value)) => kind = value,
+            Some(("g", value)) => group = value,
+            Some(("v", value)) => version = value,
+            _ => {}
+        }
+    }
+    let view = match (kind, group, version) {
+        ("", ..) => View::Plain,
+        ("Table", "meta.k8s.io", "v1") => View::Table,
+        ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => {
+            View::Metadata
+        }
+        ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => View::Aggregated,
+        _ => return None,
+    };
+    Some(Accepted { view, yaml })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(accept: &str) -> Option<View> {
+        negotiate(accept).map(|accepted| accepted.view)
+    }
+
+    #[test]
+    fn the_first_that_can_be_given_is() {
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        assert_eq!(view(""), Some(View::Plain));
+        assert_eq!(view("*/*"), Some(View::Plain));
+        assert_eq!(view(&format!("{table},application/json")), Some(View::Table));
+        assert_eq!(view(&format!("application/json;as=Odd;v=v1;g=x,{table}")), Some(View::Table));
+        assert_eq!(
+            view("application/vnd.kubernetes.protobuf, application/json"),
+            Some(View::Plain)
+        );
+        assert_eq!(view("application/vnd.kubernetes.protobuf"), None);
+        assert!(negotiate("application/yaml").unwrap().yaml);
+    }
+}

@@ -1,0 +1,106 @@
+//! kubectl prints the same, whether the cluster is real or simulated.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::thread;
+
+use innkeeper_kubectl_tests::commands::{BEFORE, COMMANDS, DOCUMENTS, WATCHES, WHILE};
+use innkeeper_kubectl_tests::side::{Printed, Side};
+use serde_json::Value;
+use similar::TextDiff;
+
+/// What one side told.
+struct Told {
+    commands: Vec<Printed>,
+    watches: Vec<Vec<String>>,
+    documents: Vec<Value>,
+}
+
+/// Both sides, each asked once for all tests.
+static TOLD: LazyLock<[Told; 2]> = LazyLock::new(|| {
+    let real = thread::spawn(|| tell(Side::real().unwrap()));
+    let simulated = tell(Side::simulated().unwrap());
+    [real.join().unwrap(), simulated]
+});
+
+fn tell(mut side: Side) -> Told {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("manifests");
+    side.settle_in("watched", &folder).unwrap();
+    let mut watches = Vec::new();
+    for (line, first, then) in WATCHES {
+        for line in BEFORE {
+            side.run(line, &folder).unwrap();
+        }
+        watches.push(side.watch(line, *first, WHILE, *then, &folder).unwrap());
+    }
+    side.settle_in("shop", &folder).unwrap();
+    let commands = COMMANDS.iter().map(|line| side.run(line, &folder).unwrap()).collect();
+    let document = |path: &&str| serde_json::from_str(&side.raw(path).unwrap()).unwrap();
+    let documents = DOCUMENTS.iter().map(document).collect();
+    Told { commands, watches, documents }
+}
+
+/// What differs, for people.
+fn difference(what: &str, real: &str, simulated: &str) -> String {
+    let diff = TextDiff::from_lines(real, simulated);
+    format!(
+        "{}",
+        diff.unified_diff().context_radius(1).header(&format!("{what}, real"), "simulated")
+    )
+}
+
+#[test]
+fn kubectl_prints_the_same_for_a_real_cluster_and_a_simulated_one() {
+    let [real, simulated] = &*TOLD;
+    let mut different = Vec::new();
+    for ((line, real), simulated) in COMMANDS.iter().zip(&real.commands).zip(&simulated.commands) {
+        if real == simulated {
+            continue;
+        }
+        let mut told = vec![format!("$ kubectl {line}")];
+        if real.code != simulated.code {
+            told.push(format!("exit status: real {:?}, simulated {:?}", real.code, simulated.code));
+        }
+        for (what, one, other) in
+            [("output", &real.out, &simulated.out), ("error", &real.error, &simulated.error)]
+        {
+            if one != other {
+                told.push(difference(what, one, other));
+            }
+        }
+        different.push(told.join("\n"));
+    }
+    let (count, of) = (different.len(), COMMANDS.len());
+    assert!(different.is_empty(), "{count} of {of} commands differ:\n{}", different.join("\n"));
+    // That most of them work is the lists' own doing.
+    let worked = real.commands.iter().filter(|printed| printed.code == Some(0)).count();
+    assert!(2 * worked > of, "only {worked} of {of} commands are accepted");
+}
+
+#[test]
+fn what_is_watched_is_told_alike() {
+    let [real, simulated] = &*TOLD;
+    for ((watch, real), simulated) in WATCHES.iter().zip(&real.watches).zip(&simulated.watches) {
+        assert_eq!(real, simulated, "{}", watch.0);
+    }
+}
+
+#[test]
+fn every_type_is_published_as_the_real_server_publishes_it() {
+    let [real, simulated] = &*TOLD;
+    for ((path, real), simulated) in DOCUMENTS.iter().zip(&real.documents).zip(&simulated.documents)
+    {
+        let schemas = simulated["components"]["schemas"].as_object().unwrap();
+        assert!(schemas.len() > 2, "{path} has {} types", schemas.len());
+        for (name, schema) in schemas {
+            let mut published = real["components"]["schemas"][name].clone();
+            // Of types that all groups have, the groups are not told.
+            if schema.get("x-kubernetes-group-version-kind").is_none() {
+                published.as_object_mut().unwrap().remove("x-kubernetes-group-version-kind");
+            }
+            assert_eq!(schema, &published, "{name} in {path}");
+        }
+    }
+}
