@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: Innkeeper at work, from nothing.
+//! `cargo xtask demo`: Innkeeper at work, from nothing, on a simulated cluster or a real control plane.
 
 mod kubectl;
 mod stage;
@@ -22,6 +22,8 @@ use view::View;
 
 /// The module of the demo, as in deploy/samples/module-podroute.yaml.
 const MODULE: &str = "podroute";
+/// The guests of the demo on a simulated cluster.
+const SHOWN: [&str; 7] = ["imo", "kabocha", "kuri", "maintpage", FIRST, SECOND, "postgres"];
 /// The guest at first.
 const FIRST: &str = "podroute";
 /// The same with one more label on everything.
@@ -33,11 +35,31 @@ const BOUND: Duration = Duration::from_mins(1);
 /// How often the cluster is looked at.
 const POLL: Duration = Duration::from_millis(300);
 
-/// Shows everything; then goes on until Ctrl-C, or ends with `once`. `built`: the host is built already.
+/// Builds Innkeeper and its guests, and runs `innkeeper demo` with these arguments.
+///
+/// # Errors
+/// What could not be built, or what the demo says.
+pub(crate) fn run(once: bool, arguments: &[String]) -> Result<()> {
+    guests::build(&root(), Some(&SHOWN))?;
+    run_command(&mut cargo(&["build", "--package", "innkeeper-cli"]))?;
+    simulated(once, arguments)
+}
+
+/// The same with what is built already.
+pub(crate) fn simulated(once: bool, arguments: &[String]) -> Result<()> {
+    let mut demo = std::process::Command::new(stage::program()?);
+    demo.args(["demo", "--components"]).arg(root().join("guests/target/components"));
+    demo.arg("--cache-dir").arg(innkeeper_controlplane::cache_folder()?.join("code"));
+    demo.args(once.then_some("--once")).args(arguments);
+    run_command(&mut demo)
+}
+
+/// Shows podroute on a real control plane; then goes on until Ctrl-C, or ends with `once`. `built`: the host is
+/// built already.
 ///
 /// # Errors
 /// The first thing that did not happen in time, with the end of the host's log.
-pub(crate) fn run(once: bool, built: bool) -> Result<()> {
+pub(crate) fn on_cluster(once: bool, built: bool) -> Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst)).context("catching Ctrl-C")?;

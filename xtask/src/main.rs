@@ -45,11 +45,17 @@ enum Task {
     Image(image::Task),
     /// Write deploy/crds from the types of host/modules
     Crds,
-    /// Show Innkeeper: a control plane, the host, the podroute guest, and its replacement
+    /// Show Innkeeper: build it and its guests, and run `innkeeper demo`
     Demo {
         /// End by itself when everything has been shown; the exit status tells success
         #[arg(long)]
         once: bool,
+        /// Show podroute and its replacement on a real control plane instead of a simulated cluster
+        #[arg(long)]
+        cluster: bool,
+        /// For `innkeeper demo`: --fast, --plain, --seed
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, conflicts_with = "cluster")]
+        arguments: Vec<String>,
     },
     /// Write host/simulator/data from what a real API server publishes
     Openapi,
@@ -89,7 +95,8 @@ fn main() -> ExitCode {
         }
         Task::Image(task) => image::run(&task),
         Task::Crds => crds::run(),
-        Task::Demo { once } => demo::run(once, false),
+        Task::Demo { once, cluster: true, .. } => demo::on_cluster(once, false),
+        Task::Demo { once, arguments, .. } => demo::run(once, &arguments),
         Task::Openapi => openapi::run(),
         Task::Test => suite::run(),
         Task::Bench { arguments } => bench::run(&arguments),

@@ -63,9 +63,10 @@ pub(crate) fn run() -> Result<()> {
         tests.add(command(&mut test(&which))?)
     });
     // What the README promises; the host is there since the build above.
-    suite.step("demo, once", |tests| {
-        demo::run(true, true)?;
-        tests.passed += 1;
+    suite.step("demos, once", |tests| {
+        demo::simulated(true, &["--fast".to_owned()])?;
+        demo::on_cluster(true, true)?;
+        tests.passed += 2;
         Ok(())
     });
     suite.end()

@@ -5,6 +5,7 @@
 
 mod build;
 mod component;
+mod demo;
 mod dev;
 mod golden;
 mod inspect;
@@ -81,6 +82,11 @@ enum Command {
     /// A scenario is a folder of numbered files, as KUTTL has them: 00-install.yaml is applied, then
     /// 00-assert.yaml must come true, and 00-errors.yaml must not be there; then 01-... See docs/testing.md.
     Test(test::Arguments),
+    /// Show Innkeeper at work: its guests on a simulated cluster, and what they do when things happen.
+    ///
+    /// Nothing but the guests' components is needed. kubectl works on the cluster meanwhile. On a terminal there
+    /// are tables, else lines.
+    Demo(demo::Arguments),
     /// Print the CustomResourceDefinition of Module, as YAML.
     Crd,
     /// Compile a component for the host that starts this process.
@@ -102,6 +108,7 @@ fn main() -> ExitCode {
         Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Crd => innkeeper_modules::crd_yaml().map_err(Into::into).and_then(out::write),
     };

@@ -128,22 +128,7 @@ async fn list(session: &Session) -> anyhow::Result<()> {
             candidate,
         ]);
     }
-    out::write(table(&rows))
-}
-
-/// Columns, as wide as they have to be.
-fn table<const N: usize>(rows: &[[String; N]]) -> String {
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (index, cell) in row.iter().enumerate() {
-            let width = rows.iter().map(|row| row[index].chars().count()).max().unwrap_or_default();
-            let _ = write!(line, "{cell:width$}  ");
-        }
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
+    out::write(out::table(&rows))
 }
 
 fn describe(module: &Module) -> String {
@@ -413,11 +398,5 @@ mod tests {
         );
         assert!(approvable(&refused, &"d".repeat(64)).is_ok());
         assert!(approvable(&held(), &"c".repeat(64)).is_ok());
-    }
-
-    #[test]
-    fn columns_are_as_wide_as_they_have_to_be() {
-        let rows = [["NAME", "READY"], ["podroute", "True"]].map(|row| row.map(str::to_owned));
-        assert_eq!(table(&rows), "NAME      READY\npodroute  True\n");
     }
 }

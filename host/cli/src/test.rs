@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
 use innkeeper_contract::Manifest;
 use innkeeper_lab::scenario::{Failure, Outcome, Place, Player, Suite, junit};
-use innkeeper_lab::{Api, Guests, Lab, Setup};
+use innkeeper_lab::{Api, Guests, Lab, Modules, Setup};
 use innkeeper_modules::module;
 use serde_json::{Value, json};
 
@@ -194,7 +194,7 @@ fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outc
     let mut outcomes = Vec::new();
     for case in &suite.cases {
         let mut setup = Setup::new(arguments.seed);
-        setup.modules.clone_from(&served.modules);
+        setup.modules = Modules::Given(served.modules.clone());
         setup.objects.clone_from(&served.rights);
         setup.objects.extend(suite.manifests.iter().cloned());
         let outcome = innkeeper_lab::block_on(async {

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use innkeeper_lab::{Api, ApiFailure, Guests, Lab, Setup};
+use innkeeper_lab::{Api, ApiFailure, Guests, Lab, Modules, Setup};
 use serde_json::{Value, json};
 
 /// Lives that are measured.
@@ -26,10 +26,10 @@ fn component() -> Result<PathBuf, Failed> {
 fn setup() -> Result<Setup, Failed> {
     let mut setup = Setup::new(1);
     // Without an account of its own it acts as the host.
-    setup.modules = vec![json!({
+    setup.modules = Modules::Given(vec![json!({
         "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "podroute"},
         "spec": {"source": {"file": component()?}, "crdGroups": ["quay.io"]},
-    })];
+    })]);
     Ok(setup)
 }
 

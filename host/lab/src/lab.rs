@@ -23,6 +23,15 @@ const MODULES: &str = "innkeeper-modules";
 /// looks again after a few.
 const QUIET: Duration = Duration::from_secs(15);
 
+/// Where the operator's Modules come from.
+#[derive(Clone, Debug)]
+pub enum Modules {
+    /// These, as `innkeeper run --modules DIR` reads them, with absolute paths.
+    Given(Vec<Value>),
+    /// Those of the cluster, which are among the objects.
+    OfCluster,
+}
+
 /// What a lab begins with.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -32,8 +41,8 @@ pub struct Setup {
     pub start: Timestamp,
     /// What works besides the API server.
     pub controllers: Controllers,
-    /// Modules, as `innkeeper run --modules DIR` reads them, with absolute paths.
-    pub modules: Vec<Value>,
+    /// What the operator runs.
+    pub modules: Modules,
     /// What is there before the operator starts: the rights of the modules, say.
     pub objects: Vec<Value>,
     /// Whether requests, answers and events are kept ([`Simulator::log`]).
@@ -47,7 +56,7 @@ impl Setup {
             seed,
             start: Timestamp::from_second(1_767_225_600).unwrap_or(Timestamp::UNIX_EPOCH),
             controllers: Controllers::all(),
-            modules: Vec::new(),
+            modules: Modules::Given(Vec::new()),
             objects: Vec::new(),
             keep_log: false,
         }
@@ -79,6 +88,14 @@ impl Lab {
     /// If the operator does not start, or the cluster refuses what is to be there.
     pub async fn start(guests: &Guests, setup: Setup) -> Result<Self, LabError> {
         let simulator = Simulator::with(setup.seed, setup.start, setup.controllers);
+        Self::on(simulator, guests, setup).await
+    }
+
+    /// The same on a simulator that is there already; the setup's controllers and start are its own affair.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn on(simulator: Simulator, guests: &Guests, setup: Setup) -> Result<Self, LabError> {
         if setup.keep_log {
             simulator.keep_log();
         }
@@ -99,7 +116,12 @@ impl Lab {
         let secrets = SecretKey::new(b"lab");
         let cluster = Cluster::over(simulator.clone(), env, Settings::default(), secrets);
         let running = Running::start(cluster, guests, &setup.modules)?;
-        Ok(Self { simulator, api, running, modules: setup.modules.len() })
+        let is_module = |object: &&Value| object["kind"] == "Module";
+        let modules = match &setup.modules {
+            Modules::Given(modules) => modules.len(),
+            Modules::OfCluster => setup.objects.iter().filter(is_module).count(),
+        };
+        Ok(Self { simulator, api, running, modules })
     }
 
     /// The cluster.

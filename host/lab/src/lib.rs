@@ -15,5 +15,5 @@ mod running;
 pub mod scenario;
 
 pub use api::{Api, ApiFailure, Content, Resource};
-pub use lab::{Lab, Setup, TooLong};
+pub use lab::{Lab, Modules, Setup, TooLong};
 pub use running::{Guests, LabError, Running, block_on};

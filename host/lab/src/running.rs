@@ -10,6 +10,8 @@ use innkeeper_sandbox::{
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::lab::Modules;
+
 /// Guests that run at once: the operator asks for two at least.
 const PERMITS: usize = 2;
 
@@ -58,7 +60,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, LabError> {
 #[derive(Clone)]
 pub struct Guests {
     engine: Engine,
-    _code: std::sync::Arc<tempfile::TempDir>,
+    _code: Option<std::sync::Arc<tempfile::TempDir>>,
 }
 
 impl Guests {
@@ -68,16 +70,29 @@ impl Guests {
     /// If the sandbox does not start.
     pub fn new() -> Result<Self, LabError> {
         let code = tempfile::tempdir()?;
-        let folder = CacheFolder::open(code.path())?;
-        let cache = CodeCache::open(folder, &CacheKey::Kept, CACHE_BYTES_DEFAULT)?;
-        let engine = Engine::builder()
-            .interruption(Interruption::Fuel)
-            .compile(Compile::InProcess)
-            .permits(PERMITS)
-            .cache(cache)
-            .build()?;
-        Ok(Self { engine, _code: std::sync::Arc::new(code) })
+        let engine = engine(code.path())?;
+        Ok(Self { engine, _code: Some(std::sync::Arc::new(code)) })
     }
+
+    /// The same with compiled code kept in a folder for the next time.
+    ///
+    /// # Errors
+    /// Also if the folder is not its owner's only.
+    pub fn kept_in(folder: &Path) -> Result<Self, LabError> {
+        Ok(Self { engine: engine(folder)?, _code: None })
+    }
+}
+
+fn engine(code: &Path) -> Result<Engine, LabError> {
+    let folder = CacheFolder::open(code)?;
+    let cache = CodeCache::open(folder, &CacheKey::Kept, CACHE_BYTES_DEFAULT)?;
+    let engine = Engine::builder()
+        .interruption(Interruption::Fuel)
+        .compile(Compile::InProcess)
+        .permits(PERMITS)
+        .cache(cache)
+        .build()?;
+    Ok(engine)
 }
 
 /// A running operator.
@@ -91,18 +106,22 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it with Modules, as `innkeeper run --modules DIR` reads them; the paths of their components are
-    /// absolute.
+    /// Starts it with Modules.
     ///
     /// # Errors
     /// If the modules cannot be written to a folder, or the operator does not start.
-    pub fn start(cluster: Cluster, guests: &Guests, modules: &[Value]) -> Result<Self, LabError> {
+    pub fn start(cluster: Cluster, guests: &Guests, modules: &Modules) -> Result<Self, LabError> {
         let env = cluster.env().clone();
         let folder = tempfile::tempdir()?;
-        for (index, module) in modules.iter().enumerate() {
-            write(folder.path(), index, module)?;
-        }
-        let from = ModulesFrom::Folder(folder.path().to_owned());
+        let from = match modules {
+            Modules::Given(modules) => {
+                for (index, module) in modules.iter().enumerate() {
+                    write(folder.path(), index, module)?;
+                }
+                ModulesFrom::Folder(folder.path().to_owned())
+            }
+            Modules::OfCluster => ModulesFrom::Cluster,
+        };
         let (engine, bounds) = (guests.engine.clone(), Bounds::default());
         let operator = Operator::new(cluster, engine, from, bounds, Execution::Inline, "lab")?;
         let (stop, stopped) = watch::channel(false);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
-use innkeeper_lab::{Guests, Lab, Setup};
+use innkeeper_lab::{Guests, Lab, Modules, Setup};
 use innkeeper_simulator::Simulator;
 use running::{block_on, component};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ async fn lab(seed: u64) -> Lab {
     let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "podroute"},
         "spec": {"source": {"file": component("podroute")}, "serviceAccountName": "podroute", "crdGroups": ["quay.io"]}});
     let mut setup = Setup::new(seed);
-    setup.modules = vec![module];
+    setup.modules = Modules::Given(vec![module]);
     setup.objects = rights();
     setup.keep_log = true;
     let lab = Lab::start(&Guests::new().unwrap(), setup).await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
-use innkeeper_lab::{Guests, Running};
+use innkeeper_lab::{Guests, Modules, Running};
 use innkeeper_loop_tests::{Faults, Scripted};
 use serde_json::{Value, json};
 
@@ -54,7 +54,9 @@ impl Stage {
         let env = Env::scripted(seed, "2026-11-21T00:00:00Z".parse().unwrap());
         let secrets = SecretKey::new(b"scripted");
         let cluster = Cluster::over(server.clone(), env.clone(), Settings::default(), secrets);
-        let running = Running::start(cluster, &Guests::new().unwrap(), &[module]).unwrap();
+        let running =
+            Running::start(cluster, &Guests::new().unwrap(), &Modules::Given(vec![module]))
+                .unwrap();
         env.sleep(Duration::from_secs(5)).await;
         Self { server, running }
     }

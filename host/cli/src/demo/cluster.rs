@@ -1,0 +1,94 @@
+//! The simulated cluster of the demo: Innkeeper's definition, the guests as Modules with their rights and
+//! components.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use base64::Engine as _;
+use innkeeper_lab::{Guests, Lab, Modules, Setup};
+use innkeeper_modules::module::NAMESPACE;
+use innkeeper_simulator::{Controllers, Simulator};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::objects;
+
+/// A guest: its name, and its Module with account and rights.
+const GUESTS: [(&str, &str); 6] = [
+    ("imo", include_str!("../../../../deploy/samples/module-imo.yaml")),
+    ("kabocha", include_str!("../../../../deploy/samples/module-kabocha.yaml")),
+    ("kuri", include_str!("../../../../deploy/samples/module-kuri.yaml")),
+    ("maintpage", include_str!("../../../../deploy/samples/module-maintpage.yaml")),
+    ("podroute", include_str!("../../../../deploy/samples/module-podroute.yaml")),
+    ("postgres", include_str!("../../../../deploy/samples/module-postgres.yaml")),
+];
+/// podroute with one more label on everything.
+const SECOND: &str = "podroute-labelled";
+
+/// The components of the guests.
+pub(super) struct Components {
+    guests: Vec<(&'static str, Vec<u8>)>,
+    /// What replaces podroute.
+    second: Vec<u8>,
+}
+
+impl Components {
+    /// Those of a folder.
+    pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
+        let read = |name: &str| {
+            let path = folder.join(format!("{name}.wasm"));
+            std::fs::read(&path).with_context(|| {
+                format!("{} cannot be read: `cargo xtask guests` builds it", path.display())
+            })
+        };
+        let mut guests = Vec::new();
+        for (name, _) in GUESTS {
+            guests.push((name, read(name)?));
+        }
+        Ok(Self { guests, second: read(SECOND)? })
+    }
+
+    /// The ConfigMap of podroute's second version.
+    pub(super) fn second(&self) -> Value {
+        config_map("podroute", &self.second)
+    }
+}
+
+/// A cluster with all controllers, at the present time.
+pub(super) fn simulator(seed: u64) -> Simulator {
+    Simulator::with(seed, Timestamp::now(), Controllers::all())
+}
+
+/// Puts all into the cluster, and starts the operator on it.
+pub(super) async fn start(
+    simulator: Simulator,
+    guests: &Guests,
+    components: &Components,
+) -> anyhow::Result<Lab> {
+    let definition = innkeeper_modules::crd_yaml()?;
+    let mut objects = objects::parse(&definition, "the definition of Module")?;
+    for (name, component) in &components.guests {
+        objects.push(config_map(name, component));
+    }
+    for (name, module) in GUESTS {
+        let made = objects::parse(module, name)?;
+        if made.is_empty() {
+            bail!("the Module {name} has no objects");
+        }
+        objects.extend(made);
+    }
+    for namespace in ["innkeeper-system", super::stories::NAMESPACE] {
+        objects.insert(
+            0,
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
+        );
+    }
+    let setup = Setup { modules: Modules::OfCluster, objects, ..Setup::new(1) };
+    Ok(Lab::on(simulator, guests, setup).await?)
+}
+
+fn config_map(name: &str, component: &[u8]) -> Value {
+    let text = base64::engine::general_purpose::STANDARD.encode(component);
+    json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": NAMESPACE}, "binaryData": {"guest.wasm": text}})
+}
