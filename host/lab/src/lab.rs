@@ -91,7 +91,8 @@ impl Lab {
         Self::on(simulator, guests, setup).await
     }
 
-    /// The same on a simulator that is there already; the setup's controllers and start are its own affair.
+    /// The same on a simulator that is there already, whose clock the operator's follows; of the setup its
+    /// seed of the operator, modules, objects and log are taken.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -112,7 +113,7 @@ impl Lab {
                 why: error.to_string(),
             })?;
         }
-        let env = Env::scripted(setup.seed, setup.start);
+        let env = Env::scripted(setup.seed, simulator.now());
         let secrets = SecretKey::new(b"lab");
         let cluster = Cluster::over(simulator.clone(), env, Settings::default(), secrets);
         let running = Running::start(cluster, guests, &setup.modules)?;

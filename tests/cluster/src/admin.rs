@@ -350,6 +350,11 @@ impl Admin {
     }
 }
 
+/// The name of an object; empty if it has none.
+pub fn name_of(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
 /// A client for the kubeconfig at `path`, which repeats nothing by itself.
 pub(crate) async fn client(path: &Path) -> Result<kube::Client> {
     let file = KubeconfigFile::read_from(path)

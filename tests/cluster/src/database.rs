@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::stage::SOON;
-use crate::{Kind, NodeStage, PodClient, eventually, kubelet};
+use crate::{Kind, NodeStage, PodClient, eventually, kubelet, name_of};
 
 /// How it is made.
 pub const APPLY: &str = "kubectl apply -f deploy/samples/postgres.yaml";
@@ -257,11 +257,6 @@ pub struct Backups {
     pub complete: Vec<String>,
     /// What a backup leaves that is being made or was not finished.
     pub pieces: Vec<String>,
-}
-
-/// The name of an object; empty if it has none.
-pub fn name_of(object: &Value) -> &str {
-    object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
 /// Somebody who writes number after number into the table `log`, and asks for how many there are,

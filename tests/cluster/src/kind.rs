@@ -30,6 +30,8 @@ impl Kind {
     pub const DEPLOYMENT: Self = Self::new("apps/v1", "Deployment");
     /// batch/v1 `CronJob`.
     pub const CRON_JOB: Self = Self::new("batch/v1", "CronJob");
+    /// coordination.k8s.io/v1 Lease.
+    pub const LEASE: Self = Self::new("coordination.k8s.io/v1", "Lease");
     /// batch/v1 Job.
     pub const JOB: Self = Self::new("batch/v1", "Job");
     /// apiextensions.k8s.io/v1 `CustomResourceDefinition`.

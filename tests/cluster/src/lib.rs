@@ -38,7 +38,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Result, anyhow};
 
-pub use admin::{Admin, condition};
+pub use admin::{Admin, condition, name_of};
 pub use chance::Chance;
 pub use eventually::eventually;
 pub use host::{Host, HostOptions};

@@ -15,12 +15,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::stage::{SOON, component_path, prints, program, root};
-use crate::{Admin, Kind, PodClient, Stage, condition, eventually};
+use crate::{Kind, PodClient, Stage, condition, eventually};
 
 /// The guests that deploy/guests installs.
 const GUESTS: [&str; 6] = ["imo", "kabocha", "kuri", "maintpage", "podroute", "postgres"];
 /// The label of the host's pods.
 const HOSTS: (&str, &str) = ("app.kubernetes.io/name", "innkeeper");
+/// What says which of them works.
+const LEASE: (Kind, &str, &str) = (Kind::LEASE, "innkeeper-system", "innkeeper");
 /// Six components are compiled by two hosts, while all the rest starts too.
 const COMPILED: Duration = Duration::from_mins(4);
 
@@ -59,12 +61,11 @@ impl NodeStage {
         let mut installed = Vec::new();
         let apply = "kubectl apply -k deploy";
         installed.push((apply, prints(shell(&plane, deploy.path(), apply)).await?));
-        let admin = Admin::of(&plane).await?;
-        let crd = admin.must_get(Kind::CRD, "", "modules.innkeeper.dev").await?;
-        admin.until_established(&crd).await?;
-        let guests = "kubectl apply --server-side -k deploy/guests";
-        installed.push((guests, prints(shell(&plane, deploy.path(), guests)).await?));
         let stage = Stage::installed(plane).await?;
+        let crd = stage.admin.must_get(Kind::CRD, "", "modules.innkeeper.dev").await?;
+        stage.admin.until_established(&crd).await?;
+        let guests = "kubectl apply --server-side -k deploy/guests";
+        installed.push((guests, prints(shell(&stage.plane, deploy.path(), guests)).await?));
         let stage = Self { node, stage, _cluster: cluster, deploy, installed };
         stage.until_hosts(2).await?;
         for guest in GUESTS {
@@ -142,11 +143,17 @@ impl NodeStage {
 
     /// The pod that holds the Lease, once there is one.
     pub async fn leader(&self) -> Result<String> {
-        let lease = Kind::new("coordination.k8s.io/v1", "Lease");
-        let at = (lease, "innkeeper-system", "innkeeper");
         let is_held = |lease: &Value| lease["spec"]["holderIdentity"].is_string();
-        let lease = self.admin.until("somebody leads", SOON, at, is_held).await?;
+        let lease = self.admin.until("somebody leads", SOON, LEASE, is_held).await?;
         Ok(lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Waits until another pod than `leader` holds the Lease; gives the Lease.
+    pub async fn until_another_leads(&self, leader: &str) -> Result<Value> {
+        let is_another = |lease: &Value| {
+            lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| holder != leader)
+        };
+        self.admin.until("another host leads", SOON, LEASE, is_another).await
     }
 
     /// Waits until so many hosts are ready.

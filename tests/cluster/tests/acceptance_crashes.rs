@@ -5,9 +5,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 use anyhow::Result;
-use innkeeper_cluster_tests::database::{Database, LONG, NAMESPACE, Writer, name_of};
+use innkeeper_cluster_tests::database::{Database, LONG, NAMESPACE, Writer};
 use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Kind, eventually, kubelet};
+use innkeeper_cluster_tests::{eventually, kubelet, name_of};
 
 /// Enough to be written down in more than one piece.
 const LARGE: &str = "CREATE TABLE large AS SELECT n, sha512(n::text::bytea) AS t \
@@ -19,6 +19,9 @@ const SLOW: &str = "CREATE FUNCTION checked(n bigint) RETURNS bool LANGUAGE plpg
     RETURN true; END $$; \
     CREATE TABLE slow (n bigint CHECK (checked(n))); \
     INSERT INTO slow SELECT generate_series(1, 15)";
+
+/// The container that makes a backup.
+const CONTAINER: &str = "backup";
 
 /// Stops `pg_dump` when it has written some of a dump, for ever.
 const HALFWAY: &str = "until [ $(cat /backups/*.dump.tmp 2>/dev/null | wc -c) -gt 200000 ]; do :; done; \
@@ -57,8 +60,7 @@ async fn crashed_backup(database: &Database) -> Result<()> {
     let free =
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; LOCK%'";
     let stop = async {
-        let container = pod_container(database, pod).await?;
-        let stopped = database.exec(pod, &container, HALFWAY).await?;
+        let stopped = database.exec(pod, CONTAINER, HALFWAY).await?;
         anyhow::ensure!(stopped.contains("stopped"), "pg_dump was not found");
         Ok(())
     };
@@ -75,18 +77,12 @@ async fn crashed_backup(database: &Database) -> Result<()> {
     Ok(())
 }
 
-async fn pod_container(database: &Database, pod: &str) -> Result<String> {
-    let pod = database.stage.admin.must_get(Kind::POD, NAMESPACE, pod).await?;
-    Ok(pod["spec"]["containers"][0]["name"].as_str().unwrap().to_owned())
-}
-
 /// Waits until the script [`HALFWAY`] runs in a pod.
 async fn until_watched(database: &Database, pod: &str) -> Result<()> {
-    let container = pod_container(database, pod).await?;
     // Not found by what asks for it.
     let ask = "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'gt 20[0]000' || true";
     eventually("somebody waits for half of the dump", SOON, async || {
-        let count = database.exec(pod, &container, ask).await?;
+        let count = database.exec(pod, CONTAINER, ask).await?;
         Ok(if count.trim() == "0" { Err("nobody does".to_owned()) } else { Ok(()) })
     })
     .await

@@ -6,13 +6,11 @@
 use std::fs;
 
 use anyhow::{Context as _, Result};
-use innkeeper_cluster_tests::database::name_of;
 use innkeeper_cluster_tests::screens::Screens;
 use innkeeper_cluster_tests::stage::{SOON, component_path};
-use innkeeper_cluster_tests::{Kind, NodeStage, PodClient};
+use innkeeper_cluster_tests::{Kind, NodeStage, PodClient, name_of};
 use serde_json::{Value, json};
 
-const LEASE: Kind = Kind::new("coordination.k8s.io/v1", "Lease");
 const INSTALL: &str = include_str!("../../../docs/install.md");
 const NAMESPACE: &str = "default";
 const URL: &str = "http://podroute-service:8080/get";
@@ -83,12 +81,9 @@ async fn swapped(stage: &NodeStage, screens: &mut Screens<'_>) -> Result<()> {
 
 /// Whoever works goes without a word, and then both: what is changed meanwhile is not lost.
 async fn replaced(stage: &NodeStage, client: &PodClient) -> Result<()> {
-    let lease = (LEASE, "innkeeper-system", "innkeeper");
-    let leader =
-        stage.admin.must_get(lease.0, lease.1, lease.2).await?["spec"]["holderIdentity"].clone();
-    let leader = leader.as_str().unwrap();
+    let leader = stage.leader().await?;
     let kill = ["delete", "pod", "--namespace", "innkeeper-system", "--force", "--grace-period=0"];
-    stage.kubectl_prints(&[&kill[..], &[leader]].concat()).await?;
+    stage.kubectl_prints(&[&kill[..], &[&*leader]].concat()).await?;
     let scale = async |replicas: usize| {
         let patch = json!({"spec": {"replicas": replicas}});
         let at = (Kind::PODROUTE, NAMESPACE, "test-podroute");
@@ -96,10 +91,7 @@ async fn replaced(stage: &NodeStage, client: &PodClient) -> Result<()> {
         stage.until_pods_ready(at.1, ("podroute_cr", at.2), replicas).await.map(drop)
     };
     scale(4).await?;
-    let is_another = |lease: &Value| {
-        lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| holder != leader)
-    };
-    stage.admin.until("another host leads", SOON, lease, is_another).await?;
+    stage.until_another_leads(&leader).await?;
     let pods = stage.until_hosts(2).await?;
     let both: Vec<_> = pods.iter().map(name_of).collect();
     let delete = ["delete", "pod", "--namespace", "innkeeper-system"];

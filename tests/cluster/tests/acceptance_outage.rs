@@ -60,12 +60,7 @@ async fn paused(stage: &NodeStage, from: usize, to: usize) -> Result<()> {
     for number in from..to {
         make(stage, number).await?;
     }
-    let lease = Kind::new("coordination.k8s.io/v1", "Lease");
-    let at = (lease, "innkeeper-system", "innkeeper");
-    let is_another = |lease: &Value| {
-        lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| holder != leader)
-    };
-    let taken = stage.admin.until("another host works", SOON, at, is_another).await?;
+    let taken = stage.until_another_leads(&leader).await?;
     kill_process(host, Signal::CONT)?;
     eventually("the paused host knows it", SOON, async || {
         let logs = ["logs", &leader, "--namespace", "innkeeper-system"];

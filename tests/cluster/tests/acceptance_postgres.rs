@@ -8,11 +8,11 @@ use std::process::Stdio;
 
 use anyhow::Result;
 use innkeeper_cluster_tests::database::{
-    APPLY, Database, LONG, NAME, NAMESPACE, POSTGRESQL, Writer, name_of,
+    APPLY, Database, LONG, NAME, NAMESPACE, POSTGRESQL, Writer,
 };
 use innkeeper_cluster_tests::screens::Screens;
 use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Kind, condition, eventually};
+use innkeeper_cluster_tests::{Kind, condition, eventually, name_of};
 use serde_json::{Value, json};
 use tokio::process::Command;
 

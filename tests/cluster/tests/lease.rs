@@ -14,8 +14,7 @@ use innkeeper_cluster_tests::{
 use serde_json::{Value, json};
 
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
-const LEASE: Kind = Kind::new("coordination.k8s.io/v1", "Lease");
-const AT: (Kind, &str, &str) = (LEASE, "innkeeper-system", "innkeeper");
+const AT: (Kind, &str, &str) = (Kind::LEASE, "innkeeper-system", "innkeeper");
 const STOP: Duration = Duration::from_secs(10);
 
 /// A control plane with the module bench, and a namespace.
@@ -129,7 +128,7 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     assert!(again.is_empty(), "{again:#?}");
     let (status, _) = third.stop(STOP).await?;
     assert!(status.success(), "{status}");
-    let given_back = stage.admin.must_get(LEASE, "innkeeper-system", "innkeeper").await?;
+    let given_back = stage.admin.must_get(AT.0, AT.1, AT.2).await?;
     assert_eq!(given_back["spec"].get("holderIdentity"), None);
     Ok(())
 }

@@ -64,6 +64,7 @@ pub(super) async fn start(
     simulator: Simulator,
     guests: &Guests,
     components: &Components,
+    seed: u64,
 ) -> anyhow::Result<Lab> {
     let definition = innkeeper_modules::crd_yaml()?;
     let mut objects = objects::parse(&definition, "the definition of Module")?;
@@ -83,7 +84,7 @@ pub(super) async fn start(
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
         );
     }
-    let setup = Setup { modules: Modules::OfCluster, objects, ..Setup::new(1) };
+    let setup = Setup { modules: Modules::OfCluster, objects, ..Setup::new(seed) };
     Ok(Lab::on(simulator, guests, setup).await?)
 }
 

@@ -58,8 +58,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let pace = if arguments.fast { teller::Pace::Fast } else { teller::Pace::Clock };
     let told = innkeeper_lab::block_on(async {
-        let lab = cluster::start(simulator, &guests, &components).await?;
-        let view = view::View::new(arguments.plain, &served.kubeconfig);
+        let lab = cluster::start(simulator, &guests, &components, arguments.seed).await?;
+        let view = view::View::new(arguments.plain, &served.kubeconfig)?;
         let mut teller = Teller::new(lab, activity, view, pace, stop);
         let told = stories::tell(&mut teller, &components, arguments.once).await;
         teller.end().await;

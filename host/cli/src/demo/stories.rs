@@ -79,7 +79,7 @@ pub(super) async fn tell(
     components: &Components,
     once: bool,
 ) -> anyhow::Result<()> {
-    teller.say("The guests are put into the cluster, and the operator compiles them.");
+    teller.say("The guests are put into the cluster, and the operator compiles them.")?;
     teller
         .until("all modules serve", async |api| {
             let all = api.list("/apis/innkeeper.dev/v1alpha1/modules").await?;
@@ -92,12 +92,12 @@ pub(super) async fn tell(
             applied.with_context(|| format!("the sample {name} cannot be applied"))?;
         }
     }
-    teller.say("Samples are applied: an application, three pods, a database, a family.");
+    teller.say("Samples are applied: an application, three pods, a database, a family.")?;
     for at in [MAINTPAGE, PODROUTE, POSTGRESQL, KABOCHA] {
         teller.until(&format!("{} is ready", at.2), async |api| is_ready(api, at).await).await?;
     }
     let since = teller.since();
-    teller.tell(&format!("All are ready, {} ms after the start.", since.as_millis()));
+    teller.tell(&format!("All are ready, {} ms after the start.", since.as_millis()))?;
     teller.pass(LOOK).await?;
 
     maintenance(teller).await?;
@@ -105,7 +105,7 @@ pub(super) async fn tell(
     lost_pod(teller).await?;
     swap(teller, components).await?;
     family(teller).await?;
-    teller.say("That was all.");
+    teller.say("That was all.")?;
     if once {
         return Ok(());
     }
@@ -131,7 +131,7 @@ async fn patch(
 /// The toggle moves the Service to the maintenance page, and back.
 async fn maintenance(teller: &mut Teller) -> anyhow::Result<()> {
     for (toggle, says) in [(true, "on: the Service leads to the page"), (false, "off again")] {
-        teller.say(&format!("Maintenance is switched {says}."));
+        teller.say(&format!("Maintenance is switched {says}."))?;
         let change = json!({"spec": {"maintpageconfig": {"maintpagetoggle": toggle}}});
         patch(teller, MAINTPAGE, "MaintPage", change).await?;
         let mut pods = Vec::new();
@@ -142,7 +142,7 @@ async fn maintenance(teller: &mut Teller) -> anyhow::Result<()> {
                 Ok(!pods.is_empty() && are_pages)
             })
             .await?;
-        teller.tell(&format!("production is answered by {}", pods.join(", ")));
+        teller.tell(&format!("production is answered by {}", pods.join(", ")))?;
         teller.pass(LOOK).await?;
     }
     Ok(())
@@ -151,7 +151,7 @@ async fn maintenance(teller: &mut Teller) -> anyhow::Result<()> {
 /// The number of pods follows.
 async fn replicas(teller: &mut Teller) -> anyhow::Result<()> {
     for count in [5, 2] {
-        teller.say(&format!("The Podroute is to have {count} pods."));
+        teller.say(&format!("The Podroute is to have {count} pods."))?;
         patch(teller, PODROUTE, "Podroute", json!({"spec": {"replicas": count}})).await?;
         teller
             .until("as many pods answer", async |api| {
@@ -159,7 +159,7 @@ async fn replicas(teller: &mut Teller) -> anyhow::Result<()> {
                     && is_ready(api, PODROUTE).await?)
             })
             .await?;
-        teller.tell(&format!("podroute-service is answered by {count} pods"));
+        teller.tell(&format!("podroute-service is answered by {count} pods"))?;
         teller.pass(LOOK).await?;
     }
     Ok(())
@@ -169,7 +169,7 @@ async fn replicas(teller: &mut Teller) -> anyhow::Result<()> {
 async fn lost_pod(teller: &mut Teller) -> anyhow::Result<()> {
     let before = answering(teller.api(), "foodb").await?;
     let pod = before.first().context("the database has no pod")?.clone();
-    teller.say(&format!("Somebody deletes the database's pod {pod}."));
+    teller.say(&format!("Somebody deletes the database's pod {pod}."))?;
     teller.api().delete(&path(("v1", "pods", &pod))).await?;
     let mut now = Vec::new();
     teller
@@ -178,13 +178,13 @@ async fn lost_pod(teller: &mut Teller) -> anyhow::Result<()> {
             Ok(!now.is_empty() && !now.contains(&pod) && is_ready(api, POSTGRESQL).await?)
         })
         .await?;
-    teller.tell(&format!("foodb is answered by {}, with the same volume", now.join(", ")));
+    teller.tell(&format!("foodb is answered by {}, with the same volume", now.join(", ")))?;
     teller.pass(LOOK).await
 }
 
 /// Another version of a guest, while it runs.
 async fn swap(teller: &mut Teller, components: &Components) -> anyhow::Result<()> {
-    teller.say("Another version of podroute is put into its ConfigMap, while it serves.");
+    teller.say("Another version of podroute is put into its ConfigMap, while it serves.")?;
     teller.api().apply(&components.second(), NAMESPACE).await?;
     teller
         .until("the second version has written its label", async |api| {
@@ -192,13 +192,13 @@ async fn swap(teller: &mut Teller, components: &Components) -> anyhow::Result<()
             Ok(deployment.is_some_and(|one| one["metadata"]["labels"]["guest-version"] == "v2"))
         })
         .await?;
-    teller.tell("It was rehearsed, serves, and has put its label on all; no pod was made anew.");
+    teller.tell("It was rehearsed, serves, and has put its label on all; no pod was made anew.")?;
     teller.pass(LOOK).await
 }
 
 /// A parent is deleted, and nothing of it is left.
 async fn family(teller: &mut Teller) -> anyhow::Result<()> {
-    teller.say("The Kabocha is deleted: its children go first, and what they made.");
+    teller.say("The Kabocha is deleted: its children go first, and what they made.")?;
     teller.api().delete(&path(KABOCHA)).await?;
     teller
         .until("nothing is left of the family", async |api| {
@@ -210,6 +210,6 @@ async fn family(teller: &mut Teller) -> anyhow::Result<()> {
             Ok(api.get(&path(KABOCHA)).await?.is_none() && !left.iter().any(is_its))
         })
         .await?;
-    teller.tell("Nothing of it is left.");
+    teller.tell("Nothing of it is left.")?;
     teller.pass(LOOK).await
 }

@@ -63,13 +63,13 @@ impl Teller {
     }
 
     /// Says what is done.
-    pub(super) fn say(&mut self, words: &str) {
-        self.view.say(words);
+    pub(super) fn say(&mut self, words: &str) -> anyhow::Result<()> {
+        self.view.say(words)
     }
 
     /// A line of what comes of it.
-    pub(super) fn tell(&mut self, words: &str) {
-        self.view.tell(words);
+    pub(super) fn tell(&mut self, words: &str) -> anyhow::Result<()> {
+        self.view.tell(words)
     }
 
     /// Lets time pass.
@@ -85,7 +85,7 @@ impl Teller {
             self.lab.pass(STEP).await;
             self.passed += STEP;
             for line in self.activity.take() {
-                self.view.happened(&line);
+                self.view.happened(&line)?;
             }
             self.view.look(self.lab.api(), self.passed).await?;
             if self.pace == Pace::Clock {

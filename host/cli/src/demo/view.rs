@@ -6,7 +6,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::Duration;
 
-use innkeeper_lab::{Api, ApiFailure};
+use innkeeper_lab::Api;
 use serde_json::Value;
 
 use super::stories::{is_true, path};
@@ -42,7 +42,10 @@ pub(super) struct View {
 
 impl View {
     /// Tables on a terminal, unless they are not wanted.
-    pub(super) fn new(plain: bool, kubeconfig: &Path) -> Self {
+    ///
+    /// # Errors
+    /// If nobody reads what is shown, as of all that shows something.
+    pub(super) fn new(plain: bool, kubeconfig: &Path) -> anyhow::Result<Self> {
         let is_live = !plain && std::io::stdout().is_terminal();
         let view = Self {
             is_live,
@@ -51,42 +54,42 @@ impl View {
             last: VecDeque::new(),
         };
         if is_live {
-            print(ENTER);
+            out::write(ENTER)?;
         } else {
-            print(&format!(
+            out::write(format!(
                 "A simulated cluster with Innkeeper and its guests. kubectl works on it:\n  export KUBECONFIG={}\n",
                 view.kubeconfig
-            ));
+            ))?;
         }
-        view
+        Ok(view)
     }
 
     /// What is done now.
-    pub(super) fn say(&mut self, words: &str) {
+    pub(super) fn say(&mut self, words: &str) -> anyhow::Result<()> {
         words.clone_into(&mut self.story);
         if self.is_live {
             self.keep(format!("> {words}"));
-        } else {
-            print(&format!("\n{words}\n"));
+            return Ok(());
         }
+        out::write(format!("\n{words}\n"))
     }
 
     /// What came of it.
-    pub(super) fn tell(&mut self, words: &str) {
+    pub(super) fn tell(&mut self, words: &str) -> anyhow::Result<()> {
         if self.is_live {
             self.keep(format!("= {words}"));
-        } else {
-            print(&format!("= {words}\n"));
+            return Ok(());
         }
+        out::write(format!("= {words}\n"))
     }
 
     /// What the operator did.
-    pub(super) fn happened(&mut self, line: &str) {
+    pub(super) fn happened(&mut self, line: &str) -> anyhow::Result<()> {
         if self.is_live {
             self.keep(format!("  {line}"));
-        } else {
-            print(&format!("  {line}\n"));
+            return Ok(());
         }
+        out::write(format!("  {line}\n"))
     }
 
     fn keep(&mut self, line: String) {
@@ -96,11 +99,8 @@ impl View {
         }
     }
 
-    /// Shows what there is now, if tables are shown.
-    ///
-    /// # Errors
-    /// If the cluster does not answer.
-    pub(super) async fn look(&self, api: &Api, passed: Duration) -> Result<(), ApiFailure> {
+    /// Shows what there is now, if tables are shown. A kind that is not served yet has no objects.
+    pub(super) async fn look(&self, api: &Api, passed: Duration) -> anyhow::Result<()> {
         if !self.is_live {
             return Ok(());
         }
@@ -126,22 +126,17 @@ impl View {
         for line in &self.last {
             let _ = writeln!(text, "{line}");
         }
-        print(&text);
-        Ok(())
+        out::write(text)
     }
 }
 
 impl Drop for View {
     fn drop(&mut self) {
         if self.is_live {
-            print(LEAVE);
+            // A terminal that is gone needs nothing.
+            let _ = out::write(LEAVE);
         }
     }
-}
-
-/// A reader that has gone away is found by the next write of the program itself.
-fn print(text: &str) {
-    let _ = out::write(text);
 }
 
 fn name(object: &Value) -> String {
