@@ -60,6 +60,14 @@ pub trait Server {
     /// Brings its clock to this time, if it has one of its own and is behind.
     fn reach(&self, _time: Timestamp) {}
 
+    /// Waits until what was written shows to all who read, at this path in this version, if it does not at once.
+    ///
+    /// # Errors
+    /// If there is no answer at all.
+    fn catch_up(&self, _path: &str, _version: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Lets its controllers work, if they do so only when they are told.
     fn settle(&self) {}
 }
@@ -139,5 +147,13 @@ impl Server for Real {
             let body = response.into_body().collect().await?.to_bytes();
             Ok(Reply::read(code, &body))
         })
+    }
+
+    /// A write of an object begins with what the server's watch cache has of it. Whether that is a moment old decides whether
+    /// a write that changes only what is not shown (an empty list of finalizers) counts as one.
+    fn catch_up(&self, path: &str, version: &str) -> Result<(), Failure> {
+        // The cache answers as soon as it is there.
+        let uri = format!("{path}?resourceVersion={version}");
+        self.send(Request::builder().uri(uri).body(Bytes::new())?).map(|_| ())
     }
 }

@@ -62,6 +62,12 @@ impl<'a> Side<'a> {
             Bytes::from(fill_value(&step.body, place, &self.known).to_string())
         };
         let reply = self.server.send(request.body(body)?)?;
+        if step.method != "GET"
+            && let Some((path, version)) =
+                written(&fill(&step.path, place, &self.known), &reply.body)
+        {
+            self.server.catch_up(&path, &version)?;
+        }
         self.learn(&reply.body, &place.word);
         let mut normal = self.names.normal(&reply.body);
         // One event alone is no list of lines.
@@ -85,6 +91,21 @@ impl<'a> Side<'a> {
             self.known.insert(name, (uid.to_owned(), version.to_owned()));
         }
     }
+}
+
+/// Where the object lies that a write was answered by, and its version.
+fn written(path: &str, body: &Value) -> Option<(String, String)> {
+    let name = body["metadata"]["name"].as_str()?;
+    let version = body["metadata"]["resourceVersion"].as_str()?;
+    let path = path.split('?').next().unwrap_or_default();
+    let part = format!("/{name}");
+    // The path ends with the collection, the name, or a subresource.
+    let object = match path.find(&format!("{part}/")) {
+        Some(start) => path[..start + part.len()].to_owned(),
+        None if path.ends_with(&part) => path.to_owned(),
+        None => format!("{path}{part}"),
+    };
+    Some((object, version.to_owned()))
 }
 
 /// Runs a case in a place where none was run. `seen` is told each step with the real answer.

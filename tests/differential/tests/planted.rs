@@ -18,13 +18,20 @@ const LANES: usize = 4;
 fn look(lane: &mut bench::Lane<'_>, bug: Bug, seed: u64) -> Result<usize, usize> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut requests = 0;
-    plant(Some(bug));
+    let mut cases = 0_usize;
     let found = loop {
         if requests > MOST {
             break Err(requests);
         }
+        if cases.is_multiple_of(bench::TOGETHER) {
+            plant(None);
+            lane.enter();
+            plant(Some(bug));
+        }
+        cases += 1;
         let case = generate::case(&mut rng);
-        if lane.run(&case, &mut |_, _| requests += 1).is_some() {
+        let found = lane.run(&case, &mut |_, _| requests += 1).is_some();
+        if found && lane.disturbance().is_none() {
             break Ok(requests);
         }
     };

@@ -115,7 +115,7 @@ pub(super) fn status(kind: &Kind, object: &mut Value) {
 }
 
 /// What admission gives a new object.
-pub(super) fn created(kind: &Kind, object: &mut Value) {
+pub(super) fn created(kind: &Kind, object: &mut Value, shares_labels: bool) {
     if kind.is("", "PersistentVolumeClaim") || kind.is("", "PersistentVolume") {
         let name = if kind.name == "PersistentVolume" {
             "kubernetes.io/pv-protection"
@@ -136,7 +136,7 @@ pub(super) fn created(kind: &Kind, object: &mut Value) {
         object["spec"]["finalizers"] = finalizers.into();
     }
     if kind.is("batch", "Job") {
-        job_created(object);
+        job_created(object, shares_labels);
     }
     if kind.is("", "Pod") {
         pod_created(&mut object["spec"]);
@@ -164,24 +164,24 @@ fn pod_created(spec: &mut Value) {
     spec["tolerations"] = tolerations.into();
 }
 
-/// A Job without labels has those of its Pods.
-fn label_job(object: &mut Value) {
+/// A Job without labels has those of its Pods. Says whether it has some now that it had not.
+pub(super) fn label_job(object: &mut Value) -> bool {
     let none = object["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
     let labels = &object["spec"]["template"]["metadata"]["labels"];
-    if none && labels.is_object() {
+    let given = none && labels.is_object();
+    if given {
         let labels = labels.clone();
         object["metadata"]["labels"] = labels;
     }
+    given
 }
 
-fn job_created(object: &mut Value) {
+fn job_created(object: &mut Value, shares_labels: bool) {
     if object["spec"]["manualSelector"] == true {
         return;
     }
     let uid = crate::object::meta(object, "uid").to_owned();
     let name = crate::object::meta(object, "name").to_owned();
-    // Labels that came from the template are the same ones, and get these too.
-    let shared = object["metadata"]["labels"] == object["spec"]["template"]["metadata"]["labels"];
     let labels = &mut object["spec"]["template"]["metadata"]["labels"];
     if !labels.is_object() {
         *labels = json!({});
@@ -194,7 +194,8 @@ fn job_created(object: &mut Value) {
     ] {
         labels[key] = value.as_str().into();
     }
-    if shared {
+    // Labels that came from the template are the same ones, and get these too.
+    if shares_labels {
         let labels = labels.clone();
         object["metadata"]["labels"] = labels;
     }

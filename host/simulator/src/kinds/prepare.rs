@@ -59,15 +59,15 @@ pub(crate) fn ignored(kind: &Kind, subresource: &str) -> FieldSet {
     }
 }
 
-/// What a new object is given and loses.
-pub(crate) fn prepare_create(kind: &Kind, object: &mut Value) {
+/// What a new object is given and loses. A Job may share its labels with its template.
+pub(crate) fn prepare_create(kind: &Kind, object: &mut Value, shares_labels: bool) {
     if has_status(kind)
         && let Some(map) = object.as_object_mut()
     {
         map.remove("status");
         super::defaults::status(kind, object);
     }
-    super::defaults::created(kind, object);
+    super::defaults::created(kind, object, shares_labels);
     super::admission::admit(kind, object);
     if counts(kind) == Counts::Nothing {
         crate::object::unset(object, "generation");

@@ -153,7 +153,7 @@ impl Cluster {
             unset(&mut object, name);
         }
         let name = meta(&object, "name").to_owned();
-        kinds::prepare_create(&ask.kind, &mut object);
+        kinds::prepare_create(&ask.kind, &mut object, shares_labels(ask));
         self.allocate(ask, &mut object, None);
         let errors = kinds::validate_create(&ask.kind, &object);
         if !errors.is_empty() {
@@ -172,7 +172,7 @@ impl Cluster {
             }
             return Err(error);
         }
-        let raw = kinds::settle(&ask.kind, &mut object)?;
+        let raw = kinds::settle(&ask.kind, &mut object)? | kinds::complete(&ask.kind, &mut object);
         if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
             return Ok(object);
         }
@@ -255,6 +255,17 @@ impl Cluster {
         self.after_write(ask, &new);
         Ok(new)
     }
+}
+
+/// Whether a request makes a Job that has the labels of its template for its own, as one Go map: none are said of it, and
+/// some, or an empty map, of the template. What has been read of the request does not tell that any more.
+fn shares_labels(ask: &Ask<'_>) -> bool {
+    ask.kind.is("batch", "Job")
+        && parse(&ask.request.body).is_ok_and(|body| {
+            let own = body["metadata"]["labels"].as_object();
+            let of_template = &body["spec"]["template"]["metadata"]["labels"];
+            own.is_none_or(Map::is_empty) && of_template.is_object()
+        })
 }
 
 /// A change of nothing but times of managers is none.

@@ -15,8 +15,12 @@ use serde_json::{Value, json};
 
 /// How long a definition may take until it is served.
 const BOUND: Duration = Duration::from_secs(30);
-/// Runs in one namespace: a list looks at all that is there.
-const RUNS: usize = 25;
+/// Random cases in one namespace, one after the other: a list looks at all that is there. They are the same ones whoever runs
+/// them, and however fast.
+pub(crate) const TOGETHER: usize = 25;
+/// Who writes Events on a real server even if nobody asks for any: it looks after the addresses of Services, and an address that it
+/// has not seen yet is one that is missing.
+const OWN_WRITER: &str = "ipallocator-repair-controller";
 
 /// The real server.
 pub(crate) struct Bench {
@@ -31,7 +35,6 @@ pub(crate) struct Lane<'b> {
     real: Real,
     simulated: Simulator,
     namespace: String,
-    runs: usize,
 }
 
 impl Bench {
@@ -61,15 +64,13 @@ impl Bench {
         simulator
     }
 
-    /// Another lane.
+    /// Another lane, in a place of its own.
     pub(crate) fn lane(&self) -> Lane<'_> {
-        Lane {
-            bench: self,
-            real: Real::connect(self.plane.kubeconfig()).unwrap(),
-            simulated: self.simulator(),
-            namespace: String::new(),
-            runs: 0,
-        }
+        let real = Real::connect(self.plane.kubeconfig()).unwrap();
+        let mut lane =
+            Lane { bench: self, real, simulated: self.simulator(), namespace: String::new() };
+        lane.enter();
+        lane
     }
 
     /// A number that nobody had yet.
@@ -79,28 +80,42 @@ impl Bench {
 }
 
 impl Lane<'_> {
+    /// Goes where nothing is yet: another namespace, another simulator.
+    pub(crate) fn enter(&mut self) {
+        self.namespace = format!("random{}", self.bench.number());
+        self.simulated = self.bench.simulator();
+        let namespace = json!({"metadata": {"name": self.namespace}});
+        let accounts = format!("/api/v1/namespaces/{}/serviceaccounts", self.namespace);
+        // Pods need one; without a token, since nobody makes tokens.
+        let account =
+            json!({"metadata": {"name": "default"}, "automountServiceAccountToken": false});
+        for server in [&self.real as &dyn Server, &self.simulated] {
+            post(server, "/api/v1/namespaces", &namespace);
+            if !self.bench.controllers {
+                post(server, &accounts, &account);
+            }
+        }
+    }
+
+    /// What the real server has written into the namespace by itself, if there is anything: a list of Events shows it, or goes on
+    /// because of it.
+    pub(crate) fn disturbance(&self) -> Option<String> {
+        let path = format!("/api/v1/namespaces/{}/events", self.namespace);
+        let request = Request::builder().uri(path).body(Bytes::new()).unwrap();
+        let reply = self.real.send(request).unwrap();
+        let events = reply.body["items"].as_array().cloned().unwrap_or_default();
+        let own = events.iter().find(|event| {
+            event["reportingComponent"] == OWN_WRITER || event["source"]["component"] == OWN_WRITER
+        });
+        own.map(|event| format!("{}: {}", event["reason"], event["message"]))
+    }
+
     /// Runs a case. `seen` is told each step with the real answer.
     pub(crate) fn run(
         &mut self,
         case: &Case,
         seen: &mut dyn FnMut(&Step, &Reply),
     ) -> Option<Difference> {
-        if self.runs.is_multiple_of(RUNS) {
-            self.namespace = format!("random{}", self.bench.number());
-            self.simulated = self.bench.simulator();
-            let namespace = json!({"metadata": {"name": self.namespace}});
-            let accounts = format!("/api/v1/namespaces/{}/serviceaccounts", self.namespace);
-            // Pods need one; without a token, since nobody makes tokens.
-            let account =
-                json!({"metadata": {"name": "default"}, "automountServiceAccountToken": false});
-            for server in [&self.real as &dyn Server, &self.simulated] {
-                post(server, "/api/v1/namespaces", &namespace);
-                if !self.bench.controllers {
-                    post(server, &accounts, &account);
-                }
-            }
-        }
-        self.runs += 1;
         let place =
             Place { word: format!("r{}", self.bench.number()), namespace: self.namespace.clone() };
         run(case, &place, &self.real, &self.simulated, seen).unwrap()
