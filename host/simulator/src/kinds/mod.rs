@@ -4,6 +4,7 @@ mod admission;
 mod canonical;
 mod choices;
 mod defaults;
+mod job;
 mod pod;
 mod prepare;
 mod quantity;

@@ -382,9 +382,17 @@ pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<
             }
         }
         ("batch", "Job") => {
-            for name in ["template", "completions", "selector", "completionMode"] {
+            for name in [
+                "selector",
+                "completionMode",
+                "podFailurePolicy",
+                "backoffLimitPerIndex",
+                "managedBy",
+                "successPolicy",
+            ] {
                 fixed(&format!("spec.{name}"), &["spec", name]);
             }
+            super::job::immutable(&new["spec"], old, errors);
         }
         ("", "Pod") => {
             // Images and a few more may change.
