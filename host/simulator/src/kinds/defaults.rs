@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::job;
 use crate::catalog::Kind;
 
 /// Puts `value` at `name` if nothing is there.
@@ -180,27 +181,20 @@ fn job_created(object: &mut Value, shares_labels: bool) {
     if object["spec"]["manualSelector"] == true {
         return;
     }
+    let generated: Vec<_> =
+        job::generated(object).into_iter().map(|(name, value)| (name, value.to_owned())).collect();
     let uid = crate::object::meta(object, "uid").to_owned();
-    let name = crate::object::meta(object, "name").to_owned();
     let labels = &mut object["spec"]["template"]["metadata"]["labels"];
-    if !labels.is_object() {
-        *labels = json!({});
-    }
-    for (key, value) in [
-        ("controller-uid", &uid),
-        ("job-name", &name),
-        ("batch.kubernetes.io/controller-uid", &uid),
-        ("batch.kubernetes.io/job-name", &name),
-    ] {
-        labels[key] = value.as_str().into();
+    // What is said already stays, and is found wrong later.
+    for (name, value) in generated {
+        or(labels, name, value.into());
     }
     // Labels that came from the template are the same ones, and get these too.
     if shares_labels {
         let labels = labels.clone();
         object["metadata"]["labels"] = labels;
     }
-    object["spec"]["selector"] =
-        json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
+    or(&mut object["spec"]["selector"]["matchLabels"], job::CONTROLLER_UID, uid.into());
 }
 
 fn deployment(object: &mut Value) {

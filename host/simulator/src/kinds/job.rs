@@ -1,8 +1,55 @@
-//! What may change of a Job.
+//! What a Job must be, and what of it may change.
 
 use serde_json::{Map, Value};
 
+use crate::object::meta;
 use crate::status_error::FieldError;
+
+/// The labels by which a Job and its Pods find each other, unless it says that it selects them itself.
+pub(super) fn generated(job: &Value) -> [(&'static str, &str); 4] {
+    let (uid, name) = (meta(job, "uid"), meta(job, "name"));
+    [
+        ("controller-uid", uid),
+        ("job-name", name),
+        (CONTROLLER_UID, uid),
+        ("batch.kubernetes.io/job-name", name),
+    ]
+}
+
+/// The label that the generated selector asks for.
+pub(super) const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
+
+/// What is wrong with how a Job and its Pods find each other.
+pub(super) fn rules(job: &Value, errors: &mut Vec<FieldError>) {
+    let spec = &job["spec"];
+    let labels = &spec["template"]["metadata"]["labels"];
+    let selected = || spec["selector"]["matchLabels"].as_object().into_iter().flatten();
+    if spec["selector"].is_null() {
+        errors.push(FieldError::required("spec.selector", ""));
+    } else if spec["manualSelector"] != true {
+        let generated = generated(job);
+        for (name, value) in generated {
+            let field = format!("spec.template.metadata.labels[{name}]");
+            let why = format!("must be '{value}'");
+            if labels.get(name).is_none() {
+                errors.push(FieldError::required(&*field, &*why));
+            }
+            if labels[name] != value {
+                errors.push(FieldError::invalid(field, labels.clone(), why));
+            }
+        }
+        if selected()
+            .any(|(name, value)| !generated.iter().any(|one| one.0 == name && value == one.1))
+        {
+            let why = "`selector` not auto-generated";
+            errors.push(FieldError::invalid("spec.selector", spec["selector"].clone(), why));
+        }
+    }
+    if selected().any(|(name, value)| labels[name] != *value) {
+        let why = "`selector` does not match template `labels`";
+        errors.push(FieldError::invalid("spec.template.metadata.labels", labels.clone(), why));
+    }
+}
 
 /// What is wrong with a change of a Job's template or of how many times it is to be done.
 pub(super) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
@@ -16,8 +63,6 @@ pub(super) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) 
     if new["template"] != template {
         let why = "field is immutable";
         errors.push(FieldError::invalid("spec.template", new["template"].clone(), why));
-    } else if new["manualSelector"] != true && !is_selected(new) {
-        errors.push(FieldError::required("spec.template.metadata.labels", "must be set"));
     }
     let completions = &new["completions"];
     if *completions != before["completions"] {
@@ -65,16 +110,6 @@ fn take(object: &mut Map<String, Value>, other: &Value, names: &[&str]) {
             None => object.remove(*name),
         };
     }
-}
-
-/// Whether the Pods of the template are found by the selector that was made for them.
-fn is_selected(spec: &Value) -> bool {
-    let labels = &spec["template"]["metadata"]["labels"];
-    let mut selected = spec["selector"]["matchLabels"].as_object().into_iter().flatten();
-    selected.all(|(name, value)| labels[name] == *value)
-        && ["job-name", "batch.kubernetes.io/job-name", "controller-uid"]
-            .iter()
-            .all(|name| labels[*name].is_string())
 }
 
 #[cfg(test)]
@@ -136,19 +171,37 @@ mod tests {
     }
 
     #[test]
-    fn the_labels_that_were_made_for_the_pods_stay() {
-        let labels = json!({
-            "job-name": "a", "batch.kubernetes.io/job-name": "a", "controller-uid": "1",
-            "batch.kubernetes.io/controller-uid": "1"
-        });
-        let template = json!({"metadata": {"labels": labels}});
-        let rest = json!({
-            "manualSelector": false,
-            "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "1"}}
-        });
-        let old = json!({"spec": job(&template, &rest)});
-        assert!(wrong(&old["spec"], &old).is_empty());
-        let bare = job(&json!({"metadata": {"labels": {"a": "b"}}}), &rest);
-        assert_eq!(wrong(&bare, &old), ["spec.template.metadata.labels"]);
+    fn a_job_is_found_by_the_labels_that_were_made_for_its_pods() {
+        let job = |change: &dyn Fn(&mut Value)| {
+            let labels = json!({
+                "job-name": "a", "batch.kubernetes.io/job-name": "a", "controller-uid": "1",
+                "batch.kubernetes.io/controller-uid": "1"
+            });
+            let mut job = json!({
+                "metadata": {"name": "a", "uid": "1"},
+                "spec": {
+                    "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "1"}},
+                    "template": {"metadata": {"labels": labels}}
+                }
+            });
+            change(&mut job);
+            let mut errors = Vec::new();
+            rules(&job, &mut errors);
+            errors.into_iter().map(|error| error.field).collect::<Vec<_>>()
+        };
+        let labels = "spec.template.metadata.labels";
+        assert!(job(&|_| {}).is_empty());
+        let missing = job(&|job| job["spec"]["template"]["metadata"]["labels"] = json!({}));
+        assert_eq!(missing.len(), 9, "{missing:?}");
+        let other = job(&|job| job["metadata"]["uid"] = "2".into());
+        assert!(other.contains(&"spec.selector".to_owned()), "{other:?}");
+        let own = |labels: Value| {
+            move |job: &mut Value| {
+                job["spec"]["manualSelector"] = true.into();
+                job["spec"]["selector"]["matchLabels"] = labels.clone();
+            }
+        };
+        assert!(job(&own(json!({"job-name": "a"}))).is_empty());
+        assert_eq!(job(&own(json!({"job-name": "b"}))), [labels]);
     }
 }

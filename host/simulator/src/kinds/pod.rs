@@ -57,7 +57,10 @@ pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
             }
         }
         ("batch", "CronJob") => cron_job(spec, errors),
-        ("batch", "Job") => job_template(&spec["template"]["spec"], "spec.template.spec", errors),
+        ("batch", "Job") => {
+            super::job::rules(object, errors);
+            job_template(&spec["template"]["spec"], "spec.template.spec", errors);
+        }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             binding(object, errors);
         }
