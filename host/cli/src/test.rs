@@ -194,10 +194,11 @@ fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outc
     let mut outcomes = Vec::new();
     for case in &suite.cases {
         let mut setup = Setup::new(arguments.seed);
+        setup.controllers = case.controllers();
         setup.modules = Modules::Given(served.modules.clone());
         setup.objects.clone_from(&served.rights);
         setup.objects.extend(suite.manifests.iter().cloned());
-        let outcome = innkeeper_lab::block_on(async {
+        let played = innkeeper_lab::block_on(async {
             let lab = Lab::start(&guests, setup).await?;
             lab.serves(SERVING_MAX).await?;
             let place = Place::Lab(Box::new(lab));
@@ -209,7 +210,11 @@ fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outc
                 lab.end().await;
             }
             anyhow::Ok(outcome)
-        })??;
+        })?;
+        let outcome = played.unwrap_or_else(|error| {
+            let message = format!("the case cannot be played: {error:#}");
+            Outcome::failed(&case.name, Failure::new("setup", message))
+        });
         tell(&outcome)?;
         outcomes.push(outcome);
     }
@@ -244,15 +249,16 @@ async fn on_cluster(
             format!("test-{}-{:05x}", case.name, env.random() & 0xf_ffff)
         });
         let player = Player::new(&place, namespace, suite.timeout, arguments.update);
-        let outcome = player.play(case).await;
+        let mut outcome = player.play(case).await;
+        if !arguments.keep
+            && let Err(error) = player.clean_up(case).await
+        {
+            // What failed before says more.
+            let message = format!("what the case made cannot be deleted: {error}");
+            outcome.failure.get_or_insert_with(|| Failure::new("clean-up", message));
+        }
         tell(&outcome)?;
         outcomes.push(outcome);
-        if !arguments.keep {
-            player
-                .clean_up(case)
-                .await
-                .with_context(|| format!("what the case {} made cannot be deleted", case.name))?;
-        }
     }
     Ok(outcomes)
 }

@@ -35,17 +35,17 @@ fn hold(guest: &str, cases: usize) {
 
 #[test]
 fn the_scenarios_of_podroute_hold() {
-    hold("podroute", 2);
+    hold("podroute", 6);
 }
 
 #[test]
 fn the_scenarios_of_maintpage_hold() {
-    hold("maintpage", 2);
+    hold("maintpage", 3);
 }
 
 #[test]
 fn the_scenarios_of_postgres_hold() {
-    hold("postgres", 1);
+    hold("postgres", 4);
 }
 
 #[test]
@@ -132,6 +132,12 @@ fn a_module_without_the_right_to_its_children_is_seen_to_fail() {
         component("podroute")
     );
     std::fs::write(modules.join("podroute.yaml"), module).unwrap();
-    let (ok, _, error) = innkeeper(&[folder.path().to_str().unwrap()]);
-    assert!(!ok && error.contains("1 modules serve: not within 120 s"), "{error}");
+    let report = folder.path().join("junit.xml");
+    let (ok, out, error) =
+        innkeeper(&[folder.path().to_str().unwrap(), "--junit", report.to_str().unwrap()]);
+    assert!(!ok && error == "innkeeper: 1 of 1 cases failed\n", "{error}");
+    let said = "FAIL  two-pods, step setup\nthe case cannot be played: ";
+    assert!(out.starts_with(said) && out.contains("1 modules serve: not within 120 s"), "{out}");
+    let report = std::fs::read_to_string(report).unwrap();
+    assert!(report.contains("<failure message=\"setup: the case cannot be played"), "{report}");
 }

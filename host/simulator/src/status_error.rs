@@ -102,6 +102,19 @@ impl StatusError {
         Self::new(404, "NotFound", message).details(Value::Object(named.details()))
     }
 
+    /// The same of a plural that was asked for in another group than the core's.
+    #[must_use]
+    pub(crate) fn in_group(mut self, plural: &str, group: &str) -> Self {
+        let named = format!("{plural} ");
+        if self.message.starts_with(&named) {
+            self.message.insert_str(plural.len(), &format!(".{group}"));
+        }
+        if let Some(Value::Object(details)) = &mut self.details {
+            details.insert("group".to_owned(), group.into());
+        }
+        self
+    }
+
     /// 404 for a path.
     pub(crate) fn no_resource() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource")

@@ -18,6 +18,8 @@ use crate::table::{self, Include};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Feed {
     inner: Arc<Mutex<Lines>>,
+    /// What each line is made into for whoever reads this.
+    form: Option<fn(&Bytes) -> Bytes>,
 }
 
 #[derive(Debug, Default)]
@@ -65,13 +67,18 @@ impl Feed {
     pub(crate) fn next(&self, waker: Option<&Waker>) -> Next {
         let mut lines = self.lock();
         if let Some(line) = lines.waiting.pop_front() {
-            return Next::Line(line);
+            return Next::Line(self.form.map_or_else(|| line.clone(), |form| form(&line)));
         }
         if lines.ended {
             return Next::End;
         }
         lines.waker = waker.cloned();
         Next::Nothing
+    }
+
+    /// The same lines in another form.
+    pub(crate) fn in_form(self, form: fn(&Bytes) -> Bytes) -> Self {
+        Self { form: Some(form), ..self }
     }
 
     /// Whether nobody listens any more.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use innkeeper_simulator::Controllers;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -13,6 +14,9 @@ use super::document::{Reference, Simulation, TestAssert, TestStep};
 
 /// How long asserts may take to hold, unless a `TestAssert` or the suite says otherwise, as in KUTTL.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Stands in values for the namespace of the case.
+pub(super) const NAMESPACE: &str = "$NAMESPACE";
 
 /// Why a folder cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +52,8 @@ pub(super) struct Place {
     pub(super) file: PathBuf,
     /// From 0 on.
     pub(super) index: usize,
+    /// Whether the document has others beside it, as an item of a `List`.
+    pub(super) in_list: bool,
 }
 
 impl fmt::Display for Place {
@@ -145,7 +151,25 @@ impl Case {
             }
         }
         let name = folder.canonicalize().map_or_else(|_| name_of(folder), |path| name_of(&path));
-        Ok(Self { name, steps: steps.into_values().collect() })
+        let steps: Vec<Step> = steps.into_values().collect();
+        for step in steps.iter().skip(1) {
+            if step.simulations.iter().any(|one| !one.without.is_empty()) {
+                let place = format!("{}, step {:02}-{}", folder.display(), step.index, step.name);
+                let why = "what a simulated cluster is without is said in the first step: it is so from the beginning";
+                return Err(wrong(place, why));
+            }
+        }
+        Ok(Self { name, steps })
+    }
+
+    /// What works in the simulated cluster of this case.
+    pub fn controllers(&self) -> Controllers {
+        let mut controllers = Controllers::all();
+        let simulations = self.steps.iter().flat_map(|step| &step.simulations);
+        for part in simulations.flat_map(|simulation| &simulation.without) {
+            part.leave_out(&mut controllers);
+        }
+        controllers
     }
 }
 
@@ -206,11 +230,32 @@ impl Step {
             }
             _ => match role {
                 Role::Apply => self.apply.push(document),
-                Role::Assert => self.asserts.push(document),
-                Role::Error => self.errors.push(document),
+                Role::Assert | Role::Error => {
+                    refuse_expressions(&document.value, &document.place)?;
+                    let asserts = role == Role::Assert;
+                    let documents = if asserts { &mut self.asserts } else { &mut self.errors };
+                    documents.push(document);
+                }
             },
         }
         Ok(())
+    }
+}
+
+/// What stands in parentheses in an assert is an expression for Chainsaw.
+fn refuse_expressions(value: &Value, place: &Place) -> Result<(), CaseError> {
+    match value {
+        Value::Object(members) => members.iter().try_for_each(|(name, value)| {
+            if name.starts_with('(') && name.contains(')') {
+                let why = format!(
+                    "expressions are not evaluated, as {name} is one; say what must be there as it is"
+                );
+                return Err(wrong(place, why));
+            }
+            refuse_expressions(value, place)
+        }),
+        Value::Array(items) => items.iter().try_for_each(|item| refuse_expressions(item, place)),
+        _ => Ok(()),
     }
 }
 
@@ -226,8 +271,13 @@ fn refuse_commands(commands: &[Value], place: &Place) -> Result<(), CaseError> {
     Err(wrong(place, why))
 }
 
+/// What a document says beside what it is and what it is called.
 fn typed<T: DeserializeOwned>(document: &Document) -> Result<T, CaseError> {
-    serde_json::from_value(document.value.clone()).map_err(|error| wrong(&document.place, error))
+    let mut said = document.value.as_object().cloned().unwrap_or_default();
+    for head in ["apiVersion", "kind", "metadata", "index"] {
+        said.remove(head);
+    }
+    serde_json::from_value(Value::Object(said)).map_err(|error| wrong(&document.place, error))
 }
 
 /// Reads the documents of a file; a `List` gives its items.
@@ -236,12 +286,13 @@ pub(super) fn documents(path: &Path) -> Result<Vec<Document>, CaseError> {
         .map_err(|error| CaseError::Unreadable { path: path.to_owned(), error })?;
     let mut found = Vec::new();
     for (index, document) in serde_yaml_ng::Deserializer::from_str(&text).enumerate() {
-        let place = Place { file: path.to_owned(), index };
+        let place = Place { file: path.to_owned(), index, in_list: false };
         let value = Value::deserialize(document)
             .map_err(|error| wrong(&place, format!("is no YAML of an object: {error}")))?;
         match value {
             Value::Null => {}
             Value::Object(_) if value["kind"] == "List" => {
+                let place = Place { in_list: true, ..place };
                 let items = value["items"].as_array().into_iter().flatten().cloned();
                 found.extend(items.map(|value| Document { value, place: place.clone() }));
             }
@@ -312,5 +363,13 @@ mod tests {
         assert!(told("00-a.yaml", "a: b\n").contains("apiVersion or kind is missing"));
         let wrong = "apiVersion: innkeeper.dev/v1alpha1\nkind: Simulation\nspec: {pots: []}\n";
         assert!(told("00-a.yaml", wrong).contains("unknown field `pots`"));
+        let typo = "apiVersion: kuttl.dev/v1beta1\nkind: TestStep\ndeletes: []\n";
+        assert!(told("00-a.yaml", typo).contains("unknown field `deletes`"));
+        let expression = format!("{MAP}data:\n  (length(@)): 2\n");
+        assert!(told("00-assert.yaml", &expression).contains("as (length(@)) is one"));
+        let late =
+            "apiVersion: innkeeper.dev/v1alpha1\nkind: Simulation\nspec: {without: [pods]}\n";
+        let told = read(&[("00-a.yaml", MAP), ("01-b.yaml", late)]).unwrap_err().to_string();
+        assert!(told.contains("step 01-b: what a simulated cluster is without"), "{told}");
     }
 }

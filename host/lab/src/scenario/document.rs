@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use innkeeper_simulator::{PodRule, PodScript};
+use innkeeper_simulator::{Controllers, PodRule, PodScript, Workload};
 use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// `kind: TestStep`.
+/// `kind: TestStep`. What is not known is refused: a step that does less than it says would hold all the same.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct TestStep {
     pub(super) apply: Vec<String>,
     pub(super) assert: Vec<String>,
@@ -21,7 +21,7 @@ pub(super) struct TestStep {
 
 /// `kind: TestAssert`.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct TestAssert {
     /// In seconds.
     pub(super) timeout: Option<u64>,
@@ -58,10 +58,54 @@ pub(super) struct TestSuite {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct Simulation {
+    /// What does not work in this cluster, from its beginning on.
+    pub(super) without: Vec<Part>,
     /// Seconds that pass in this step before its asserts.
     pub(super) pass: u64,
     /// The first that fits an image says what becomes of its Pods.
     pub(super) pods: Option<Vec<Pods>>,
+}
+
+/// A part of a simulated cluster that can be left out.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Part {
+    CronJobs,
+    Jobs,
+    Deployments,
+    StatefulSets,
+    ReplicaSets,
+    Claims,
+    Pods,
+    Endpoints,
+    Events,
+    GarbageCollector,
+    Namespaces,
+}
+
+impl Part {
+    pub(super) fn leave_out(self, controllers: &mut Controllers) {
+        let workload = match self {
+            Self::CronJobs => Workload::CronJobs,
+            Self::Jobs => Workload::Jobs,
+            Self::Deployments => Workload::Deployments,
+            Self::StatefulSets => Workload::StatefulSets,
+            Self::ReplicaSets => Workload::ReplicaSets,
+            Self::Claims => Workload::Claims,
+            Self::Pods => Workload::Pods,
+            Self::Endpoints => Workload::Endpoints,
+            Self::Events => Workload::Events,
+            Self::GarbageCollector => {
+                controllers.garbage_collector = false;
+                return;
+            }
+            Self::Namespaces => {
+                controllers.namespaces = false;
+                return;
+            }
+        };
+        controllers.workloads = controllers.workloads.without(workload);
+    }
 }
 
 /// What becomes of Pods of an image. Times are seconds, or `never`.

@@ -29,6 +29,26 @@ pub struct Outcome {
     pub updated: Vec<String>,
 }
 
+impl Failure {
+    /// One without details.
+    pub fn new(step: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { step: step.into(), message: message.into(), details: String::new() }
+    }
+}
+
+impl Outcome {
+    /// Of a case that was not played.
+    pub fn failed(name: &str, failure: Failure) -> Self {
+        Self {
+            name: name.to_owned(),
+            took: Duration::ZERO,
+            passed: None,
+            failure: Some(failure),
+            updated: Vec::new(),
+        }
+    }
+}
+
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for one in text.chars() {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::case::{Case, Document, Step, TIMEOUT};
+use super::case::{Case, Document, NAMESPACE, Step, TIMEOUT};
 use super::document::Reference;
 use super::matching::{difference, fits, likeness, yaml};
 use super::outcome::{Failure, Outcome};
@@ -43,6 +43,12 @@ impl<'a> Player<'a> {
     /// Plays a case: the steps one after the other, until one fails. What it made in the cluster stays.
     pub async fn play(&self, case: &Case) -> Outcome {
         let (begun, mut passed) = (Instant::now(), Duration::ZERO);
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
+        if let Err(error) = self.place.api().apply(&namespace, "").await {
+            let message = format!("{} cannot be made: {error}", self.namespace);
+            return Outcome::failed(&case.name, Failure::new("namespace", message));
+        }
         let mut outcome = Outcome {
             name: case.name.clone(),
             took: Duration::ZERO,
@@ -50,16 +56,6 @@ impl<'a> Player<'a> {
             failure: None,
             updated: Vec::new(),
         };
-        let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
-        if let Err(error) = self.place.api().apply(&namespace, "").await {
-            outcome.failure = Some(Failure {
-                step: "namespace".to_owned(),
-                message: format!("{} cannot be made: {error}", self.namespace),
-                details: String::new(),
-            });
-            return outcome;
-        }
         for step in &case.steps {
             if let Err(failure) = self.step(step, &mut outcome.updated, &mut passed).await {
                 outcome.failure = Some(failure);
@@ -171,7 +167,7 @@ impl<'a> Player<'a> {
     /// `$NAMESPACE` is the namespace of the case.
     fn substituted(&self, value: &Value) -> Value {
         match value {
-            Value::String(text) => text.replace("$NAMESPACE", &self.namespace).into(),
+            Value::String(text) => text.replace(NAMESPACE, &self.namespace).into(),
             Value::Array(list) => list.iter().map(|one| self.substituted(one)).collect(),
             Value::Object(map) => {
                 let members = map.iter().map(|(name, one)| (name.clone(), self.substituted(one)));
@@ -244,8 +240,7 @@ impl<'a> Player<'a> {
             let expected = self.substituted(&document.value);
             let found = match self.candidates(&expected).await {
                 Ok(found) => found,
-                // What is not served is not there.
-                Err(ApiFailure::NotServed { .. }) => continue,
+                // A kind that is not served would never be there, also if its name is a slip.
                 Err(error) => return Some(unmet(format!("{}: {error}", document.place))),
             };
             if let Some(found) = found.iter().find(|found| fits(&expected, found)) {
@@ -329,7 +324,12 @@ impl<'a> Player<'a> {
             else {
                 continue;
             };
+            if document.place.in_list {
+                let why = "an item of a List is not written anew; give it a document of its own";
+                return Err(format!("{}: {why}", document.place));
+            }
             let found = super::matching::named(&document.value, &found);
+            let found = update::generalised(&found, &self.namespace);
             update::write(&document.place, &found).map_err(|error| error.to_string())?;
             updated.push(document.place.file.display().to_string());
         }

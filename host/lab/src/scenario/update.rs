@@ -2,13 +2,39 @@
 
 use serde_json::Value;
 
-use super::case::Place;
+use super::case::{NAMESPACE, Place};
 use super::matching::yaml;
 
 /// Puts an object in the place of a document; the other documents of the file stay as they are written.
 pub(super) fn write(place: &Place, found: &Value) -> std::io::Result<()> {
     let text = std::fs::read_to_string(&place.file)?;
     std::fs::write(&place.file, replaced(&text, place.index, &yaml(found)))
+}
+
+/// What was found, with the namespace of this run as what stands for that of any.
+pub(super) fn generalised(found: &Value, namespace: &str) -> Value {
+    match found {
+        Value::String(text) => with_placeholder(text, namespace).into(),
+        Value::Array(list) => list.iter().map(|one| generalised(one, namespace)).collect(),
+        Value::Object(map) => Value::Object(
+            map.iter().map(|(name, one)| (name.clone(), generalised(one, namespace))).collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
+/// Only where the name stands for itself: `a` is no part of `cat`.
+fn with_placeholder(text: &str, namespace: &str) -> String {
+    let is_part = |one: char| one.is_ascii_alphanumeric() || one == '-';
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(namespace) {
+        let (before, after) = (&rest[..at], &rest[at + namespace.len()..]);
+        let alone = !before.ends_with(is_part) && !after.starts_with(is_part);
+        out += before;
+        out += if alone { NAMESPACE } else { namespace };
+        rest = after;
+    }
+    out + rest
 }
 
 /// The text with another document at `index`.
@@ -48,7 +74,18 @@ fn is_blank(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn the_namespace_of_a_run_is_written_as_that_of_any() {
+        let found =
+            json!({"namespace": "test-a", "host": "www.test-a.svc", "other": ["test-ab", 1]});
+        let written = json!({"namespace": "$NAMESPACE", "host": "www.$NAMESPACE.svc", "other": ["test-ab", 1]});
+        assert_eq!(generalised(&found, "test-a"), written);
+        assert_eq!(with_placeholder("x-test-a test-a", "test-a"), "x-test-a $NAMESPACE");
+    }
 
     #[test]
     fn only_the_document_that_is_meant_is_replaced() {

@@ -1,11 +1,13 @@
 //! `metadata.managedFields`: who wrote which fields when.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde_json::{Map as JsonMap, Value};
 
 use crate::apply::fieldset::FieldSet;
+use crate::kinds::event_names;
 
 /// How the fields were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,7 +142,12 @@ pub(crate) fn decode(list: Option<&Value>) -> Result<Managers, String> {
         };
         let set = match entry.get("fieldsV1") {
             None | Some(Value::Null) => FieldSet::default(),
-            Some(fields) => FieldSet::parse(fields).ok_or("error decoding set")?,
+            Some(fields) => {
+                let fields = Cow::Borrowed(fields);
+                let fields =
+                    event_names::renamed_fields(text("apiVersion"), fields, event_names::core);
+                FieldSet::parse(&fields).ok_or("error decoding set")?
+            }
         };
         let owned = Owned {
             set,
@@ -150,6 +157,14 @@ pub(crate) fn decode(list: Option<&Value>) -> Result<Managers, String> {
         managers.insert(manager, owned);
     }
     Ok(managers)
+}
+
+/// Without those that wrote an Event of the other group: between groups the server does not convert what they own, and forgets them.
+pub(crate) fn of_group(mut managers: Managers, version: &str) -> Managers {
+    managers.retain(|_, owned| {
+        (owned.version == event_names::API_VERSION) == (version == event_names::API_VERSION)
+    });
+    managers
 }
 
 /// Writes the list in the order of the server; `None` if nobody owns anything.
@@ -177,7 +192,9 @@ pub(crate) fn encode(managers: &Managers) -> Option<Value> {
             entry.insert("time".to_owned(), time.as_str().into());
         }
         entry.insert("fieldsType".to_owned(), "FieldsV1".into());
-        entry.insert("fieldsV1".to_owned(), owned.set.encode());
+        let fields = Cow::Owned(owned.set.encode());
+        let fields = event_names::renamed_fields(&owned.version, fields, event_names::other);
+        entry.insert("fieldsV1".to_owned(), fields.into_owned());
         if !manager.subresource.is_empty() {
             entry.insert("subresource".to_owned(), manager.subresource.as_str().into());
         }

@@ -51,6 +51,30 @@ impl Cluster {
         Err(StatusError::new(403, "Forbidden", message).details(details))
     }
 
+    /// Whether the account that a new Pod names is there. `default` is taken to be: it comes with time.
+    pub(crate) fn check_account(&self, ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
+        let spec = &object["spec"];
+        let text = |name: &str| spec[name].as_str().unwrap_or_default();
+        let account = match text("serviceAccountName") {
+            "" => text("serviceAccount"),
+            account => account,
+        };
+        if !ask.kind.is("", "Pod") || matches!(account, "" | "default") {
+            return Ok(());
+        }
+        let accounts = (String::new(), "serviceaccounts".to_owned());
+        if self.object(&accounts, &(ask.namespace().to_owned(), account.to_owned())).is_some() {
+            return Ok(());
+        }
+        let name = meta(object, "name");
+        let message = format!(
+            "pods {name:?} is forbidden: error looking up service account {}/{account}: serviceaccount {account:?} not found",
+            ask.namespace()
+        );
+        let details = json!({"name": name, "kind": "pods"});
+        Err(StatusError::new(403, "Forbidden", message).details(details))
+    }
+
     /// What follows from a write at once.
     pub(crate) fn after_write(&mut self, ask: &Ask<'_>, object: &Value) {
         if ask.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {

@@ -33,6 +33,13 @@ impl Query {
         self.pairs.iter().any(|(known, _)| known == name)
     }
 
+    /// Changes the value of a parameter, if it is there.
+    pub(crate) fn edit(&mut self, name: &str, change: impl Fn(&str) -> String) {
+        for (_, value) in self.pairs.iter_mut().filter(|(known, _)| known == name) {
+            *value = change(value);
+        }
+    }
+
     /// Whether a parameter says yes, as Go reads truth.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.has(name) && !matches!(self.get(name), "false" | "0" | "False" | "f" | "F")

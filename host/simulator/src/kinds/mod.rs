@@ -4,6 +4,7 @@ mod admission;
 mod canonical;
 mod choices;
 mod defaults;
+pub(crate) mod event_names;
 mod job;
 mod pod;
 mod prepare;

@@ -3,6 +3,7 @@
 mod collection;
 mod create;
 mod delete;
+mod event_group;
 mod patch;
 mod read;
 mod review;
@@ -37,6 +38,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) user: &'a User,
     pub(crate) request: &'a Request,
     key: Key,
+    /// In which version, if not in the one that is kept.
+    written_as: Option<&'static str>,
 }
 
 impl<'a> Ask<'a> {
@@ -49,7 +52,22 @@ impl<'a> Ask<'a> {
     ) -> Self {
         let namespace = if kind.namespaced { target.namespace.clone() } else { String::new() };
         let key = (namespace, target.name.clone());
-        Self { target, kind, query: &request.query, user, request, key }
+        Self { target, kind, query: &request.query, user, request, key, written_as: None }
+    }
+
+    /// The same of an object that is written in another version than the one that is kept.
+    fn written_as(self, version: &'static str) -> Self {
+        Self { written_as: Some(version), ..self }
+    }
+
+    /// Whether it is written in another version than the one that is kept.
+    pub(crate) fn is_written_otherwise(&self) -> bool {
+        self.written_as.is_some()
+    }
+
+    /// Which version the fields are in that the request names.
+    pub(crate) fn version(&self) -> String {
+        self.written_as.map_or_else(|| self.kind.api_version(), str::to_owned)
     }
 
     /// Where objects of the kind are stored.
@@ -213,6 +231,16 @@ impl Cluster {
             _ => return Err(not_allowed()),
         };
         self.authorize(ask.user, verb, target)?;
+        if event_group::is(&ask.kind) {
+            return self.as_core_event(ask, verb);
+        }
+        self.perform(ask, verb)
+    }
+
+    /// Does what is allowed.
+    fn perform(&mut self, ask: &Ask<'_>, verb: &str) -> Outcome {
+        let sub = ask.target.subresource.as_str();
+        let single = !ask.target.name.is_empty();
         // A review or an eviction is made, not kept.
         match (sub, verb) {
             ("", "create") if !ask.kind.verbs.contains("list") => return self.review(ask),

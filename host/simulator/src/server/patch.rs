@@ -182,7 +182,7 @@ impl Cluster {
         value: &Value,
     ) -> Result<(Option<Value>, managed_fields::Managers), StatusError> {
         let sub = &ask.target.subresource;
-        let version = ask.kind.api_version();
+        let version = ask.version();
         let ignored = kinds::ignored(&ask.kind, sub);
         let now = self.time();
         let write =
@@ -191,6 +191,7 @@ impl Cluster {
             managed_fields::decode(live["metadata"].get("managedFields")).map_err(|error| {
                 StatusError::unforeseen(format!("failed to decode managed fields: {error}"))
             })?;
+        managers = managed_fields::of_group(managers, &version);
         let plain = without_managers(live);
         if managers.is_empty() && live["metadata"]["uid"].is_string() {
             // What was there before the first apply belongs to somebody.

@@ -126,7 +126,8 @@ impl Cluster {
         if !shape::problems(ask.kind.node(), new, true).is_empty() {
             return;
         }
-        let version = ask.kind.api_version();
+        let version = ask.version();
+        let managers = managed_fields::of_group(managers, &version);
         let ignored = kinds::ignored(&ask.kind, sub);
         let now = self.time();
         let write =
@@ -146,6 +147,7 @@ impl Cluster {
         mut object: Value,
     ) -> Result<Value, StatusError> {
         self.check_lifecycle(ask, &object)?;
+        self.check_account(ask, &object)?;
         let metadata = &mut object["metadata"];
         metadata["uid"] = self.uid().into();
         metadata["creationTimestamp"] = self.time().into();
@@ -222,7 +224,10 @@ impl Cluster {
         }
         unset(&mut new, "selfLink");
         self.allocate(ask, &mut new, Some(old));
-        let errors = kinds::validate_update(&ask.kind, &ask.target.subresource, &new, old);
+        let mut errors = kinds::validate_update(&ask.kind, &ask.target.subresource, &new, old);
+        if ask.is_written_otherwise() {
+            errors.extend(super::event_group::changes(&new, old));
+        }
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
