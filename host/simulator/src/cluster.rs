@@ -29,6 +29,8 @@ pub(crate) struct Cluster {
     /// Objects that are stored in another form than they are read in: the next write is one, even if
     /// nobody sees what it changes.
     raw: BTreeSet<(KindKey, Key)>,
+    /// Definitions that are being deleted.
+    pub(crate) ending: BTreeSet<String>,
 }
 
 impl Cluster {
@@ -45,6 +47,7 @@ impl Cluster {
             watchers: Vec::new(),
             log: None,
             raw: BTreeSet::new(),
+            ending: BTreeSet::new(),
         };
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             cluster.found(name);

@@ -4,6 +4,7 @@
 pub mod builtin;
 pub mod case;
 pub mod coverage;
+pub mod expect;
 pub mod follow;
 pub mod generate;
 pub mod normal;
@@ -11,3 +12,4 @@ pub mod real;
 pub mod run;
 pub mod shapes;
 pub mod shrink;
+pub mod told;

@@ -1,5 +1,6 @@
 //! Making objects.
 
+use super::owners::once;
 use super::{Ask, Outcome, check_options};
 use crate::cluster::Cluster;
 use crate::object::meta;
@@ -13,7 +14,9 @@ impl Cluster {
         check_options(ask.query, "CreateOptions")?;
         let decoded = Self::decode(ask)?;
         let mut object = decoded.object;
+        let mut warnings = decoded.warnings;
         Self::check_namespace(ask, &mut object)?;
+        warnings.extend(once(&mut object, false));
         if meta(&object, "name").is_empty() && !meta(&object, "generateName").is_empty() {
             let base: String = meta(&object, "generateName").chars().take(58).collect();
             object["metadata"]["name"] = format!("{base}{}", self.suffix()).into();
@@ -35,6 +38,6 @@ impl Cluster {
         let Answer::Json { code, body, .. } = Answer::json(201, &stored) else {
             return Ok(Answer::nowhere());
         };
-        Ok(Answer::Json { code, body, warnings: decoded.warnings })
+        Ok(Answer::Json { code, body, warnings })
     }
 }

@@ -3,6 +3,7 @@
 mod collection;
 mod create;
 mod delete;
+mod owners;
 mod patch;
 mod read;
 mod review;
@@ -104,6 +105,15 @@ impl<'a> Ask<'a> {
 pub(crate) type Outcome = Result<Answer, StatusError>;
 
 impl Cluster {
+    /// The object that is asked for, in the version that is asked for.
+    fn present(&self, ask: &Ask<'_>) -> Option<Value> {
+        let mut object = self.object(ask.kind_key(), ask.key())?;
+        if ask.kind.custom.is_some() {
+            object["apiVersion"] = ask.kind.api_version().into();
+        }
+        Some(object)
+    }
+
     /// Answers a request.
     pub(crate) fn answer(&mut self, request: &Request) -> Answer {
         if self.keeps_log() {

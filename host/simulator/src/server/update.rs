@@ -1,5 +1,6 @@
 //! Replacing objects.
 
+use super::owners::once;
 use super::{Ask, Outcome, check_options};
 use crate::cluster::Cluster;
 use crate::kinds;
@@ -13,6 +14,8 @@ impl Cluster {
         check_options(ask.query, "UpdateOptions")?;
         let decoded = Self::decode(ask)?;
         let mut object = decoded.object;
+        let mut warnings = decoded.warnings;
+        warnings.extend(once(&mut object, false));
         let name = &ask.target.name;
         Self::check_namespace(ask, &mut object)?;
         if meta(&object, "name").is_empty() {
@@ -26,7 +29,7 @@ impl Cluster {
                 meta(&object, "name")
             )));
         }
-        let Some(old) = self.object(ask.kind_key(), ask.key()) else {
+        let Some(old) = self.present(ask) else {
             if !kinds::creates_on_update(&ask.kind) {
                 return Err(StatusError::not_found(ask.named(name)));
             }
@@ -46,9 +49,7 @@ impl Cluster {
         self.track(ask, Some(&old), &mut object);
         let stored = self.store_change(ask, &old, object)?;
         match Answer::json(200, &stored) {
-            Answer::Json { code, body, .. } => {
-                Ok(Answer::Json { code, body, warnings: decoded.warnings })
-            }
+            Answer::Json { code, body, .. } => Ok(Answer::Json { code, body, warnings }),
             other => Ok(other),
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Ask;
 use crate::apply::managed_fields::{self, Managers, Operation};
 use crate::apply::shape;
-use crate::apply::updater::{Write, update};
+use crate::apply::updater::{Write, reconcile, update};
 use crate::cluster::Cluster;
 use crate::kinds;
 use crate::object::{
@@ -131,6 +131,10 @@ impl Cluster {
         let now = self.time();
         let write =
             Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
+        let mut managers = managers;
+        if ask.kind.custom.as_ref().is_some_and(|custom| custom.changed) {
+            reconcile(write.node, &mut managers);
+        }
         let manager =
             managed_fields::Manager::new(&ask.manager(), Operation::Update, &version, sub);
         let managers = update(&write, &without_managers(old), new, managers, &manager);
@@ -158,6 +162,10 @@ impl Cluster {
         let errors = kinds::validate_create(&ask.kind, &object);
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
+        }
+        // An apply or an update that makes an object is a create too.
+        if ask.request.method != "POST" {
+            self.authorize(ask.user, "create", ask.target)?;
         }
         let key = (ask.namespace().to_owned(), name.clone());
         if let Some(present) = self.object(ask.kind_key(), &key)
@@ -210,6 +218,7 @@ impl Cluster {
         Self::check_namespace(ask, &mut new)?;
         copy_meta(old, &mut new, "generation");
         kinds::prepare_update(&ask.kind, &ask.target.subresource, &mut new, old);
+        kinds::note_phase(&ask.kind, &mut new, old, &self.time());
         if meta(&new, "uid").is_empty() || planted(Bug::UidIsNotChecked) {
             copy_meta(old, &mut new, "uid");
         }
