@@ -31,6 +31,9 @@ pub struct Expect {
     /// A part of the message of a failure.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub says: String,
+    /// All warnings, as in the headers: of both servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warns: Option<Vec<String>>,
     /// All paths that are in conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts: Option<BTreeSet<String>>,
@@ -41,6 +44,12 @@ pub struct Expect {
 }
 
 impl Expect {
+    /// Of which other things an answer warns.
+    pub fn unwarned(&self, reply: &Reply) -> Option<String> {
+        let warns = self.warns.as_ref().filter(|warns| **warns != reply.warnings)?;
+        Some(format!("the warnings should be {warns:?} and are {:?}", reply.warnings))
+    }
+
     /// What an answer is not, in sentences: nothing, if it is as it should be.
     pub fn unmet(&self, reply: &Reply, place: &Place, known: &Known) -> Vec<String> {
         let mut lines = Vec::new();
@@ -83,6 +92,7 @@ impl Expect {
         if !message.contains(&says) {
             lines.push(format!("the message should say {says:?} and is {message:?}"));
         }
+        lines.extend(self.unwarned(reply));
         if let Some(conflicts) = &self.conflicts {
             let causes = reply.body["details"]["causes"].as_array().into_iter().flatten();
             let found: BTreeSet<String> =
@@ -159,7 +169,7 @@ mod tests {
         let fields = json!({"f:spec": {"f:tags": {".": {}, "v:\"a\"": {}}, "f:ports": {"k:{\"port\":80}": {"f:port": {}}}}});
         let body = json!({"metadata": {"name": "onew", "resourceVersion": "7", "managedFields": [
             {"manager": "ann", "operation": "Apply", "fieldsV1": fields}]}});
-        let reply = Reply { code: 200, body };
+        let reply = Reply { code: 200, body, warnings: vec!["299 - \"w\"".to_owned()] };
         let expect = |value: Value| -> Vec<String> {
             let expect: Expect = serde_json::from_value(value).expect("it is one");
             expect.unmet(&reply, &place, &known)
@@ -178,6 +188,7 @@ mod tests {
             json!({"absent": ["/metadata/name"]}),
             json!({"count": {"/metadata/managedFields": 2}}),
             json!({"says": "no"}),
+            json!({"warns": []}),
             json!({"conflicts": [".spec"]}),
             json!({"owns": {"ann": [".spec.tags"]}}),
             json!({"owns": {}}),

@@ -7,6 +7,7 @@ pub mod coverage;
 pub mod expect;
 pub mod follow;
 pub mod generate;
+pub mod hooks;
 pub mod normal;
 pub mod real;
 pub mod run;

@@ -144,9 +144,11 @@ pub fn run(
         if let Some(time) = reply.latest() {
             simulated.reach(time);
         }
-        let (_, right) = other.step(step, place)?;
+        let (simulated, right) = other.step(step, place)?;
         seen(step, &reply);
-        let unmet = unmet(step, &reply, place, before.as_ref());
+        let mut unmet = unmet(step, &reply, place, before.as_ref());
+        let unwarned = step.expect.as_ref().and_then(|expect| expect.unwarned(&simulated));
+        unmet.extend(unwarned.map(|line| format!("{line} (simulated)")));
         if left != right || !unmet.is_empty() {
             return Ok(Some(Difference { step: index, real: left, simulated: right, unmet }));
         }

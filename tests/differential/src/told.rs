@@ -10,7 +10,7 @@ use crate::expect::Expect;
 use crate::real::Failure;
 
 /// The kinds that can be named in short, with their API versions, and whether they are in a namespace.
-const KINDS: [(&str, &str, &str, bool); 21] = [
+const KINDS: [(&str, &str, &str, bool); 22] = [
     ("clusterroles", "rbac.authorization.k8s.io/v1", "ClusterRole", false),
     ("configmaps", "v1", "ConfigMap", true),
     ("cronjobs", "batch/v1", "CronJob", true),
@@ -21,6 +21,12 @@ const KINDS: [(&str, &str, &str, bool); 21] = [
     ("gizmos", "test.innkeeper.dev/v1", "Gizmo", false),
     ("ingresses", "networking.k8s.io/v1", "Ingress", true),
     ("jobs", "batch/v1", "Job", true),
+    (
+        "mutatingwebhookconfigurations",
+        "admissionregistration.k8s.io/v1",
+        "MutatingWebhookConfiguration",
+        false,
+    ),
     ("namespaces", "v1", "Namespace", false),
     ("persistentvolumes", "v1", "PersistentVolume", false),
     ("pods", "v1", "Pod", true),
@@ -81,11 +87,21 @@ pub fn read(path: &Path) -> Result<Vec<Case>, Failure> {
     if path.extension().is_some_and(|extension| extension == "json") {
         return serde_json::from_slice(&bytes).map_err(|error| wrong(&error));
     }
-    let told: Vec<Told> = serde_yaml_ng::from_slice(&bytes).map_err(|error| wrong(&error))?;
+    parse(&String::from_utf8(bytes)?).map_err(|error| wrong(&error))
+}
+
+/// The cases of a text in short.
+///
+/// # Errors
+/// If it cannot be read: what is wrong, and in which case.
+pub fn parse(text: &str) -> Result<Vec<Case>, Failure> {
+    let mut value: serde_yaml_ng::Value = serde_yaml_ng::from_str(text)?;
+    value.apply_merge()?;
+    let told: Vec<Told> = serde_yaml_ng::from_value(value)?;
     told.into_iter()
         .map(|told| {
             let steps: Result<Vec<Step>, Failure> = told.steps.into_iter().map(step).collect();
-            let steps = steps.map_err(|error| wrong(&format!("{}: {error}", told.why)))?;
+            let steps = steps.map_err(|error| format!("{}: {error}", told.why))?;
             Ok(Case { why: told.why, source: told.source, steps })
         })
         .collect()

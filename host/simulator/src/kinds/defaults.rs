@@ -76,7 +76,30 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
             or(port, "protocol", "TCP".into());
         }),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
+            each(object, "webhooks", &mut webhook);
+        }
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
+            each(object, "webhooks", &mut |one| {
+                webhook(one);
+                or_text(one, "reinvocationPolicy", "Never");
+            });
+        }
         _ => {}
+    }
+}
+
+fn webhook(one: &mut Value) {
+    or_text(one, "failurePolicy", "Fail");
+    or_text(one, "matchPolicy", "Equivalent");
+    or(one, "namespaceSelector", json!({}));
+    or(one, "objectSelector", json!({}));
+    or(one, "timeoutSeconds", 10.into());
+    each(one, "rules", &mut |rule| or_text(rule, "scope", "*"));
+    if let Some(service) = one.pointer_mut("/clientConfig/service")
+        && service.is_object()
+    {
+        or(service, "port", 443.into());
     }
 }
 

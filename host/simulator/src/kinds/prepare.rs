@@ -29,7 +29,9 @@ fn counts(kind: &Kind) -> Counts {
         | ("", "Pod" | "ReplicationController")
         | ("networking.k8s.io", "Ingress" | "NetworkPolicy" | "IngressClass")
         | ("policy", "PodDisruptionBudget") => Counts::Spec,
-        ("discovery.k8s.io", "EndpointSlice") => Counts::Content,
+        ("discovery.k8s.io", "EndpointSlice") | ("admissionregistration.k8s.io", _) => {
+            Counts::Content
+        }
         _ => Counts::Nothing,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::owners::once;
 use super::{Ask, Outcome, check_options};
+use crate::admission::Operation;
 use crate::cluster::Cluster;
 use crate::object::meta;
 use crate::request::Answer;
@@ -31,6 +32,8 @@ impl Cluster {
             return Err(StatusError::invalid(ask.named_kind(""), &[error]));
         }
         self.track(ask, None, &mut object);
+        self.mutate(ask, Operation::Create, &mut object, None)?;
+        warnings.extend(once(&mut object, true));
         if planted(Bug::GenerateNameIsKept) {
             crate::object::unset(&mut object, "generateName");
         }

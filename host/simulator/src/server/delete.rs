@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::write::parse;
 use super::{Ask, Outcome};
+use crate::admission::Operation;
 use crate::cluster::Cluster;
 use crate::http::route::Target;
 use crate::kinds;
@@ -101,6 +102,9 @@ impl Cluster {
         options: &Options,
     ) -> Result<(Value, bool), StatusError> {
         Self::check_conditions(ask, &object, options)?;
+        let mut none = Value::Null;
+        self.mutate(ask, Operation::Delete, &mut none, Some(&object))?;
+        self.confirm(ask, Operation::Delete, None, Some(&object))?;
         if let Some(answer) = self.delete_specially(ask, &object, options.dry_run)? {
             return Ok(answer);
         }

@@ -126,10 +126,14 @@ impl Cluster {
                 String::from_utf8_lossy(&request.body)
             ));
         }
-        let answer = match self.readable(request) {
+        self.warned.clear();
+        let mut answer = match self.readable(request) {
             Ok(answer) => answer,
             Err(error) => Answer::error(&error),
         };
+        if let Answer::Json { warnings, .. } = &mut answer {
+            warnings.append(&mut self.warned);
+        }
         if self.keeps_log() {
             let line = match &answer {
                 Answer::Json { code, body, .. } | Answer::Of { code, body, .. } => {

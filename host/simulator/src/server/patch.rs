@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::owners::once;
 use super::write::{Decoded, blank, parse, unknown_fields};
 use super::{Ask, Outcome, check_options};
+use crate::admission::Operation as Admitted;
 use crate::apply::managed_fields::{self, Manager, Operation};
 use crate::apply::updater::{Write, apply, reconcile};
 use crate::apply::{conflict, last_applied, shape};
@@ -66,6 +67,7 @@ impl Cluster {
         Self::check_namespace(ask, &mut object)?;
         Self::check_name(ask, &object)?;
         self.track(ask, Some(&old), &mut object);
+        self.mutate(ask, Admitted::Update, &mut object, Some(&old))?;
         warnings.extend(once(&mut object, true));
         let stored = self.store_change(ask, &old, object)?;
         match Answer::json(200, &stored) {
@@ -162,6 +164,7 @@ impl Cluster {
             if planted(Bug::ApplyOverAnotherUid) {
                 crate::object::copy_meta(&old, &mut object, "uid");
             }
+            self.mutate(ask, Admitted::Update, &mut object, Some(&old))?;
             let stored = self.store_change(ask, &old, object)?;
             return Ok(Answer::json(200, &stored));
         }
@@ -172,6 +175,7 @@ impl Cluster {
             );
             return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
         }
+        self.mutate(ask, Admitted::Create, &mut object, None)?;
         let stored = self.store_new(ask, object)?;
         Ok(Answer::json(201, &stored))
     }

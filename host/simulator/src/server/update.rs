@@ -2,6 +2,7 @@
 
 use super::owners::once;
 use super::{Ask, Outcome, check_options};
+use crate::admission::Operation;
 use crate::cluster::Cluster;
 use crate::kinds;
 use crate::object::meta;
@@ -38,6 +39,7 @@ impl Cluster {
                 return Err(StatusError::conflict(ask.named(name), &uid_mismatch(ask, said, "")));
             }
             self.track(ask, None, &mut object);
+            self.mutate(ask, Operation::Create, &mut object, None)?;
             let stored = self.store_new(ask, object)?;
             return Ok(Answer::json(201, &stored));
         };
@@ -47,6 +49,8 @@ impl Cluster {
             return Err(StatusError::conflict(ask.named(name), &why));
         }
         self.track(ask, Some(&old), &mut object);
+        self.mutate(ask, Operation::Update, &mut object, Some(&old))?;
+        warnings.extend(once(&mut object, true));
         let stored = self.store_change(ask, &old, object)?;
         match Answer::json(200, &stored) {
             Answer::Json { code, body, .. } => Ok(Answer::Json { code, body, warnings }),

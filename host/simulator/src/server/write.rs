@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Ask;
+use crate::admission::Operation as Admitted;
 use crate::apply::managed_fields::{self, Managers, Operation};
 use crate::apply::shape;
 use crate::apply::updater::{Write, reconcile, update};
@@ -167,6 +168,7 @@ impl Cluster {
         if ask.request.method != "POST" {
             self.authorize(ask.user, "create", ask.target)?;
         }
+        self.confirm(ask, Admitted::Create, Some(&object), None)?;
         let key = (ask.namespace().to_owned(), name.clone());
         if let Some(present) = self.object(ask.kind_key(), &key)
             && !planted(Bug::CreateReplaces)
@@ -235,6 +237,7 @@ impl Cluster {
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
+        self.confirm(ask, Admitted::Update, Some(&new), Some(old))?;
         let unsettled = is_terminating(old).then(|| new.clone());
         let raw = kinds::settle(&ask.kind, &mut new)?;
         keep_times(&mut new, old);
