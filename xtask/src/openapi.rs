@@ -16,8 +16,9 @@ use crate::command::root;
 use crate::progress::say;
 
 /// The groups that are simulated, as in URLs.
-const GROUPS: [&str; 14] = [
+const GROUPS: [&str; 15] = [
     "api/v1",
+    "apis/admissionregistration.k8s.io/v1",
     "apis/apiextensions.k8s.io/v1",
     "apis/apps/v1",
     "apis/authentication.k8s.io/v1",

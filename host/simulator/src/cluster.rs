@@ -6,6 +6,7 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::admission::Handlers;
 use crate::catalog::{Catalog, Kind};
 use crate::controllers::{Controllers, Following, PodLives};
 use crate::store::{Event, Key, KindKey, Store, Stored};
@@ -29,6 +30,12 @@ pub(crate) struct Cluster {
     /// Objects that are stored in another form than they are read in: the next write is one, even if
     /// nobody sees what it changes.
     raw: BTreeSet<(KindKey, Key)>,
+    /// Definitions that are being deleted.
+    pub(crate) ending: BTreeSet<String>,
+    /// Who answers webhooks.
+    pub(crate) handlers: Handlers,
+    /// What they warn of in the present request.
+    pub(crate) warned: Vec<String>,
 }
 
 impl Cluster {
@@ -45,6 +52,9 @@ impl Cluster {
             watchers: Vec::new(),
             log: None,
             raw: BTreeSet::new(),
+            ending: BTreeSet::new(),
+            handlers: Handlers::default(),
+            warned: Vec::new(),
         };
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             cluster.found(name);

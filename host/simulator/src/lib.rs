@@ -13,6 +13,7 @@
 //! `http` reads requests, `server` has the verbs, `apply` and `patch` make new objects of old ones, `kinds` and
 //! `crd` know what each kind needs, `store` keeps, `watch` tells, `controllers` follow up.
 
+mod admission;
 mod apply;
 mod builtin;
 mod catalog;

@@ -109,6 +109,25 @@ impl Selector {
         Ok(selector)
     }
 
+    /// One as objects have it, with `matchLabels` and `matchExpressions`.
+    pub(crate) fn of(value: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let equal = value["matchLabels"].as_object().into_iter().flatten();
+        let mut labels: Vec<Demand> =
+            equal.map(|(key, value)| Demand::In(key.clone(), vec![text(value)])).collect();
+        for one in value["matchExpressions"].as_array().into_iter().flatten() {
+            let values = one["values"].as_array().into_iter().flatten().map(text).collect();
+            let key = text(&one["key"]);
+            labels.push(match one["operator"].as_str() {
+                Some("In") => Demand::In(key, values),
+                Some("NotIn") => Demand::NotIn(key, values),
+                Some("Exists") => Demand::Exists(key),
+                _ => Demand::Absent(key),
+            });
+        }
+        Self { labels, fields: Vec::new() }
+    }
+
     /// Whether everything is meant.
     pub(crate) fn is_all(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()

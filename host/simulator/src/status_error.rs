@@ -11,6 +11,8 @@ pub(crate) struct StatusError {
     reason: &'static str,
     message: String,
     details: Option<Value>,
+    /// The whole body, if somebody else has worded it.
+    whole: Option<Box<Value>>,
 }
 
 /// A group and the plural or kind in it, as messages name them.
@@ -44,7 +46,29 @@ impl Named<'_> {
 impl StatusError {
     /// One with this code, reason and message.
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+        Self { code, reason, message: message.into(), details: None, whole: None }
+    }
+
+    /// One that somebody else has worded.
+    pub(crate) fn said(code: u16, body: Value) -> Self {
+        Self { whole: Some(Box::new(body)), ..Self::new(code, "", "") }
+    }
+
+    /// 500: something that the server relies on has failed.
+    pub(crate) fn internal(why: &str) -> Self {
+        Self::new(500, "InternalError", format!("Internal error occurred: {why}"))
+            .details(json!({"causes": [{"message": why}]}))
+    }
+
+    /// 403 by other rules than those of roles.
+    pub(crate) fn refused(named: Named<'_>, why: &str) -> Self {
+        let message = format!("{} {:?} is forbidden: {why}", named.qualified(), named.name);
+        Self::new(403, "Forbidden", message).details(Value::Object(named.details()))
+    }
+
+    /// What it says.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
     /// With these details.
@@ -160,6 +184,9 @@ impl StatusError {
 
     /// The body.
     pub(crate) fn body(&self) -> Value {
+        if let Some(whole) = &self.whole {
+            return Value::clone(whole);
+        }
         let mut status = Map::new();
         status.insert("kind".to_owned(), "Status".into());
         status.insert("apiVersion".to_owned(), "v1".into());

@@ -105,6 +105,14 @@ impl Store {
         event
     }
 
+    /// Stores an object in another form, which is no write: nobody is told.
+    pub(crate) fn reform(&mut self, kind: &KindKey, key: &Key, object: &Value) {
+        let collection = self.collections.get_mut(kind);
+        if let Some(stored) = collection.and_then(|one| one.objects.get_mut(key)) {
+            stored.text = Bytes::from(object.to_string());
+        }
+    }
+
     /// Takes an object away, and writes the version of its deletion into `last`. Gives the event, which shows the object
     /// as it was stored last, at that version.
     pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut Value) -> Option<Event> {

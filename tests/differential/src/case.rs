@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::expect::Expect;
+
 /// A request. `{n}` in texts is replaced by the namespace of the run and `{s}` by a word of it, so that runs do not meet; `{uid:NAME}`
 /// and `{rv:NAME}` by what the object of that name had in the last answer; `{uid:continue}` by where the last list ended,
 /// `{rv:list}` by its version.
@@ -24,6 +26,9 @@ pub struct Step {
     /// Absent: none.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub body: Value,
+    /// A JSON patch of the object that was answered last: what comes of it is the body.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub edit: Value,
     /// Whether it is to be the same once all controllers have done their work: the real server is asked again until
     /// it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -31,6 +36,9 @@ pub struct Step {
     /// For the report: what it is about.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
+    /// What the real answer must be, besides the same as the simulator's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expect>,
 }
 
 /// Requests that follow each other.
@@ -40,6 +48,9 @@ pub struct Case {
     /// Why it is kept.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// The test of others that asserts the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
     /// In order.
     pub steps: Vec<Step>,
 }

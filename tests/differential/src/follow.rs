@@ -84,7 +84,7 @@ pub fn owners(rng: &mut Rng) -> Case {
         }
         look(&mut steps);
     }
-    Case { why: String::new(), steps }
+    Case { steps, ..Case::default() }
 }
 
 /// What is left, when all is done.
@@ -132,7 +132,7 @@ pub fn roles(rng: &mut Rng) -> Case {
         let path = format!("{rbac}{place}/b{{s}}");
         steps.push(step("DELETE", path, Value::Null, "delete binding"));
     }
-    Case { why: String::new(), steps }
+    Case { steps, ..Case::default() }
 }
 
 /// A review, or a request as somebody.

@@ -52,7 +52,7 @@ pub fn case(rng: &mut Rng) -> Case {
             steps.push(maker.make("GET", path, "", Value::Null, "pages of"));
         }
     }
-    Case { why: String::new(), steps }
+    Case { steps, ..Case::default() }
 }
 
 impl Maker<'_> {
@@ -206,9 +206,8 @@ impl Maker<'_> {
             path,
             content_type: content_type.to_owned(),
             body,
-            settled: false,
-            user: String::new(),
             about: format!("{what} {} ({})", self.subject.kind, self.subject.lists),
+            ..Step::default()
         }
     }
 

@@ -4,10 +4,13 @@
 pub mod builtin;
 pub mod case;
 pub mod coverage;
+pub mod expect;
 pub mod follow;
 pub mod generate;
+pub mod hooks;
 pub mod normal;
 pub mod real;
 pub mod run;
 pub mod shapes;
 pub mod shrink;
+pub mod told;

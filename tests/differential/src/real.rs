@@ -27,6 +27,8 @@ pub struct Reply {
     pub code: u16,
     /// The document, or the text.
     pub body: Value,
+    /// Its warnings, as in the headers.
+    pub warnings: Vec<String>,
 }
 
 impl Reply {
@@ -38,14 +40,16 @@ impl Reply {
         times.filter_map(|time| time.as_str()?.parse().ok()).max()
     }
 
-    fn read(code: u16, bytes: &[u8]) -> Self {
+    fn read(head: &http::response::Parts, bytes: &[u8]) -> Self {
+        let warnings = head.headers.get_all(header::WARNING).iter();
+        let warnings = warnings.filter_map(|value| value.to_str().ok()).map(str::to_owned);
         let text = String::from_utf8_lossy(bytes);
         let body = serde_json::from_slice(bytes).unwrap_or_else(|_| {
             // A watch is a line for each event.
             let lines: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
             lines.map_or_else(|_| Value::from(text.as_ref()), Value::from)
         });
-        Self { code, body }
+        Self { code: head.status.as_u16(), body, warnings: warnings.collect() }
     }
 }
 
@@ -75,10 +79,9 @@ pub trait Server {
 impl Server for Simulator {
     fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure> {
         let response = self.request(request);
-        let code = response.status().as_u16();
-        let mut body = response.into_body();
+        let (head, mut body) = response.into_parts();
         let parts: Vec<Bytes> = std::iter::from_fn(|| body.try_next()).collect();
-        Ok(Reply::read(code, &parts.concat()))
+        Ok(Reply::read(&head, &parts.concat()))
     }
 
     fn settle(&self) {
@@ -143,9 +146,8 @@ impl Server for Real {
         let request = Request::from_parts(parts, Full::new(body));
         self.runtime.block_on(async {
             let response = self.client.request(request).await?;
-            let code = response.status().as_u16();
-            let body = response.into_body().collect().await?.to_bytes();
-            Ok(Reply::read(code, &body))
+            let (head, body) = response.into_parts();
+            Ok(Reply::read(&head, &body.collect().await?.to_bytes()))
         })
     }
 

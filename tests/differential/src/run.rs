@@ -26,6 +26,8 @@ pub struct Difference {
     pub real: (u16, Value),
     /// What the simulator answered.
     pub simulated: (u16, Value),
+    /// What the real answer was not that the case says, in sentences.
+    pub unmet: Vec<String>,
 }
 
 /// One side of a run.
@@ -34,11 +36,13 @@ struct Side<'a> {
     server: &'a dyn Server,
     names: Names,
     known: Known,
+    /// The object that was answered last.
+    last: Value,
 }
 
 impl<'a> Side<'a> {
     fn new(server: &'a dyn Server) -> Self {
-        Self { server, names: Names::default(), known: Known::new() }
+        Self { server, names: Names::default(), known: Known::new(), last: Value::Null }
     }
 
     fn step(&mut self, step: &Step, place: &Place) -> Result<(Reply, (u16, Value)), Failure> {
@@ -51,7 +55,13 @@ impl<'a> Side<'a> {
         if !step.user.is_empty() {
             request = request.header("impersonate-user", fill(&step.user, place, &self.known));
         }
-        let body = if step.body.is_null() {
+        let mut content = fill_value(&step.body, place, &self.known);
+        if !step.edit.is_null() {
+            content = self.last.clone();
+            let edit = fill_value(&step.edit, place, &self.known);
+            json_patch::patch(&mut content, &serde_json::from_value::<json_patch::Patch>(edit)?)?;
+        }
+        let body = if content.is_null() {
             Bytes::new()
         } else {
             let kind = match step.content_type.as_str() {
@@ -59,7 +69,7 @@ impl<'a> Side<'a> {
                 kind => kind,
             };
             request = request.header(header::CONTENT_TYPE, kind);
-            Bytes::from(fill_value(&step.body, place, &self.known).to_string())
+            Bytes::from(content.to_string())
         };
         let reply = self.server.send(request.body(body)?)?;
         if step.method != "GET"
@@ -89,6 +99,7 @@ impl<'a> Side<'a> {
             let version = metadata["resourceVersion"].as_str().unwrap_or_default();
             let name = name.replace(word, "");
             self.known.insert(name, (uid.to_owned(), version.to_owned()));
+            self.last.clone_from(body);
         }
     }
 }
@@ -127,18 +138,34 @@ pub fn run(
             }
             continue;
         }
+        let before = step.expect.is_some().then(|| one.known.clone());
         let (reply, left) = one.step(step, place)?;
         // Which of many managers are counted as of old depends on the seconds in which they wrote.
         if let Some(time) = reply.latest() {
             simulated.reach(time);
         }
-        let (_, right) = other.step(step, place)?;
+        let (simulated, right) = other.step(step, place)?;
         seen(step, &reply);
-        if left != right {
-            return Ok(Some(Difference { step: index, real: left, simulated: right }));
+        let mut unmet = unmet(step, &reply, place, before.as_ref());
+        let unwarned = step.expect.as_ref().and_then(|expect| expect.unwarned(&simulated));
+        unmet.extend(unwarned.map(|line| format!("{line} (simulated)")));
+        if left != right || !unmet.is_empty() {
+            return Ok(Some(Difference { step: index, real: left, simulated: right, unmet }));
         }
     }
     Ok(None)
+}
+
+/// What a case says of a step that the real answer is not.
+fn unmet(step: &Step, reply: &Reply, place: &Place, known: Option<&Known>) -> Vec<String> {
+    let expect = step.expect.as_ref().zip(known);
+    let mut unmet =
+        expect.map_or_else(Vec::new, |(expect, known)| expect.unmet(reply, place, known));
+    // What a person wrote down is accepted, if he does not say otherwise.
+    if expect.is_some_and(|(expect, _)| expect.code.is_none()) && reply.code >= 300 {
+        unmet.push(format!("it should be accepted: {} {}", reply.code, reply.body));
+    }
+    unmet
 }
 
 /// A step after which both must be the same once all is done.
@@ -163,8 +190,10 @@ fn settled(
         let calm = since.is_some_and(|since: Instant| since.elapsed() >= CALM);
         if calm || Instant::now() > deadline {
             seen(step, &reply);
-            let difference = Difference { step: index, real: left, simulated: right };
-            return Ok((!same).then_some(difference));
+            let unmet = unmet(step, &reply, place, Some(&before.known));
+            let wrong = !same || !unmet.is_empty();
+            let difference = Difference { step: index, real: left, simulated: right, unmet };
+            return Ok(wrong.then_some(difference));
         }
         std::thread::sleep(PAUSE);
     }
@@ -216,6 +245,7 @@ impl Difference {
         }
         lines.push(format!("codes: real {} simulated {}", self.real.0, self.simulated.0));
         differing("", &self.real.1, &self.simulated.1, &mut lines);
+        lines.extend(self.unmet.iter().map(|line| format!("real: {line}")));
         lines.join("\n")
     }
 }

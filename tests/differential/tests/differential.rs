@@ -12,7 +12,7 @@ use bench::{Bench, Lane, TOGETHER, number};
 use innkeeper_differential_tests::case::Case;
 use innkeeper_differential_tests::coverage::Coverage;
 use innkeeper_differential_tests::shrink::shrink;
-use innkeeper_differential_tests::{follow, generate};
+use innkeeper_differential_tests::{follow, generate, told};
 
 /// Requests of one run, unless `INNKEEPER_DIFFERENTIAL_REQUESTS` says otherwise.
 const REQUESTS: usize = 20_000;
@@ -172,9 +172,8 @@ fn kept(folder: &str) -> Vec<(String, Case)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
-        let cases: Vec<Case> = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        let name = |case: &Case| format!("{}: {}", path.display(), case.why);
-        found.extend(cases.into_iter().map(|case| (name(&case), case)));
+        let name = |case: &Case| format!("{}: {} {}", path.display(), case.why, case.source);
+        found.extend(told::read(&path).unwrap().into_iter().map(|case| (name(&case), case)));
     }
     found
 }

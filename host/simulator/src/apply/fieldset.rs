@@ -290,6 +290,29 @@ impl FieldSet {
         result
     }
 
+    /// What the schema has as one thing is owned as one, if it was owned by parts when it had them.
+    pub(crate) fn joined(&self, node: Node<'_>) -> Self {
+        let mut result = Self { members: self.members.clone(), children: BTreeMap::new() };
+        for (element, child) in &self.children {
+            let below = match element {
+                Element::Field(name) => node.as_map().map_or(Node::none(), |map| map.member(name)),
+                Element::Key(_) => match node.list_atom() {
+                    Atom::List(list) => list.element(),
+                    _ => Node::none(),
+                },
+                Element::Value(_) | Element::Index(_) => Node::none(),
+            };
+            let one = below.as_map().is_some_and(super::node::Map::is_atomic)
+                || matches!(below.list_atom(), Atom::List(list) if list.is_atomic());
+            if one {
+                result.members.insert(element.clone());
+            } else {
+                result.children.insert(element.clone(), child.joined(below));
+            }
+        }
+        result
+    }
+
     /// Calls `visit` with each path, parents before what is below the next.
     pub(crate) fn each(&self, visit: &mut dyn FnMut(&[Element])) {
         self.each_below(&mut Vec::new(), visit);

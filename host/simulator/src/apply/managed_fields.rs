@@ -103,12 +103,15 @@ const UPDATERS_MAX: usize = 10;
 /// Under which name they are joined.
 const ANCIENT: &str = "ancient-changes";
 
-/// Whether the list asks to forget all managers: one empty entry.
+/// Whether the list asks to forget all managers: it is empty, or one empty entry.
 pub(crate) fn is_reset(list: Option<&Value>) -> bool {
-    let Some([Value::Object(only)]) = list.and_then(Value::as_array).map(Vec::as_slice) else {
-        return false;
-    };
-    only.values().all(|value| value.is_null() || value.as_str() == Some(""))
+    match list.and_then(Value::as_array).map(Vec::as_slice) {
+        Some([]) => true,
+        Some([Value::Object(only)]) => {
+            only.values().all(|value| value.is_null() || value.as_str() == Some(""))
+        }
+        _ => false,
+    }
 }
 
 /// Reads the list; the error says what is wrong with it.

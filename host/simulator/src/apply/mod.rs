@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod conflict;
 pub(crate) mod fieldset;
 pub(crate) mod item;
+pub(crate) mod last_applied;
 pub(crate) mod managed_fields;
 pub(crate) mod merge;
 pub(crate) mod node;

@@ -98,6 +98,13 @@ fn disown(
     Ok(())
 }
 
+/// Brings what managers own into the form of a schema that was another one when they wrote.
+pub(crate) fn reconcile(node: Node<'_>, managers: &mut Managers) {
+    for owned in managers.values_mut() {
+        owned.set = owned.set.joined(node);
+    }
+}
+
 /// The managers after `live` has become `new` by anything but an apply. Both are without
 /// managedFields.
 pub(crate) fn update(

@@ -35,7 +35,9 @@ impl Cluster {
         if spec["ipFamilyPolicy"].is_null() {
             spec["ipFamilyPolicy"] = "SingleStack".into();
         }
-        if matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
+        let balanced =
+            spec["type"] == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"] != false;
+        if balanced || spec["type"] == "NodePort" {
             self.node_ports(spec, was);
         }
     }

@@ -210,11 +210,6 @@ impl Following {
         due
     }
 
-    /// Where the object of a uid lies, if it is there.
-    pub(super) fn place(&self, uid: &str) -> Option<&Place> {
-        self.places.get(uid)
-    }
-
     /// What names a uid as an owner.
     pub(super) fn dependents(&self, uid: &str) -> Vec<Place> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()

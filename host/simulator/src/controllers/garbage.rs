@@ -27,6 +27,7 @@ impl Cluster {
             if self.controllers.garbage_collector {
                 worked |= self.collect();
             }
+            worked |= !self.ending.is_empty() && self.finish_definitions();
             worked |= self.work_on_workloads();
             if !worked {
                 return;
@@ -79,8 +80,10 @@ impl Cluster {
         let (mut lost, mut waits, mut solid) = (Vec::new(), false, false);
         for owner in owners(object) {
             let uid = owner["uid"].as_str().unwrap_or_default();
-            let there = self.following.place(uid);
-            let there = there.and_then(|place| self.object(&place.kind, &place.key));
+            // Of an owner that cannot be looked for nobody knows whether it is gone.
+            let Some(place) = self.owner_place(object, owner) else { return false };
+            let there = self.object(&place.kind, &place.key);
+            let there = there.filter(|there| meta(there, "uid") == uid);
             match there.map(|owner| is_terminating(&owner) && holds(&owner, FOREGROUND)) {
                 Some(false) => {
                     solid = true;
@@ -100,6 +103,22 @@ impl Cluster {
         // What goes because its owner waits makes its owner wait for what it owns itself.
         let parent = waits && !self.following.dependents(meta(object, "uid")).is_empty();
         self.delete_in(&place.kind, &place.key, parent)
+    }
+
+    /// Where an object's owner must lie, if its kind is known and can own it.
+    fn owner_place(&self, object: &Value, owner: &Value) -> Option<Place> {
+        let text = |name: &str| owner[name].as_str().unwrap_or_default();
+        let (group, version) =
+            text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
+        let kind = self.catalog.all().find(|kind| {
+            kind.name == text("kind") && kind.group == group && kind.version == version
+        })?;
+        let namespace = if kind.namespaced { meta(object, "namespace") } else { "" };
+        if kind.namespaced && namespace.is_empty() {
+            return None;
+        }
+        let key = (namespace.to_owned(), text("name").to_owned());
+        Some(Place { kind: kind.key.clone(), key })
     }
 
     /// Takes a finalizer of the collector off.
@@ -135,7 +154,7 @@ impl Cluster {
     }
 
     /// Deletes an object as a controller does. Says whether that changed anything.
-    pub(super) fn delete_quietly(&mut self, kind: &KindKey, key: &Key) -> bool {
+    pub(crate) fn delete_quietly(&mut self, kind: &KindKey, key: &Key) -> bool {
         self.delete_in(kind, key, false)
     }
 

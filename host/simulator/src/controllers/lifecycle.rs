@@ -86,10 +86,12 @@ impl Cluster {
     pub(crate) fn after_removal(&mut self, ask: &Ask<'_>, object: &Value) {
         if ask.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
             self.retire(object);
+        } else if ask.kind.custom.is_some() {
+            self.finish_definitions();
         }
     }
 
-    /// Namespaces are deleted in a way of their own. Gives what the delete answers, or nothing if the
+    /// Namespaces and definitions are deleted in ways of their own. Gives what the delete answers, or nothing if the
     /// kind is deleted like any other.
     pub(crate) fn delete_specially(
         &mut self,
@@ -97,6 +99,11 @@ impl Cluster {
         object: &Value,
         dry_run: bool,
     ) -> Result<Option<(Value, bool)>, StatusError> {
+        if ask.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+            && !is_terminating(object)
+        {
+            return Ok(Some((self.delete_definition(object, dry_run), false)));
+        }
         if !ask.kind.is("", "Namespace") {
             return Ok(None);
         }

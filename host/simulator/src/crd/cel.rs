@@ -211,7 +211,7 @@ fn own(
 }
 
 /// What the server says of a failure.
-fn words(error: &ExecutionError) -> String {
+pub(crate) fn words(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
         ExecutionError::IndexOutOfBounds(Cel::Int(index)) => {
@@ -221,6 +221,21 @@ fn words(error: &ExecutionError) -> String {
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
         ExecutionError::NoSuchOverload => "no such overload".to_owned(),
         other => other.to_string(),
+    }
+}
+
+/// A value of which no schema is known.
+pub(crate) fn plain(value: &Value) -> Cel {
+    match value {
+        Value::Array(items) => Cel::List(Arc::new(items.iter().map(plain).collect())),
+        Value::Object(map) => {
+            let members = map
+                .iter()
+                .map(|(name, member)| (Key::String(Arc::new(name.clone())), plain(member)))
+                .collect();
+            Cel::Map(Map { map: Arc::new(members) })
+        }
+        other => of(&Schema::default(), other, false),
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Definition {
     categories: Vec<Value>,
     pub(crate) namespaced: bool,
     pub(crate) versions: Vec<Version>,
+    /// Whether it was another one once.
+    pub(crate) changed: bool,
 }
 
 impl Definition {
@@ -64,6 +66,7 @@ impl Definition {
             categories: list("categories"),
             namespaced: spec["scope"] == "Namespaced",
             versions: spec["versions"].as_array().into_iter().flatten().map(version).collect(),
+            changed: crate::object::generation(object) > 1,
         }
     }
 

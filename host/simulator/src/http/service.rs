@@ -70,6 +70,20 @@ impl Simulator {
         self.lock().script_pods(script);
     }
 
+    /// Answers an admission webhook in process: who is asked at this URL is `handler` from here on. It takes an
+    /// `AdmissionReview` (`admission.k8s.io/v1`, JSON) and gives one, or nothing: then it does not answer in time. A
+    /// webhook that is reached by a Service has the URL `https://NAME.NAMESPACE.svc:PORT/PATH`, with the port 443 if none
+    /// is said. What is configured as in any cluster says when it is asked.
+    ///
+    /// It is called within the request, so it must not send any itself.
+    pub fn webhook(
+        &self,
+        url: &str,
+        handler: impl FnMut(&serde_json::Value) -> Option<serde_json::Value> + Send + 'static,
+    ) {
+        self.lock().handlers.set(url, Box::new(handler));
+    }
+
     /// Forgets what happened, so that watches that begin before now are answered by 410.
     pub fn compact(&self) {
         self.lock().store.compact();

@@ -35,7 +35,10 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
             template(&mut object["spec"]["template"]);
         }
         ("apps", "StatefulSet") => stateful_set(object),
-        ("apps", "DaemonSet") => daemon_set(&mut object["spec"]),
+        ("apps", "DaemonSet") => {
+            daemon_set(&mut object["spec"]);
+            super::daemon_set::read(object);
+        }
         ("", "LimitRange") => each(&mut object["spec"], "limits", &mut limits),
         ("storage.k8s.io", "StorageClass") => {
             or_text(object, "reclaimPolicy", "Delete");
@@ -73,7 +76,30 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
             or(port, "protocol", "TCP".into());
         }),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
+            each(object, "webhooks", &mut webhook);
+        }
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
+            each(object, "webhooks", &mut |one| {
+                webhook(one);
+                or_text(one, "reinvocationPolicy", "Never");
+            });
+        }
         _ => {}
+    }
+}
+
+fn webhook(one: &mut Value) {
+    or_text(one, "failurePolicy", "Fail");
+    or_text(one, "matchPolicy", "Equivalent");
+    or(one, "namespaceSelector", json!({}));
+    or(one, "objectSelector", json!({}));
+    or(one, "timeoutSeconds", 10.into());
+    each(one, "rules", &mut |rule| or_text(rule, "scope", "*"));
+    if let Some(service) = one.pointer_mut("/clientConfig/service")
+        && service.is_object()
+    {
+        or(service, "port", 443.into());
     }
 }
 
@@ -92,8 +118,10 @@ fn pod_addresses(object: &mut Value) {
 /// What a status begins with.
 pub(super) fn status(kind: &Kind, object: &mut Value) {
     match (kind.group.as_str(), kind.name.as_str()) {
-        ("", "PersistentVolumeClaim" | "PersistentVolume") => {
-            object["status"] = json!({"phase": "Pending"});
+        ("", "PersistentVolumeClaim") => object["status"] = json!({"phase": "Pending"}),
+        ("", "PersistentVolume") => {
+            let now = object["metadata"]["creationTimestamp"].clone();
+            object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": now});
         }
         ("", "Pod") => {
             let class = super::pod::quality(&object["spec"]);
@@ -104,8 +132,21 @@ pub(super) fn status(kind: &Kind, object: &mut Value) {
             object["status"] = json!({"loadBalancer": {}});
         }
         ("apps", "ReplicaSet" | "StatefulSet") => object["status"] = json!({"replicas": 0}),
+        ("apps", "DaemonSet") => {
+            object["status"] = json!({"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0});
+        }
         ("policy", "PodDisruptionBudget") => {
             object["status"] = json!({"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0});
+        }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            let versions = object["spec"]["versions"].as_array().into_iter().flatten();
+            let stored: Vec<Value> = versions
+                .filter(|version| version["storage"] == true)
+                .map(|version| version["name"].clone())
+                .collect();
+            let names = json!({"plural": "", "kind": ""});
+            object["status"] =
+                json!({"conditions": null, "acceptedNames": names, "storedVersions": stored});
         }
         _ if kind.custom.is_none() => object["status"] = json!({}),
         _ => {}

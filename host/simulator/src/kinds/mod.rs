@@ -3,6 +3,7 @@
 mod admission;
 mod canonical;
 mod choices;
+mod daemon_set;
 mod defaults;
 pub(crate) mod event_names;
 mod job;
@@ -19,12 +20,23 @@ use crate::crd;
 use crate::status_error::StatusError;
 use crate::switch::{Bug, planted};
 
-pub(crate) use prepare::{ignored, prepare_create, prepare_update};
+pub(crate) use prepare::{ignored, note_phase, prepare_create, prepare_update};
 pub(crate) use rules::{LABEL_VALUE, is_label_value, validate_create, validate_update};
 
 /// Brings an object into the form in which the server has it, with defaults. Gives the paths of
 /// unknown fields, which are dropped.
 pub(crate) fn decode(kind: &Kind, object: &mut Value) -> Result<Vec<String>, StatusError> {
+    let forgets = object["metadata"].get("managedFields").and_then(Value::as_array);
+    let forgets = forgets.is_some_and(Vec::is_empty);
+    let unknown = read(kind, object)?;
+    if forgets {
+        // It says something else than none.
+        object["metadata"]["managedFields"] = Value::Array(Vec::new());
+    }
+    Ok(unknown)
+}
+
+fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, StatusError> {
     if kind.custom.is_none() {
         let unknown = canonical::canonical(kind, object)?;
         defaults::apply(kind, object);

@@ -29,7 +29,9 @@ fn counts(kind: &Kind) -> Counts {
         | ("", "Pod" | "ReplicationController")
         | ("networking.k8s.io", "Ingress" | "NetworkPolicy" | "IngressClass")
         | ("policy", "PodDisruptionBudget") => Counts::Spec,
-        ("discovery.k8s.io", "EndpointSlice") => Counts::Content,
+        ("discovery.k8s.io", "EndpointSlice") | ("admissionregistration.k8s.io", _) => {
+            Counts::Content
+        }
         _ => Counts::Nothing,
     }
 }
@@ -69,10 +71,26 @@ pub(crate) fn prepare_create(kind: &Kind, object: &mut Value, shares_labels: boo
     }
     super::defaults::created(kind, object, shares_labels);
     super::admission::admit(kind, object);
+    name_secrets(kind, object);
+    if kind.is("apps", "DaemonSet") {
+        super::daemon_set::created(object);
+    }
     if counts(kind) == Counts::Nothing {
         crate::object::unset(object, "generation");
     } else {
         object["metadata"]["generation"] = 1.into();
+    }
+}
+
+/// Of the secrets of an account nothing but the names is kept.
+fn name_secrets(kind: &Kind, object: &mut Value) {
+    if !kind.is("", "ServiceAccount") {
+        return;
+    }
+    for secret in object.get_mut("secrets").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(secret) = secret.as_object_mut() {
+            secret.retain(|name, _| name == "name");
+        }
     }
 }
 
@@ -91,6 +109,10 @@ pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, ol
     }
     if has_status(kind) && !planted(Bug::StatusIsWrittenWithSpec) {
         copy(old, new, "status");
+    }
+    name_secrets(kind, new);
+    if kind.is("apps", "DaemonSet") {
+        super::daemon_set::updated(new, old);
     }
     if planted(Bug::GenerationNeverGrows) {
         return;
@@ -141,5 +163,21 @@ fn status_update(kind: &Kind, new: &mut Value, old: &Value) {
         if let Some(managers) = managers {
             new["metadata"]["managedFields"] = managers;
         }
+    }
+}
+
+/// When the phase of a volume last changed is noted down, unless a writer of its status does that.
+pub(crate) fn note_phase(kind: &Kind, new: &mut Value, old: &Value, now: &str) {
+    const NAME: &str = "lastPhaseTransitionTime";
+    if !kind.is("", "PersistentVolume") || !new["status"].is_object() {
+        return;
+    }
+    let (then, said) = (old["status"][NAME].clone(), new["status"][NAME].clone());
+    if old["status"]["phase"] == new["status"]["phase"] {
+        if said.is_null() && !then.is_null() {
+            new["status"][NAME] = then;
+        }
+    } else if said.is_null() || said == then {
+        new["status"][NAME] = now.into();
     }
 }

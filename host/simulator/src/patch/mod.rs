@@ -31,6 +31,7 @@ pub(crate) fn apply(
         .map_err(|error| StatusError::bad_request(format!("error decoding patch: {error}")))?;
     match kind {
         Kind::Json => json(object, patch),
+        Kind::Merge if !patch.is_object() => Err(undecoded(&patch)),
         Kind::Merge => {
             let mut object = object.clone();
             merge::merge(&mut object, &patch);
@@ -50,7 +51,16 @@ fn json(object: &Value, patch: Value) -> Result<Value, StatusError> {
         )
         .details(serde_json::json!({}))
     };
-    let Value::Array(operations) = patch else { return Err(refused()) };
+    let text = |operation: &Value, name: &str| {
+        operation.get(name).is_none_or(|value| value.is_string() || value.is_null())
+    };
+    let is_operation = |one: &Value| {
+        one.is_object() && ["op", "path", "from"].into_iter().all(|name| text(one, name))
+    };
+    let operations = match patch {
+        Value::Array(operations) if operations.iter().all(is_operation) => operations,
+        other => return Err(undecoded(&other)),
+    };
     let mut object = object.clone();
     for mut operation in operations {
         loosen(&object, &mut operation);
@@ -61,10 +71,48 @@ fn json(object: &Value, patch: Value) -> Result<Value, StatusError> {
     Ok(object)
 }
 
+/// What the server says of what is no patch of its kind.
+fn undecoded(patch: &Value) -> StatusError {
+    let kind = match patch {
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "bool",
+        Value::Array(_) => "array",
+        _ => "object",
+    };
+    StatusError::bad_request(format!("error decoding patch: json: cannot unmarshal {kind}"))
+}
+
+/// Places in lists may be counted from the end.
+fn count(object: &Value, path: &str, adds: bool) -> String {
+    let mut present = Some(object);
+    let mut steps: Vec<String> = path.split('/').map(str::to_owned).collect();
+    let last = steps.len() - 1;
+    for (index, step) in steps.iter_mut().enumerate().skip(1) {
+        if let Some(Value::Array(items)) = present
+            && let Some(back) = step.strip_prefix('-').and_then(|text| text.parse::<usize>().ok())
+        {
+            let length = items.len() + usize::from(adds && index == last);
+            if let Some(place) = length.checked_sub(back) {
+                *step = place.to_string();
+            }
+        }
+        present = present.and_then(|value| value.pointer(&format!("/{step}")));
+    }
+    steps.join("/")
+}
+
 /// The server is less strict than the RFC: a value may be left out for null, a member that is not there
 /// can be replaced, and is equal to null.
 fn loosen(object: &Value, operation: &mut Value) {
     let kind = operation["op"].as_str().unwrap_or_default().to_owned();
+    for (name, adds) in
+        [("from", false), ("path", matches!(kind.as_str(), "add" | "move" | "copy"))]
+    {
+        if let Some(path) = operation.get(name).and_then(Value::as_str) {
+            operation[name] = count(object, path, adds).into();
+        }
+    }
     if !matches!(kind.as_str(), "add" | "replace" | "test") {
         return;
     }

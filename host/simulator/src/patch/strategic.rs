@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::apply::shape::go;
 use crate::schema::{Additional, Schema, Strategy};
 use crate::status_error::StatusError;
 use crate::value::same;
@@ -12,7 +13,7 @@ const DELETE: &str = "$deleteFromPrimitiveList/";
 /// The object after a patch.
 pub(super) fn apply(schema: &Schema, object: &Value, patch: &Value) -> Result<Value, StatusError> {
     let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
-        return Err(StatusError::bad_request("a patch is an object"));
+        return Err(StatusError::bad_request("json: cannot unmarshal into an object"));
     };
     Ok(Value::Object(map(Some(schema), object.clone(), patch)?))
 }
@@ -60,13 +61,33 @@ fn map(
             return Ok(rest);
         }
         Some("delete") => return Ok(Map::new()),
-        Some("merge") | None => {}
+        None => {}
         Some(other) => {
-            return Err(StatusError::bad_request(format!("unknown patch type: {other}")));
+            let shown = go(&Value::Object(patch.clone()));
+            let text = format!("unknown patch type: {other} in map: {shown}");
+            return Err(StatusError::unforeseen(text));
         }
     }
-    if let Some(kept) = patch.get("$retainKeys").and_then(Value::as_array) {
-        object.retain(|name, _| kept.iter().any(|one| one == name.as_str()));
+    if let Some(kept) = patch.get("$retainKeys") {
+        let kept = kept.as_array().map(Vec::as_slice).unwrap_or_default();
+        let keeps = |name: &str| kept.iter().any(|one| one == name);
+        let mut said = patch.iter().filter(|(name, value)| {
+            let directive =
+                *name == "$retainKeys" || name.starts_with(ORDER) || name.starts_with(DELETE);
+            !value.is_null() && !directive
+        });
+        if said.any(|(name, _)| !keeps(name)) {
+            return Err(StatusError::bad_request("invalid patch format of retainKeys"));
+        }
+        object.retain(|name, _| keeps(name));
+    }
+    for (name, order) in patch {
+        if let Some(list) = name.strip_prefix(ORDER)
+            && let (Some(items), Some(order)) = (patch.get(list), order.as_array())
+        {
+            let key = member(schema, list).and_then(|one| one.strategy.key.clone());
+            check_order(key.as_deref(), items, order)?;
+        }
     }
     for (name, value) in patch {
         if let Some(list) = name.strip_prefix(DELETE) {
@@ -139,9 +160,9 @@ fn list(
     for item in new {
         let Some(patch) = item.as_object() else { continue };
         let Some(value) = patch.get(key) else {
-            return Err(StatusError::bad_request(format!(
+            return Err(StatusError::unforeseen(format!(
                 "map: {} does not contain declared merge key: {key}",
-                go_map(item)
+                go(item)
             )));
         };
         let found =
@@ -161,14 +182,28 @@ fn list(
     Ok(ordered(Some(key), &before, &items, order.map_or(new, Vec::as_slice)))
 }
 
-fn go_map(value: &Value) -> String {
-    let parts: Vec<String> = value
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| format!("{name}:{value}"))
-        .collect();
-    format!("map[{}]", parts.join(" "))
+/// What the patch has of a list must stand as the order that it gives says.
+fn check_order(key: Option<&str>, items: &Value, order: &[Value]) -> Result<(), StatusError> {
+    let id = |item: &Value| match key {
+        Some(key) => item.get(key).cloned().unwrap_or_default(),
+        None => item.clone(),
+    };
+    let list = items.as_array().map(Vec::as_slice).unwrap_or_default();
+    if order.is_empty() {
+        return Ok(());
+    }
+    let mut left = order.iter();
+    for item in list.iter().filter(|item| item.as_object().and_then(directive).is_none()) {
+        if !left.any(|one| same(&id(one), &id(item))) {
+            return Err(StatusError::unforeseen(format!(
+                "The order in patch list:\n{}\n doesn't match {} list:\n{}\n",
+                go(items),
+                ORDER.trim_end_matches('/'),
+                go(&order.into())
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The items in the order that the patch gives; others keep their places as far as that goes.

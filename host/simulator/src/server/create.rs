@@ -1,6 +1,8 @@
 //! Making objects.
 
+use super::owners::once;
 use super::{Ask, Outcome, check_options};
+use crate::admission::Operation;
 use crate::cluster::Cluster;
 use crate::object::meta;
 use crate::request::Answer;
@@ -13,7 +15,9 @@ impl Cluster {
         check_options(ask.query, "CreateOptions")?;
         let decoded = Self::decode(ask)?;
         let mut object = decoded.object;
+        let mut warnings = decoded.warnings;
         Self::check_namespace(ask, &mut object)?;
+        warnings.extend(once(&mut object, false));
         if meta(&object, "name").is_empty() && !meta(&object, "generateName").is_empty() {
             let base: String = meta(&object, "generateName").chars().take(58).collect();
             object["metadata"]["name"] = format!("{base}{}", self.suffix()).into();
@@ -28,6 +32,8 @@ impl Cluster {
             return Err(StatusError::invalid(ask.named_kind(""), &[error]));
         }
         self.track(ask, None, &mut object);
+        self.mutate(ask, Operation::Create, &mut object, None)?;
+        warnings.extend(once(&mut object, true));
         if planted(Bug::GenerateNameIsKept) {
             crate::object::unset(&mut object, "generateName");
         }
@@ -35,6 +41,6 @@ impl Cluster {
         let Answer::Json { code, body, .. } = Answer::json(201, &stored) else {
             return Ok(Answer::nowhere());
         };
-        Ok(Answer::Json { code, body, warnings: decoded.warnings })
+        Ok(Answer::Json { code, body, warnings })
     }
 }

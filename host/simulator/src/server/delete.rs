@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::write::parse;
 use super::{Ask, Outcome};
+use crate::admission::Operation;
 use crate::cluster::Cluster;
 use crate::http::route::Target;
 use crate::kinds;
@@ -52,6 +53,12 @@ impl Options {
                     .as_array()
                     .is_some_and(|list| list.iter().any(|one| one == "All")),
         };
+        let named = || Named { group: "meta.k8s.io", what: "DeleteOptions", name: "" };
+        if let (Some(policy), Some(_)) = (&options.policy, options.orphan) {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            let error = FieldError::invalid("propagationPolicy", policy.as_str(), why);
+            return Err(StatusError::invalid(named(), &[error]));
+        }
         let known: Vec<String> = ["Background", "Foreground", "Orphan"].map(str::to_owned).into();
         if let Some(policy) = &options.policy
             && !known.contains(policy)
@@ -60,8 +67,7 @@ impl Options {
             let known: Vec<String> =
                 ["Foreground", "Background", "Orphan", "nil"].map(str::to_owned).into();
             let error = FieldError::unsupported("propagationPolicy", policy.as_str(), &known);
-            let named = Named { group: "meta.k8s.io", what: "DeleteOptions", name: "" };
-            return Err(StatusError::invalid(named, &[error]));
+            return Err(StatusError::invalid(named(), &[error]));
         }
         Ok(options)
     }
@@ -71,7 +77,7 @@ impl Cluster {
     /// `delete`.
     pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome {
         let options = Options::read(ask)?;
-        let Some(object) = self.object(ask.kind_key(), ask.key()) else {
+        let Some(object) = self.present(ask) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let last = self.delete_one(ask, object, &options)?;
@@ -96,6 +102,9 @@ impl Cluster {
         options: &Options,
     ) -> Result<(Value, bool), StatusError> {
         Self::check_conditions(ask, &object, options)?;
+        let mut none = Value::Null;
+        self.mutate(ask, Operation::Delete, &mut none, Some(&object))?;
+        self.confirm(ask, Operation::Delete, None, Some(&object))?;
         if let Some(answer) = self.delete_specially(ask, &object, options.dry_run)? {
             return Ok(answer);
         }
@@ -142,8 +151,13 @@ impl Cluster {
         }
         // What was to be changed before it goes is not.
         let mut last = before;
-        if grace.is_some() && !is_terminating(&last) {
-            self.begin_deletion(&mut last, 0);
+        let pending = last["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        if grace.is_some() && (!is_terminating(&last) || pending > 0) {
+            if is_terminating(&last) {
+                shorten(&mut last, pending);
+            } else {
+                self.begin_deletion(&mut last, 0);
+            }
             if !options.dry_run {
                 // Who watches is told of both.
                 self.put(ask.kind_key(), ask.key(), &mut last);
@@ -225,6 +239,17 @@ impl Cluster {
         });
         Ok(Answer::json(200, &list))
     }
+}
+
+/// No time is left of what an object was given.
+fn shorten(object: &mut Value, pending: i64) {
+    let ends = meta(object, "deletionTimestamp").parse::<jiff::Timestamp>().ok();
+    let now = ends.and_then(|ends| ends.checked_sub(jiff::SignedDuration::from_secs(pending)).ok());
+    if let Some(now) = now {
+        object["metadata"]["deletionTimestamp"] =
+            now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();
+    }
+    object["metadata"]["deletionGracePeriodSeconds"] = 0.into();
 }
 
 /// The finalizers that an object has when it is deleted so.

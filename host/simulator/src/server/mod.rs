@@ -4,6 +4,7 @@ mod collection;
 mod create;
 mod delete;
 mod event_group;
+mod owners;
 mod patch;
 mod read;
 mod review;
@@ -122,6 +123,15 @@ impl<'a> Ask<'a> {
 pub(crate) type Outcome = Result<Answer, StatusError>;
 
 impl Cluster {
+    /// The object that is asked for, in the version that is asked for.
+    fn present(&self, ask: &Ask<'_>) -> Option<Value> {
+        let mut object = self.object(ask.kind_key(), ask.key())?;
+        if ask.kind.custom.is_some() {
+            object["apiVersion"] = ask.kind.api_version().into();
+        }
+        Some(object)
+    }
+
     /// Answers a request.
     pub(crate) fn answer(&mut self, request: &Request) -> Answer {
         if self.keeps_log() {
@@ -134,10 +144,14 @@ impl Cluster {
                 String::from_utf8_lossy(&request.body)
             ));
         }
-        let answer = match self.readable(request) {
+        self.warned.clear();
+        let mut answer = match self.readable(request) {
             Ok(answer) => answer,
             Err(error) => Answer::error(&error),
         };
+        if let Answer::Json { warnings, .. } = &mut answer {
+            warnings.append(&mut self.warned);
+        }
         if self.keeps_log() {
             let line = match &answer {
                 Answer::Json { code, body, .. } | Answer::Of { code, body, .. } => {

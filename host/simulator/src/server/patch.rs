@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
+use super::owners::once;
 use super::write::{Decoded, blank, parse, unknown_fields};
 use super::{Ask, Outcome, check_options};
+use crate::admission::Operation as Admitted;
 use crate::apply::managed_fields::{self, Manager, Operation};
-use crate::apply::updater::{Write, apply};
-use crate::apply::{conflict, shape};
+use crate::apply::updater::{Write, apply, reconcile};
+use crate::apply::{conflict, last_applied, shape};
 use crate::cluster::Cluster;
 use crate::kinds;
 use crate::object::{meta, unset, with_metadata, without_managers};
@@ -42,7 +44,7 @@ impl Cluster {
             }
             _ => return Err(unsupported(ask)),
         };
-        let Some(old) = self.object(ask.kind_key(), ask.key()) else {
+        let Some(old) = self.present(ask) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let patched = patch::apply(kind, ask.kind.schema(), &old, &ask.request.body)?;
@@ -52,7 +54,7 @@ impl Cluster {
             patched.to_string()
         };
         let decoded = Self::redecode(ask, patched);
-        let Decoded { mut object, warnings } = match decoded {
+        let Decoded { mut object, mut warnings } = match decoded {
             Err(error) if error.is_shape() && (ask.kind.custom.is_none() || error.is_strict()) => {
                 let error = FieldError::invalid("patch", text, error.problem());
                 return Err(StatusError::invalid(
@@ -65,6 +67,8 @@ impl Cluster {
         Self::check_namespace(ask, &mut object)?;
         Self::check_name(ask, &object)?;
         self.track(ask, Some(&old), &mut object);
+        self.mutate(ask, Admitted::Update, &mut object, Some(&old))?;
+        warnings.extend(once(&mut object, true));
         let stored = self.store_change(ask, &old, object)?;
         match Answer::json(200, &stored) {
             Answer::Json { code, body, .. } => Ok(Answer::Json { code, body, warnings }),
@@ -129,7 +133,7 @@ impl Cluster {
         if value["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
             return Err(StatusError::bad_request("metadata.managedFields must be nil"));
         }
-        let old = self.object(ask.kind_key(), ask.key());
+        let old = self.present(ask);
         if old.is_none() && !ask.target.subresource.is_empty() {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         }
@@ -160,6 +164,7 @@ impl Cluster {
             if planted(Bug::ApplyOverAnotherUid) {
                 crate::object::copy_meta(&old, &mut object, "uid");
             }
+            self.mutate(ask, Admitted::Update, &mut object, Some(&old))?;
             let stored = self.store_change(ask, &old, object)?;
             return Ok(Answer::json(200, &stored));
         }
@@ -170,6 +175,7 @@ impl Cluster {
             );
             return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
         }
+        self.mutate(ask, Admitted::Create, &mut object, None)?;
         let stored = self.store_new(ask, object)?;
         Ok(Answer::json(201, &stored))
     }
@@ -192,6 +198,9 @@ impl Cluster {
                 StatusError::unforeseen(format!("failed to decode managed fields: {error}"))
             })?;
         managers = managed_fields::of_group(managers, &version);
+        if ask.kind.custom.as_ref().is_some_and(|custom| custom.changed) {
+            reconcile(write.node, &mut managers);
+        }
         let plain = without_managers(live);
         if managers.is_empty() && live["metadata"]["uid"].is_string() {
             // What was there before the first apply belongs to somebody.
@@ -202,8 +211,25 @@ impl Cluster {
         let manager = Manager::new(&ask.manager(), Operation::Apply, &version, sub);
         let force = (ask.query.is("force") && !planted(Bug::ForceIsIgnored))
             || planted(Bug::ForceIsAssumed);
-        let applied = apply(&write, &plain, value, managers, &manager, force)
-            .map_err(|conflicts| conflict::error(&conflicts))?;
+        let kubectl = ask.manager() == last_applied::KUBECTL;
+        let held = kubectl.then(|| managers.clone());
+        let mut applied = match (apply(&write, &plain, value, managers, &manager, force), held) {
+            // What kubectl applied from the client's side is no conflict.
+            (Err(conflicts), Some(managers)) => {
+                let rest = last_applied::not_noted(write.node, &version, &plain, conflicts);
+                if !rest.is_empty() {
+                    return Err(conflict::error(&rest));
+                }
+                apply(&write, &plain, value, managers, &manager, true)
+            }
+            (applied, _) => applied,
+        }
+        .map_err(|conflicts| conflict::error(&conflicts))?;
+        if kubectl {
+            let mut object = applied.object.take().unwrap_or(plain);
+            last_applied::note(&mut object, value);
+            applied.object = Some(object);
+        }
         Ok((applied.object, applied.managers))
     }
 }

@@ -1,6 +1,8 @@
 //! Replacing objects.
 
+use super::owners::once;
 use super::{Ask, Outcome, check_options};
+use crate::admission::Operation;
 use crate::cluster::Cluster;
 use crate::kinds;
 use crate::object::meta;
@@ -13,6 +15,8 @@ impl Cluster {
         check_options(ask.query, "UpdateOptions")?;
         let decoded = Self::decode(ask)?;
         let mut object = decoded.object;
+        let mut warnings = decoded.warnings;
+        warnings.extend(once(&mut object, false));
         let name = &ask.target.name;
         Self::check_namespace(ask, &mut object)?;
         if meta(&object, "name").is_empty() {
@@ -26,7 +30,7 @@ impl Cluster {
                 meta(&object, "name")
             )));
         }
-        let Some(old) = self.object(ask.kind_key(), ask.key()) else {
+        let Some(old) = self.present(ask) else {
             if !kinds::creates_on_update(&ask.kind) {
                 return Err(StatusError::not_found(ask.named(name)));
             }
@@ -35,6 +39,7 @@ impl Cluster {
                 return Err(StatusError::conflict(ask.named(name), &uid_mismatch(ask, said, "")));
             }
             self.track(ask, None, &mut object);
+            self.mutate(ask, Operation::Create, &mut object, None)?;
             let stored = self.store_new(ask, object)?;
             return Ok(Answer::json(201, &stored));
         };
@@ -44,11 +49,11 @@ impl Cluster {
             return Err(StatusError::conflict(ask.named(name), &why));
         }
         self.track(ask, Some(&old), &mut object);
+        self.mutate(ask, Operation::Update, &mut object, Some(&old))?;
+        warnings.extend(once(&mut object, true));
         let stored = self.store_change(ask, &old, object)?;
         match Answer::json(200, &stored) {
-            Answer::Json { code, body, .. } => {
-                Ok(Answer::Json { code, body, warnings: decoded.warnings })
-            }
+            Answer::Json { code, body, .. } => Ok(Answer::Json { code, body, warnings }),
             other => Ok(other),
         }
     }

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::Ask;
+use crate::admission::Operation as Admitted;
 use crate::apply::managed_fields::{self, Managers, Operation};
 use crate::apply::shape;
-use crate::apply::updater::{Write, update};
+use crate::apply::updater::{Write, reconcile, update};
 use crate::cluster::Cluster;
 use crate::kinds;
 use crate::object::{
@@ -132,6 +133,10 @@ impl Cluster {
         let now = self.time();
         let write =
             Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
+        let mut managers = managers;
+        if ask.kind.custom.as_ref().is_some_and(|custom| custom.changed) {
+            reconcile(write.node, &mut managers);
+        }
         let manager =
             managed_fields::Manager::new(&ask.manager(), Operation::Update, &version, sub);
         let managers = update(&write, &without_managers(old), new, managers, &manager);
@@ -161,6 +166,11 @@ impl Cluster {
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
+        // An apply or an update that makes an object is a create too.
+        if ask.request.method != "POST" {
+            self.authorize(ask.user, "create", ask.target)?;
+        }
+        self.confirm(ask, Admitted::Create, Some(&object), None)?;
         let key = (ask.namespace().to_owned(), name.clone());
         if let Some(present) = self.object(ask.kind_key(), &key)
             && !planted(Bug::CreateReplaces)
@@ -212,6 +222,7 @@ impl Cluster {
         Self::check_namespace(ask, &mut new)?;
         copy_meta(old, &mut new, "generation");
         kinds::prepare_update(&ask.kind, &ask.target.subresource, &mut new, old);
+        kinds::note_phase(&ask.kind, &mut new, old, &self.time());
         if meta(&new, "uid").is_empty() || planted(Bug::UidIsNotChecked) {
             copy_meta(old, &mut new, "uid");
         }
@@ -231,6 +242,7 @@ impl Cluster {
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
+        self.confirm(ask, Admitted::Update, Some(&new), Some(old))?;
         let unsettled = is_terminating(old).then(|| new.clone());
         let raw = kinds::settle(&ask.kind, &mut new)?;
         keep_times(&mut new, old);

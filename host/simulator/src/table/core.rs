@@ -23,6 +23,27 @@ pub(super) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Va
         "ConfigMap" => json!([name, count(object, "data") + count(object, "binaryData"), age]),
         "Secret" => json!([name, text(object, "type"), count(object, "data"), age]),
         "ServiceAccount" => json!([name, age]),
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
+            json!([name, items(object, "webhooks").len(), age])
+        }
+        "ValidatingAdmissionPolicy" => {
+            let spec = at(object, "spec");
+            let kind = at(spec, "paramKind");
+            let kind = match text(kind, "kind") {
+                "" => "<unset>".to_owned(),
+                name => format!("{}/{name}", text(kind, "apiVersion")),
+            };
+            json!([name, items(spec, "validations").len(), kind, age])
+        }
+        "ValidatingAdmissionPolicyBinding" => {
+            let from = at(object, "spec/paramRef");
+            let from = match (text(from, "namespace"), text(from, "name")) {
+                (_, "") => "<unset>".to_owned(),
+                ("", name) => format!("*/{name}"),
+                (namespace, name) => format!("{namespace}/{name}"),
+            };
+            json!([name, text(object, "spec/policyName"), from, age])
+        }
         "ComponentStatus" => {
             let health = items(object, "conditions").iter().find(|one| one["type"] == "Healthy");
             let health = health.unwrap_or(&Value::Null);

@@ -124,9 +124,10 @@ fn row(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
         "apps" | "batch" | "autoscaling" | "policy" => workload::cells(&kind.name, object, now),
         "networking.k8s.io" | "discovery.k8s.io" => network::cells(&kind.name, object, now),
         "storage.k8s.io" => volume::cells(&kind.name, object, now),
-        "rbac.authorization.k8s.io" | "coordination.k8s.io" | "events.k8s.io" => {
-            core::cells(&kind.name, object, now)
-        }
+        "admissionregistration.k8s.io"
+        | "rbac.authorization.k8s.io"
+        | "coordination.k8s.io"
+        | "events.k8s.io" => core::cells(&kind.name, object, now),
         _ => None,
     };
     known.unwrap_or_else(|| vec![meta(object, "name").into()])

@@ -1,0 +1,138 @@
+//! One webhook of a configuration, and what it wants to be asked about.
+
+use serde_json::Value;
+
+use super::Attributes;
+use crate::object::meta;
+use crate::selector::Selector;
+
+/// One webhook.
+#[derive(Clone, Debug)]
+pub(crate) struct Hook {
+    pub(super) name: String,
+    /// Where it is.
+    pub(super) url: String,
+    /// The namespace and the name of its Service, if it is reached by one.
+    pub(super) service: Option<(String, String)>,
+    /// Whether it does not matter if it cannot be asked.
+    pub(super) ignored: bool,
+    /// Whether it may be asked about what is not to happen.
+    pub(super) dry: bool,
+    /// Whether it wants to see what later ones change.
+    pub(super) reinvoked: bool,
+    /// Its conditions in CEL: name and expression.
+    pub(super) conditions: Vec<(String, String)>,
+    timeout_s: i64,
+    /// Whether other versions of a kind mean the same.
+    equivalent: bool,
+    rules: Vec<Value>,
+    namespaces: Selector,
+    objects: Selector,
+}
+
+/// How it wants to be asked.
+pub(super) struct Wanted {
+    /// In which version of the kind.
+    pub(super) version: String,
+}
+
+impl Hook {
+    /// Those of a configuration, in order.
+    pub(super) fn all(configuration: &Value) -> Vec<Self> {
+        configuration["webhooks"].as_array().into_iter().flatten().map(Self::read).collect()
+    }
+
+    fn read(value: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let client = &value["clientConfig"];
+        let service = client["service"]
+            .is_object()
+            .then(|| (text(&client["service"]["namespace"]), text(&client["service"]["name"])));
+        let url = match &service {
+            Some((namespace, name)) => {
+                let port = client["service"]["port"].as_i64().unwrap_or(443);
+                let path = client["service"]["path"].as_str().unwrap_or("/");
+                format!("https://{name}.{namespace}.svc:{port}{path}")
+            }
+            None => text(&client["url"]),
+        };
+        let conditions = value["matchConditions"].as_array().into_iter().flatten();
+        Self {
+            name: text(&value["name"]),
+            url,
+            service,
+            ignored: value["failurePolicy"] == "Ignore",
+            dry: matches!(value["sideEffects"].as_str(), Some("None" | "NoneOnDryRun")),
+            reinvoked: value["reinvocationPolicy"] == "IfNeeded",
+            conditions: conditions
+                .map(|one| (text(&one["name"]), text(&one["expression"])))
+                .collect(),
+            timeout_s: value["timeoutSeconds"].as_i64().unwrap_or(10),
+            equivalent: value["matchPolicy"] != "Exact",
+            rules: value["rules"].as_array().cloned().unwrap_or_default(),
+            namespaces: Selector::of(&value["namespaceSelector"]),
+            objects: Selector::of(&value["objectSelector"]),
+        }
+    }
+
+    /// What is said if it was called in vain.
+    pub(super) fn unanswered(&self, why: &str) -> String {
+        let Self { url, timeout_s, .. } = self;
+        format!("failed to call webhook: Post \"{url}?timeout={timeout_s}s\": {why}")
+    }
+
+    /// Whether it wants to be asked. `namespace` is that of the object, if there is one.
+    pub(super) fn wants(
+        &self,
+        attributes: &Attributes<'_>,
+        namespace: Option<&Value>,
+    ) -> Option<Wanted> {
+        if namespace.is_some_and(|namespace| !self.namespaces.fits(namespace)) {
+            return None;
+        }
+        let fits = |object: Option<&Value>| object.is_some_and(|one| self.objects.fits(one));
+        if !self.objects.is_all() && !fits(attributes.object) && !fits(attributes.old) {
+            return None;
+        }
+        let kind = &attributes.ask.kind;
+        let in_version =
+            |version: &str| self.rules.iter().any(|rule| covers(rule, attributes, version));
+        if in_version(&kind.version) {
+            return Some(Wanted { version: kind.version.clone() });
+        }
+        let custom = kind.custom.as_ref().filter(|_| self.equivalent)?;
+        let mut others = custom.versions.iter().filter(|version| version.served);
+        let version = others.find(|version| in_version(&version.name))?;
+        Some(Wanted { version: version.name.clone() })
+    }
+}
+
+/// Whether a rule is about this.
+fn covers(rule: &Value, attributes: &Attributes<'_>, version: &str) -> bool {
+    let any = |name: &str, wanted: &str| {
+        let list = rule[name].as_array().into_iter().flatten().filter_map(Value::as_str);
+        list.into_iter().any(|one| one == "*" || one == wanted)
+    };
+    let ask = attributes.ask;
+    let sub = ask.target.subresource.as_str();
+    let mut resources =
+        rule["resources"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let resource = resources.any(|one| {
+        let (resource, of) = one.split_once('/').unwrap_or((one, ""));
+        (resource == "*" || resource == ask.kind.plural) && (of == "*" || of == sub)
+    });
+    let object = attributes.object.or(attributes.old);
+    let inside = !ask.namespace().is_empty()
+        && !ask.kind.is("", "Namespace")
+        && object.is_none_or(|object| !meta(object, "namespace").is_empty());
+    let scope = match rule["scope"].as_str() {
+        Some("Namespaced") => inside,
+        Some("Cluster") => !inside,
+        _ => true,
+    };
+    resource
+        && scope
+        && any("operations", attributes.operation.text())
+        && any("apiGroups", &ask.kind.group)
+        && any("apiVersions", version)
+}

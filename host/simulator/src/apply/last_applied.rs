@@ -1,0 +1,136 @@
+//! What kubectl once applied from the client's side, as it noted it down in an annotation.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::compare::compare;
+use super::conflict::Conflicts;
+use super::fieldset::FieldSet;
+use super::node::Node;
+use super::owned::fields;
+use super::shape;
+
+/// The manager whose applies know of it.
+pub(crate) const KUBECTL: &str = "kubectl";
+/// The annotation.
+const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// How many bytes all annotations may have.
+const BYTES_MAX: usize = 256 * 1024;
+
+fn noted(object: &Value) -> Option<&str> {
+    object["metadata"]["annotations"][ANNOTATION].as_str().filter(|text| !text.is_empty())
+}
+
+/// Of what is in conflict, what kubectl did not apply itself from the client's side. All of it, if the annotation cannot
+/// be read.
+pub(crate) fn not_noted(
+    node: Node<'_>,
+    version: &str,
+    live: &Value,
+    conflicts: Conflicts,
+) -> Conflicts {
+    let Some(set) = allowed(node, version, live) else { return conflicts };
+    conflicts
+        .into_iter()
+        .map(|(manager, paths)| (manager, paths.difference(&set)))
+        .filter(|(_, paths)| !paths.is_empty())
+        .collect()
+}
+
+/// What is noted down and is so still.
+fn allowed(node: Node<'_>, version: &str, live: &Value) -> Option<FieldSet> {
+    let noted: Value = serde_json::from_str(noted(live)?).ok()?;
+    if noted["apiVersion"] != version || !shape::problems(node, &noted, false).is_empty() {
+        return None;
+    }
+    let comparison = compare(node, &noted, live);
+    let changed = comparison.modified.union(&comparison.added).union(&comparison.removed);
+    Some(fields(node, &noted).difference(&changed))
+}
+
+/// Notes down what kubectl applied from the server's side, where a note is.
+pub(crate) fn note(object: &mut Value, applied: &Value) {
+    if noted(object).is_none() {
+        return;
+    }
+    let mut applied = applied.clone();
+    if let Some(Value::Object(annotations)) = applied.pointer_mut("/metadata/annotations") {
+        annotations.remove(ANNOTATION);
+    }
+    let mut text = String::new();
+    write(&applied, &mut text);
+    text.push('\n');
+    let annotations = &mut object["metadata"]["annotations"];
+    annotations[ANNOTATION] = text.into();
+    let all = annotations.as_object_mut().into_iter().flatten();
+    let bytes: usize =
+        all.map(|(name, value)| name.len() + value.as_str().unwrap_or_default().len()).sum();
+    if bytes > BYTES_MAX
+        && let Some(annotations) = annotations.as_object_mut()
+    {
+        annotations.remove(ANNOTATION);
+    }
+}
+
+/// As Go writes JSON: names in order, and what means something in HTML escaped.
+fn write(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(map) => {
+            text.push('{');
+            let ordered: BTreeMap<&String, &Value> = map.iter().collect();
+            for (index, (name, value)) in ordered.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                escaped(&Value::from(name.as_str()), text);
+                text.push(':');
+                write(value, text);
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write(item, text);
+            }
+            text.push(']');
+        }
+        other => escaped(other, text),
+    }
+}
+
+fn escaped(value: &Value, text: &mut String) {
+    for one in value.to_string().chars() {
+        match one {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(one)));
+            }
+            one => text.push(one),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_applied_is_noted_down_as_go_writes_it() {
+        let mut object = json!({"metadata": {"annotations": {ANNOTATION: "old"}}});
+        note(&mut object, &json!({"kind": "A", "apiVersion": "v1", "x": ["<&>", 1]}));
+        assert_eq!(
+            object["metadata"]["annotations"][ANNOTATION],
+            "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"x\":[\"\\u003c\\u0026\\u003e\",1]}\n"
+        );
+        note(&mut object, &json!({"x": "y".repeat(BYTES_MAX)}));
+        assert_eq!(object["metadata"]["annotations"], json!({}));
+        note(&mut object, &json!({"x": 1}));
+        assert_eq!(object["metadata"]["annotations"], json!({}));
+    }
+}

@@ -1,0 +1,214 @@
+//! Cases in files: as JSON, as they are found, or in short as YAML, as people write them.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::case::{Case, Step};
+use crate::expect::Expect;
+use crate::real::Failure;
+
+/// The kinds that can be named in short, with their API versions, and whether they are in a namespace.
+const KINDS: [(&str, &str, &str, bool); 22] = [
+    ("clusterroles", "rbac.authorization.k8s.io/v1", "ClusterRole", false),
+    ("configmaps", "v1", "ConfigMap", true),
+    ("cronjobs", "batch/v1", "CronJob", true),
+    ("customresourcedefinitions", "apiextensions.k8s.io/v1", "CustomResourceDefinition", false),
+    ("daemonsets", "apps/v1", "DaemonSet", true),
+    ("deployments", "apps/v1", "Deployment", true),
+    ("gadgets", "test.innkeeper.dev/v1", "Gadget", true),
+    ("gizmos", "test.innkeeper.dev/v1", "Gizmo", false),
+    ("ingresses", "networking.k8s.io/v1", "Ingress", true),
+    ("jobs", "batch/v1", "Job", true),
+    (
+        "mutatingwebhookconfigurations",
+        "admissionregistration.k8s.io/v1",
+        "MutatingWebhookConfiguration",
+        false,
+    ),
+    ("namespaces", "v1", "Namespace", false),
+    ("persistentvolumes", "v1", "PersistentVolume", false),
+    ("pods", "v1", "Pod", true),
+    ("replicasets", "apps/v1", "ReplicaSet", true),
+    ("replicationcontrollers", "v1", "ReplicationController", true),
+    ("rolebindings", "rbac.authorization.k8s.io/v1", "RoleBinding", true),
+    ("secrets", "v1", "Secret", true),
+    ("serviceaccounts", "v1", "ServiceAccount", true),
+    ("services", "v1", "Service", true),
+    ("statefulsets", "apps/v1", "StatefulSet", true),
+    (
+        "validatingwebhookconfigurations",
+        "admissionregistration.k8s.io/v1",
+        "ValidatingWebhookConfiguration",
+        false,
+    ),
+];
+
+/// A case in short.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Told {
+    /// What is asserted, in a sentence.
+    why: String,
+    /// The test of others that asserts it.
+    #[serde(default)]
+    source: String,
+    steps: Vec<ToldStep>,
+}
+
+/// A request in short. `do` is a verb (`create`, `apply`, `update`, `merge`, `json`, `strategic`, `get`, `list`, `watch`, `delete`,
+/// `deletecollection`), what it is about (`pods/one`, `pods/one/status`; of a kind of the case `widgets.group.dev/v1:Widget/one`), and
+/// words: `by MANAGER`, `force`, `as USER`, `in NAMESPACE`, `settled`, `?QUERY`. A body of an object need not say its kind and name. A request must be accepted, unless a code is given.
+#[derive(Debug, Deserialize)]
+struct ToldStep {
+    r#do: String,
+    #[serde(default)]
+    body: Value,
+    #[serde(default)]
+    edit: Value,
+    /// Leave the body as it is.
+    #[serde(default)]
+    plain: bool,
+    /// The members of [`Expect`]. Read later, since what is flattened lets mistakes pass.
+    #[serde(flatten)]
+    expect: Map<String, Value>,
+}
+
+/// The cases of a file.
+///
+/// # Errors
+/// If it cannot be read: what is wrong, and in which case.
+pub fn read(path: &Path) -> Result<Vec<Case>, Failure> {
+    let bytes = std::fs::read(path)?;
+    let wrong = |error: &dyn std::fmt::Display| -> Failure {
+        format!("{}: {error}", path.display()).into()
+    };
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return serde_json::from_slice(&bytes).map_err(|error| wrong(&error));
+    }
+    parse(&String::from_utf8(bytes)?).map_err(|error| wrong(&error))
+}
+
+/// The cases of a text in short.
+///
+/// # Errors
+/// If it cannot be read: what is wrong, and in which case.
+pub fn parse(text: &str) -> Result<Vec<Case>, Failure> {
+    let mut value: serde_yaml_ng::Value = serde_yaml_ng::from_str(text)?;
+    value.apply_merge()?;
+    let told: Vec<Told> = serde_yaml_ng::from_value(value)?;
+    told.into_iter()
+        .map(|told| {
+            let steps: Result<Vec<Step>, Failure> = told.steps.into_iter().map(step).collect();
+            let steps = steps.map_err(|error| format!("{}: {error}", told.why))?;
+            Ok(Case { why: told.why, source: told.source, steps })
+        })
+        .collect()
+}
+
+fn step(told: ToldStep) -> Result<Step, Failure> {
+    let ToldStep { r#do: text, mut body, edit, plain, expect } = told;
+    let mut expect: Expect = serde_json::from_value(expect.into())?;
+    let mut words = text.split_whitespace();
+    let verb = words.next().ok_or("there is no verb")?;
+    let named = words.next().ok_or("nothing is named")?;
+    let known = |plural: &str| KINDS.into_iter().find(|kind| kind.0 == plural);
+    let first = named.split('/').next().unwrap_or_default();
+    let (plural, version, kind, namespaced, rest) = if let Some(known) = known(first) {
+        (first, known.1.to_owned(), known.2, known.3, &named[first.len()..])
+    } else {
+        let wrong = || format!("{named:?} is of none of the kinds");
+        let (resource, rest) = named.split_once(':').ok_or_else(wrong)?;
+        let (plural, version) = resource.split_once('.').ok_or_else(wrong)?;
+        let kind = rest.split('/').next().unwrap_or_default();
+        (plural, version.to_owned(), kind, true, &rest[kind.len()..])
+    };
+    let mut parts = rest.split('/').skip(1);
+    let name = parts.next();
+    let mut path = if version.contains('/') { "/apis/" } else { "/api/" }.to_owned() + &version;
+    if namespaced {
+        path += "/namespaces/{n}";
+    }
+    path = format!("{path}/{plural}");
+    let content_type = match verb {
+        "apply" => "application/apply-patch+yaml",
+        "merge" => "application/merge-patch+json",
+        "json" => "application/json-patch+json",
+        "strategic" => "application/strategic-merge-patch+json",
+        _ => "",
+    };
+    let method = match verb {
+        "create" => "POST",
+        "update" => "PUT",
+        "get" | "list" | "watch" => "GET",
+        "delete" | "deletecollection" => "DELETE",
+        _ if !content_type.is_empty() => "PATCH",
+        _ => return Err(format!("{verb:?} is not among the verbs").into()),
+    };
+    if let Some(name) = name.filter(|_| !matches!(verb, "create" | "list" | "watch")) {
+        path = format!("{path}/{}", full(name));
+    }
+    if let Some(sub) = parts.next() {
+        path = format!("{path}/{sub}");
+    }
+    let mut query = Vec::new();
+    if verb == "watch" {
+        query.push("watch=true".to_owned());
+    }
+    let mut step = Step { method: method.to_owned(), edit, ..Step::default() };
+    while let Some(word) = words.next() {
+        match word {
+            "by" => query.push(format!("fieldManager={}", words.next().ok_or("by whom?")?)),
+            "as" => words.next().ok_or("as whom?")?.clone_into(&mut step.user),
+            "in" => {
+                let other = full(words.next().ok_or("in which namespace?")?);
+                path = path.replace("/namespaces/{n}", &format!("/namespaces/{other}"));
+            }
+            "force" => query.push("force=true".to_owned()),
+            "settled" => step.settled = true,
+            _ => query.push(
+                word.strip_prefix('?').ok_or_else(|| format!("{word:?} is no word"))?.to_owned(),
+            ),
+        }
+    }
+    if !query.is_empty() {
+        path = format!("{path}?{}", query.join("&"));
+    }
+    if matches!(verb, "create" | "apply" | "update") && step.edit.is_null() && !plain {
+        complete(&mut body, &version, kind, name);
+    }
+    if expect.code.is_none() && verb == "create" {
+        expect.code = Some(201);
+    }
+    step.path = path;
+    content_type.clone_into(&mut step.content_type);
+    step.body = body;
+    step.about = format!("told: {verb} {plural}");
+    step.expect = Some(expect);
+    Ok(step)
+}
+
+/// Adds the kind and the name that a body does not say.
+fn complete(body: &mut Value, version: &str, kind: &str, name: Option<&str>) {
+    if body.is_null() {
+        *body = json!({});
+    }
+    for (member, value) in [("apiVersion", version), ("kind", kind)] {
+        if body.get(member).is_none() {
+            body[member] = value.into();
+        }
+    }
+    let metadata = &body["metadata"];
+    if let Some(name) = name
+        && metadata.get("name").is_none()
+        && metadata.get("generateName").is_none()
+    {
+        body["metadata"]["name"] = full(name).into();
+    }
+}
+
+/// The name of a run's own object, unless it says itself where the run is named.
+fn full(name: &str) -> String {
+    if name.contains('{') { name.to_owned() } else { format!("{name}{{s}}") }
+}
