@@ -79,7 +79,7 @@ impl fmt::Display for Cause {
             Self::Serves => f.write_str("its module serves"),
             Self::Readable(kind) => write!(f, "whether {} can be read changed", kind.kind),
             Self::Statuses => f.write_str("statuses can be written"),
-            Self::Due => f.write_str("the time is over"),
+            Self::Due => f.write_str("its time has come"),
             Self::Failed(1) => f.write_str("again after a failure"),
             Self::Failed(times) => write!(f, "again after {times} failures"),
         }

@@ -479,7 +479,7 @@ mod tests {
         queue.done(&a, Done::Ok(None), SECOND, 0.5);
         assert_eq!(next(&mut queue, SECOND), "what it read changed meanwhile");
         queue.done(&a, Done::Ok(Some(SECOND)), SECOND, 0.5);
-        assert_eq!(next(&mut queue, SECOND * 2), "the time is over");
+        assert_eq!(next(&mut queue, SECOND * 2), "its time has come");
         queue.done(&a, Done::Failed, SECOND * 2, 0.5);
         assert_eq!(next(&mut queue, SECOND * 3), "again after a failure");
     }
