@@ -50,11 +50,14 @@ enum Task {
         /// End by itself when everything has been shown; the exit status tells success
         #[arg(long)]
         once: bool,
-        /// Show podroute and its replacement on a real control plane instead of a simulated cluster
+        /// Play it on a real control plane that is started for it, instead of on a simulated cluster
         #[arg(long)]
         cluster: bool,
-        /// For `innkeeper demo`: --fast, --plain, --seed
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, conflicts_with = "cluster")]
+        /// Start a node too, on which pods run; needs root
+        #[arg(long, requires = "cluster")]
+        node: bool,
+        /// For `innkeeper demo`: --fast, --plain, --seed, --kubeconfig
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// Write host/simulator/data from what a real API server publishes
@@ -95,8 +98,15 @@ fn main() -> ExitCode {
         }
         Task::Image(task) => image::run(&task),
         Task::Crds => crds::run(),
-        Task::Demo { once, cluster: true, .. } => demo::on_cluster(once, false),
-        Task::Demo { once, arguments, .. } => demo::run(once, &arguments),
+        Task::Demo { once, cluster, node, mut arguments } => {
+            arguments.extend(once.then(|| "--once".to_owned()));
+            let place = match (cluster, node) {
+                (false, _) => demo::Where::Here,
+                (true, false) => demo::Where::ControlPlane,
+                (true, true) => demo::Where::Node,
+            };
+            demo::run(place, &arguments)
+        }
         Task::Openapi => openapi::run(),
         Task::Test => suite::run(),
         Task::Bench { arguments } => bench::run(&arguments),

@@ -1,5 +1,7 @@
 //! `cargo xtask test`: everything that must hold, in the order of cost.
 
+mod programs;
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
@@ -53,20 +55,19 @@ pub(crate) fn run() -> Result<()> {
         Ok(())
     });
     suite.step("host: tests on a real control plane", |tests| {
-        tests.add(command(&mut test(&["--test", "*"]))?)
+        programs::run(programs::of(&["--test", "*"])?, &[], tests)
     });
     suite.step("node (about 8 min the first time; needs root)", |_| {
         innkeeper_node::programs(&mut |line| say(&format!("      {line}"))).map(drop)
     });
     suite.step("host: tests on a real node (needs root)", |tests| {
-        let which = ["--test", "node", "--test", "acceptance_*", "--", "--ignored"];
-        tests.add(command(&mut test(&which))?)
+        let which = programs::of(&["--test", "node", "--test", "acceptance_*"])?;
+        programs::run(which, &["--ignored"], tests)
     });
     // What the README promises; the host is there since the build above.
-    suite.step("demos, once", |tests| {
-        demo::simulated(true, &["--fast".to_owned()])?;
-        demo::on_cluster(true, true)?;
-        tests.passed += 2;
+    suite.step("demo, once", |tests| {
+        demo::built(demo::Where::Here, &["--once".to_owned(), "--fast".to_owned()])?;
+        tests.passed += 1;
         Ok(())
     });
     suite.end()
@@ -108,6 +109,14 @@ impl Suite {
 }
 
 impl Tests {
+    /// Adds what a line of a program says of its tests, if it does.
+    fn add_line(&mut self, line: &str) {
+        if let Some(found) = summary(line) {
+            self.passed += found.passed;
+            self.failed += found.failed;
+        }
+    }
+
     /// Adds what a program said; an error if a test failed.
     fn add(&mut self, outcome: Outcome) -> Result<()> {
         self.passed += outcome.tests.passed;
@@ -152,10 +161,7 @@ fn command(command: &mut Command) -> Result<Outcome> {
         for line in BufReader::new(stdout).lines() {
             let line = line.with_context(|| format!("reading from `{name}`"))?;
             say(&line);
-            if let Some(found) = summary(&line) {
-                tests.passed += found.passed;
-                tests.failed += found.failed;
-            }
+            tests.add_line(&line);
         }
     }
     let status = child.wait().with_context(|| format!("waiting for `{name}`"))?;

@@ -1,13 +1,19 @@
 //! `innkeeper demo` as people call it, with the components that `cargo xtask guests` has built.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
 /// What each story comes to, in order.
@@ -96,4 +102,118 @@ fn without_components_it_says_what_builds_them() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("cargo xtask guests"), "{said}");
+}
+
+#[test]
+fn a_kubeconfig_of_several_clusters_has_to_say_which() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let text = "current-context: here\ncontexts: [{name: here}, {name: there}]\n";
+    std::fs::write(&kubeconfig, text).unwrap();
+    let mut command = demo(&folder.path().join("code"), &["--once"]);
+    let output = command.arg("--kubeconfig").arg(&kubeconfig).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("has the contexts here, there: say with --context"), "{said}");
+}
+
+/// How long a terminal is looked at until it shows something.
+const LOOKED_AT: Duration = Duration::from_mins(1);
+
+/// A terminal, and what it shows.
+struct Terminal {
+    ours: File,
+    theirs: File,
+    written: Receiver<Vec<u8>>,
+    shown: vt100::Parser,
+}
+
+impl Terminal {
+    fn new(rows: u16, columns: u16) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+        let theirs = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let ours = File::from(ours);
+        let (write, written) = channel();
+        let mut reader = ours.try_clone().unwrap();
+        // Ends with an error of the read when the other end is closed.
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
+                if write.send(bytes[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut terminal =
+            Self { ours, theirs, written, shown: vt100::Parser::new(cells(1), cells(1), 0) };
+        terminal.resize(rows, columns);
+        terminal
+    }
+
+    fn resize(&mut self, rows: u16, columns: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.ours, size).unwrap();
+        self.shown.screen_mut().set_size(cells(rows), cells(columns));
+    }
+
+    fn rows(&self) -> Vec<String> {
+        let (_, columns) = self.shown.screen().size();
+        self.shown.screen().rows(0, columns.get()).collect()
+    }
+
+    /// Reads on until it looks so.
+    fn until(&mut self, what: &str, looks: impl Fn(&[String]) -> bool) {
+        let deadline = Instant::now() + LOOKED_AT;
+        while !looks(&self.rows()) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(bytes) = self.written.recv_timeout(left) else {
+                panic!("{what}: not so; it shows:\n{}", self.rows().join("\n"));
+            };
+            self.shown.process(&bytes);
+        }
+    }
+}
+
+fn cells(count: u16) -> NonZeroU16 {
+    NonZeroU16::new(count).unwrap()
+}
+
+#[test]
+fn a_terminal_shows_tables_that_fit_it_also_when_its_size_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::new(60, 160);
+    let mut command = demo(&folder.path().join("code"), &[]);
+    command.stdout(terminal.theirs.try_clone().unwrap());
+    let mut child = command.spawn().unwrap();
+    // The command holds the other end too.
+    drop(command);
+
+    let has = |rows: &[String], what: &str| rows.iter().any(|row| row.contains(what));
+    terminal.until("all tables", |rows| {
+        rows[0].starts_with("Innkeeper, ")
+            && ["KIND ", "OBJECT ", "RECONCILED ", "LAST"].iter().all(|head| has(rows, head))
+            && has(rows, "Deployment demo/pod-route changed")
+    });
+    assert!(terminal.shown.screen().alternate_screen());
+    for (rows, columns) in [(20, 60), (8, 30), (30, 90)] {
+        terminal.resize(rows, columns);
+        terminal.until("it fits", |shown| {
+            shown[0].starts_with("Innkeeper, ")
+                && shown[1].starts_with("export KUBECONFIG=")
+                && has(shown, "... and ")
+                && shown.iter().any(|row| row.ends_with('…'))
+        });
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // What was there before comes back.
+    let deadline = Instant::now() + LOOKED_AT;
+    while terminal.shown.screen().alternate_screen() || terminal.shown.screen().hide_cursor() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let bytes = terminal.written.recv_timeout(left).expect("the terminal is left as it was");
+        terminal.shown.process(&bytes);
+    }
 }

@@ -51,6 +51,27 @@ impl Cluster {
         config.headers.push((USER_AGENT, agent));
         Self::connect(config, env, settings, secrets, fence)
     }
+
+    /// The same as whoever a bearer token is for, instead of the user of the kubeconfig.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_with_token(
+        kube: &Kube,
+        token: &str,
+        env: Env,
+        settings: Settings,
+        secrets: SecretKey,
+        fence: Fence,
+    ) -> Result<Self, ConnectError> {
+        let agent = kube.agent()?;
+        let mut config = config(kube).await?;
+        config.headers.push((USER_AGENT, agent));
+        let user = serde_json::from_value(serde_json::json!({ "token": token }));
+        config.auth_info = user
+            .map_err(|_| ConnectError { message: "the token cannot be used as one".to_owned() })?;
+        Self::connect(config, env, settings, secrets, fence)
+    }
 }
 
 async fn config(kube: &Kube) -> Result<kube::Config, ConnectError> {

@@ -3,7 +3,7 @@
 //! What fails is a problem of that object; the others go on. But a name that turned out to
 //! be taken ends the round's writes: two primaries that want one set of names never split it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use innkeeper_core::{Manager, Object, Target};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::deeds::Deed;
 use crate::memory::Memory;
 use crate::problem::{Problem, Problems, Retry};
 use crate::queue::Work;
@@ -27,7 +28,7 @@ use crate::shared::{self, Shared};
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Objects that were created, changed or deleted; what a write left as it was is not.
-    pub changed: BTreeSet<Target>,
+    pub changed: BTreeMap<Target, Deed>,
     /// How many of the wanted objects are as they are wanted.
     pub in_order: usize,
     /// What was expected turned out to be otherwise: plan again at once.
@@ -165,8 +166,10 @@ impl Apply<'_> {
         if let Action::Adopt { .. } = &step.action {
             outcome.adopted.push(target.clone());
         }
-        if created || self.is_news(target, &object) {
-            outcome.changed.insert(target.clone());
+        if created {
+            outcome.changed.insert(target.clone(), Deed::Created);
+        } else if self.is_news(target, &object) {
+            outcome.changed.insert(target.clone(), Deed::Changed);
         }
         shared::wrote(self.shared, self.caches, target, object, self.work);
     }
@@ -196,7 +199,7 @@ impl Apply<'_> {
                 self.shared.count_write(self.running.name(), "take_back");
                 memory.plan.applied.remove(target);
                 memory.plan.rejected.remove(target);
-                outcome.changed.insert(target.clone());
+                outcome.changed.insert(target.clone(), Deed::Changed);
                 Next::GoOn
             }
             Err(error) => self.refused(target, "", &error, memory, outcome),
@@ -239,7 +242,7 @@ impl Apply<'_> {
                         shared::wrote(self.shared, self.caches, target, *object, self.work);
                     }
                 }
-                outcome.changed.insert(target.clone());
+                outcome.changed.insert(target.clone(), Deed::Deleted);
                 Next::GoOn
             }
             Err(error) => self.refused(target, "", &error, memory, outcome),

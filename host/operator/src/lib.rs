@@ -6,12 +6,15 @@
 //! - [`observe`], [`apply`], [`report`]: rooms of one round; the room between them, the plan, is
 //!   in `innkeeper-core`, and the run in `innkeeper-sandbox`.
 //! - [`reconcile`]: one burst of rounds over one key: the short function that sees all rooms.
+//! - [`cause`], [`deeds`]: why a key was worked on and what that came to, for whoever reads the log.
 //! - [`workers`]: keys to workers. [`supervise`]: what the driver of modules asks for.
 
 pub mod apply;
 pub mod backoff;
+pub mod cause;
 pub mod copies;
 pub mod crds;
+pub mod deeds;
 pub mod finalize;
 mod folder;
 pub mod granted;

@@ -8,6 +8,7 @@
 //! - A module that has written more than it may waits ([`Rate`]); the others do not.
 //! - A key that failed waits by [`Backoff`]; a change that concerns it runs it at once. Its
 //!   failures are forgotten when it succeeds.
+//! - Whoever gets a key learns what has woken it since it was worked on last.
 //!
 //! # Assumptions
 //! Time is given by the caller as a duration since some start: the queue reads no clock, so
@@ -20,6 +21,7 @@ use std::time::Duration;
 use innkeeper_core::Key;
 
 use crate::backoff::Backoff;
+use crate::cause::{Cause, Causes};
 use crate::rate::Rate;
 
 /// Limits of the queue.
@@ -73,6 +75,8 @@ struct Entry {
     due: Option<Duration>,
     /// Failures in a row.
     failures: u32,
+    /// What has woken it since it was worked on last.
+    causes: Option<Causes>,
 }
 
 /// The queue. See the [module's documentation](self) for what it guarantees.
@@ -103,9 +107,10 @@ impl Queue {
     }
 
     /// Something that concerns a key changed: it is worked on as soon as there is room.
-    pub fn wake(&mut self, work: &Work) {
+    pub fn wake(&mut self, work: &Work, cause: &Cause) {
         let lane = self.lanes.entry(work.module.clone()).or_default();
         let entry = lane.entries.entry(work.key.clone()).or_default();
+        Causes::note(&mut entry.causes, cause);
         if let Some(due) = entry.due.take() {
             self.due.remove(&(due, work.clone()));
         }
@@ -136,14 +141,19 @@ impl Queue {
         self.due.insert((when, work.clone()));
     }
 
-    /// The next key to work on, if there is one and there is room; [`Queue::done`] must follow.
-    pub fn next(&mut self, now: Duration) -> Option<Work> {
+    /// The next key to work on and why, if there is one and there is room; [`Queue::done`] must follow.
+    pub fn next(&mut self, now: Duration) -> Option<(Work, Causes)> {
         while let Some((when, work)) = self.due.first() {
             if *when > now {
                 break;
             }
             let work = work.clone();
-            self.wake(&work);
+            let entry = self.lanes.get(&work.module).and_then(|lane| lane.entries.get(&work.key));
+            let cause = match entry.map(|entry| entry.failures) {
+                None | Some(0) => Cause::Due,
+                Some(failures) => Cause::Failed(failures),
+            };
+            self.wake(&work, &cause);
         }
         if self.closed || self.running >= self.bounds.running {
             return None;
@@ -167,10 +177,12 @@ impl Queue {
         let entry = lane.entries.get_mut(&key)?;
         entry.ready = false;
         entry.running = true;
+        // Whatever made it ready said why.
+        let causes = entry.causes.take().unwrap_or(Causes { first: Cause::Due, more: 0 });
         lane.running += 1;
         self.running += 1;
         self.last = Some(module.clone());
-        Some(Work { module, key })
+        Some((Work { module, key }, causes))
     }
 
     /// The work on a key ended. `jitter` in 0..1 spreads backoffs.
@@ -197,7 +209,8 @@ impl Queue {
             Done::Forget => None,
         };
         if again {
-            self.wake(work);
+            entry.ready = true;
+            lane.ready.push_back(work.key.clone());
         } else if let Some(when) = when {
             self.wake_at(work, now.saturating_add(when));
         } else if done == Done::Forget || (entry.failures == 0 && entry.due.is_none()) {
@@ -225,6 +238,7 @@ impl Queue {
             entry.ready = false;
             entry.again = false;
             entry.due = None;
+            entry.causes = None;
             entry.running
         });
         self.due.retain(|(_, work)| &*work.module != module);
@@ -287,10 +301,14 @@ mod tests {
         Work { module: module.into(), key: Key::new("n", name) }
     }
 
+    fn wake(queue: &mut Queue, work: &Work) {
+        queue.wake(work, &Cause::Meanwhile);
+    }
+
     /// Takes keys until there are none, each done at once.
     fn drain(queue: &mut Queue, now: Duration) -> Vec<String> {
         std::iter::from_fn(|| {
-            let work = queue.next(now)?;
+            let (work, _) = queue.next(now)?;
             queue.done(&work, Done::Ok(None), now, 0.5);
             Some(format!("{}/{}", work.module, work.key.name()))
         })
@@ -301,7 +319,7 @@ mod tests {
     fn a_key_waits_once() {
         let mut queue = queue(4, 4);
         for _ in 0..3 {
-            queue.wake(&work("m", "a"));
+            wake(&mut queue, &work("m", "a"));
         }
         assert_eq!(drain(&mut queue, SECOND), ["m/a"]);
     }
@@ -309,10 +327,10 @@ mod tests {
     #[test]
     fn one_worker_a_key_and_a_wake_during_the_work_runs_it_again() {
         let mut queue = queue(4, 4);
-        queue.wake(&work("m", "a"));
-        let first = queue.next(SECOND).unwrap();
-        queue.wake(&work("m", "a"));
-        queue.wake(&work("m", "a"));
+        wake(&mut queue, &work("m", "a"));
+        let (first, _) = queue.next(SECOND).unwrap();
+        wake(&mut queue, &work("m", "a"));
+        wake(&mut queue, &work("m", "a"));
         assert_eq!(queue.next(SECOND), None);
         queue.done(&first, Done::Ok(None), SECOND, 0.5);
         assert_eq!(drain(&mut queue, SECOND), ["m/a"]);
@@ -322,10 +340,10 @@ mod tests {
     fn modules_take_turns() {
         let mut queue = queue(1, 1);
         for name in ["a", "b", "c", "d"] {
-            queue.wake(&work("busy", name));
+            wake(&mut queue, &work("busy", name));
         }
-        queue.wake(&work("calm", "x"));
-        queue.wake(&work("quiet", "y"));
+        wake(&mut queue, &work("calm", "x"));
+        wake(&mut queue, &work("quiet", "y"));
         assert_eq!(
             drain(&mut queue, SECOND),
             ["busy/a", "calm/x", "quiet/y", "busy/b", "busy/c", "busy/d"]
@@ -336,24 +354,24 @@ mod tests {
     fn a_module_cannot_take_all_workers() {
         let mut queue = queue(4, 2);
         for name in ["a", "b", "c"] {
-            queue.wake(&work("busy", name));
+            wake(&mut queue, &work("busy", name));
         }
         assert!(queue.next(SECOND).is_some());
         assert!(queue.next(SECOND).is_some());
         assert_eq!(queue.next(SECOND), None);
-        queue.wake(&work("calm", "x"));
-        assert_eq!(queue.next(SECOND), Some(work("calm", "x")));
+        wake(&mut queue, &work("calm", "x"));
+        assert_eq!(queue.next(SECOND).unwrap().0, work("calm", "x"));
     }
 
     #[test]
     fn failures_wait_longer_each_time_until_a_success() {
         let mut queue = queue(1, 1);
         let a = work("m", "a");
-        queue.wake(&a);
+        wake(&mut queue, &a);
         let mut now = Duration::ZERO;
         let mut delays = Vec::new();
         for _ in 0..10 {
-            let work = queue.next(now).expect("it is due");
+            let (work, _) = queue.next(now).expect("it is due");
             // Jitter 0.5 is the middle of its range, which adds nothing.
             queue.done(&work, Done::Failed, now, 0.5);
             let due = queue.next_due(now).unwrap();
@@ -362,10 +380,10 @@ mod tests {
             now = due;
         }
         assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
-        let again = queue.next(now).unwrap();
+        let (again, _) = queue.next(now).unwrap();
         queue.done(&again, Done::Ok(None), now, 0.5);
-        queue.wake(&a);
-        let again = queue.next(now).unwrap();
+        wake(&mut queue, &a);
+        let (again, _) = queue.next(now).unwrap();
         queue.done(&again, Done::Failed, now, 0.5);
         assert_eq!(queue.next_due(now), Some(now + SECOND));
     }
@@ -379,8 +397,8 @@ mod tests {
         for _ in 0..25 {
             queue.wrote("noisy", now);
         }
-        queue.wake(&work("noisy", "a"));
-        queue.wake(&work("calm", "x"));
+        wake(&mut queue, &work("noisy", "a"));
+        wake(&mut queue, &work("calm", "x"));
         assert_eq!(drain(&mut queue, now), ["calm/x"]);
         assert_eq!(queue.next_due(now), Some(now + SECOND * 5));
         assert!(!queue.is_quiet(now), "a change is not worked on for longer, not forgotten");
@@ -390,23 +408,23 @@ mod tests {
     #[test]
     fn a_change_does_not_wait_for_the_backoff() {
         let mut queue = queue(1, 1);
-        queue.wake(&work("m", "a"));
-        let first = queue.next(SECOND).unwrap();
+        wake(&mut queue, &work("m", "a"));
+        let (first, _) = queue.next(SECOND).unwrap();
         queue.done(&first, Done::Failed, SECOND, 0.5);
         assert_eq!(queue.next(SECOND), None);
-        queue.wake(&work("m", "a"));
-        assert_eq!(queue.next(SECOND), Some(work("m", "a")));
+        wake(&mut queue, &work("m", "a"));
+        assert_eq!(queue.next(SECOND).unwrap().0, work("m", "a"));
         assert_eq!(queue.next_due(SECOND), None);
     }
 
     #[test]
     fn a_stuck_key_waits_for_a_change() {
         let mut queue = queue(1, 1);
-        queue.wake(&work("m", "a"));
-        let first = queue.next(SECOND).unwrap();
+        wake(&mut queue, &work("m", "a"));
+        let (first, _) = queue.next(SECOND).unwrap();
         queue.done(&first, Done::Stuck(None), SECOND, 0.5);
         assert_eq!((queue.next(SECOND * 10_000), queue.next_due(SECOND)), (None, None));
-        queue.wake(&work("m", "a"));
+        wake(&mut queue, &work("m", "a"));
         assert!(queue.next(SECOND).is_some());
     }
 
@@ -424,9 +442,9 @@ mod tests {
     #[test]
     fn a_closed_queue_gives_out_nothing_and_lets_work_finish() {
         let mut queue = queue(2, 2);
-        queue.wake(&work("m", "a"));
-        queue.wake(&work("m", "b"));
-        let first = queue.next(SECOND).unwrap();
+        wake(&mut queue, &work("m", "a"));
+        wake(&mut queue, &work("m", "b"));
+        let (first, _) = queue.next(SECOND).unwrap();
         queue.close();
         assert_eq!(queue.next(SECOND), None);
         assert_eq!(queue.running(), 1);
@@ -437,14 +455,32 @@ mod tests {
     #[test]
     fn a_forgotten_module_leaves_nothing_behind() {
         let mut queue = queue(2, 2);
-        queue.wake(&work("m", "a"));
-        queue.wake(&work("m", "b"));
+        wake(&mut queue, &work("m", "a"));
+        wake(&mut queue, &work("m", "b"));
         queue.wake_at(&work("m", "c"), SECOND);
-        let first = queue.next(Duration::ZERO).unwrap();
+        let (first, _) = queue.next(Duration::ZERO).unwrap();
         queue.forget_module("m");
         queue.done(&first, Done::Failed, Duration::ZERO, 0.5);
         queue.forget_module("m");
         assert_eq!(queue.next(SECOND * 100), None);
         assert_eq!(queue.next_due(SECOND), None);
+    }
+
+    #[test]
+    fn whoever_gets_a_key_learns_what_has_woken_it_since_the_last_time() {
+        let mut queue = queue(1, 1);
+        let a = work("m", "a");
+        let next = |queue: &mut Queue, now| queue.next(now).unwrap().1.to_string();
+        queue.wake(&a, &Cause::Serves);
+        queue.wake(&a, &Cause::Meanwhile);
+        assert_eq!(next(&mut queue, SECOND), "its module serves, and 1 more");
+        // A wake during the work is why it is worked on once more.
+        queue.wake(&a, &Cause::Meanwhile);
+        queue.done(&a, Done::Ok(None), SECOND, 0.5);
+        assert_eq!(next(&mut queue, SECOND), "what it read changed meanwhile");
+        queue.done(&a, Done::Ok(Some(SECOND)), SECOND, 0.5);
+        assert_eq!(next(&mut queue, SECOND * 2), "its time has come");
+        queue.done(&a, Done::Failed, SECOND * 2, 0.5);
+        assert_eq!(next(&mut queue, SECOND * 3), "again after a failure");
     }
 }

@@ -1,6 +1,6 @@
 //! One burst: observe, run, plan, apply, again and again until quiet, then report once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use innkeeper_sandbox::{CallError, Outcome, Run};
 use jiff::Timestamp;
 
 use crate::apply::{self, Apply};
+use crate::cause::Cause;
+use crate::deeds::Deeds;
 use crate::finalize::{Finalizers, Written};
 use crate::granted::Granted;
 use crate::health::Failing;
@@ -80,10 +82,10 @@ impl Sight {
     }
 }
 
-/// Works on one key until it is quiet.
-pub async fn reconcile(shared: &Shared, caches: &Caches, work: &Work) -> Done {
+/// Works on one key until it is quiet, and notes what that came to.
+pub async fn reconcile(shared: &Shared, caches: &Caches, work: &Work, deeds: &mut Deeds) -> Done {
     let mut memory = shared.memories.take(work);
-    let done = burst(shared, caches, work, &mut memory).await;
+    let done = burst(shared, caches, work, &mut memory, deeds).await;
     if done == Done::Forget {
         shared.index().forget(work);
         shared.health.note(work, None);
@@ -93,10 +95,16 @@ pub async fn reconcile(shared: &Shared, caches: &Caches, work: &Work) -> Done {
     done
 }
 
-async fn burst(shared: &Shared, caches: &Caches, work: &Work, memory: &mut Memory) -> Done {
+async fn burst(
+    shared: &Shared,
+    caches: &Caches,
+    work: &Work,
+    memory: &mut Memory,
+    deeds: &mut Deeds,
+) -> Done {
     let mut rounds = 0;
     let mut adopted = Vec::new();
-    let mut changed = BTreeSet::new();
+    let mut changed = BTreeMap::new();
     let mut events = Vec::new();
     loop {
         // Each round takes the version that serves when it begins: once a new one has served a
@@ -105,7 +113,10 @@ async fn burst(shared: &Shared, caches: &Caches, work: &Work, memory: &mut Memor
         let round = round(shared, caches, &running, work, memory).await;
         rounds += 1;
         let (mut seen, again) = match round {
-            Round::Nothing(done) => return done,
+            Round::Nothing(done) => {
+                deeds.count(&changed, 0);
+                return done;
+            }
             Round::Again(seen) => (seen, true),
             Round::Quiet(seen) => (seen, false),
         };
@@ -132,7 +143,7 @@ async fn burst(shared: &Shared, caches: &Caches, work: &Work, memory: &mut Memor
         seen.findings.adopted = adopted;
         seen.findings.changed = changed;
         seen.findings.events = events;
-        return finish(shared, caches, work, *seen, memory).await;
+        return finish(shared, caches, work, *seen, memory, deeds).await;
     }
 }
 
@@ -143,6 +154,7 @@ async fn finish(
     work: &Work,
     mut seen: Sight,
     memory: &mut Memory,
+    deeds: &mut Deeds,
 ) -> Done {
     let Sight { running, primary, findings, failing, requeue, guest_ran, .. } = &mut seen;
     memory.unapplied = findings.problems.unapplied();
@@ -155,17 +167,20 @@ async fn finish(
     }
     // A suspended module writes nothing at all.
     if !running.settings().suspend {
-        let unwritten =
-            report::report(shared, caches, running, work, primary, findings, memory).await;
-        if let Some(problem) = unwritten {
-            *failing =
-                failing.take().or_else(|| Some((problem.reason.clone(), problem.message.clone())));
-            findings.problems.push(problem);
+        match report::report(shared, caches, running, work, primary, findings, memory).await {
+            Ok(written) => deeds.status = written,
+            Err(problem) => {
+                let told = (problem.reason.clone(), problem.message.clone());
+                *failing = failing.take().or(Some(told));
+                findings.problems.push(problem);
+            }
         }
     }
     if *guest_ran {
         shared.health.note(work, failing.take());
     }
+    deeds.count(&findings.changed, findings.in_order);
+    findings.problems.reason().unwrap_or_default().clone_into(&mut deeds.problem);
     let after = requeue.iter().copied().chain(running.resync(primary)).min();
     findings.problems.done(after)
 }
@@ -245,7 +260,7 @@ async fn round(
     seen.findings.owned = own(&made, &primary).cloned().collect();
     let reads = observation.into_reads();
     if begun.record(work, reads) {
-        shared.wake(work);
+        shared.wake(work, &Cause::Meanwhile);
     }
     let Some((complete, wish, plan)) = planned else {
         memory.plan.clean = false;

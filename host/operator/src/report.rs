@@ -1,6 +1,6 @@
 //! Reporting: the primary's status and conditions, and Events on transitions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use innkeeper_cluster::events::{Published, Regarding};
@@ -11,6 +11,7 @@ use innkeeper_core::{Figures, Manager, Object, Target, readiness, said, status};
 use serde_json::{Map, Value};
 
 use crate::crds::Statuses;
+use crate::deeds::Deed;
 use crate::memory::Memory;
 use crate::problem::{Problem, Problems, Retry};
 use crate::queue::Work;
@@ -47,7 +48,7 @@ pub struct Findings {
     /// Objects that were taken over.
     pub adopted: Vec<Target>,
     /// Objects that were created, changed or deleted, in all rounds.
-    pub changed: BTreeSet<Target>,
+    pub changed: BTreeMap<Target, Deed>,
     /// How many of the objects that the guest wants are as it wants them.
     pub in_order: usize,
 }
@@ -133,7 +134,7 @@ fn make(type_: &str, status: ConditionStatus, reason: &str, message: &str) -> Co
 
 /// Writes the status, if it is not what is there, and Events for what changed.
 ///
-/// Gives the problem if the status cannot be written.
+/// Gives whether the status was written, or the problem if it cannot be.
 pub async fn report(
     shared: &Shared,
     caches: &Caches,
@@ -142,10 +143,10 @@ pub async fn report(
     primary: &Object,
     findings: &Findings,
     memory: &mut Memory,
-) -> Option<Problem> {
+) -> Result<bool, Problem> {
     if running.decorates {
         events(shared, running, primary, findings, memory).await;
-        return None;
+        return Ok(false);
     }
     let manage = running.settings().manage_status;
     let conditions = if manage {
@@ -160,13 +161,13 @@ pub async fn report(
     let statuses = shared.statuses(&target.kind);
     let schema = match &*statuses {
         Statuses::Absent if manage || findings.status.is_some() || !conditions.is_empty() => {
-            return Some(no_subresource(target));
+            return Err(no_subresource(target));
         }
-        Statuses::Absent => return None,
+        Statuses::Absent => return Ok(false),
         Statuses::Whole => None,
         Statuses::Pruned(schema) => Some(schema),
     };
-    let wanted = status::status(&status::Input {
+    let Some(wanted) = status::status(&status::Input {
         object: primary,
         guest: findings.status.as_ref(),
         conditions: &conditions,
@@ -174,7 +175,9 @@ pub async fn report(
         schema,
         figures: findings.figures(),
         now: shared.env.now(),
-    })?;
+    }) else {
+        return Ok(false);
+    };
     let mut body = target.body();
     body["metadata"]["resourceVersion"] = (&*primary.resource_version).into();
     body["status"] = wanted;
@@ -184,15 +187,15 @@ pub async fn report(
         Ok(applied) => {
             shared.count_write(running.name(), "status");
             shared::wrote(shared, caches, &target, applied.object, work);
-            None
+            Ok(true)
         }
         // It changed meanwhile, or is gone: that change runs the key again.
         Err(
             ApiError::VersionConflict { .. } | ApiError::NotFound { .. } | ApiError::Gone { .. },
-        ) => None,
+        ) => Ok(false),
         Err(error) => {
             tracing::warn!(module = %running.name(), primary = %work.key, "the status cannot be written: {error}");
-            Some(Problem {
+            Err(Problem {
                 target: Some(target),
                 reason: error.reason().to_owned(),
                 message: format!("the status cannot be written: {error}"),

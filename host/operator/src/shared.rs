@@ -14,6 +14,7 @@ use innkeeper_sandbox::Permits;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
+use crate::cause::Cause;
 use crate::crds::Statuses;
 use crate::health::Health;
 use crate::memory::Memories;
@@ -134,7 +135,7 @@ impl Shared {
         self.queue().set_rate(&name, running.settings().writes_per_second);
         self.health.swapped(&name);
         self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, running.clone());
-        self.wake_primaries(running);
+        self.wake_primaries(running, &Cause::Serves);
     }
 
     /// From now on a module does not serve.
@@ -172,7 +173,7 @@ impl Shared {
         known.insert(kind, Arc::new(statuses));
         drop(known);
         for running in readers {
-            self.wake_primaries(&running);
+            self.wake_primaries(&running, &Cause::Statuses);
         }
     }
 
@@ -183,17 +184,18 @@ impl Shared {
     }
 
     /// Runs one key.
-    pub fn wake(&self, work: &Work) {
-        self.queue().wake(work);
+    pub fn wake(&self, work: &Work, cause: &Cause) {
+        self.queue().wake(work, cause);
         self.bell.notify_one();
     }
 
     /// Runs all primaries of a module.
-    pub fn wake_primaries(&self, running: &Running) {
+    pub fn wake_primaries(&self, running: &Running, cause: &Cause) {
         let primaries = running.primaries();
         let mut queue = self.queue();
         for primary in primaries {
-            queue.wake(&Work { module: running.name().clone(), key: primary.key.clone() });
+            let work = Work { module: running.name().clone(), key: primary.key.clone() };
+            queue.wake(&work, cause);
         }
         drop(queue);
         self.bell.notify_one();
@@ -241,6 +243,7 @@ impl Listener for Waker {
             (None, None) => None,
         };
         let key: Key = change.key.clone();
+        let cause = Cause::change(change);
         let change = Arc::new(Change {
             kind: change.kind.clone(),
             before: change.before.clone(),
@@ -263,7 +266,7 @@ impl Listener for Waker {
         if !woken.is_empty() {
             let mut queue = shared.queue();
             for work in &woken {
-                queue.wake(work);
+                queue.wake(work, &cause);
             }
             drop(queue);
             shared.bell.notify_one();
@@ -287,7 +290,7 @@ impl Listener for Waker {
         };
         let _ = self.supervisor.send(happened);
         if let Some(running) = self.shared.module(&change.module) {
-            self.shared.wake_primaries(&running);
+            self.shared.wake_primaries(&running, &Cause::Readable(change.kind.clone()));
         }
     }
 }

@@ -6,7 +6,10 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use innkeeper_cluster::Caches;
 use tokio::sync::watch;
+use tracing::Instrument as _;
 
+use crate::cause::Causes;
+use crate::deeds::Deeds;
 use crate::queue::{Done, Work};
 use crate::reconcile::reconcile;
 use crate::shared::Shared;
@@ -25,13 +28,16 @@ pub async fn work(shared: Arc<Shared>, caches: Caches, mut stop: watch::Receiver
         let (ready, due) = {
             let mut queue = shared.queue();
             let now = shared.elapsed();
-            let ready: Vec<Work> = std::iter::from_fn(|| queue.next(now)).collect();
+            let ready: Vec<(Work, Causes)> = std::iter::from_fn(|| queue.next(now)).collect();
             (ready, queue.next_due(now))
         };
-        for work in ready {
+        for (work, causes) in ready {
             let (shared, caches) = (shared.clone(), caches.clone());
             let env = shared.env.clone();
-            tasks.push(env.spawn("reconcile", async move { one(&shared, &caches, work).await }));
+            // All that is said during the work says why it is done.
+            let span = tracing::debug_span!("reconcile", cause = %causes);
+            let one = async move { one(&shared, &caches, work).await };
+            tasks.push(env.spawn("reconcile", one.instrument(span)));
         }
         let wait = due.filter(|_| !stopping).map(|due| due.saturating_sub(shared.elapsed()));
         tokio::select! {
@@ -49,13 +55,28 @@ async fn one(shared: &Shared, caches: &Caches, work: Work) {
     let module = work.module.clone();
     let started = shared.elapsed();
     let mut ending = Ending::new(shared, work);
-    ending.done = reconcile(shared, caches, &ending.work).await;
+    let mut deeds = Deeds::default();
+    ending.done = reconcile(shared, caches, &ending.work, &mut deeds).await;
     let result = match ending.done {
         Done::Ok(None) | Done::Forget => "success",
         Done::Ok(Some(_)) => "requeue_after",
         Done::Failed | Done::Stuck(_) => "error",
     };
-    shared.metrics.reconciled(&module, result, shared.elapsed().saturating_sub(started));
+    let took = shared.elapsed().saturating_sub(started);
+    shared.metrics.reconciled(&module, result, took);
+    tracing::debug!(
+        %module,
+        primary = %ending.work.key,
+        result,
+        problem = deeds.problem,
+        created = deeds.created,
+        changed = deeds.changed,
+        deleted = deeds.deleted,
+        unchanged = deeds.unchanged,
+        status = deeds.status,
+        seconds = took.as_secs_f64(),
+        "reconciled"
+    );
 }
 
 /// Tells the queue that a key is done when it is dropped: also if the work panicked, so that a

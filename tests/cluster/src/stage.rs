@@ -69,11 +69,36 @@ impl Stage {
         &self.kubeconfig
     }
 
-    /// Starts the host as its ServiceAccount, and waits until it is ready.
+    /// Starts the host as its ServiceAccount, and waits until it is ready. What the host of another test has compiled
+    /// it does not compile again.
     pub async fn host(&self) -> Result<Host> {
-        let mut host = Host::start(&HostOptions::new(&self.kubeconfig)).await?;
-        host.ready(SOON).await?;
-        Ok(host)
+        let mut options = HostOptions::new(&self.kubeconfig);
+        if self.has_common_key().await? {
+            let folder = program()?.with_file_name("test-code").display().to_string();
+            for (name, value) in [("INNKEEPER_CACHE_DIR", &*folder), ("INNKEEPER_CACHE_MIB", "200")]
+            {
+                options.environment.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        ready(&options).await
+    }
+
+    /// The same of one that compiles all that it runs.
+    pub async fn compiling_host(&self) -> Result<Host> {
+        ready(&HostOptions::new(&self.kubeconfig)).await
+    }
+
+    /// Sees to it that hosts seal code with the key that all tests have; not so if one has made another here.
+    async fn has_common_key(&self) -> Result<bool> {
+        let at = (Kind::SECRET, "innkeeper-system", "innkeeper-digest-key");
+        let key = base64::engine::general_purpose::STANDARD.encode([7; 32]);
+        if let Some(found) = self.admin.get(at.0, at.1, at.2).await? {
+            return Ok(found["data"]["key"] == *key);
+        }
+        let secret = json!({"apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": at.2, "namespace": at.1}, "immutable": true, "data": {"key": key}});
+        self.admin.apply(&secret.to_string()).await?;
+        Ok(true)
     }
 
     /// Makes a module of a component, with the rights that `innkeeper rbac` prints for it.
@@ -207,6 +232,12 @@ impl Stage {
             self.admin.until(&what, SOON, at, |object| says(object, type_, status, reason)).await?;
         Ok(message(&object, type_).to_owned())
     }
+}
+
+async fn ready(options: &HostOptions) -> Result<Host> {
+    let mut host = Host::start(options).await?;
+    host.ready(SOON).await?;
+    Ok(host)
 }
 
 /// Whether a condition of an object has this status and reason.

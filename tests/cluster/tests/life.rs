@@ -237,6 +237,8 @@ async fn manual_needs_a_word_for_the_first_version_too_and_immediate_for_none() 
 async fn a_source_that_is_replaced_a_hundred_times_in_ten_seconds_is_compiled_one_at_a_time()
 -> Result<()> {
     let (stage, host, namespace) = stage(&json!({"rollout": {"maxDeletions": 1000}})).await?;
+    host.stop(Duration::from_secs(10)).await?;
+    let host = stage.compiling_host().await?;
     let components = ["settings", "settings-shouting", "settings-fewer"];
     let mut ticks = tokio::time::interval(Duration::from_millis(100));
     let mut most = 0;

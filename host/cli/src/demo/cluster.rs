@@ -1,5 +1,5 @@
-//! The simulated cluster of the demo: Innkeeper's definition, the guests as Modules with their rights and
-//! components.
+//! What the demo puts into a cluster: Innkeeper's definition, the guests as Modules with their rights and
+//! components; and the simulated cluster.
 
 use std::path::Path;
 
@@ -66,8 +66,24 @@ pub(super) async fn start(
     components: &Components,
     seed: u64,
 ) -> anyhow::Result<Lab> {
-    let definition = innkeeper_modules::crd_yaml()?;
-    let mut objects = objects::parse(&definition, "the definition of Module")?;
+    let mut objects = Vec::new();
+    for namespace in ["innkeeper-system", super::stories::NAMESPACE] {
+        objects.push(namespace_named(namespace));
+    }
+    objects.extend(definition()?);
+    objects.extend(modules(components)?);
+    let setup = Setup { modules: Modules::OfCluster, objects, ..Setup::new(seed) };
+    Ok(Lab::on(simulator, guests, setup).await?)
+}
+
+/// The definition of Module.
+pub(super) fn definition() -> anyhow::Result<Vec<Value>> {
+    objects::parse(&innkeeper_modules::crd_yaml()?, "the definition of Module")
+}
+
+/// The guests: components, Modules, accounts and rights.
+pub(super) fn modules(components: &Components) -> anyhow::Result<Vec<Value>> {
+    let mut objects = Vec::new();
     for (name, component) in &components.guests {
         objects.push(config_map(name, component));
     }
@@ -78,14 +94,12 @@ pub(super) async fn start(
         }
         objects.extend(made);
     }
-    for namespace in ["innkeeper-system", super::stories::NAMESPACE] {
-        objects.insert(
-            0,
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
-        );
-    }
-    let setup = Setup { modules: Modules::OfCluster, objects, ..Setup::new(seed) };
-    Ok(Lab::on(simulator, guests, setup).await?)
+    Ok(objects)
+}
+
+/// A namespace.
+pub(super) fn namespace_named(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
 fn config_map(name: &str, component: &[u8]) -> Value {

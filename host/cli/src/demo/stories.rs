@@ -1,8 +1,6 @@
 //! The stories of the systems that the guests come from.
 
-use std::time::Duration;
-
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use innkeeper_lab::{Api, ApiFailure, Resource};
 use serde_json::{Value, json};
 
@@ -22,8 +20,15 @@ const SAMPLES: [(&str, &str); 5] = [
     ("postgres", include_str!("../../../../deploy/samples/postgres.yaml")),
 ];
 
-/// How long a result is looked at before the next story.
-const LOOK: Duration = Duration::from_secs(3);
+/// The kinds of the primaries.
+pub(super) const PRIMARIES: [(&str, &str, &str); 6] = [
+    ("MaintPage", "maintpage.example.com/v1alpha1", "maintpages"),
+    ("Podroute", "quay.io/v1alpha1", "podroutes"),
+    ("PostgreSQL", "exp.wheel.jp/v1", "postgresqls"),
+    ("Kabocha", "kabocha.example.com/v1alpha1", "kabochas"),
+    ("Imo", "imo.example.com/v1alpha1", "imos"),
+    ("Kuri", "kuri.example.com/v1alpha1", "kuris"),
+];
 
 const MAINTPAGE: (&str, &str, &str) =
     ("maintpage.example.com/v1alpha1", "maintpages", "example-maintpage");
@@ -70,6 +75,7 @@ async fn answering(api: &Api, service: &str) -> Result<Vec<String>, ApiFailure> 
             }
         }
     }
+    pods.sort();
     Ok(pods)
 }
 
@@ -98,7 +104,7 @@ pub(super) async fn tell(
     }
     let since = teller.since();
     teller.tell(&format!("All are ready, {} ms after the start.", since.as_millis()))?;
-    teller.pass(LOOK).await?;
+    teller.look().await?;
 
     maintenance(teller).await?;
     replicas(teller).await?;
@@ -111,7 +117,7 @@ pub(super) async fn tell(
     }
     // Until somebody has seen enough.
     loop {
-        teller.pass(LOOK).await?;
+        teller.look().await?;
     }
 }
 
@@ -143,7 +149,7 @@ async fn maintenance(teller: &mut Teller) -> anyhow::Result<()> {
             })
             .await?;
         teller.tell(&format!("production is answered by {}", pods.join(", ")))?;
-        teller.pass(LOOK).await?;
+        teller.look().await?;
     }
     Ok(())
 }
@@ -160,7 +166,7 @@ async fn replicas(teller: &mut Teller) -> anyhow::Result<()> {
             })
             .await?;
         teller.tell(&format!("podroute-service is answered by {count} pods"))?;
-        teller.pass(LOOK).await?;
+        teller.look().await?;
     }
     Ok(())
 }
@@ -179,12 +185,13 @@ async fn lost_pod(teller: &mut Teller) -> anyhow::Result<()> {
         })
         .await?;
     teller.tell(&format!("foodb is answered by {}, with the same volume", now.join(", ")))?;
-    teller.pass(LOOK).await
+    teller.look().await
 }
 
 /// Another version of a guest, while it runs.
 async fn swap(teller: &mut Teller, components: &Components) -> anyhow::Result<()> {
     teller.say("Another version of podroute is put into its ConfigMap, while it serves.")?;
+    let before = answering(teller.api(), "podroute-service").await?;
     teller.api().apply(&components.second(), NAMESPACE).await?;
     teller
         .until("the second version has written its label", async |api| {
@@ -192,8 +199,15 @@ async fn swap(teller: &mut Teller, components: &Components) -> anyhow::Result<()
             Ok(deployment.is_some_and(|one| one["metadata"]["labels"]["guest-version"] == "v2"))
         })
         .await?;
+    let now = answering(teller.api(), "podroute-service").await?;
+    ensure!(
+        now == before,
+        "pods were made anew: {} instead of {}",
+        now.join(", "),
+        before.join(", ")
+    );
     teller.tell("It was rehearsed, serves, and has put its label on all; no pod was made anew.")?;
-    teller.pass(LOOK).await
+    teller.look().await
 }
 
 /// A parent is deleted, and nothing of it is left.
@@ -211,5 +225,5 @@ async fn family(teller: &mut Teller) -> anyhow::Result<()> {
         })
         .await?;
     teller.tell("Nothing of it is left.")?;
-    teller.pass(LOOK).await
+    teller.look().await
 }

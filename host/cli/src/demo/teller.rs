@@ -1,20 +1,22 @@
 //! Lets time pass, shows what happens, and waits for what a story says.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use innkeeper_lab::{Api, ApiFailure, Lab};
+use innkeeper_lab::{Api, ApiFailure};
 
 use super::activity::Activity;
+use super::place::Place;
 use super::view::View;
+use crate::out;
 
 /// How much time passes between two looks.
 const STEP: Duration = Duration::from_millis(200);
 
-/// How long each thing that is waited for may take.
-const BOUND: Duration = Duration::from_mins(3);
+/// How long a result is looked at before the next story.
+const LOOK: Duration = Duration::from_secs(3);
 
 /// How fast time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,22 @@ pub(super) enum Pace {
     Fast,
 }
 
+/// How often somebody has said that he does not want to see more. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stop(Arc<AtomicUsize>);
+
+impl Stop {
+    /// Somebody says so.
+    pub(super) fn say(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often.
+    pub(super) fn said(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
 /// Somebody does not want to see more.
 #[derive(Debug, thiserror::Error)]
 #[error("stopped before all stories were told")]
@@ -32,29 +50,29 @@ pub(super) struct Stopped;
 
 /// Who tells the stories.
 pub(super) struct Teller {
-    lab: Lab,
+    place: Place,
     activity: Activity,
     view: View,
-    pace: Pace,
-    stop: Arc<AtomicBool>,
+    speed: Pace,
+    stop: Stop,
     begun: Instant,
     passed: Duration,
 }
 
 impl Teller {
     pub(super) fn new(
-        lab: Lab,
+        place: Place,
         activity: Activity,
         view: View,
-        pace: Pace,
-        stop: Arc<AtomicBool>,
+        speed: Pace,
+        stop: Stop,
     ) -> Self {
-        Self { lab, activity, view, pace, stop, begun: Instant::now(), passed: Duration::ZERO }
+        Self { place, activity, view, speed, stop, begun: Instant::now(), passed: Duration::ZERO }
     }
 
     /// Requests to the cluster.
     pub(super) fn api(&self) -> &Api {
-        self.lab.api()
+        self.place.api()
     }
 
     /// How long the demo has run, on the wall.
@@ -72,6 +90,16 @@ impl Teller {
         self.view.tell(words)
     }
 
+    /// Lets a result be looked at.
+    ///
+    /// # Errors
+    /// As [`Self::pass`].
+    pub(super) async fn look(&mut self) -> anyhow::Result<()> {
+        // Where time cannot be made to pass faster, less of it passes.
+        let hurries = self.speed == Pace::Fast && self.place.has_own_time();
+        self.pass(if hurries { STEP } else { LOOK }).await
+    }
+
     /// Lets time pass.
     ///
     /// # Errors
@@ -79,16 +107,20 @@ impl Teller {
     pub(super) async fn pass(&mut self, time: Duration) -> anyhow::Result<()> {
         let end = self.passed + time;
         while self.passed < end {
-            if self.stop.load(Ordering::SeqCst) {
+            if self.stop.said() > 0 {
                 return Err(Stopped.into());
             }
-            self.lab.pass(STEP).await;
-            self.passed += STEP;
-            for line in self.activity.take() {
-                self.view.happened(&line)?;
+            self.place.pass(STEP).await?;
+            if self.place.has_own_time() {
+                self.passed = self.since();
+            } else {
+                self.passed += STEP;
             }
-            self.view.look(self.lab.api(), self.passed).await?;
-            if self.pace == Pace::Clock {
+            for happened in self.activity.take() {
+                self.view.happened(self.passed, happened)?;
+            }
+            self.view.look(self.place.api(), self.passed).await?;
+            if self.speed == Pace::Clock && !self.place.has_own_time() {
                 // Nothing else runs on this thread.
                 thread::sleep(self.passed.saturating_sub(self.begun.elapsed()));
             }
@@ -105,19 +137,25 @@ impl Teller {
         what: &str,
         mut holds: impl AsyncFnMut(&Api) -> Result<bool, ApiFailure>,
     ) -> anyhow::Result<()> {
-        let limit = self.passed + BOUND;
-        while !holds(self.lab.api()).await.unwrap_or(false) {
+        let bound = self.place.bound();
+        let limit = self.passed + bound;
+        while !holds(self.place.api()).await.unwrap_or(false) {
             if self.passed >= limit {
-                anyhow::bail!("{what}: not within {} s", BOUND.as_secs());
+                anyhow::bail!("{what}: not within {} s", bound.as_secs());
             }
             self.pass(STEP).await?;
         }
         Ok(())
     }
 
-    /// Ends the operator.
-    pub(super) async fn end(self) {
+    /// Ends the operator, and what was shown.
+    ///
+    /// # Errors
+    /// What is left on a cluster that stays.
+    pub(super) async fn end(self) -> anyhow::Result<()> {
         drop(self.view);
-        self.lab.end().await;
+        // Whoever listens no more wants the cluster to be left as it was all the same.
+        let mut say = |words: &str| drop(out::write(format!("{words}\n")));
+        self.place.end(&mut say).await
     }
 }

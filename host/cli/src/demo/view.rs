@@ -1,7 +1,6 @@
 //! What is seen of the demo: tables on a terminal, else lines.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::Duration;
@@ -9,35 +8,27 @@ use std::time::Duration;
 use innkeeper_lab::Api;
 use serde_json::Value;
 
-use super::stories::{is_true, path};
+use super::activity::{Happened, Reconcile};
+use super::screen::{self, Screen, Section, Size};
+use super::stories::{PRIMARIES, is_true, path};
 use crate::out;
 
-/// The kinds of the primaries.
-const PRIMARIES: [(&str, &str, &str); 6] = [
-    ("MaintPage", "maintpage.example.com/v1alpha1", "maintpages"),
-    ("Podroute", "quay.io/v1alpha1", "podroutes"),
-    ("PostgreSQL", "exp.wheel.jp/v1", "postgresqls"),
-    ("Kabocha", "kabocha.example.com/v1alpha1", "kabochas"),
-    ("Imo", "imo.example.com/v1alpha1", "imos"),
-    ("Kuri", "kuri.example.com/v1alpha1", "kuris"),
-];
 /// The kinds of what they make that has a state of its own.
 const CHILDREN: [(&str, &str, &str); 3] =
     [("Deployment", "apps/v1", "deployments"), ("Job", "batch/v1", "jobs"), ("Pod", "v1", "pods")];
-/// How many of the last lines stand below the tables.
-const LAST: usize = 12;
-/// To the other screen, and back from it.
-const ENTER: &str = "\x1b[?1049h\x1b[?25l";
-const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// To the top; what was there is gone.
-const CLEAR: &str = "\x1b[H\x1b[J";
+/// So many of the newest lines and reconciles are kept: more than any terminal has rows.
+const KEPT: usize = 200;
 
 /// What is shown.
 pub(super) struct View {
-    is_live: bool,
+    /// If tables are shown.
+    screen: Option<Screen>,
     kubeconfig: String,
     story: String,
-    last: VecDeque<String>,
+    /// The newest first.
+    lines: VecDeque<String>,
+    /// When, and what; the newest first.
+    reconciles: VecDeque<(Duration, Reconcile)>,
 }
 
 impl View {
@@ -45,19 +36,20 @@ impl View {
     ///
     /// # Errors
     /// If nobody reads what is shown, as of all that shows something.
-    pub(super) fn new(plain: bool, kubeconfig: &Path) -> anyhow::Result<Self> {
+    pub(super) fn new(plain: bool, title: &str, kubeconfig: &Path) -> anyhow::Result<Self> {
         let is_live = !plain && std::io::stdout().is_terminal();
         let view = Self {
-            is_live,
+            screen: is_live.then(Screen::default),
             kubeconfig: kubeconfig.display().to_string(),
             story: String::new(),
-            last: VecDeque::new(),
+            lines: VecDeque::new(),
+            reconciles: VecDeque::new(),
         };
         if is_live {
-            out::write(ENTER)?;
+            out::write(Screen::enter())?;
         } else {
             out::write(format!(
-                "A simulated cluster with Innkeeper and its guests. kubectl works on it:\n  export KUBECONFIG={}\n",
+                "{title}. kubectl works on it:\n  export KUBECONFIG={}\n",
                 view.kubeconfig
             ))?;
         }
@@ -67,74 +59,103 @@ impl View {
     /// What is done now.
     pub(super) fn say(&mut self, words: &str) -> anyhow::Result<()> {
         words.clone_into(&mut self.story);
-        if self.is_live {
-            self.keep(format!("> {words}"));
-            return Ok(());
-        }
-        out::write(format!("\n{words}\n"))
+        self.line(&format!("> {words}"), &format!("\n{words}\n"))
     }
 
     /// What came of it.
     pub(super) fn tell(&mut self, words: &str) -> anyhow::Result<()> {
-        if self.is_live {
-            self.keep(format!("= {words}"));
-            return Ok(());
-        }
-        out::write(format!("= {words}\n"))
+        self.line(&format!("= {words}"), &format!("= {words}\n"))
     }
 
-    /// What the operator did.
-    pub(super) fn happened(&mut self, line: &str) -> anyhow::Result<()> {
-        if self.is_live {
-            self.keep(format!("  {line}"));
-            return Ok(());
+    /// What the operator did, and when.
+    pub(super) fn happened(&mut self, when: Duration, happened: Happened) -> anyhow::Result<()> {
+        match happened {
+            Happened::Line(line) => self.line(&format!("  {line}"), &format!("  {line}\n")),
+            Happened::Reconciled(reconcile) if self.screen.is_some() => {
+                self.reconciles.push_front((when, *reconcile));
+                self.reconciles.truncate(KEPT);
+                Ok(())
+            }
+            // Lines stay: of these, only what wrote something or could not.
+            Happened::Reconciled(one) if one.did.something() || !one.problem.is_empty() => {
+                let Reconcile { module, primary, cause, did, .. } = &*one;
+                let (ending, took) = (one.ending(), one.took.as_millis());
+                out::write(format!(
+                    "  {module:<10} {primary:<24} reconciled since {cause}: {did} ({ending}, {took} ms)\n"
+                ))
+            }
+            Happened::Reconciled(_) => Ok(()),
         }
-        out::write(format!("  {line}\n"))
     }
 
-    fn keep(&mut self, line: String) {
-        self.last.push_back(line);
-        while self.last.len() > LAST {
-            self.last.pop_front();
+    fn line(&mut self, live: &str, plain: &str) -> anyhow::Result<()> {
+        if self.screen.is_none() {
+            return out::write(plain);
         }
+        self.lines.push_front(live.to_owned());
+        self.lines.truncate(KEPT);
+        Ok(())
     }
 
     /// Shows what there is now, if tables are shown. A kind that is not served yet has no objects.
-    pub(super) async fn look(&self, api: &Api, passed: Duration) -> anyhow::Result<()> {
-        if !self.is_live {
+    pub(super) async fn look(&mut self, api: &Api, passed: Duration) -> anyhow::Result<()> {
+        if self.screen.is_none() {
             return Ok(());
         }
-        let mut text = format!("{CLEAR}Innkeeper, {} s. {}\n", passed.as_secs(), self.story);
-        // Writing into a String cannot fail.
-        let _ = writeln!(text, "export KUBECONFIG={}    Ctrl-C ends it\n", self.kubeconfig);
-        let mut rows = vec![["KIND", "NAME", "READY", "STATE"].map(str::to_owned)];
+        let mut primaries = vec![["KIND", "NAME", "READY", "STATE"].map(str::to_owned)];
         for (kind, api_version, plural) in PRIMARIES {
             for one in api.list(&path((api_version, plural, ""))).await.unwrap_or_default() {
-                rows.push([kind.to_owned(), name(&one), ready(&one), reason(&one)]);
+                primaries.push([kind.to_owned(), name(&one), ready(&one), reason(&one)]);
             }
         }
-        text += &out::table(&rows);
-        text += "\n";
-        let mut rows = vec![["OBJECT", "NAME", "READY", "STATE"].map(str::to_owned)];
+        let mut children = vec![["OBJECT", "NAME", "READY", "STATE"].map(str::to_owned)];
         for (kind, api_version, plural) in CHILDREN {
             for one in api.list(&path((api_version, plural, ""))).await.unwrap_or_default() {
-                rows.push([kind.to_owned(), name(&one), of(kind, &one), state(&one)]);
+                children.push([kind.to_owned(), name(&one), of(kind, &one), state(&one)]);
             }
         }
-        text += &out::table(&rows);
-        text += "\n";
-        for line in &self.last {
-            let _ = writeln!(text, "{line}");
+        let lines = self.lines.iter().cloned().collect();
+        let sections = [
+            Section::of_table(&out::table(&primaries)),
+            Section::of_table(&out::table(&children)),
+            Section::of_table(&out::table(&self.reconciles())),
+            Section { head: "LAST".to_owned(), lines },
+        ];
+        let top = [
+            format!("Innkeeper, {} s. {}", passed.as_secs(), self.story),
+            format!("export KUBECONFIG={}    Ctrl-C ends it", self.kubeconfig),
+        ];
+        let size = Size::now();
+        let rows = screen::fit(&top, &sections, size);
+        match &mut self.screen {
+            Some(screen) => out::write(screen.show(size, rows)),
+            None => Ok(()),
         }
-        out::write(text)
+    }
+
+    /// The last reconciles and why they ran, as a table.
+    fn reconciles(&self) -> Vec<[String; 6]> {
+        let mut rows =
+            vec![["AT", "RECONCILED", "TOOK", "DID", "RESULT", "WHY"].map(str::to_owned)];
+        for (when, one) in &self.reconciles {
+            rows.push([
+                format!("{:.1} s", when.as_secs_f64()),
+                format!("{} {}", one.module, one.primary),
+                format!("{:.1} ms", one.took.as_secs_f64() * 1000.0),
+                one.did.to_string(),
+                one.ending().to_owned(),
+                one.cause.clone(),
+            ]);
+        }
+        rows
     }
 }
 
 impl Drop for View {
     fn drop(&mut self) {
-        if self.is_live {
+        if self.screen.is_some() {
             // A terminal that is gone needs nothing.
-            let _ = out::write(LEAVE);
+            let _ = out::write(Screen::leave());
         }
     }
 }
