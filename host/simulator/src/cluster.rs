@@ -1,6 +1,7 @@
 //! The core: one state that takes requests and time, and nothing else.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Kind};
 use crate::controllers::{Controllers, Following, PodLives};
-use crate::store::{Event, Key, KindKey, Store, Stored};
+use crate::store::{Event, Key, KindKey, Store, text_of};
 use crate::watch::Watcher;
 
 /// How often a watch is told the version.
@@ -54,7 +55,7 @@ impl Cluster {
 
     /// A namespace that is there from the beginning.
     fn found(&mut self, name: &str) {
-        let mut namespace = json!({
+        let namespace = json!({
             "kind": "Namespace",
             "apiVersion": "v1",
             "metadata": {
@@ -67,7 +68,7 @@ impl Cluster {
             "status": { "phase": "Active" },
         });
         let kind = (String::new(), "namespaces".to_owned());
-        self.put(&kind, &(String::new(), name.to_owned()), &mut namespace);
+        self.put(&kind, &(String::new(), name.to_owned()), namespace);
     }
 
     /// The present time as objects have it.
@@ -100,14 +101,15 @@ impl Cluster {
         (0..5).map(|_| char::from(LETTERS[self.random.usize(..LETTERS.len())])).collect()
     }
 
-    /// Stores an object and tells who watches.
-    pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: &mut Value) {
-        let event = self.store.put(kind, key, object);
-        self.following.stored(self.controllers, kind, key, object);
+    /// Stores an object and tells who watches. Gives it as it is stored.
+    pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: Value) -> Arc<Value> {
+        let (object, event) = self.store.put(kind, key, object);
+        self.following.stored(self.controllers, kind, key, &object);
         if !self.raw.is_empty() {
             self.raw.remove(&(kind.clone(), key.clone()));
         }
         self.tell(kind, &event);
+        object
     }
 
     /// Whether an object is stored in another form than it is read in.
@@ -210,8 +212,8 @@ impl Cluster {
     }
 
     /// An object as it is stored.
-    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Value> {
-        self.store.get(kind, key).map(Stored::object)
+    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<Value>> {
+        self.store.object(kind, key)
     }
 
     /// The text of an object in the version that is asked for.
@@ -222,7 +224,7 @@ impl Cluster {
         }
         let mut object: Value = serde_json::from_slice(text).unwrap_or_default();
         object["apiVersion"] = kind.api_version().into();
-        Bytes::from(object.to_string())
+        text_of(&object)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Who may do what, by the roles that are stored.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -81,7 +83,7 @@ fn allows(rule: &Value, wanted: &Attributes<'_>) -> bool {
 }
 
 impl Cluster {
-    fn all(&self, plural: &str) -> Vec<Value> {
+    fn all(&self, plural: &str) -> Vec<Arc<Value>> {
         let kind = (GROUP.to_owned(), plural.to_owned());
         let objects = self.store.collection(&kind).map(|one| one.objects.values());
         objects.into_iter().flatten().map(Stored::object).collect()
@@ -252,7 +254,7 @@ impl Cluster {
         }
         let kind = (GROUP.to_owned(), plural.to_owned());
         let role = self.object(&kind, &(namespace.to_owned(), name.to_owned()));
-        role.and_then(|mut role| role["rules"].take().as_array().cloned()).unwrap_or_default()
+        role.and_then(|role| role["rules"].as_array().cloned()).unwrap_or_default()
     }
 
     /// Refuses what a user may not do.

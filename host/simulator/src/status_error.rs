@@ -145,6 +145,11 @@ impl StatusError {
         Self::new(422, "Invalid", message).details(Value::Object(details))
     }
 
+    /// What is wrong.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The body.
     pub(crate) fn body(&self) -> Value {
         let mut status = Map::new();

@@ -1,5 +1,7 @@
 //! Deployments: one `ReplicaSet` for each template, and from one to the next without a gap.
 
+use std::sync::Arc;
+
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -36,16 +38,16 @@ const OWN: [&str; 6] = [
 
 /// A Deployment and its sets.
 struct Rollout {
-    deployment: Value,
+    deployment: Arc<Value>,
     bounds: Bounds,
     /// That of the present template.
-    new: Option<Value>,
+    new: Option<Arc<Value>>,
     /// The others, the oldest first.
-    old: Vec<Value>,
+    old: Vec<Arc<Value>>,
 }
 
 impl Rollout {
-    fn all(&self) -> impl Iterator<Item = &Value> {
+    fn all(&self) -> impl Iterator<Item = &Arc<Value>> {
         self.old.iter().chain(&self.new)
     }
 
@@ -117,7 +119,10 @@ impl Cluster {
             (false, true) => ("DeploymentResumed", "Deployment is resumed"),
             _ => return,
         };
-        self.set_condition(&mut rollout.deployment, ("Progressing", "Unknown", reason, message));
+        self.set_condition(
+            Arc::make_mut(&mut rollout.deployment),
+            ("Progressing", "Unknown", reason, message),
+        );
         self.write_status(rollout);
     }
 
@@ -135,7 +140,7 @@ impl Cluster {
             rollout.new = Some(new);
             return;
         }
-        let set = |set: &Value| Set {
+        let set = |set: &Arc<Value>| Set {
             wanted: number(&set["spec"]["replicas"]),
             available: number(&set["status"]["availableReplicas"]),
         };
@@ -180,7 +185,7 @@ impl Cluster {
 
     /// Shares what a Deployment was scaled by among its sets.
     fn scale(&mut self, rollout: &mut Rollout) {
-        let active: Vec<Value> =
+        let active: Vec<Arc<Value>> =
             rollout.all().filter(|set| number(&set["spec"]["replicas"]) > 0).cloned().collect();
         let only = match active.as_slice() {
             [] => rollout.all().max_by_key(|set| revision(set)).cloned(),
@@ -261,16 +266,17 @@ impl Cluster {
             Err(why) => {
                 let message = format!("Failed to create new replica set {name:?}: {why}");
                 let what = ("Progressing", "False", "ReplicaSetCreateError", message.as_str());
-                self.set_condition(&mut rollout.deployment, what);
+                self.set_condition(Arc::make_mut(&mut rollout.deployment), what);
                 self.write_status(rollout);
             }
         }
     }
 
     fn keep_revision(&mut self, rollout: &mut Rollout) {
-        let Some(mut new) = rollout.new.clone() else { return };
+        let Some(kept) = rollout.new.clone() else { return };
         let next = next_revision(rollout);
-        let before = new.clone();
+        let before = kept.clone();
+        let mut new = Value::clone(&kept);
         let had = revision(&new);
         let wanted = annotations(&rollout.deployment);
         for (name, value) in wanted.as_object().into_iter().flatten() {
@@ -290,8 +296,9 @@ impl Cluster {
         if number(&before["spec"]["minReadySeconds"]) == 0 && new["spec"]["minReadySeconds"] == 0 {
             crate::object::copy(&before["spec"], &mut new["spec"], "minReadySeconds");
         }
+        let mut new = Arc::new(new);
         if new != before
-            && let Ok(set) = self.replace_as(&CLIENT, &REPLICA_SETS, "", &new)
+            && let Ok(set) = self.replace_as(&CLIENT, &REPLICA_SETS, "", Value::clone(&new))
         {
             new = set;
         }
@@ -307,12 +314,13 @@ impl Cluster {
         let known = condition(&rollout.deployment["status"], "Progressing").is_some();
         let mut changed = revision(&rollout.deployment) != number;
         if changed {
-            rollout.deployment["metadata"]["annotations"][REVISION] = number.to_string().into();
+            let deployment = Arc::make_mut(&mut rollout.deployment);
+            deployment["metadata"]["annotations"][REVISION] = number.to_string().into();
         }
         let (status, reason, message) = what;
         if rollout.deadline().is_some() && (!known || reason == "NewReplicaSetCreated") {
             let what = ("Progressing", status, reason, message);
-            self.set_condition(&mut rollout.deployment, what);
+            self.set_condition(Arc::make_mut(&mut rollout.deployment), what);
             changed = true;
         }
         if changed {
@@ -321,15 +329,14 @@ impl Cluster {
     }
 
     fn write_status(&mut self, rollout: &mut Rollout) {
-        if let Ok(deployment) =
-            self.replace_as(&CLIENT, &DEPLOYMENTS, "status", &rollout.deployment)
-        {
+        let written = Value::clone(&rollout.deployment);
+        if let Ok(deployment) = self.replace_as(&CLIENT, &DEPLOYMENTS, "status", written) {
             rollout.deployment = deployment;
         }
     }
 
     /// Gives a set as it is after it was told to have so many Pods, if that is news.
-    fn set_replicas(&mut self, rollout: &Rollout, set: &Value, wanted: i64) -> Option<Value> {
+    fn set_replicas(&mut self, rollout: &Rollout, set: &Value, wanted: i64) -> Option<Arc<Value>> {
         let had = number(&set["spec"]["replicas"]);
         let mut changed = set.clone();
         changed["spec"]["replicas"] = wanted.into();
@@ -339,7 +346,7 @@ impl Cluster {
         if changed == *set {
             return None;
         }
-        let stored = self.replace_as(&CLIENT, &REPLICA_SETS, "", &changed).ok()?;
+        let stored = self.replace_as(&CLIENT, &REPLICA_SETS, "", changed).ok()?;
         if had == wanted {
             return Some(stored);
         }
@@ -354,7 +361,8 @@ impl Cluster {
     /// Deletes the oldest of those sets that have no Pods, beyond those that are kept.
     fn clean_up(&mut self, rollout: &Rollout) {
         let limit = number(&rollout.deployment["spec"]["revisionHistoryLimit"]);
-        let alive: Vec<&Value> = rollout.old.iter().filter(|set| !is_terminating(set)).collect();
+        let alive: Vec<&Arc<Value>> =
+            rollout.old.iter().filter(|set| !is_terminating(set)).collect();
         let surplus = alive.len().saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
         let mut alive = alive;
         alive.sort_by_key(|set| revision(set));
@@ -388,7 +396,7 @@ impl Cluster {
                 status[member] = value.clone();
             }
         }
-        rollout.deployment["status"] = status;
+        Arc::make_mut(&mut rollout.deployment)["status"] = status;
         let bounds = rollout.bounds;
         let what = if available >= bounds.replicas - bounds.unavailable {
             ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
@@ -396,7 +404,10 @@ impl Cluster {
             let why = "Deployment does not have minimum availability.";
             ("False", "MinimumReplicasUnavailable", why)
         };
-        self.set_condition(&mut rollout.deployment, ("Available", what.0, what.1, what.2));
+        self.set_condition(
+            Arc::make_mut(&mut rollout.deployment),
+            ("Available", what.0, what.1, what.2),
+        );
         if rolling {
             self.report_progress(rollout, &old);
         }
@@ -428,15 +439,15 @@ impl Cluster {
         } else if is_complete(rollout) {
             let message = format!("{set} has successfully progressed.");
             let what = ("Progressing", "True", "NewReplicaSetAvailable", message.as_str());
-            self.set_condition(&mut rollout.deployment, what);
+            self.set_condition(Arc::make_mut(&mut rollout.deployment), what);
         } else if progresses {
             let message = format!("{set} is progressing.");
             // The time of the last progress is news, whatever else stayed.
-            self.drop_condition(&mut rollout.deployment, "Progressing");
+            self.drop_condition(Arc::make_mut(&mut rollout.deployment), "Progressing");
             let what = ("Progressing", "True", "ReplicaSetUpdated", message.as_str());
-            self.set_condition(&mut rollout.deployment, what);
+            self.set_condition(Arc::make_mut(&mut rollout.deployment), what);
             if let Some(known) = known.filter(|known| known["status"] == "True") {
-                keep_transition(&mut rollout.deployment, &known);
+                keep_transition(Arc::make_mut(&mut rollout.deployment), &known);
             }
         } else if let Some(known) = known {
             let since = time(&known["lastUpdateTime"]);
@@ -448,7 +459,7 @@ impl Cluster {
             if waits && ends < self.now() {
                 let message = format!("{set} has timed out progressing.");
                 let what = ("Progressing", "False", "ProgressDeadlineExceeded", message.as_str());
-                self.set_condition(&mut rollout.deployment, what);
+                self.set_condition(Arc::make_mut(&mut rollout.deployment), what);
             } else if waits {
                 let key = super::client::key_of(&rollout.deployment);
                 let then = later(ends, SignedDuration::from_secs(1));
@@ -458,9 +469,9 @@ impl Cluster {
         match failure {
             Some(message) => {
                 let what = ("ReplicaFailure", "True", "FailedCreate", message.as_str());
-                self.set_condition(&mut rollout.deployment, what);
+                self.set_condition(Arc::make_mut(&mut rollout.deployment), what);
             }
-            None => self.drop_condition(&mut rollout.deployment, "ReplicaFailure"),
+            None => self.drop_condition(Arc::make_mut(&mut rollout.deployment), "ReplicaFailure"),
         }
     }
 
@@ -499,7 +510,7 @@ fn keep_transition(deployment: &mut Value, known: &Value) {
     }
 }
 
-fn put_back(rollout: &mut Rollout, set: &Value) {
+fn put_back(rollout: &mut Rollout, set: &Arc<Value>) {
     let place = rollout.old.iter_mut().chain(&mut rollout.new);
     for old in place.filter(|old| meta(old, "uid") == meta(set, "uid")) {
         *old = set.clone();
@@ -542,7 +553,7 @@ fn revision(object: &Value) -> i64 {
 }
 
 fn next_revision(rollout: &Rollout) -> i64 {
-    rollout.old.iter().map(revision).max().unwrap_or(0) + 1
+    rollout.old.iter().map(|set| revision(set)).max().unwrap_or(0) + 1
 }
 
 /// Those annotations that sets get.

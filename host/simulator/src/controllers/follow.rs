@@ -26,6 +26,8 @@ pub(crate) struct Following {
     owners: BTreeMap<String, Vec<String>>,
     /// What names a uid as an owner.
     dependents: BTreeMap<String, BTreeSet<Place>>,
+    /// The uids of what is being deleted.
+    leaving: BTreeSet<String>,
     /// What the garbage collector has to look at.
     pub(super) garbage: BTreeSet<Place>,
     /// Namespaces that are being deleted.
@@ -44,8 +46,14 @@ impl Following {
         let uid = meta(object, "uid");
         let owners = owner_uids(object);
         let place = Place { kind: kind.clone(), key: key.clone() };
+        if is_terminating(object) {
+            self.leaving.insert(uid.to_owned());
+        }
         if on.garbage_collector {
-            if !owners.is_empty() || is_terminating(object) {
+            // What has owners that are there and stay is looked at when one of them goes.
+            let lost =
+                |owner: &String| !self.places.contains_key(owner) || self.leaving.contains(owner);
+            if is_terminating(object) || owners.iter().any(lost) {
                 self.garbage.insert(place.clone());
             }
             // Whom it held up may go, if it is not in the way any more.
@@ -81,6 +89,7 @@ impl Following {
         let uid = meta(last, "uid");
         let place = Place { kind: kind.clone(), key: key.clone() };
         self.places.remove(uid);
+        self.leaving.remove(uid);
         let owners = self.owners.remove(uid).unwrap_or_default();
         for owner in &owners {
             if let Some(dependents) = self.dependents.get_mut(owner) {

@@ -18,7 +18,8 @@ impl Cluster {
         self.catalog.define(&definition);
         let key = (String::new(), meta(object, "name").to_owned());
         let kind = ("apiextensions.k8s.io".to_owned(), "customresourcedefinitions".to_owned());
-        let Some(mut stored) = self.object(&kind, &key) else { return };
+        let Some(stored) = self.object(&kind, &key) else { return };
+        let mut stored = std::sync::Arc::unwrap_or_clone(stored);
         let names = stored["spec"]["names"].clone();
         let conditions =
             stored["status"]["conditions"].as_array().is_some_and(|list| !list.is_empty());
@@ -40,7 +41,7 @@ impl Cluster {
             ],
             "storedVersions": storage,
         });
-        self.put(&kind, &key, &mut stored);
+        self.put(&kind, &key, stored);
     }
 
     /// Serves a kind no more; its objects go with it.
@@ -54,7 +55,8 @@ impl Cluster {
             .map(|one| one.objects.keys().cloned().collect())
             .unwrap_or_default();
         for key in keys {
-            if let Some(mut last) = self.object(&kind, &key) {
+            if let Some(last) = self.object(&kind, &key) {
+                let mut last = std::sync::Arc::unwrap_or_clone(last);
                 self.remove(&kind, &key, &mut last);
             }
         }

@@ -106,6 +106,17 @@ pub(crate) type Outcome = Result<Answer, StatusError>;
 impl Cluster {
     /// Answers a request.
     pub(crate) fn answer(&mut self, request: &Request) -> Answer {
+        self.note_request(request);
+        let answer = match self.readable(request) {
+            Ok(answer) => answer,
+            Err(error) => Answer::error(&error),
+        };
+        self.note_answer(&answer);
+        answer
+    }
+
+    /// Writes a request to the log, if one is kept.
+    pub(crate) fn note_request(&mut self, request: &Request) {
         if self.keeps_log() {
             self.note(format!(
                 "{} {} {:?} {} {}",
@@ -116,12 +127,12 @@ impl Cluster {
                 String::from_utf8_lossy(&request.body)
             ));
         }
-        let answer = match self.readable(request) {
-            Ok(answer) => answer,
-            Err(error) => Answer::error(&error),
-        };
+    }
+
+    /// Writes an answer to the log, if one is kept.
+    pub(crate) fn note_answer(&mut self, answer: &Answer) {
         if self.keeps_log() {
-            let line = match &answer {
+            let line = match answer {
                 Answer::Json { code, body, .. } | Answer::Of { code, body, .. } => {
                     format!("{code} {}", String::from_utf8_lossy(body))
                 }
@@ -130,7 +141,6 @@ impl Cluster {
             };
             self.note(line);
         }
-        answer
     }
 
     /// Answers a request in what its client reads, whatever it was written in.

@@ -1,8 +1,10 @@
 //! Changing objects by patches.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use super::write::{Decoded, blank, parse, unknown_fields};
+use super::write::{Decoded, Written, blank, parse, unknown_fields};
 use super::{Ask, Outcome, check_options};
 use crate::apply::managed_fields::{self, Manager, Operation};
 use crate::apply::updater::{Write, apply};
@@ -65,11 +67,8 @@ impl Cluster {
         Self::check_namespace(ask, &mut object)?;
         Self::check_name(ask, &object)?;
         self.track(ask, Some(&old), &mut object);
-        let stored = self.store_change(ask, &old, object)?;
-        match Answer::json(200, &stored) {
-            Answer::Json { code, body, .. } => Ok(Answer::Json { code, body, warnings }),
-            other => Ok(other),
-        }
+        let object = self.store_change(ask, &old, object)?;
+        Ok(Written { code: 200, object, warnings }.answer())
     }
 
     /// Reads an object that a patch has made.
@@ -145,7 +144,7 @@ impl Cluster {
                 shape::describe(&problems)
             )));
         }
-        let live = old.clone().unwrap_or_else(|| blank(ask));
+        let live = old.clone().unwrap_or_else(|| Arc::new(blank(ask)));
         let (object, managers) = self.merge(ask, &live, &value)?;
         let mut object = object.unwrap_or_else(|| without_managers(&live));
         kinds::decode_applied(&ask.kind, &mut object)

@@ -1,5 +1,7 @@
 //! What all writes share.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::Ask;
@@ -10,9 +12,11 @@ use crate::cluster::Cluster;
 use crate::kinds;
 use crate::object::{
     copy, copy_meta, finalizers, generation, is_terminating, meta, same_but_managers, unset,
-    with_metadata, without_managers,
+    with_metadata,
 };
+use crate::request::Answer;
 use crate::status_error::{FieldError, StatusError};
+use crate::store::text_of;
 use crate::switch::{Bug, planted};
 
 /// What the server says of a version that is another.
@@ -23,6 +27,27 @@ pub(crate) const MODIFIED: &str =
 pub(crate) struct Decoded {
     pub(crate) object: Value,
     pub(crate) warnings: Vec<String>,
+}
+
+/// What a write is answered by.
+pub(crate) struct Written {
+    pub(crate) code: u16,
+    /// The object as it is stored.
+    pub(crate) object: Arc<Value>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Written {
+    /// As a client reads it.
+    pub(crate) fn answer(self) -> Answer {
+        Answer::Json { code: self.code, body: text_of(&self.object), warnings: self.warnings }
+    }
+}
+
+/// Reads the object of a create or update.
+pub(crate) fn read(ask: &Ask<'_>) -> Result<Value, StatusError> {
+    parse(&ask.request.body)
+        .map_err(|error| StatusError::bad_request(format!("error decoding: {error}")))
 }
 
 /// Reads a body as JSON, or else as YAML.
@@ -40,10 +65,8 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value, String> {
 }
 
 impl Cluster {
-    /// Reads the object of a create or update.
-    pub(crate) fn decode(ask: &Ask<'_>) -> Result<Decoded, StatusError> {
-        let value = parse(&ask.request.body)
-            .map_err(|error| StatusError::bad_request(format!("error decoding: {error}")))?;
+    /// Brings the object of a create or update into the form of the server.
+    pub(crate) fn decode(ask: &Ask<'_>, value: Value) -> Result<Decoded, StatusError> {
         let kind = &ask.kind;
         let mut object = with_metadata(value).ok_or_else(|| {
             StatusError::bad_request("the object provided is unrecognized (must be of type object)")
@@ -99,9 +122,15 @@ impl Cluster {
 
     /// Whose fields are whose after `live` has become `new`, by anything but an apply.
     pub(crate) fn track(&self, ask: &Ask<'_>, live: Option<&Value>, new: &mut Value) {
-        let own = new["metadata"].get("managedFields").cloned();
-        let empty = blank(ask);
-        let old = live.unwrap_or(&empty);
+        let metadata = new["metadata"].as_object_mut();
+        let own = metadata.and_then(|metadata| metadata.remove("managedFields"));
+        let empty;
+        let old = if let Some(live) = live {
+            live
+        } else {
+            empty = blank(ask);
+            &empty
+        };
         let theirs = old["metadata"].get("managedFields");
         let sub = &ask.target.subresource;
         let managers = if sub.is_empty() && !planted(Bug::ManagedFieldsCanBeForged) {
@@ -116,7 +145,6 @@ impl Cluster {
         } else {
             managed_fields::decode(theirs).unwrap_or_default()
         };
-        unset(new, "managedFields");
         // What was never tracked is not tracked from an update on.
         if managers.is_empty() && live.is_some() {
             return;
@@ -133,7 +161,7 @@ impl Cluster {
             Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
         let manager =
             managed_fields::Manager::new(&ask.manager(), Operation::Update, &version, sub);
-        let managers = update(&write, &without_managers(old), new, managers, &manager);
+        let managers = update(&write, old, new, managers, &manager);
         if let Some(list) = managed_fields::encode(&managers) {
             new["metadata"]["managedFields"] = list;
         }
@@ -144,7 +172,7 @@ impl Cluster {
         &mut self,
         ask: &Ask<'_>,
         mut object: Value,
-    ) -> Result<Value, StatusError> {
+    ) -> Result<Arc<Value>, StatusError> {
         self.check_lifecycle(ask, &object)?;
         let metadata = &mut object["metadata"];
         metadata["uid"] = self.uid().into();
@@ -174,9 +202,9 @@ impl Cluster {
         }
         let raw = kinds::settle(&ask.kind, &mut object)?;
         if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
-            return Ok(object);
+            return Ok(Arc::new(object));
         }
-        self.put(ask.kind_key(), &key, &mut object);
+        let object = self.put(ask.kind_key(), &key, object);
         // The server stores a new claim otherwise than a changed one.
         let claim = ask.kind.is("", "PersistentVolumeClaim");
         self.remember_raw(ask.kind_key(), &key, raw || claim);
@@ -190,7 +218,7 @@ impl Cluster {
         ask: &Ask<'_>,
         old: &Value,
         mut new: Value,
-    ) -> Result<Value, StatusError> {
+    ) -> Result<Arc<Value>, StatusError> {
         let name = ask.target.name.clone();
         let said = meta(&new, "resourceVersion").to_owned();
         let present = meta(old, "resourceVersion").to_owned();
@@ -234,23 +262,23 @@ impl Cluster {
             && old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
             && kinds::may_go(&ask.kind, &new);
         if ask.query.dry_run() {
-            return Ok(unsettled.filter(|_| gone).unwrap_or(new));
+            return Ok(Arc::new(unsettled.filter(|_| gone).unwrap_or(new)));
         }
         if gone {
             let mut last = new.clone();
             self.remove(ask.kind_key(), ask.key(), &mut last);
             self.after_removal(ask, &last);
             // It is shown as it was made, since it was not stored.
-            return Ok(unsettled.unwrap_or(new));
+            return Ok(Arc::new(unsettled.unwrap_or(new)));
         }
         let raw_before = self.is_raw(ask.kind_key(), ask.key());
         if new == *old && !raw && !raw_before && !planted(Bug::NoOpBumpsVersion) {
-            return Ok(new);
+            return Ok(Arc::new(new));
         }
         if generation(&new) == 0 {
             copy_meta(old, &mut new, "generation");
         }
-        self.put(ask.kind_key(), ask.key(), &mut new);
+        let new = self.put(ask.kind_key(), ask.key(), new);
         self.remember_raw(ask.kind_key(), ask.key(), raw);
         self.after_write(ask, &new);
         Ok(new)
