@@ -43,17 +43,9 @@ impl Cluster {
 
     /// Pods with an address that a selector means, in the order of names.
     fn selected(&self, namespace: &str, selector: &Value) -> Vec<Arc<Value>> {
-        let Some(pods) = self.store.collection(&PODS.key()) else { return Vec::new() };
-        let fits = |pod: &Value| {
-            let mut demands = selector.as_object().into_iter().flatten();
-            demands.all(|(name, value)| pod["metadata"]["labels"].get(name) == Some(value))
-        };
-        pods.objects
-            .range((namespace.to_owned(), String::new())..)
-            .take_while(|(key, _)| key.0 == namespace)
-            .map(|(_, stored)| stored.object())
-            .filter(|pod| fits(pod) && !has_ended(pod) && pod["status"]["podIP"].is_string())
-            .collect()
+        let found = self.following.labels.pods_of(namespace, selector).into_iter();
+        let pods = found.filter_map(|key| self.read(&PODS, &key));
+        pods.filter(|pod| !has_ended(pod) && pod["status"]["podIP"].is_string()).collect()
     }
 
     fn write_slice(&mut self, service: &Value, pods: &[Arc<Value>]) {

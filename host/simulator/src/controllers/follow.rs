@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Controllers;
+use super::labels::Labels;
 use super::workload::{Work, Workload};
 use crate::object::{is_terminating, meta};
 use crate::store::{Key, KindKey};
@@ -36,8 +37,8 @@ pub(crate) struct Following {
     due: BTreeSet<Work>,
     /// And later.
     timers: BTreeMap<Timestamp, BTreeSet<Work>>,
-    /// The selectors of Services, which a Pod does not know.
-    services: BTreeMap<Key, Value>,
+    /// Which Pods and Services belong together.
+    pub(super) labels: Labels,
 }
 
 impl Following {
@@ -132,17 +133,18 @@ impl Following {
             return;
         }
         if kind.0.is_empty() && kind.1 == "services" {
-            if is_gone {
-                self.services.remove(key);
-            } else {
-                self.services.insert(key.clone(), object["spec"]["selector"].clone());
-            }
+            let selector = &object["spec"]["selector"];
+            self.labels.service(key, if is_gone { &Value::Null } else { selector });
         }
         for workload in Workload::of(kind) {
             self.wake(on, *workload, key);
         }
         if kind.0.is_empty() && kind.1 == "pods" {
-            self.wake_services(on, key, &object["metadata"]["labels"]);
+            let labels = &object["metadata"]["labels"];
+            self.labels.pod(key, if is_gone { &Value::Null } else { labels });
+            for service in self.labels.services_of(key, labels) {
+                self.wake(on, Workload::Endpoints, &service);
+            }
         }
         if kind.0.is_empty() && kind.1 == "persistentvolumeclaims" && !is_gone {
             self.wake_waiting(on, key);
@@ -158,24 +160,6 @@ impl Following {
             };
             let name = owner["name"].as_str().unwrap_or_default().to_owned();
             self.wake(on, workload, &(key.0.clone(), name));
-        }
-    }
-
-    fn wake_services(&mut self, on: Controllers, pod: &Key, labels: &Value) {
-        let fits = |selector: &Value| {
-            let mut demands = selector.as_object().into_iter().flatten();
-            demands.all(|(name, value)| labels.get(name) == Some(value)) && selector.is_object()
-        };
-        let first = (pod.0.clone(), String::new());
-        let woken: Vec<Key> = self
-            .services
-            .range(first..)
-            .take_while(|(key, _)| key.0 == pod.0)
-            .filter(|(_, selector)| fits(selector))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in woken {
-            self.wake(on, Workload::Endpoints, &key);
         }
     }
 
