@@ -24,6 +24,8 @@ pub(crate) struct Cluster {
     pub(crate) following: Following,
     pub(crate) pods: PodLives,
     now: Timestamp,
+    /// The same as objects have it.
+    time: String,
     random: fastrand::Rng,
     watchers: Vec<Watcher>,
     log: Option<Vec<String>>,
@@ -42,6 +44,7 @@ impl Cluster {
             following: Following::default(),
             pods: PodLives::default(),
             now,
+            time: text_of_time(now),
             random: fastrand::Rng::with_seed(seed),
             watchers: Vec::new(),
             log: None,
@@ -73,7 +76,7 @@ impl Cluster {
 
     /// The present time as objects have it.
     pub(crate) fn time(&self) -> String {
-        self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        self.time.clone()
     }
 
     /// The present time.
@@ -188,15 +191,20 @@ impl Cluster {
         self.log.as_deref().unwrap_or_default()
     }
 
+    fn set_now(&mut self, now: Timestamp) {
+        self.now = now;
+        self.time = text_of_time(now);
+    }
+
     /// Lets time pass: controllers work when it is their time, watches are told versions and end.
     pub(crate) fn advance(&mut self, by: SignedDuration) {
         self.work();
         let end = later(self.now, by);
         while let Some(next) = self.following.next().filter(|next| *next <= end) {
-            self.now = next.max(self.now);
+            self.set_now(next.max(self.now));
             self.work();
         }
-        self.now = end;
+        self.set_now(end);
         let (now, version) = (self.now, self.store.version());
         for watcher in &mut self.watchers {
             if watcher.ends <= now {
@@ -226,6 +234,10 @@ impl Cluster {
         object["apiVersion"] = kind.api_version().into();
         text_of(&object)
     }
+}
+
+fn text_of_time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 pub(crate) fn later(time: Timestamp, by: SignedDuration) -> Timestamp {

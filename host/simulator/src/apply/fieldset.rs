@@ -70,7 +70,7 @@ impl Element {
 
     fn encode(&self) -> String {
         match self {
-            Self::Field(name) => format!("f:{name}"),
+            Self::Field(name) => ["f:", name].concat(),
             Self::Value(value) => format!("v:{}", value.0),
             Self::Key(keys) => {
                 let parts: Vec<String> = keys

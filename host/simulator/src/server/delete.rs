@@ -156,7 +156,7 @@ impl Cluster {
         }
         if options.dry_run && !finalizers(&before).is_empty() {
             // Nothing is written and nothing gone: the server answers with an object of nothing.
-            return Ok((super::write::blank(ask), false));
+            return Ok((Value::clone(&super::write::blank(ask)), false));
         }
         // What was to be changed before it goes is not.
         let mut last = before;

@@ -1,7 +1,5 @@
 //! Changing objects by patches.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::write::{Decoded, Written, blank, parse, unknown_fields};
@@ -144,7 +142,7 @@ impl Cluster {
                 shape::describe(&problems)
             )));
         }
-        let live = old.clone().unwrap_or_else(|| Arc::new(blank(ask)));
+        let live = old.clone().unwrap_or_else(|| blank(ask));
         let (object, managers) = self.merge(ask, &live, &value)?;
         let mut object = object.unwrap_or_else(|| without_managers(&live));
         kinds::decode_applied(&ask.kind, &mut object)

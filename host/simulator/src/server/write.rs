@@ -124,13 +124,8 @@ impl Cluster {
     pub(crate) fn track(&self, ask: &Ask<'_>, live: Option<&Value>, new: &mut Value) {
         let metadata = new["metadata"].as_object_mut();
         let own = metadata.and_then(|metadata| metadata.remove("managedFields"));
-        let empty;
-        let old = if let Some(live) = live {
-            live
-        } else {
-            empty = blank(ask);
-            &empty
-        };
+        let empty = live.is_none().then(|| blank(ask));
+        let old = live.or(empty.as_deref()).unwrap_or(&Value::Null);
         let theirs = old["metadata"].get("managedFields");
         let sub = &ask.target.subresource;
         let managers = if sub.is_empty() && !planted(Bug::ManagedFieldsCanBeForged) {
@@ -327,14 +322,18 @@ pub(crate) fn only_status(new: &mut Value, old: &Value) {
 }
 
 /// An object of nothing but its kind, as Go has it.
-pub(crate) fn blank(ask: &Ask<'_>) -> Value {
-    let mut object = Map::new();
-    object.insert("kind".to_owned(), ask.kind.name.as_str().into());
-    object.insert("apiVersion".to_owned(), ask.kind.api_version().into());
-    if ask.kind.custom.is_none() {
-        object.insert("metadata".to_owned(), json!({}));
-    }
-    let mut object = Value::Object(object);
-    kinds::fill_structs(&ask.kind, &mut object);
-    object
+pub(crate) fn blank(ask: &Ask<'_>) -> Arc<Value> {
+    let kind = &ask.kind;
+    let make = || {
+        let mut object = Map::new();
+        object.insert("kind".to_owned(), kind.name.as_str().into());
+        object.insert("apiVersion".to_owned(), kind.api_version().into());
+        if kind.custom.is_none() {
+            object.insert("metadata".to_owned(), json!({}));
+        }
+        let mut object = Value::Object(object);
+        kinds::fill_structs(kind, &mut object);
+        Arc::new(object)
+    };
+    kind.blank.get_or_init(make).clone()
 }
