@@ -153,7 +153,10 @@ impl Store {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let text = text_of(&object);
         let tree = Arc::new(object);
-        self.trees.keep(tree.clone());
+        // Nobody reads Events again, and there are many.
+        if kind.1 != "events" {
+            self.trees.keep(tree.clone());
+        }
         let stored = Stored { text: text.clone(), tree: RefCell::new(Arc::downgrade(&tree)) };
         let collection = self.collections.entry(kind.clone()).or_default();
         let before = collection.objects.insert(key.clone(), stored).map(|stored| stored.text);
