@@ -8,7 +8,6 @@ use crate::cluster::Cluster;
 use crate::http::route::Target;
 use crate::request::Request;
 use crate::status_error::StatusError;
-use crate::store::Stored;
 use crate::user::User;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -83,10 +82,13 @@ fn allows(rule: &Value, wanted: &Attributes<'_>) -> bool {
 }
 
 impl Cluster {
-    fn all(&self, plural: &str) -> Vec<Arc<Value>> {
+    /// The objects of a kind in a namespace; none for those of the cluster.
+    fn all(&self, plural: &str, namespace: &str) -> Vec<Arc<Value>> {
         let kind = (GROUP.to_owned(), plural.to_owned());
-        let objects = self.store.collection(&kind).map(|one| one.objects.values());
-        objects.into_iter().flatten().map(Stored::object).collect()
+        let first = (namespace.to_owned(), String::new());
+        let objects = self.store.collection(&kind).map(|one| one.objects.range(first..));
+        let here = objects.into_iter().flatten().take_while(|(key, _)| key.0 == namespace);
+        here.map(|(_, stored)| stored.object()).collect()
     }
 
     fn role_allows(&self, reference: &Value, namespace: &str, wanted: &Attributes<'_>) -> bool {
@@ -120,14 +122,11 @@ impl Cluster {
         for (plural, kind) in
             [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
         {
-            if plural == "rolebindings" && wanted.namespace.is_empty() {
+            let namespace = if plural == "rolebindings" { wanted.namespace } else { "" };
+            if plural == "rolebindings" && namespace.is_empty() {
                 continue;
             }
-            for binding in self.all(plural) {
-                let namespace = binding["metadata"]["namespace"].as_str().unwrap_or_default();
-                if plural == "rolebindings" && namespace != wanted.namespace {
-                    continue;
-                }
+            for binding in self.all(plural, namespace) {
                 let subjects = binding["subjects"].as_array().into_iter().flatten();
                 let Some(subject) = subjects.into_iter().find(|one| is(user, one, namespace))
                 else {
@@ -224,11 +223,11 @@ impl Cluster {
         for (plural, kind) in
             [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
         {
-            for binding in self.all(plural) {
-                let of = binding["metadata"]["namespace"].as_str().unwrap_or_default();
-                if plural == "rolebindings" && (namespace.is_empty() || of != namespace) {
-                    continue;
-                }
+            let of = if plural == "rolebindings" { namespace } else { "" };
+            if plural == "rolebindings" && of.is_empty() {
+                continue;
+            }
+            for binding in self.all(plural, of) {
                 let mut subjects = binding["subjects"].as_array().into_iter().flatten();
                 let Some(subject) = subjects.find(|one| is(user, one, of)) else { continue };
                 let rules = self.rules_of(&binding["roleRef"], of);

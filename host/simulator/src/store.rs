@@ -27,6 +27,8 @@ pub(crate) struct Stored {
     pub(crate) text: Bytes,
     /// The same as a tree, while it is kept.
     tree: RefCell<Weak<Value>>,
+    /// What keeps it as long as the object is there.
+    held: Option<Arc<Value>>,
 }
 
 impl Stored {
@@ -153,11 +155,15 @@ impl Store {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let text = text_of(&object);
         let tree = Arc::new(object);
-        // Nobody reads Events again, and there are many.
-        if kind.1 != "events" {
-            self.trees.keep(tree.clone());
+        let mut stored =
+            Stored { text: text.clone(), tree: RefCell::new(Arc::downgrade(&tree)), held: None };
+        match kind {
+            // Each request looks at these, and there are few.
+            (group, _) if group == "rbac.authorization.k8s.io" => stored.held = Some(tree.clone()),
+            // Nobody reads Events again, and there are many.
+            (_, plural) if plural == "events" => {}
+            _ => self.trees.keep(tree.clone()),
         }
-        let stored = Stored { text: text.clone(), tree: RefCell::new(Arc::downgrade(&tree)) };
         let collection = self.collections.entry(kind.clone()).or_default();
         let before = collection.objects.insert(key.clone(), stored).map(|stored| stored.text);
         let happened = if before.is_some() { Happened::Modified } else { Happened::Added };
