@@ -1,7 +1,7 @@
 //! The kinds that are served.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
@@ -28,6 +28,8 @@ pub(crate) struct Kind {
     schema: Shape,
     /// What its definition says, if it is no built-in kind.
     pub(crate) custom: Option<Arc<Definition>>,
+    /// An object of it with nothing said, once it was needed.
+    pub(crate) blank: OnceLock<Arc<Value>>,
 }
 
 #[derive(Debug)]
@@ -112,6 +114,7 @@ impl Catalog {
             subresources,
             schema: Shape::Builtin(schema),
             custom: None,
+            blank: OnceLock::new(),
         };
         self.insert(kind);
     }
@@ -148,6 +151,7 @@ impl Catalog {
                 subresources,
                 schema: Shape::Own(Box::new(version.schema.clone())),
                 custom: Some(definition.clone()),
+                blank: OnceLock::new(),
             });
         }
     }

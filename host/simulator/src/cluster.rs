@@ -1,6 +1,7 @@
 //! The core: one state that takes requests and time, and nothing else.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use crate::admission::Handlers;
 use crate::catalog::{Catalog, Kind};
 use crate::controllers::{Controllers, Following, PodLives};
-use crate::store::{Event, Key, KindKey, Store, Stored};
+use crate::store::{Event, Key, KindKey, Store, text_of};
 use crate::watch::Watcher;
 
 /// How often a watch is told the version.
@@ -24,6 +25,8 @@ pub(crate) struct Cluster {
     pub(crate) following: Following,
     pub(crate) pods: PodLives,
     now: Timestamp,
+    /// The same as objects have it.
+    time: String,
     random: fastrand::Rng,
     watchers: Vec<Watcher>,
     log: Option<Vec<String>>,
@@ -48,6 +51,7 @@ impl Cluster {
             following: Following::default(),
             pods: PodLives::default(),
             now,
+            time: text_of_time(now),
             random: fastrand::Rng::with_seed(seed),
             watchers: Vec::new(),
             log: None,
@@ -64,7 +68,7 @@ impl Cluster {
 
     /// A namespace that is there from the beginning.
     fn found(&mut self, name: &str) {
-        let mut namespace = json!({
+        let namespace = json!({
             "kind": "Namespace",
             "apiVersion": "v1",
             "metadata": {
@@ -77,12 +81,12 @@ impl Cluster {
             "status": { "phase": "Active" },
         });
         let kind = (String::new(), "namespaces".to_owned());
-        self.put(&kind, &(String::new(), name.to_owned()), &mut namespace);
+        self.put(&kind, &(String::new(), name.to_owned()), namespace);
     }
 
     /// The present time as objects have it.
     pub(crate) fn time(&self) -> String {
-        self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        self.time.clone()
     }
 
     /// The present time.
@@ -110,14 +114,15 @@ impl Cluster {
         (0..5).map(|_| char::from(LETTERS[self.random.usize(..LETTERS.len())])).collect()
     }
 
-    /// Stores an object and tells who watches.
-    pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: &mut Value) {
-        let event = self.store.put(kind, key, object);
-        self.following.stored(self.controllers, kind, key, object);
+    /// Stores an object and tells who watches. Gives it as it is stored.
+    pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: Value) -> Arc<Value> {
+        let (object, event) = self.store.put(kind, key, object);
+        self.following.stored(self.controllers, kind, key, &object);
         if !self.raw.is_empty() {
             self.raw.remove(&(kind.clone(), key.clone()));
         }
         self.tell(kind, &event);
+        object
     }
 
     /// Whether an object is stored in another form than it is read in.
@@ -196,15 +201,20 @@ impl Cluster {
         self.log.as_deref().unwrap_or_default()
     }
 
+    fn set_now(&mut self, now: Timestamp) {
+        self.now = now;
+        self.time = text_of_time(now);
+    }
+
     /// Lets time pass: controllers work when it is their time, watches are told versions and end.
     pub(crate) fn advance(&mut self, by: SignedDuration) {
         self.work();
         let end = later(self.now, by);
         while let Some(next) = self.following.next().filter(|next| *next <= end) {
-            self.now = next.max(self.now);
+            self.set_now(next.max(self.now));
             self.work();
         }
-        self.now = end;
+        self.set_now(end);
         let (now, version) = (self.now, self.store.version());
         for watcher in &mut self.watchers {
             if watcher.ends <= now {
@@ -220,8 +230,8 @@ impl Cluster {
     }
 
     /// An object as it is stored.
-    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Value> {
-        self.store.get(kind, key).map(Stored::object)
+    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<Value>> {
+        self.store.object(kind, key)
     }
 
     /// The text of an object in the version that is asked for.
@@ -232,8 +242,12 @@ impl Cluster {
         }
         let mut object: Value = serde_json::from_slice(text).unwrap_or_default();
         object["apiVersion"] = kind.api_version().into();
-        Bytes::from(object.to_string())
+        text_of(&object)
     }
+}
+
+fn text_of_time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 pub(crate) fn later(time: Timestamp, by: SignedDuration) -> Timestamp {

@@ -37,6 +37,7 @@ pub(crate) fn unset(object: &mut Value, name: &str) {
 /// Copies a member of the metadata, or its absence.
 pub(crate) fn copy_meta(from: &Value, to: &mut Value, name: &str) {
     match from["metadata"].get(name) {
+        Some(value) if to["metadata"].get(name) == Some(value) => {}
         Some(value) => to["metadata"][name] = value.clone(),
         None => unset(to, name),
     }
@@ -45,6 +46,8 @@ pub(crate) fn copy_meta(from: &Value, to: &mut Value, name: &str) {
 /// Copies a member of the object, or its absence.
 pub(crate) fn copy(from: &Value, to: &mut Value, name: &str) {
     match from.get(name) {
+        // What is the same already is not copied.
+        Some(value) if to.get(name) == Some(value) => {}
         Some(value) => to[name] = value.clone(),
         None => {
             if let Some(map) = to.as_object_mut() {

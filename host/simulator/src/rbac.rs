@@ -1,12 +1,13 @@
 //! Who may do what, by the roles that are stored.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::http::route::Target;
 use crate::request::Request;
 use crate::status_error::StatusError;
-use crate::store::Stored;
 use crate::user::User;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -81,10 +82,13 @@ fn allows(rule: &Value, wanted: &Attributes<'_>) -> bool {
 }
 
 impl Cluster {
-    fn all(&self, plural: &str) -> Vec<Value> {
+    /// The objects of a kind in a namespace; none for those of the cluster.
+    fn all(&self, plural: &str, namespace: &str) -> Vec<Arc<Value>> {
         let kind = (GROUP.to_owned(), plural.to_owned());
-        let objects = self.store.collection(&kind).map(|one| one.objects.values());
-        objects.into_iter().flatten().map(Stored::object).collect()
+        let first = (namespace.to_owned(), String::new());
+        let objects = self.store.collection(&kind).map(|one| one.objects.range(first..));
+        let here = objects.into_iter().flatten().take_while(|(key, _)| key.0 == namespace);
+        here.map(|(_, stored)| stored.object()).collect()
     }
 
     fn role_allows(&self, reference: &Value, namespace: &str, wanted: &Attributes<'_>) -> bool {
@@ -118,14 +122,11 @@ impl Cluster {
         for (plural, kind) in
             [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
         {
-            if plural == "rolebindings" && wanted.namespace.is_empty() {
+            let namespace = if plural == "rolebindings" { wanted.namespace } else { "" };
+            if plural == "rolebindings" && namespace.is_empty() {
                 continue;
             }
-            for binding in self.all(plural) {
-                let namespace = binding["metadata"]["namespace"].as_str().unwrap_or_default();
-                if plural == "rolebindings" && namespace != wanted.namespace {
-                    continue;
-                }
+            for binding in self.all(plural, namespace) {
                 let subjects = binding["subjects"].as_array().into_iter().flatten();
                 let Some(subject) = subjects.into_iter().find(|one| is(user, one, namespace))
                 else {
@@ -222,11 +223,11 @@ impl Cluster {
         for (plural, kind) in
             [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
         {
-            for binding in self.all(plural) {
-                let of = binding["metadata"]["namespace"].as_str().unwrap_or_default();
-                if plural == "rolebindings" && (namespace.is_empty() || of != namespace) {
-                    continue;
-                }
+            let of = if plural == "rolebindings" { namespace } else { "" };
+            if plural == "rolebindings" && of.is_empty() {
+                continue;
+            }
+            for binding in self.all(plural, of) {
                 let mut subjects = binding["subjects"].as_array().into_iter().flatten();
                 let Some(subject) = subjects.find(|one| is(user, one, of)) else { continue };
                 let rules = self.rules_of(&binding["roleRef"], of);
@@ -252,7 +253,7 @@ impl Cluster {
         }
         let kind = (GROUP.to_owned(), plural.to_owned());
         let role = self.object(&kind, &(namespace.to_owned(), name.to_owned()));
-        role.and_then(|mut role| role["rules"].take().as_array().cloned()).unwrap_or_default()
+        role.and_then(|role| role["rules"].as_array().cloned()).unwrap_or_default()
     }
 
     /// Refuses what a user may not do.

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::http::query::Query;
 use crate::status_error::StatusError;
+use crate::store::text_of;
 use crate::user::User;
 use crate::watch::Feed;
 
@@ -40,7 +41,7 @@ pub(crate) enum Answer {
 impl Answer {
     /// A document.
     pub(crate) fn json(code: u16, value: &Value) -> Self {
-        Self::Json { code, body: Bytes::from(value.to_string()), warnings: Vec::new() }
+        Self::Json { code, body: text_of(value), warnings: Vec::new() }
     }
 
     /// A document that is a text already.

@@ -1,12 +1,18 @@
 //! What is stored: objects as texts, and what happened to them.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use serde_json::Value;
 
 /// How many events of one kind are kept for watches that begin in the past.
 const HISTORY_MAX: usize = 2000;
+
+/// How many objects are kept as trees too: those that were written or read last, which are most often those
+/// that are read next. A tree is ten times as large as its text.
+const TREES_MAX: usize = 64;
 
 /// The kind of an object, whatever its version: group and plural.
 pub(crate) type KindKey = (String, String);
@@ -19,12 +25,46 @@ pub(crate) type Key = (String, String);
 pub(crate) struct Stored {
     /// With its resourceVersion.
     pub(crate) text: Bytes,
+    /// The same as a tree, while it is kept.
+    tree: RefCell<Weak<Value>>,
+    /// What keeps it as long as the object is there.
+    held: Option<Arc<Value>>,
 }
 
 impl Stored {
+    fn kept(&self) -> Option<Arc<Value>> {
+        self.tree.borrow().upgrade()
+    }
+
+    fn parsed(&self) -> Arc<Value> {
+        Arc::new(serde_json::from_slice(&self.text).unwrap_or_default())
+    }
+
     /// The object as a tree.
-    pub(crate) fn object(&self) -> Value {
-        serde_json::from_slice(&self.text).unwrap_or_default()
+    pub(crate) fn object(&self) -> Arc<Value> {
+        self.kept().unwrap_or_else(|| self.parsed())
+    }
+}
+
+/// The text of a tree.
+pub(crate) fn text_of(value: &Value) -> Bytes {
+    let mut text = Vec::with_capacity(4096);
+    // A tree whose names are texts can be written.
+    let _ = serde_json::to_writer(&mut text, value);
+    Bytes::copy_from_slice(&text)
+}
+
+/// The trees that are kept, the oldest first.
+#[derive(Debug, Default)]
+struct Trees(RefCell<VecDeque<Arc<Value>>>);
+
+impl Trees {
+    fn keep(&self, tree: Arc<Value>) {
+        let mut kept = self.0.borrow_mut();
+        if kept.len() == TREES_MAX {
+            kept.pop_front();
+        }
+        kept.push_back(tree);
     }
 }
 
@@ -61,6 +101,7 @@ pub(crate) struct Collection {
 #[derive(Debug)]
 pub(crate) struct Store {
     collections: BTreeMap<KindKey, Collection>,
+    trees: Trees,
     version: u64,
 }
 
@@ -68,7 +109,7 @@ impl Store {
     /// An empty one.
     pub(crate) fn new() -> Self {
         // No object is ever at version 1, which clients give to say that nothing must be there.
-        Self { collections: BTreeMap::new(), version: 1 }
+        Self { collections: BTreeMap::new(), trees: Trees::default(), version: 1 }
     }
 
     /// The version of the last write.
@@ -91,25 +132,52 @@ impl Store {
         self.collections.get(kind)?.objects.get(key)
     }
 
-    /// Stores an object at a new version, which is written into it. Gives the event.
-    pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: &mut Value) -> Event {
+    /// One object as a tree.
+    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<Value>> {
+        let stored = self.get(kind, key)?;
+        if let Some(tree) = stored.kept() {
+            return Some(tree);
+        }
+        let tree = stored.parsed();
+        *stored.tree.borrow_mut() = Arc::downgrade(&tree);
+        self.trees.keep(tree.clone());
+        Some(tree)
+    }
+
+    /// Stores an object at a new version, which is written into it. Gives it, and the event.
+    pub(crate) fn put(
+        &mut self,
+        kind: &KindKey,
+        key: &Key,
+        mut object: Value,
+    ) -> (Arc<Value>, Event) {
         self.version += 1;
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
-        let text = Bytes::from(object.to_string());
-        let stored = Stored { text: text.clone() };
+        let text = text_of(&object);
+        let tree = Arc::new(object);
+        let mut stored =
+            Stored { text: text.clone(), tree: RefCell::new(Arc::downgrade(&tree)), held: None };
+        match kind {
+            // Each request looks at these, and there are few.
+            (group, _) if group == "rbac.authorization.k8s.io" => stored.held = Some(tree.clone()),
+            // Nobody reads Events again, and there are many.
+            (_, plural) if plural == "events" => {}
+            _ => self.trees.keep(tree.clone()),
+        }
         let collection = self.collections.entry(kind.clone()).or_default();
         let before = collection.objects.insert(key.clone(), stored).map(|stored| stored.text);
         let happened = if before.is_some() { Happened::Modified } else { Happened::Added };
         let event = Event { version: self.version, happened, key: key.clone(), text, before };
         collection.remember(event.clone());
-        event
+        (tree, event)
     }
 
     /// Stores an object in another form, which is no write: nobody is told.
     pub(crate) fn reform(&mut self, kind: &KindKey, key: &Key, object: &Value) {
         let collection = self.collections.get_mut(kind);
         if let Some(stored) = collection.and_then(|one| one.objects.get_mut(key)) {
-            stored.text = Bytes::from(object.to_string());
+            stored.text = text_of(object);
+            stored.tree = RefCell::default();
         }
     }
 
@@ -120,13 +188,13 @@ impl Store {
         let before = collection.objects.remove(key)?;
         self.version += 1;
         last["metadata"]["resourceVersion"] = self.version.to_string().into();
-        let mut stored = before.object();
+        let mut stored = Arc::unwrap_or_clone(before.object());
         stored["metadata"]["resourceVersion"] = self.version.to_string().into();
         let event = Event {
             version: self.version,
             happened: Happened::Deleted,
             key: key.clone(),
-            text: Bytes::from(stored.to_string()),
+            text: text_of(&stored),
             before: Some(before.text),
         };
         collection.remember(event.clone());

@@ -55,7 +55,15 @@ pub(crate) fn compare(one: &Value, other: &Value) -> Ordering {
 
 /// Whether two values are the same; 1 is 1.0.
 pub(crate) fn same(one: &Value, other: &Value) -> bool {
-    compare(one, other) == Ordering::Equal
+    match (one, other) {
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
+        }
+        _ => compare(one, other) == Ordering::Equal,
+    }
 }
 
 /// Puts `value` at the end of `path`, making the maps on the way.

@@ -6,6 +6,7 @@ mod review;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -173,7 +174,7 @@ impl Cluster {
         mutating: bool,
     ) -> Result<Option<Verdict>, StatusError> {
         let namespace = self.namespace_labels(attributes);
-        let Some(Wanted { version }) = hook.wants(attributes, namespace.as_ref()) else {
+        let Some(Wanted { version }) = hook.wants(attributes, namespace.as_deref()) else {
             return Ok(None);
         };
         let uid = self.uid();
@@ -208,10 +209,10 @@ impl Cluster {
     }
 
     /// The namespace as webhooks select it, if the object is in one or is one.
-    fn namespace_labels(&self, attributes: &Attributes<'_>) -> Option<Value> {
+    fn namespace_labels(&self, attributes: &Attributes<'_>) -> Option<Arc<Value>> {
         let ask = attributes.ask;
         if ask.kind.is("", "Namespace") {
-            return attributes.object.or(attributes.old).cloned();
+            return attributes.object.or(attributes.old).cloned().map(Arc::new);
         }
         let name = ask.namespace();
         if name.is_empty() {

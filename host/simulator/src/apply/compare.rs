@@ -19,16 +19,15 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     /// The same without some fields and all below them.
-    pub(crate) fn without(&self, ignored: &FieldSet) -> Self {
-        Self {
-            removed: self.removed.without(ignored),
-            modified: self.modified.without(ignored),
-            added: self.added.without(ignored),
-        }
+    pub(crate) fn without(mut self, ignored: &FieldSet) -> Self {
+        self.removed.cut(ignored);
+        self.modified.cut(ignored);
+        self.added.cut(ignored);
+        self
     }
 }
 
-/// Compares two objects of one schema.
+/// Compares two objects of one schema. `metadata.managedFields` are not looked at.
 pub(crate) fn compare(node: Node<'_>, old: &Value, new: &Value) -> Comparison {
     let mut walk = Walk { path: Vec::new(), result: Comparison::default() };
     walk.compare(node, Some(old), Some(new));
@@ -92,11 +91,15 @@ impl Walk {
         if map.is_atomic() || (old.is_empty() && new.is_empty()) {
             return self.leaf(sides);
         }
+        let in_metadata = matches!(&*self.path, [Element::Field(name)] if name == "metadata");
+        let skipped = |name: &str| in_metadata && name == "managedFields";
         for (name, before) in old {
-            self.member(map, name, Some(before), new.get(name));
+            if !skipped(name) {
+                self.member(map, name, Some(before), new.get(name));
+            }
         }
         for (name, after) in new {
-            if !old.contains_key(name) {
+            if !old.contains_key(name) && !skipped(name) {
                 self.member(map, name, None, Some(after));
             }
         }

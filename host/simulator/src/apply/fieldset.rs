@@ -1,7 +1,6 @@
 //! Sets of fields: what a manager owns, and what differs between two objects.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -71,7 +70,7 @@ impl Element {
 
     fn encode(&self) -> String {
         match self {
-            Self::Field(name) => format!("f:{name}"),
+            Self::Field(name) => ["f:", name].concat(),
             Self::Value(value) => format!("v:{}", value.0),
             Self::Key(keys) => {
                 let parts: Vec<String> = keys
@@ -106,10 +105,12 @@ pub(crate) fn path_text(path: &[Element]) -> String {
 }
 
 /// A set of fields. That a field is in it says nothing of its members.
+///
+/// Both lists are in the order of their steps: sets are small, and most are read and thrown away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
-    members: BTreeSet<Element>,
-    children: BTreeMap<Element, FieldSet>,
+    members: Vec<Element>,
+    children: Vec<(Element, FieldSet)>,
 }
 
 impl FieldSet {
@@ -125,55 +126,83 @@ impl FieldSet {
 
     /// Whether nothing is in it.
     pub(crate) fn is_empty(&self) -> bool {
-        self.members.is_empty() && self.children.values().all(Self::is_empty)
+        self.members.is_empty() && self.children.iter().all(|(_, child)| child.is_empty())
+    }
+
+    fn add(&mut self, element: &Element) {
+        if let Err(place) = self.members.binary_search(element) {
+            self.members.insert(place, element.clone());
+        }
+    }
+
+    fn child(&self, element: &Element) -> Option<&Self> {
+        let place = self.children.binary_search_by(|(one, _)| one.cmp(element)).ok()?;
+        self.children.get(place).map(|(_, child)| child)
+    }
+
+    fn child_mut(&mut self, element: &Element) -> &mut Self {
+        let place = match self.children.binary_search_by(|(one, _)| one.cmp(element)) {
+            Ok(place) => place,
+            Err(place) => {
+                self.children.insert(place, (element.clone(), Self::default()));
+                place
+            }
+        };
+        &mut self.children[place].1
     }
 
     /// Puts a path in; the empty path is no field.
     pub(crate) fn insert(&mut self, path: &[Element]) {
         match path {
             [] => {}
-            [last] => {
-                self.members.insert(last.clone());
-            }
-            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert(rest),
+            [last] => self.add(last),
+            [first, rest @ ..] => self.child_mut(first).insert(rest),
         }
     }
 
     /// Puts a step in, if it is to be a member, and what is below it.
-    pub(crate) fn put(&mut self, element: Element, member: bool, below: Self) {
-        let none = below.members.is_empty() && below.children.is_empty();
-        match (member, none) {
-            (true, true) => {
-                self.members.insert(element);
-            }
-            (true, false) => {
-                self.members.insert(element.clone());
-                self.children.insert(element, below);
-            }
-            (false, true) => {}
-            (false, false) => {
-                self.children.insert(element, below);
-            }
+    pub(crate) fn put(&mut self, element: &Element, member: bool, below: Self) {
+        if member {
+            self.add(element);
+        }
+        if !below.members.is_empty() || !below.children.is_empty() {
+            *self.child_mut(element) = below;
         }
     }
 
     /// Whether everything in it is in the other.
     pub(crate) fn is_within(&self, other: &Self) -> bool {
-        self.members.is_subset(&other.members)
+        self.members.iter().all(|element| other.has(element))
             && self.children.iter().all(|(element, child)| {
                 child.is_empty()
-                    || other.children.get(element).is_some_and(|theirs| child.is_within(theirs))
+                    || other.child(element).is_some_and(|theirs| child.is_within(theirs))
             })
     }
 
     /// Takes what is in the other out of it.
     pub(crate) fn subtract(&mut self, other: &Self) {
         if !other.members.is_empty() {
-            self.members.retain(|element| !other.members.contains(element));
+            self.members.retain(|element| !other.has(element));
         }
-        self.children.retain(|element, child| {
-            if let Some(theirs) = other.children.get(element) {
+        self.children.retain_mut(|(element, child)| {
+            if let Some(theirs) = other.child(element) {
                 child.subtract(theirs);
+            }
+            !child.is_empty()
+        });
+    }
+
+    /// Takes what is in the other out of it, and all below that.
+    pub(crate) fn cut(&mut self, other: &Self) {
+        if !other.members.is_empty() {
+            self.members.retain(|element| !other.has(element));
+        }
+        self.children.retain_mut(|(element, child)| {
+            if other.has(element) {
+                return false;
+            }
+            if let Some(theirs) = other.child(element) {
+                child.cut(theirs);
             }
             !child.is_empty()
         });
@@ -181,7 +210,7 @@ impl FieldSet {
 
     /// Whether the one step is in it.
     pub(crate) fn has(&self, element: &Element) -> bool {
-        self.members.contains(element)
+        self.members.binary_search(element).is_ok()
     }
 
     /// Whether the path is in it.
@@ -189,15 +218,13 @@ impl FieldSet {
         match path {
             [] => false,
             [last] => self.has(last),
-            [first, rest @ ..] => {
-                self.children.get(first).is_some_and(|child| child.has_path(rest))
-            }
+            [first, rest @ ..] => self.child(first).is_some_and(|child| child.has_path(rest)),
         }
     }
 
     /// What is in it below a step.
     pub(crate) fn below(&self, element: &Element) -> Option<&Self> {
-        self.children.get(element).filter(|child| !child.is_empty())
+        self.child(element).filter(|child| !child.is_empty())
     }
 
     /// What is in either.
@@ -209,69 +236,41 @@ impl FieldSet {
 
     /// Puts what is in the other in.
     pub(crate) fn extend(&mut self, other: &Self) {
-        self.members.extend(other.members.iter().cloned());
+        for element in &other.members {
+            self.add(element);
+        }
         for (element, child) in &other.children {
-            self.children.entry(element.clone()).or_default().extend(child);
+            self.child_mut(element).extend(child);
         }
     }
 
     /// What is in both.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
-        let mut children = BTreeMap::new();
-        for (element, child) in &self.children {
-            if let Some(theirs) = other.children.get(element) {
-                let both = child.intersection(theirs);
-                if !both.is_empty() {
-                    children.insert(element.clone(), both);
-                }
-            }
-        }
-        Self { members: self.members.intersection(&other.members).cloned().collect(), children }
+        let both = self.children.iter().filter_map(|(element, child)| {
+            let both = child.intersection(other.child(element)?);
+            (!both.is_empty()).then(|| (element.clone(), both))
+        });
+        let members = self.members.iter().filter(|element| other.has(element));
+        Self { children: both.collect(), members: members.cloned().collect() }
     }
 
     /// What is in this and not in the other.
     pub(crate) fn difference(&self, other: &Self) -> Self {
-        let mut children = BTreeMap::new();
-        for (element, child) in &self.children {
-            let rest = match other.children.get(element) {
-                Some(theirs) => child.difference(theirs),
-                None => child.clone(),
-            };
-            if !rest.is_empty() {
-                children.insert(element.clone(), rest);
-            }
-        }
-        Self { members: self.members.difference(&other.members).cloned().collect(), children }
-    }
-
-    /// What is in this, and neither it nor anything above it in the other.
-    pub(crate) fn without(&self, other: &Self) -> Self {
-        let mut children = BTreeMap::new();
-        for (element, child) in &self.children {
-            if other.members.contains(element) {
-                continue;
-            }
-            let rest = match other.children.get(element) {
-                Some(theirs) => child.without(theirs),
-                None => child.clone(),
-            };
-            if !rest.is_empty() {
-                children.insert(element.clone(), rest);
-            }
-        }
-        Self { members: self.members.difference(&other.members).cloned().collect(), children }
+        let mut result = self.clone();
+        result.subtract(other);
+        result
     }
 
     /// With the named fields above what is in it, as the schema knows them.
     pub(crate) fn with_named(&self, node: Node<'_>) -> Self {
-        let mut result = Self { members: self.members.clone(), children: BTreeMap::new() };
+        let mut result = Self { members: self.members.clone(), children: Vec::new() };
         for (element, child) in &self.children {
             let mut below = Node::none();
             match element {
                 Element::Field(name) => {
                     if let Some(map) = node.as_map() {
                         if let Some(field) = map.field(name) {
-                            result.members.insert(element.clone());
+                            result.add(element);
                             below = field;
                         } else {
                             below = map.element().unwrap_or(Node::none());
@@ -285,14 +284,14 @@ impl FieldSet {
                 }
                 Element::Value(_) | Element::Index(_) => {}
             }
-            result.children.insert(element.clone(), child.with_named(below));
+            result.children.push((element.clone(), child.with_named(below)));
         }
         result
     }
 
     /// What the schema has as one thing is owned as one, if it was owned by parts when it had them.
     pub(crate) fn joined(&self, node: Node<'_>) -> Self {
-        let mut result = Self { members: self.members.clone(), children: BTreeMap::new() };
+        let mut result = Self { members: self.members.clone(), children: Vec::new() };
         for (element, child) in &self.children {
             let below = match element {
                 Element::Field(name) => node.as_map().map_or(Node::none(), |map| map.member(name)),
@@ -305,9 +304,9 @@ impl FieldSet {
             let one = below.as_map().is_some_and(super::node::Map::is_atomic)
                 || matches!(below.list_atom(), Atom::List(list) if list.is_atomic());
             if one {
-                result.members.insert(element.clone());
+                result.add(element);
             } else {
-                result.children.insert(element.clone(), child.joined(below));
+                result.children.push((element.clone(), child.joined(below)));
             }
         }
         result
@@ -340,13 +339,8 @@ impl FieldSet {
             }
             let element = Element::parse(name)?;
             let below = inner.as_object()?;
-            if below.is_empty() || below.contains_key(".") {
-                set.members.insert(element.clone());
-            }
-            let child = Self::parse(inner)?;
-            if !child.members.is_empty() || !child.children.is_empty() {
-                set.children.insert(element, child);
-            }
+            let member = below.is_empty() || below.contains_key(".");
+            set.put(&element, member, Self::parse(inner)?);
         }
         Some(set)
     }
@@ -355,14 +349,14 @@ impl FieldSet {
     pub(crate) fn encode(&self) -> Value {
         let mut map = Map::new();
         for element in &self.members {
-            if !self.children.contains_key(element) {
+            if self.child(element).is_none() {
                 map.insert(element.encode(), Value::Object(Map::new()));
             }
         }
         for (element, child) in &self.children {
             let mut inner = child.encode();
             if let Value::Object(inner) = &mut inner
-                && self.members.contains(element)
+                && self.has(element)
             {
                 inner.insert(".".to_owned(), Value::Object(Map::new()));
             }

@@ -225,6 +225,9 @@ pub(crate) fn same_but_times(one: Option<&Value>, other: Option<&Value>) -> bool
 
 /// Joins the oldest entries of updates when there are too many.
 pub(crate) fn cap(managers: &mut Managers) {
+    if managers.len() <= UPDATERS_MAX {
+        return;
+    }
     let mut updaters: Vec<(String, Manager)> = managers
         .iter()
         .filter(|(manager, _)| manager.operation == Operation::Update)

@@ -49,7 +49,7 @@ fn walk_list(list: List<'_>, value: &Value, set: &mut FieldSet) {
         if !twice.contains(step) {
             walk(list.element(), item, &mut below);
         }
-        set.put(step.clone(), true, below);
+        set.put(step, true, below);
     }
 }
 
@@ -58,6 +58,6 @@ fn walk_map(map: Map<'_>, value: &Value, set: &mut FieldSet) {
         let mut below = FieldSet::default();
         let whole = walk(map.member(name), member, &mut below);
         let empty = member.is_null() || member.as_object().is_some_and(serde_json::Map::is_empty);
-        set.put(Element::field(name), whole || empty || map.field(name).is_none(), below);
+        set.put(&Element::field(name), whole || empty || map.field(name).is_none(), below);
     }
 }

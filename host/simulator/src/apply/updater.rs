@@ -63,17 +63,17 @@ fn strip(managers: &mut Managers) {
 /// Takes from the managers what others have changed. `own` is asked nothing.
 fn disown(
     managers: &mut Managers,
-    comparison: &Comparison,
+    changed: &FieldSet,
+    removed: &FieldSet,
     own: Option<&Manager>,
     force: bool,
 ) -> Result<(), Conflicts> {
-    let changed = comparison.modified.union(&comparison.added);
     let mut conflicts = Conflicts::new();
     for (manager, owned) in managers.iter() {
         if Some(manager) == own {
             continue;
         }
-        let both = owned.set.intersection(&changed);
+        let both = owned.set.intersection(changed);
         if !both.is_empty() {
             conflicts.insert(manager.clone(), both);
         }
@@ -91,7 +91,7 @@ fn disown(
             owned.set.subtract(taken);
         }
         if !planted(Bug::RemovalLeavesOwners) {
-            owned.set.subtract(&comparison.removed);
+            owned.set.subtract(removed);
         }
     }
     managers.retain(|_, owned| !owned.set.is_empty());
@@ -105,8 +105,7 @@ pub(crate) fn reconcile(node: Node<'_>, managers: &mut Managers) {
     }
 }
 
-/// The managers after `live` has become `new` by anything but an apply. Both are without
-/// managedFields.
+/// The managers after `live` has become `new` by anything but an apply..
 pub(crate) fn update(
     write: &Write<'_>,
     live: &Value,
@@ -114,11 +113,12 @@ pub(crate) fn update(
     mut managers: Managers,
     manager: &Manager,
 ) -> Managers {
-    let comparison = compare(write.node, live, new).without(write.ignored);
+    let Comparison { removed, modified: mut set, added } =
+        compare(write.node, live, new).without(write.ignored);
+    set.extend(&added);
     // With force nothing is in conflict.
-    let _ = disown(&mut managers, &comparison, None, true);
-    let set = comparison.modified.union(&comparison.added).without(write.ignored);
-    let set = set.difference(unowned());
+    let _ = disown(&mut managers, &set, &removed, None, true);
+    set.subtract(unowned());
     if !set.is_empty() {
         let owned = managers.entry(manager.clone()).or_insert_with(|| Owned {
             set: FieldSet::default(),
@@ -150,7 +150,7 @@ pub(crate) fn apply(
     let time = last.as_ref().and_then(|owned| owned.time.clone());
     let mut set = fields(node, applied);
     if !planted(Bug::StatusIsOwned) {
-        set = set.without(write.ignored);
+        set.cut(write.ignored);
     }
     // What was applied last time and is again stays.
     let last = last.filter(|last| !last.set.is_within(&set) && !planted(Bug::ApplyNeverRemoves));
@@ -159,8 +159,10 @@ pub(crate) fn apply(
         Some(last) => prune(node, &merged, &managers, &last.set),
         _ => merged,
     };
-    let comparison = compare(node, live, &new).without(write.ignored);
-    disown(&mut managers, &comparison, Some(manager), force)?;
+    let Comparison { removed, modified: mut changed, added } =
+        compare(node, live, &new).without(write.ignored);
+    changed.extend(&added);
+    disown(&mut managers, &changed, &removed, Some(manager), force)?;
     strip(&mut managers);
     let changed = !value::same(live, &new);
     if changed && let Some(owned) = managers.get_mut(manager) {

@@ -1,5 +1,7 @@
 //! Claims: a volume for each, as a provisioner of the default class makes it.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::client::{CLAIMS, Client, PODS, VOLUMES, text};
@@ -22,13 +24,13 @@ impl Cluster {
     pub(super) fn bind(&mut self, key: &Key) {
         let Some(claim) = self.read(&CLAIMS, key) else { return self.reclaim(key) };
         if is_terminating(&claim) {
-            return self.unprotect(key, claim);
+            return self.unprotect(key, Arc::unwrap_or_clone(claim));
         }
         // One that names no class wants a volume that somebody has made.
         if claim["status"]["phase"] == "Bound" || claim["spec"]["storageClassName"] == "" {
             return;
         }
-        let mut claim = claim;
+        let mut claim = Arc::unwrap_or_clone(claim);
         let name = format!("pvc-{}", meta(&claim, "uid"));
         let class = claim["spec"]["storageClassName"].as_str().unwrap_or(CLASS).to_owned();
         let volume = json!({
@@ -46,21 +48,23 @@ impl Cluster {
                 "hostPath": {"path": format!("/var/lib/volumes/{name}")},
             },
         });
-        let Ok(mut volume) = self.create_as(&CLIENT, &VOLUMES, "", volume) else { return };
+        let Ok(volume) = self.create_as(&CLIENT, &VOLUMES, "", volume) else { return };
+        let mut volume = Arc::unwrap_or_clone(volume);
         volume["status"] = json!({"phase": "Bound"});
-        let _ = self.replace_as(&CLIENT, &VOLUMES, "status", &volume);
+        let _ = self.replace_as(&CLIENT, &VOLUMES, "status", volume);
         let annotations = &mut claim["metadata"]["annotations"];
         annotations["pv.kubernetes.io/bind-completed"] = "yes".into();
         annotations["pv.kubernetes.io/bound-by-controller"] = "yes".into();
         annotations["volume.kubernetes.io/storage-provisioner"] = PROVISIONER.into();
         claim["spec"]["volumeName"] = name.as_str().into();
         claim["spec"]["storageClassName"] = class.into();
-        let Ok(mut claim) = self.replace_as(&CLIENT, &CLAIMS, "", &claim) else { return };
+        let Ok(claim) = self.replace_as(&CLIENT, &CLAIMS, "", claim) else { return };
+        let mut claim = Arc::unwrap_or_clone(claim);
         claim["status"] = json!({
             "phase": "Bound", "accessModes": claim["spec"]["accessModes"],
             "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
         });
-        let _ = self.replace_as(&CLIENT, &CLAIMS, "status", &claim);
+        let _ = self.replace_as(&CLIENT, &CLAIMS, "status", claim.clone());
         let message = format!("Successfully provisioned volume {name}");
         let said = Said::normal(PROVISIONER, "ProvisioningSucceeded", &message);
         self.say(&CLIENT, &claim, &said);
@@ -88,13 +92,13 @@ impl Cluster {
         }
         let kept: Vec<String> = held.into_iter().filter(|one| one != PROTECTION).collect();
         set_finalizers(&mut claim, &kept);
-        let _ = self.replace_as(&CLIENT, &CLAIMS, "", &claim);
+        let _ = self.replace_as(&CLIENT, &CLAIMS, "", claim);
     }
 
     /// Deletes the volumes of a claim that is gone.
     fn reclaim(&mut self, key: &Key) {
         let Some(volumes) = self.store.collection(&VOLUMES.key()) else { return };
-        let left: Vec<Value> = volumes
+        let left: Vec<Arc<Value>> = volumes
             .objects
             .values()
             .map(crate::store::Stored::object)
@@ -106,9 +110,10 @@ impl Cluster {
                         == PROVISIONER
             })
             .collect();
-        for mut volume in left {
+        for volume in left {
+            let mut volume = Arc::unwrap_or_clone(volume);
             set_finalizers(&mut volume, &[]);
-            if let Ok(volume) = self.replace_as(&CLIENT, &VOLUMES, "", &volume) {
+            if let Ok(volume) = self.replace_as(&CLIENT, &VOLUMES, "", volume) {
                 self.delete_as(&CLIENT, &VOLUMES, &volume, None);
             }
         }

@@ -1,14 +1,19 @@
 //! How controllers read and write: as clients of the API server do.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, later};
 use crate::http::query::Query;
+use crate::http::route::Target;
 use crate::object::meta;
 use crate::request::{Answer, Request};
-use crate::store::{Key, KindKey};
+use crate::server::Ask;
+use crate::status_error::StatusError;
+use crate::store::{Key, KindKey, text_of};
 use crate::user::User;
 
 /// A kind, as paths and objects name it.
@@ -90,12 +95,12 @@ pub(super) const KUBELET: Client = Client { user: "system:node:node-1", manager:
 
 impl Cluster {
     /// An object, if it is there.
-    pub(super) fn read(&self, resource: &Resource, key: &Key) -> Option<Value> {
+    pub(super) fn read(&self, resource: &Resource, key: &Key) -> Option<Arc<Value>> {
         self.object(&resource.key(), key)
     }
 
     /// What an object controls of a kind, in the order of names.
-    pub(super) fn controlled(&self, owner: &Value, resource: &Resource) -> Vec<Value> {
+    pub(super) fn controlled(&self, owner: &Value, resource: &Resource) -> Vec<Arc<Value>> {
         let (uid, kind) = (meta(owner, "uid"), resource.key());
         self.following
             .dependents(uid)
@@ -113,10 +118,10 @@ impl Cluster {
         resource: &Resource,
         namespace: &str,
         mut object: Value,
-    ) -> Result<Value, String> {
+    ) -> Result<Arc<Value>, String> {
         object["apiVersion"] = resource.api_version().into();
         object["kind"] = resource.kind.into();
-        self.call(client, "POST", path(resource, namespace, "", ""), &object)
+        self.call(client, Verb::Create, &target(resource, namespace, "", ""), object)
     }
 
     /// Replaces an object, or with `subresource` a part of it. Gives it as it is stored, or what the server
@@ -126,10 +131,11 @@ impl Cluster {
         client: &Client,
         resource: &Resource,
         subresource: &str,
-        object: &Value,
-    ) -> Result<Value, String> {
-        let (namespace, name) = (meta(object, "namespace"), meta(object, "name"));
-        self.call(client, "PUT", path(resource, namespace, name, subresource), object)
+        object: Value,
+    ) -> Result<Arc<Value>, String> {
+        let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
+        let target = target(resource, namespace, name, subresource);
+        self.call(client, Verb::Replace, &target, object)
     }
 
     /// Deletes an object that is still the same. Says whether the server did.
@@ -149,7 +155,7 @@ impl Cluster {
         if let Some(grace) = grace_s {
             options["gracePeriodSeconds"] = grace.into();
         }
-        self.call(client, "DELETE", path(resource, namespace, name, ""), &options).is_ok()
+        self.call(client, Verb::Delete, &target(resource, namespace, name, ""), options).is_ok()
     }
 
     /// Deletes a Job without waiting for its Pods.
@@ -164,39 +170,63 @@ impl Cluster {
             "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background",
             "preconditions": {"uid": meta(object, "uid")},
         });
-        self.call(client, "DELETE", path(resource, namespace, name, ""), &options).is_ok()
+        self.call(client, Verb::Delete, &target(resource, namespace, name, ""), options).is_ok()
     }
 
+    /// Writes as a client does, but without texts: what follows the reading of a request is the same.
     fn call(
         &mut self,
         client: &Client,
-        method: &str,
-        path: String,
-        body: &Value,
-    ) -> Result<Value, String> {
+        verb: Verb,
+        target: &Target,
+        body: Value,
+    ) -> Result<Arc<Value>, String> {
         let groups = vec!["system:masters".to_owned(), "system:authenticated".to_owned()];
         let request = Request {
-            method: method.to_owned(),
-            path,
+            method: verb.method().to_owned(),
+            path: String::new(),
             query: Query::default(),
             user: User { name: client.user.to_owned(), groups },
             acting: None,
             content_type: "application/json".to_owned(),
             accept: "application/json".to_owned(),
             agent: client.manager.to_owned(),
-            body: Bytes::from(body.to_string()),
+            body: Bytes::new(),
         };
-        match self.answer(&request) {
-            Answer::Json { code, body, .. } | Answer::Of { code, body, .. } => {
-                let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-                if code < 300 {
-                    return Ok(body);
-                }
-                Err(body["message"].as_str().unwrap_or_default().to_owned())
-            }
-            Answer::Text { body, .. } => Err(body),
-            Answer::Watch(_) => Err(String::new()),
+        if self.keeps_log() {
+            let (path, body) = (path(target), text_of(&body));
+            self.note_request(&Request { path, body, ..request.clone() });
         }
+        let written = self.write(verb, target, &request, body);
+        if self.keeps_log() {
+            self.note_answer(&match &written {
+                Ok((code, object)) => Answer::json(*code, object),
+                Err(error) => Answer::error(error),
+            });
+        }
+        written.map(|(_, object)| object).map_err(|error| error.message().to_owned())
+    }
+
+    fn write(
+        &mut self,
+        verb: Verb,
+        target: &Target,
+        request: &Request,
+        body: Value,
+    ) -> Result<(u16, Arc<Value>), StatusError> {
+        let kind = self.catalog.get(&target.group, &target.version, &target.resource);
+        let kind = kind.cloned().ok_or_else(StatusError::no_resource)?;
+        let ask = Ask::new(target, kind, &request.user, request);
+        self.authorize(ask.user, verb.name(), target)?;
+        let written = match verb {
+            Verb::Create => self.create_object(&ask, body)?,
+            Verb::Replace => self.update_object(&ask, body)?,
+            Verb::Delete => {
+                let object = self.delete_object(&ask, &body)?;
+                return Ok((200, Arc::new(object)));
+            }
+        };
+        Ok((written.code, written.object))
     }
 
     /// The time in so many seconds.
@@ -205,14 +235,50 @@ impl Cluster {
     }
 }
 
-fn path(resource: &Resource, namespace: &str, name: &str, subresource: &str) -> String {
-    let mut path = if resource.group.is_empty() { "/api/" } else { "/apis/" }.to_owned();
-    path += &resource.api_version();
-    if !namespace.is_empty() {
-        path += "/namespaces/";
-        path += namespace;
+/// What is done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verb {
+    Create,
+    Replace,
+    Delete,
+}
+
+impl Verb {
+    fn method(self) -> &'static str {
+        match self {
+            Self::Create => "POST",
+            Self::Replace => "PUT",
+            Self::Delete => "DELETE",
+        }
     }
-    for part in [resource.plural, name, subresource] {
+
+    /// As rules name it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Replace => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+fn target(resource: &Resource, namespace: &str, name: &str, subresource: &str) -> Target {
+    Target {
+        group: resource.group.to_owned(),
+        version: resource.version.to_owned(),
+        namespace: namespace.to_owned(),
+        resource: resource.plural.to_owned(),
+        name: name.to_owned(),
+        subresource: subresource.to_owned(),
+    }
+}
+
+/// The path of a target, for the log.
+fn path(target: &Target) -> String {
+    let mut path = if target.group.is_empty() { "/api" } else { "/apis" }.to_owned();
+    let namespaces = if target.namespace.is_empty() { "" } else { "namespaces" };
+    let Target { group, version, namespace, resource, name, subresource } = target;
+    for part in [group, version, namespaces, namespace, resource, name, subresource] {
         if !part.is_empty() {
             path.push('/');
             path += part;

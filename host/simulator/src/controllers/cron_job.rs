@@ -1,5 +1,7 @@
 //! `CronJobs`: Jobs by the clock.
 
+use std::sync::Arc;
+
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -23,7 +25,8 @@ const MISSED_MAX: usize = 10_000;
 impl Cluster {
     /// Looks at a `CronJob`.
     pub(super) fn run_cron_job(&mut self, key: &Key) {
-        let Some(mut cron) = self.read(&CRON_JOBS, key) else { return };
+        let Some(cron) = self.read(&CRON_JOBS, key) else { return };
+        let mut cron = Arc::unwrap_or_clone(cron);
         let before = cron["status"].clone();
         let jobs = self.controlled(&cron, &JOBS);
         self.forget_finished(&mut cron, &jobs);
@@ -34,12 +37,12 @@ impl Cluster {
             }
         }
         if cron["status"] != before {
-            let _ = self.replace_as(&CLIENT, &CRON_JOBS, "status", &cron);
+            let _ = self.replace_as(&CLIENT, &CRON_JOBS, "status", cron);
         }
     }
 
     /// Takes Jobs that are over or gone off the list of those that run.
-    fn forget_finished(&mut self, cron: &mut Value, jobs: &[Value]) {
+    fn forget_finished(&mut self, cron: &mut Value, jobs: &[Arc<Value>]) {
         let active = cron["status"]["active"].as_array().cloned().unwrap_or_default();
         let mut kept = Vec::new();
         for reference in active {
@@ -68,12 +71,12 @@ impl Cluster {
         }
     }
 
-    fn delete_old_jobs(&mut self, cron: &Value, jobs: &[Value]) {
+    fn delete_old_jobs(&mut self, cron: &Value, jobs: &[Arc<Value>]) {
         for (name, limit) in
             [("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")]
         {
             let Some(limit) = cron["spec"][limit].as_i64() else { continue };
-            let mut over: Vec<&Value> = jobs
+            let mut over: Vec<&Arc<Value>> = jobs
                 .iter()
                 .filter(|job| is_finished(job) && condition(&job["status"], name).is_some())
                 .filter(|job| !is_terminating(job))

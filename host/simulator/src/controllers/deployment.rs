@@ -1,5 +1,7 @@
 //! Deployments: one `ReplicaSet` for each template, and from one to the next without a gap.
 
+use std::sync::Arc;
+
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -36,16 +38,16 @@ const OWN: [&str; 6] = [
 
 /// A Deployment and its sets.
 struct Rollout {
-    deployment: Value,
+    deployment: Arc<Value>,
     bounds: Bounds,
     /// That of the present template.
-    new: Option<Value>,
+    new: Option<Arc<Value>>,
     /// The others, the oldest first.
-    old: Vec<Value>,
+    old: Vec<Arc<Value>>,
 }
 
 impl Rollout {
-    fn all(&self) -> impl Iterator<Item = &Value> {
+    fn all(&self) -> impl Iterator<Item = &Arc<Value>> {
         self.old.iter().chain(&self.new)
     }
 
@@ -71,8 +73,8 @@ impl Cluster {
         let Some(deployment) = self.read(&DEPLOYMENTS, key) else { return };
         let mut old = self.controlled(&deployment, &REPLICA_SETS);
         old.sort_by_key(|set| (time(&set["metadata"]["creationTimestamp"]), revision(set)));
-        let template = without_hash(&deployment["spec"]["template"]);
-        let new = old.iter().position(|set| without_hash(&set["spec"]["template"]) == template);
+        let template = &deployment["spec"]["template"];
+        let new = old.iter().position(|set| is_same(&set["spec"]["template"], template));
         let new = new.map(|index| old.remove(index));
         let bounds = Bounds::read(&deployment["spec"]);
         let mut rollout = Rollout { deployment, bounds, new, old };
@@ -117,7 +119,8 @@ impl Cluster {
             (false, true) => ("DeploymentResumed", "Deployment is resumed"),
             _ => return,
         };
-        self.set_condition(&mut rollout.deployment, ("Progressing", "Unknown", reason, message));
+        let what = ("Progressing", "Unknown", reason, message);
+        self.set_condition(status_of(rollout), what);
         self.write_status(rollout);
     }
 
@@ -135,7 +138,7 @@ impl Cluster {
             rollout.new = Some(new);
             return;
         }
-        let set = |set: &Value| Set {
+        let set = |set: &Arc<Value>| Set {
             wanted: number(&set["spec"]["replicas"]),
             available: number(&set["status"]["availableReplicas"]),
         };
@@ -180,7 +183,7 @@ impl Cluster {
 
     /// Shares what a Deployment was scaled by among its sets.
     fn scale(&mut self, rollout: &mut Rollout) {
-        let active: Vec<Value> =
+        let active: Vec<Arc<Value>> =
             rollout.all().filter(|set| number(&set["spec"]["replicas"]) > 0).cloned().collect();
         let only = match active.as_slice() {
             [] => rollout.all().max_by_key(|set| revision(set)).cloned(),
@@ -261,16 +264,17 @@ impl Cluster {
             Err(why) => {
                 let message = format!("Failed to create new replica set {name:?}: {why}");
                 let what = ("Progressing", "False", "ReplicaSetCreateError", message.as_str());
-                self.set_condition(&mut rollout.deployment, what);
+                self.set_condition(status_of(rollout), what);
                 self.write_status(rollout);
             }
         }
     }
 
     fn keep_revision(&mut self, rollout: &mut Rollout) {
-        let Some(mut new) = rollout.new.clone() else { return };
+        let Some(kept) = rollout.new.clone() else { return };
         let next = next_revision(rollout);
-        let before = new.clone();
+        let before = kept.clone();
+        let mut new = Value::clone(&kept);
         let had = revision(&new);
         let wanted = annotations(&rollout.deployment);
         for (name, value) in wanted.as_object().into_iter().flatten() {
@@ -290,8 +294,9 @@ impl Cluster {
         if number(&before["spec"]["minReadySeconds"]) == 0 && new["spec"]["minReadySeconds"] == 0 {
             crate::object::copy(&before["spec"], &mut new["spec"], "minReadySeconds");
         }
+        let mut new = Arc::new(new);
         if new != before
-            && let Ok(set) = self.replace_as(&CLIENT, &REPLICA_SETS, "", &new)
+            && let Ok(set) = self.replace_as(&CLIENT, &REPLICA_SETS, "", Value::clone(&new))
         {
             new = set;
         }
@@ -307,12 +312,13 @@ impl Cluster {
         let known = condition(&rollout.deployment["status"], "Progressing").is_some();
         let mut changed = revision(&rollout.deployment) != number;
         if changed {
-            rollout.deployment["metadata"]["annotations"][REVISION] = number.to_string().into();
+            let deployment = Arc::make_mut(&mut rollout.deployment);
+            deployment["metadata"]["annotations"][REVISION] = number.to_string().into();
         }
         let (status, reason, message) = what;
         if rollout.deadline().is_some() && (!known || reason == "NewReplicaSetCreated") {
             let what = ("Progressing", status, reason, message);
-            self.set_condition(&mut rollout.deployment, what);
+            self.set_condition(status_of(rollout), what);
             changed = true;
         }
         if changed {
@@ -321,15 +327,14 @@ impl Cluster {
     }
 
     fn write_status(&mut self, rollout: &mut Rollout) {
-        if let Ok(deployment) =
-            self.replace_as(&CLIENT, &DEPLOYMENTS, "status", &rollout.deployment)
-        {
+        let written = Value::clone(&rollout.deployment);
+        if let Ok(deployment) = self.replace_as(&CLIENT, &DEPLOYMENTS, "status", written) {
             rollout.deployment = deployment;
         }
     }
 
     /// Gives a set as it is after it was told to have so many Pods, if that is news.
-    fn set_replicas(&mut self, rollout: &Rollout, set: &Value, wanted: i64) -> Option<Value> {
+    fn set_replicas(&mut self, rollout: &Rollout, set: &Value, wanted: i64) -> Option<Arc<Value>> {
         let had = number(&set["spec"]["replicas"]);
         let mut changed = set.clone();
         changed["spec"]["replicas"] = wanted.into();
@@ -339,7 +344,7 @@ impl Cluster {
         if changed == *set {
             return None;
         }
-        let stored = self.replace_as(&CLIENT, &REPLICA_SETS, "", &changed).ok()?;
+        let stored = self.replace_as(&CLIENT, &REPLICA_SETS, "", changed).ok()?;
         if had == wanted {
             return Some(stored);
         }
@@ -354,7 +359,8 @@ impl Cluster {
     /// Deletes the oldest of those sets that have no Pods, beyond those that are kept.
     fn clean_up(&mut self, rollout: &Rollout) {
         let limit = number(&rollout.deployment["spec"]["revisionHistoryLimit"]);
-        let alive: Vec<&Value> = rollout.old.iter().filter(|set| !is_terminating(set)).collect();
+        let alive: Vec<&Arc<Value>> =
+            rollout.old.iter().filter(|set| !is_terminating(set)).collect();
         let surplus = alive.len().saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
         let mut alive = alive;
         alive.sort_by_key(|set| revision(set));
@@ -370,12 +376,12 @@ impl Cluster {
 
     /// Writes the status; with how the rollout goes, unless it is paused or scaled.
     fn report(&mut self, rollout: &mut Rollout, rolling: bool) {
-        let before = rollout.deployment.clone();
-        let old = before["status"].clone();
+        let deployment = rollout.deployment.clone();
+        let old = &deployment["status"];
         let available = rollout.sum("/status/availableReplicas");
         let new = rollout.new.as_ref();
         let mut status = counts(&[
-            ("observedGeneration", generation(&before)),
+            ("observedGeneration", generation(&deployment)),
             ("replicas", rollout.sum("/status/replicas")),
             ("updatedReplicas", new.map_or(0, |new| number(&new["status"]["replicas"]))),
             ("readyReplicas", rollout.sum("/status/readyReplicas")),
@@ -388,7 +394,6 @@ impl Cluster {
                 status[member] = value.clone();
             }
         }
-        rollout.deployment["status"] = status;
         let bounds = rollout.bounds;
         let what = if available >= bounds.replicas - bounds.unavailable {
             ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
@@ -396,21 +401,21 @@ impl Cluster {
             let why = "Deployment does not have minimum availability.";
             ("False", "MinimumReplicasUnavailable", why)
         };
-        self.set_condition(&mut rollout.deployment, ("Available", what.0, what.1, what.2));
+        self.set_condition(&mut status, ("Available", what.0, what.1, what.2));
         if rolling {
-            self.report_progress(rollout, &old);
+            self.report_progress(rollout, &mut status, old);
         }
-        if rollout.deployment["status"] != before["status"] {
+        if status != *old {
+            Arc::make_mut(&mut rollout.deployment)["status"] = status;
             self.write_status(rollout);
         }
     }
 
-    fn report_progress(&mut self, rollout: &mut Rollout, old: &Value) {
+    fn report_progress(&mut self, rollout: &Rollout, status: &mut Value, old: &Value) {
         let Some(deadline) = rollout.deadline() else { return };
-        let status = rollout.deployment["status"].clone();
         let known = condition(old, "Progressing").cloned();
         let count = |status: &Value, name: &str| number(&status[name]);
-        let was_complete = count(&status, "replicas") == count(&status, "updatedReplicas")
+        let was_complete = count(status, "replicas") == count(status, "updatedReplicas")
             && known.as_ref().is_some_and(|one| one["reason"] == "NewReplicaSetAvailable");
         let failure = rollout.all().find_map(|set| condition(&set["status"], "ReplicaFailure"));
         let failure = failure.map(|one| text(&one["message"]).to_owned());
@@ -419,24 +424,24 @@ impl Cluster {
             None => format!("Deployment {:?}", meta(&rollout.deployment, "name")),
         };
         let older = |status: &Value| count(status, "replicas") - count(status, "updatedReplicas");
-        let progresses = count(&status, "updatedReplicas") > count(old, "updatedReplicas")
-            || older(&status) < older(old)
-            || count(&status, "readyReplicas") > count(old, "readyReplicas")
-            || count(&status, "availableReplicas") > count(old, "availableReplicas");
+        let progresses = count(status, "updatedReplicas") > count(old, "updatedReplicas")
+            || older(status) < older(old)
+            || count(status, "readyReplicas") > count(old, "readyReplicas")
+            || count(status, "availableReplicas") > count(old, "availableReplicas");
         if was_complete {
             // It stays so.
         } else if is_complete(rollout) {
             let message = format!("{set} has successfully progressed.");
             let what = ("Progressing", "True", "NewReplicaSetAvailable", message.as_str());
-            self.set_condition(&mut rollout.deployment, what);
+            self.set_condition(status, what);
         } else if progresses {
             let message = format!("{set} is progressing.");
             // The time of the last progress is news, whatever else stayed.
-            self.drop_condition(&mut rollout.deployment, "Progressing");
+            self.drop_condition(status, "Progressing");
             let what = ("Progressing", "True", "ReplicaSetUpdated", message.as_str());
-            self.set_condition(&mut rollout.deployment, what);
+            self.set_condition(status, what);
             if let Some(known) = known.filter(|known| known["status"] == "True") {
-                keep_transition(&mut rollout.deployment, &known);
+                keep_transition(status, &known);
             }
         } else if let Some(known) = known {
             let since = time(&known["lastUpdateTime"]);
@@ -448,7 +453,7 @@ impl Cluster {
             if waits && ends < self.now() {
                 let message = format!("{set} has timed out progressing.");
                 let what = ("Progressing", "False", "ProgressDeadlineExceeded", message.as_str());
-                self.set_condition(&mut rollout.deployment, what);
+                self.set_condition(status, what);
             } else if waits {
                 let key = super::client::key_of(&rollout.deployment);
                 let then = later(ends, SignedDuration::from_secs(1));
@@ -458,16 +463,16 @@ impl Cluster {
         match failure {
             Some(message) => {
                 let what = ("ReplicaFailure", "True", "FailedCreate", message.as_str());
-                self.set_condition(&mut rollout.deployment, what);
+                self.set_condition(status, what);
             }
-            None => self.drop_condition(&mut rollout.deployment, "ReplicaFailure"),
+            None => self.drop_condition(status, "ReplicaFailure"),
         }
     }
 
     /// Writes a condition: type, status, reason, message. One of the same status and reason stays.
-    fn set_condition(&self, deployment: &mut Value, what: (&str, &str, &str, &str)) {
+    fn set_condition(&self, written: &mut Value, what: (&str, &str, &str, &str)) {
         let (name, status, reason, message) = what;
-        let known = condition(&deployment["status"], name);
+        let known = condition(written, name);
         if known.is_some_and(|one| one["status"] == status && one["reason"] == reason) {
             return;
         }
@@ -477,29 +482,33 @@ impl Cluster {
             "type": name, "status": status, "reason": reason, "message": message,
             "lastUpdateTime": self.time(), "lastTransitionTime": since,
         });
-        self.drop_condition(deployment, name);
-        match deployment["status"]["conditions"].as_array_mut() {
+        self.drop_condition(written, name);
+        match written["conditions"].as_array_mut() {
             Some(list) => list.push(new),
-            None => deployment["status"]["conditions"] = json!([new]),
+            None => written["conditions"] = json!([new]),
         }
     }
 
     #[allow(clippy::unused_self, reason = "beside its other half")]
-    fn drop_condition(&self, deployment: &mut Value, name: &str) {
-        if let Some(list) = deployment["status"]["conditions"].as_array_mut() {
+    fn drop_condition(&self, written: &mut Value, name: &str) {
+        if let Some(list) = written["conditions"].as_array_mut() {
             list.retain(|one| one["type"] != name);
         }
     }
 }
 
-fn keep_transition(deployment: &mut Value, known: &Value) {
-    let list = deployment["status"]["conditions"].as_array_mut().into_iter().flatten();
+fn keep_transition(written: &mut Value, known: &Value) {
+    let list = written["conditions"].as_array_mut().into_iter().flatten();
     for one in list.filter(|one| one["type"] == known["type"]) {
         one["lastTransitionTime"] = known["lastTransitionTime"].clone();
     }
 }
 
-fn put_back(rollout: &mut Rollout, set: &Value) {
+fn status_of(rollout: &mut Rollout) -> &mut Value {
+    &mut Arc::make_mut(&mut rollout.deployment)["status"]
+}
+
+fn put_back(rollout: &mut Rollout, set: &Arc<Value>) {
     let place = rollout.old.iter_mut().chain(&mut rollout.new);
     for old in place.filter(|old| meta(old, "uid") == meta(set, "uid")) {
         *old = set.clone();
@@ -542,7 +551,7 @@ fn revision(object: &Value) -> i64 {
 }
 
 fn next_revision(rollout: &Rollout) -> i64 {
-    rollout.old.iter().map(revision).max().unwrap_or(0) + 1
+    rollout.old.iter().map(|set| revision(set)).max().unwrap_or(0) + 1
 }
 
 /// Those annotations that sets get.
@@ -555,12 +564,16 @@ fn annotations(deployment: &Value) -> Value {
     annotations
 }
 
-fn without_hash(template: &Value) -> Value {
-    let mut template = template.clone();
-    if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
-        labels.remove(HASH);
-    }
-    template
+/// Whether two templates are the same but for the hash.
+fn is_same(one: &Value, other: &Value) -> bool {
+    let without_hash = |template: &Value| {
+        let mut metadata = template["metadata"].clone();
+        if let Some(labels) = metadata["labels"].as_object_mut() {
+            labels.remove(HASH);
+        }
+        metadata
+    };
+    one["spec"] == other["spec"] && without_hash(one) == without_hash(other)
 }
 
 /// A hash of a template, in the alphabet of the real ones: FNV-1a over its text.

@@ -1,5 +1,7 @@
 //! Which Pods a Service leads to: an `EndpointSlice`, and the older Endpoints.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::client::{
@@ -40,21 +42,13 @@ impl Cluster {
     }
 
     /// Pods with an address that a selector means, in the order of names.
-    fn selected(&self, namespace: &str, selector: &Value) -> Vec<Value> {
-        let Some(pods) = self.store.collection(&PODS.key()) else { return Vec::new() };
-        let fits = |pod: &Value| {
-            let mut demands = selector.as_object().into_iter().flatten();
-            demands.all(|(name, value)| pod["metadata"]["labels"].get(name) == Some(value))
-        };
-        pods.objects
-            .range((namespace.to_owned(), String::new())..)
-            .take_while(|(key, _)| key.0 == namespace)
-            .map(|(_, stored)| stored.object())
-            .filter(|pod| fits(pod) && !has_ended(pod) && pod["status"]["podIP"].is_string())
-            .collect()
+    fn selected(&self, namespace: &str, selector: &Value) -> Vec<Arc<Value>> {
+        let found = self.following.labels.pods_of(namespace, selector).into_iter();
+        let pods = found.filter_map(|key| self.read(&PODS, &key));
+        pods.filter(|pod| !has_ended(pod) && pod["status"]["podIP"].is_string()).collect()
     }
 
-    fn write_slice(&mut self, service: &Value, pods: &[Value]) {
+    fn write_slice(&mut self, service: &Value, pods: &[Arc<Value>]) {
         let known = self.controlled(service, &ENDPOINT_SLICES).into_iter().next();
         let endpoints: Vec<Value> = pods
             .iter()
@@ -82,7 +76,7 @@ impl Cluster {
         if service["spec"]["clusterIP"] == "None" {
             labels["service.kubernetes.io/headless"] = "".into();
         }
-        let Some(mut slice) = known else {
+        let Some(before) = known else {
             let slice = json!({
                 "metadata": {"generateName": format!("{name}-"), "labels": labels,
                     "ownerReferences": owned_by(service, &SERVICES)},
@@ -91,7 +85,7 @@ impl Cluster {
             let _ = self.create_as(&CLIENT, &ENDPOINT_SLICES, meta(service, "namespace"), slice);
             return;
         };
-        let before = slice.clone();
+        let mut slice = Value::clone(&before);
         slice["metadata"]["labels"] = labels;
         slice["endpoints"] = endpoints.into();
         slice["ports"] = ports.into();
@@ -104,15 +98,15 @@ impl Cluster {
             && same("ports")
             && slice["metadata"]["labels"] == before["metadata"]["labels"])
         {
-            let _ = self.replace_as(&CLIENT, &ENDPOINT_SLICES, "", &slice);
+            let _ = self.replace_as(&CLIENT, &ENDPOINT_SLICES, "", slice);
         }
     }
 
-    fn write_endpoints(&mut self, service: &Value, pods: &[Value]) {
+    fn write_endpoints(&mut self, service: &Value, pods: &[Arc<Value>]) {
         let key = key_of(service);
         let known = self.read(&ENDPOINTS, &key);
         let all = service["spec"]["publishNotReadyAddresses"] == true;
-        let address = |pod: &Value| json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)});
+        let address = |pod: &Arc<Value>| json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)});
         let live = || pods.iter().filter(|pod| !is_terminating(pod));
         let ready: Vec<Value> = live().filter(|pod| all || is_ready(pod)).map(address).collect();
         let unready: Vec<Value> =
@@ -139,7 +133,7 @@ impl Cluster {
         if service["spec"]["clusterIP"] == "None" {
             labels["service.kubernetes.io/headless"] = "".into();
         }
-        let Some(mut endpoints) = known else {
+        let Some(before) = known else {
             let mut new = json!({"metadata": {"name": key.1, "labels": labels}});
             if !subsets.is_empty() {
                 new["subsets"] = subsets.into();
@@ -147,7 +141,7 @@ impl Cluster {
             let _ = self.create_as(&OLD, &ENDPOINTS, &key.0, new);
             return;
         };
-        let before = endpoints.clone();
+        let mut endpoints = Value::clone(&before);
         endpoints["metadata"]["labels"] = labels;
         if subsets.is_empty() {
             if let Some(map) = endpoints.as_object_mut() {
@@ -156,8 +150,8 @@ impl Cluster {
         } else {
             endpoints["subsets"] = subsets.into();
         }
-        if endpoints != before {
-            let _ = self.replace_as(&OLD, &ENDPOINTS, "", &endpoints);
+        if endpoints != *before {
+            let _ = self.replace_as(&OLD, &ENDPOINTS, "", endpoints);
         }
     }
 }
@@ -167,7 +161,7 @@ fn target(pod: &Value) -> Value {
 }
 
 /// The ports of a Service as its Pods have them.
-fn ports(service: &Value, pods: &[Value]) -> Vec<Value> {
+fn ports(service: &Value, pods: &[Arc<Value>]) -> Vec<Value> {
     let list = service["spec"]["ports"].as_array().into_iter().flatten();
     list.filter_map(|port| {
         let wanted = &port["targetPort"];

@@ -1,5 +1,7 @@
 //! Events, as users look at them.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::client::{Client, EVENTS, number, text};
@@ -38,10 +40,11 @@ impl Cluster {
         let (namespace, name) = (meta(about, "namespace"), meta(about, "name"));
         let id = format!("{} {} {}", meta(about, "uid"), said.reason, said.message);
         let known = self.pods.told.get(&id).cloned();
-        if let Some(mut event) = known.and_then(|key| self.read(&EVENTS, &key)) {
+        if let Some(event) = known.and_then(|key| self.read(&EVENTS, &key)) {
+            let mut event = Arc::unwrap_or_clone(event);
             event["count"] = (number(&event["count"]) + 1).into();
             event["lastTimestamp"] = self.time().into();
-            let _ = self.replace_as(client, &EVENTS, "", &event);
+            let _ = self.replace_as(client, &EVENTS, "", event);
             return;
         }
         // The recorder names an Event by the nanosecond.

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Controllers;
+use super::labels::Labels;
 use super::workload::{Work, Workload};
 use crate::object::{is_terminating, meta};
 use crate::store::{Key, KindKey};
@@ -26,6 +27,8 @@ pub(crate) struct Following {
     owners: BTreeMap<String, Vec<String>>,
     /// What names a uid as an owner.
     dependents: BTreeMap<String, BTreeSet<Place>>,
+    /// The uids of what is being deleted.
+    leaving: BTreeSet<String>,
     /// What the garbage collector has to look at.
     pub(super) garbage: BTreeSet<Place>,
     /// Namespaces that are being deleted.
@@ -34,8 +37,8 @@ pub(crate) struct Following {
     due: BTreeSet<Work>,
     /// And later.
     timers: BTreeMap<Timestamp, BTreeSet<Work>>,
-    /// The selectors of Services, which a Pod does not know.
-    services: BTreeMap<Key, Value>,
+    /// Which Pods and Services belong together.
+    pub(super) labels: Labels,
 }
 
 impl Following {
@@ -44,8 +47,14 @@ impl Following {
         let uid = meta(object, "uid");
         let owners = owner_uids(object);
         let place = Place { kind: kind.clone(), key: key.clone() };
+        if is_terminating(object) {
+            self.leaving.insert(uid.to_owned());
+        }
         if on.garbage_collector {
-            if !owners.is_empty() || is_terminating(object) {
+            // What has owners that are there and stay is looked at when one of them goes.
+            let lost =
+                |owner: &String| !self.places.contains_key(owner) || self.leaving.contains(owner);
+            if is_terminating(object) || owners.iter().any(lost) {
                 self.garbage.insert(place.clone());
             }
             // Whom it held up may go, if it is not in the way any more.
@@ -81,6 +90,7 @@ impl Following {
         let uid = meta(last, "uid");
         let place = Place { kind: kind.clone(), key: key.clone() };
         self.places.remove(uid);
+        self.leaving.remove(uid);
         let owners = self.owners.remove(uid).unwrap_or_default();
         for owner in &owners {
             if let Some(dependents) = self.dependents.get_mut(owner) {
@@ -123,17 +133,18 @@ impl Following {
             return;
         }
         if kind.0.is_empty() && kind.1 == "services" {
-            if is_gone {
-                self.services.remove(key);
-            } else {
-                self.services.insert(key.clone(), object["spec"]["selector"].clone());
-            }
+            let selector = &object["spec"]["selector"];
+            self.labels.service(key, if is_gone { &Value::Null } else { selector });
         }
         for workload in Workload::of(kind) {
             self.wake(on, *workload, key);
         }
         if kind.0.is_empty() && kind.1 == "pods" {
-            self.wake_services(on, key, &object["metadata"]["labels"]);
+            let labels = &object["metadata"]["labels"];
+            self.labels.pod(key, if is_gone { &Value::Null } else { labels });
+            for service in self.labels.services_of(key, labels) {
+                self.wake(on, Workload::Endpoints, &service);
+            }
         }
         if kind.0.is_empty() && kind.1 == "persistentvolumeclaims" && !is_gone {
             self.wake_waiting(on, key);
@@ -149,24 +160,6 @@ impl Following {
             };
             let name = owner["name"].as_str().unwrap_or_default().to_owned();
             self.wake(on, workload, &(key.0.clone(), name));
-        }
-    }
-
-    fn wake_services(&mut self, on: Controllers, pod: &Key, labels: &Value) {
-        let fits = |selector: &Value| {
-            let mut demands = selector.as_object().into_iter().flatten();
-            demands.all(|(name, value)| labels.get(name) == Some(value)) && selector.is_object()
-        };
-        let first = (pod.0.clone(), String::new());
-        let woken: Vec<Key> = self
-            .services
-            .range(first..)
-            .take_while(|(key, _)| key.0 == pod.0)
-            .filter(|(_, selector)| fits(selector))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in woken {
-            self.wake(on, Workload::Endpoints, &key);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Collecting what has lost its owners.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::cluster::Cluster;
@@ -123,21 +125,23 @@ impl Cluster {
 
     /// Takes a finalizer of the collector off.
     fn release(&mut self, placed: &Place, finalizer: &str) -> bool {
-        let Some(mut object) = self.object(&placed.kind, &placed.key) else { return false };
+        let Some(object) = self.object(&placed.kind, &placed.key) else { return false };
+        let mut object = Arc::unwrap_or_clone(object);
         let kept: Vec<String> =
             finalizers(&object).into_iter().filter(|one| one != finalizer).collect();
         set_finalizers(&mut object, &kept);
         if kept.is_empty() {
             self.remove(&placed.kind, &placed.key, &mut object);
         } else {
-            self.put(&placed.kind, &placed.key, &mut object);
+            self.put(&placed.kind, &placed.key, object);
         }
         true
     }
 
     /// Takes owners off an object, and out of what its managers own. Says whether there was one.
     fn disown(&mut self, child: &Place, uids: &[&str]) -> bool {
-        let Some(mut object) = self.object(&child.kind, &child.key) else { return false };
+        let Some(object) = self.object(&child.kind, &child.key) else { return false };
+        let mut object = Arc::unwrap_or_clone(object);
         let Some(list) = object["metadata"]["ownerReferences"].as_array_mut() else { return false };
         let before = list.len();
         list.retain(|owner| !uids.iter().any(|uid| owner["uid"] == *uid));
@@ -149,7 +153,7 @@ impl Cluster {
             crate::object::unset(&mut object, "ownerReferences");
         }
         forget_owners(&mut object, uids, empty);
-        self.put(&child.kind, &child.key, &mut object);
+        self.put(&child.kind, &child.key, object);
         true
     }
 
@@ -160,10 +164,11 @@ impl Cluster {
 
     /// The same, perhaps in the foreground: it waits for what it owns.
     fn delete_in(&mut self, kind: &KindKey, key: &Key, foreground: bool) -> bool {
-        let Some(mut object) = self.object(kind, key) else { return false };
+        let Some(object) = self.object(kind, key) else { return false };
         if self.controllers.workloads.has(Workload::Pods) && kind.0.is_empty() && kind.1 == "pods" {
             return !is_terminating(&object) && self.delete_as(&COLLECTOR, &PODS, &object, None);
         }
+        let mut object = Arc::unwrap_or_clone(object);
         let mut held = finalizers(&object);
         if foreground && !held.iter().any(|one| one == FOREGROUND) {
             held.push(FOREGROUND.to_owned());
@@ -181,7 +186,7 @@ impl Cluster {
         if generation(&object) > 0 {
             object["metadata"]["generation"] = (generation(&object) + 1).into();
         }
-        self.put(kind, key, &mut object);
+        self.put(kind, key, object);
         true
     }
 }

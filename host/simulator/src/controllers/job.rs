@@ -1,6 +1,7 @@
 //! Jobs: Pods until enough of them have succeeded, or too many have failed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ impl Cluster {
             }
             return;
         }
-        let mut job = job;
+        let mut job = Value::clone(&job);
         let before = job["status"].clone();
         self.count_ended(&mut job);
         let end = self.end_of(key, &job, &before);
@@ -98,14 +99,14 @@ impl Cluster {
         let kept: Vec<String> = kept.into_iter().filter(|one| one != TRACKING).collect();
         let mut pod = pod.clone();
         set_finalizers(&mut pod, &kept);
-        let _ = self.replace_as(&CLIENT, &PODS, "", &pod);
+        let _ = self.replace_as(&CLIENT, &PODS, "", pod);
     }
 
     /// Pods of a Job that is gone are not counted any more.
     fn let_go(&mut self, key: &Key) {
         let Some(pods) = self.store.collection(&PODS.key()) else { return };
         let range = pods.objects.range((key.0.clone(), String::new())..);
-        let left: Vec<Value> = range
+        let left: Vec<Arc<Value>> = range
             .take_while(|(place, _)| place.0 == key.0)
             .map(|(_, stored)| stored.object())
             .filter(|pod| {
@@ -134,7 +135,7 @@ impl Cluster {
         let (succeeded, failed) =
             (number(&job["status"]["succeeded"]), number(&job["status"]["failed"]));
         let pods = self.controlled(job, &PODS);
-        let restarts: i64 = pods.iter().map(restarts).sum();
+        let restarts: i64 = pods.iter().map(|pod| restarts(pod)).sum();
         let failed = if spec["template"]["spec"]["restartPolicy"] == "OnFailure" {
             failed.max(restarts)
         } else {
@@ -181,7 +182,7 @@ impl Cluster {
     fn make_job_pods(&mut self, key: &Key, job: &Value) {
         let spec = &job["spec"];
         let pods = self.controlled(job, &PODS);
-        let active: Vec<&Value> = pods.iter().filter(|pod| !has_ended(pod)).collect();
+        let active: Vec<&Arc<Value>> = pods.iter().filter(|pod| !has_ended(pod)).collect();
         let succeeded = number(&job["status"]["succeeded"]);
         let parallelism = spec["parallelism"].as_i64().unwrap_or(1);
         let wanted = match spec["completions"].as_i64() {
@@ -194,8 +195,10 @@ impl Cluster {
         if missing == 0 {
             return;
         }
-        let last =
-            pods.iter().filter(|pod| pod["status"]["phase"] == "Failed").filter_map(ended_at);
+        let last = pods
+            .iter()
+            .filter(|pod| pod["status"]["phase"] == "Failed")
+            .filter_map(|pod| ended_at(pod));
         if let Some(last) = last.max() {
             let times = u32::try_from(number(&job["status"]["failed"]) - 1).unwrap_or(0).min(16);
             let wait = SignedDuration::from_secs((BACKOFF_S << times).min(BACKOFF_MAX_S));
@@ -256,7 +259,7 @@ impl Cluster {
 
     /// Writes the status.
     fn report_job(&mut self, job: &mut Value, before: &Value, end: Option<End>, suspended: bool) {
-        let pods: Vec<Value> =
+        let pods: Vec<Arc<Value>> =
             self.controlled(job, &PODS).into_iter().filter(|pod| !has_ended(pod)).collect();
         let count = |fits: &dyn Fn(&Value) -> bool| {
             i64::try_from(pods.iter().filter(|pod| fits(pod)).count()).unwrap_or(i64::MAX)
@@ -298,7 +301,7 @@ impl Cluster {
         if job["status"] == *before {
             return;
         }
-        if self.replace_as(&CLIENT, &JOBS, "status", job).is_err() {
+        if self.replace_as(&CLIENT, &JOBS, "status", job.clone()).is_err() {
             return;
         }
         if let Some(end) = end.filter(|_| is_finished(job)) {

@@ -1,5 +1,7 @@
 //! Namespaces, definitions, and the time that Pods are given to end.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::workload::Workload;
@@ -21,10 +23,10 @@ impl Cluster {
             return Ok(());
         }
         let key = (String::new(), name.to_owned());
-        let Some(namespace) = self.object(&namespaces(), &key) else {
+        if self.store.get(&namespaces(), &key).is_none() {
             return Err(StatusError::not_found(Named { group: "", what: "namespaces", name }));
-        };
-        if !is_terminating(&namespace) {
+        }
+        if !self.following.terminating.contains(name) {
             return Ok(());
         }
         let named = ask.named(meta(object, "name"));
@@ -119,7 +121,8 @@ impl Cluster {
             object["metadata"]["deletionTimestamp"] = self.time().into();
             object["status"]["phase"] = "Terminating".into();
             if !dry_run {
-                self.put(&namespaces(), &(String::new(), name), &mut object);
+                let stored = self.put(&namespaces(), &(String::new(), name), object);
+                object = Arc::unwrap_or_clone(stored);
             }
         }
         Ok(Some((object, false)))
@@ -127,7 +130,7 @@ impl Cluster {
 
     /// Empties a namespace that is being deleted, and lets it go when it is empty.
     pub(super) fn empty_namespaces(&mut self) -> bool {
-        let terminating: Vec<(Key, Value)> = self
+        let terminating: Vec<(Key, Arc<Value>)> = self
             .following
             .terminating
             .iter()
@@ -135,7 +138,7 @@ impl Cluster {
             .filter_map(|key| Some((key.clone(), self.object(&namespaces(), &key)?)))
             .collect();
         let mut worked = false;
-        for (key, mut namespace) in terminating {
+        for (key, namespace) in terminating {
             let inside: Vec<(KindKey, Key)> = self
                 .store
                 .collections()
@@ -145,6 +148,7 @@ impl Cluster {
                 .filter(|(_, inner)| inner.0 == key.1)
                 .collect();
             if inside.is_empty() {
+                let mut namespace = Arc::unwrap_or_clone(namespace);
                 namespace["spec"]["finalizers"] = json!([]);
                 if finalizers(&namespace).is_empty() {
                     self.remove(&namespaces(), &key, &mut namespace);
@@ -167,7 +171,7 @@ impl Cluster {
         }
         let kind = (String::new(), "pods".to_owned());
         let Some(pods) = self.store.collection(&kind) else { return };
-        let over: Vec<(Key, Value)> = pods
+        let over: Vec<(Key, Arc<Value>)> = pods
             .objects
             .iter()
             .map(|(key, stored)| (key.clone(), stored.object()))
@@ -176,8 +180,8 @@ impl Cluster {
                 ends.is_ok_and(|ends| ends <= self.now()) && finalizers(pod).is_empty()
             })
             .collect();
-        for (key, mut pod) in over {
-            self.remove(&kind, &key, &mut pod);
+        for (key, pod) in over {
+            self.remove(&kind, &key, &mut Arc::unwrap_or_clone(pod));
         }
     }
 }

@@ -11,6 +11,7 @@ mod event;
 mod follow;
 mod garbage;
 mod job;
+mod labels;
 mod lifecycle;
 mod pod;
 mod pod_script;

@@ -1,6 +1,7 @@
 //! Pods live: a scheduler and a kubelet of one large node.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -66,7 +67,7 @@ impl Cluster {
         let Some(pod) = self.read(&PODS, key) else { return };
         if text(&pod["spec"]["nodeName"]).is_empty() {
             if !is_terminating(&pod) {
-                self.schedule(key, pod);
+                self.schedule(key, Arc::unwrap_or_clone(pod));
             }
             return;
         }
@@ -105,7 +106,7 @@ impl Cluster {
                 }]);
                 let said = Said::warning("default-scheduler", "FailedScheduling", why);
                 self.say(&SCHEDULER, &pod, &said);
-                let _ = self.replace_as(&SCHEDULER, &PODS, "status", &pod);
+                let _ = self.replace_as(&SCHEDULER, &PODS, "status", pod);
             }
             let again = later(self.now(), RETRY);
             self.following.wake_at(again, Workload::Pods, key);
@@ -117,7 +118,7 @@ impl Cluster {
         let state = State::Waiting("ContainerCreating", "");
         pod["status"] =
             Written { pod: &pod, now: &now, state, is_over: false, address: "" }.status();
-        self.put(&PODS.key(), key, &mut pod);
+        let pod = self.put(&PODS.key(), key, pod);
         let message = format!("Successfully assigned {}/{} to {NODE}", key.0, key.1);
         let said = Said::normal("default-scheduler", "Scheduled", &message);
         self.say(&SCHEDULER, &pod, &said);
@@ -240,7 +241,7 @@ impl Cluster {
             if pod["status"]["podIP"].is_null() { self.pod_address() } else { String::new() };
         let mut changed = pod.clone();
         changed["status"] = Written { pod, now: &now, state, is_over, address: &address }.status();
-        let _ = self.replace_as(&KUBELET, &PODS, "status", &changed);
+        let _ = self.replace_as(&KUBELET, &PODS, "status", changed);
     }
 
     fn pod_address(&mut self) -> String {

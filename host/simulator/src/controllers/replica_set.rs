@@ -1,5 +1,7 @@
 //! `ReplicaSets`: so many Pods.
 
+use std::sync::Arc;
+
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -24,7 +26,7 @@ impl Cluster {
     pub(super) fn replicate(&mut self, key: &Key) {
         let Some(set) = self.read(&REPLICA_SETS, key) else { return };
         let all = self.controlled(&set, &PODS);
-        let (mut active, ended): (Vec<Value>, Vec<Value>) =
+        let (mut active, ended): (Vec<Arc<Value>>, Vec<Arc<Value>>) =
             all.into_iter().filter(|pod| !has_ended(pod)).partition(|pod| !is_terminating(pod));
         let mut failure = None;
         if !is_terminating(&set) {
@@ -57,7 +59,7 @@ impl Cluster {
         &mut self,
         set: &Value,
         count: usize,
-        active: &mut Vec<Value>,
+        active: &mut Vec<Arc<Value>>,
     ) -> Result<(), String> {
         let mut pod = pod_of(&set["spec"]["template"], set, &REPLICA_SETS);
         pod["metadata"]["generateName"] = format!("{}-", meta(set, "name")).into();
@@ -73,11 +75,11 @@ impl Cluster {
     fn report_replicas(
         &mut self,
         key: &Key,
-        active: &[Value],
+        active: &[Arc<Value>],
         terminating: usize,
         failure: Option<&str>,
     ) {
-        let Some(mut set) = self.read(&REPLICA_SETS, key) else { return };
+        let Some(set) = self.read(&REPLICA_SETS, key) else { return };
         let labels = &set["spec"]["template"]["metadata"]["labels"];
         let labelled = active.iter().filter(|pod| {
             let mut wanted = labels.as_object().into_iter().flatten();
@@ -108,8 +110,9 @@ impl Cluster {
             self.following.wake_at(soonest, Workload::ReplicaSets, key);
         }
         if status != set["status"] {
+            let mut set = Arc::unwrap_or_clone(set);
             set["status"] = status;
-            let _ = self.replace_as(&CLIENT, &REPLICA_SETS, "status", &set);
+            let _ = self.replace_as(&CLIENT, &REPLICA_SETS, "status", set);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `StatefulSets`: Pods with names of their own, one after the other, each with its claims.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::client::{
@@ -90,7 +92,7 @@ impl Cluster {
                 return;
             }
         }
-        let mut surplus: Vec<&Value> =
+        let mut surplus: Vec<&Arc<Value>> =
             pods.iter().filter(|pod| !(start..start + replicas).contains(&ordinal(pod))).collect();
         surplus.sort_by_key(|pod| -ordinal(pod));
         for pod in surplus {
@@ -188,8 +190,8 @@ impl Cluster {
     }
 
     fn report_stateful(&mut self, key: &Key, current: &str, update: &str) {
-        let Some(mut set) = self.read(&STATEFUL_SETS, key) else { return };
-        let pods: Vec<Value> =
+        let Some(set) = self.read(&STATEFUL_SETS, key) else { return };
+        let pods: Vec<Arc<Value>> =
             self.controlled(&set, &PODS).into_iter().filter(|pod| !has_ended(pod)).collect();
         let count = |fits: &dyn Fn(&Value) -> bool| {
             i64::try_from(pods.iter().filter(|pod| fits(pod)).count()).unwrap_or(i64::MAX)
@@ -220,8 +222,9 @@ impl Cluster {
         status["updateRevision"] = update.into();
         status["collisionCount"] = number(&set["status"]["collisionCount"]).into();
         if status != set["status"] {
+            let mut set = Arc::unwrap_or_clone(set);
             set["status"] = status;
-            let _ = self.replace_as(&CLIENT, &STATEFUL_SETS, "status", &set);
+            let _ = self.replace_as(&CLIENT, &STATEFUL_SETS, "status", set);
         }
     }
 }

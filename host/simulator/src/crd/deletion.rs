@@ -1,5 +1,7 @@
 //! Deleting definitions: their objects go first.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::registration::GROUP;
@@ -42,7 +44,7 @@ impl Cluster {
         ends(&mut object, &now, "InstanceDeletionPending", message);
         if !dry_run {
             let key = (String::new(), meta(&object, "name").to_owned());
-            self.put(&definitions(), &key, &mut object);
+            object = Arc::unwrap_or_clone(self.put(&definitions(), &key, object));
             self.ending.insert(key.1);
             self.finish_definitions();
         }
@@ -55,11 +57,13 @@ impl Cluster {
         let mut worked = false;
         for name in self.ending.clone() {
             let key = (String::new(), name);
-            let Some(definition) = self.object(&definitions(), &key).filter(is_terminating) else {
+            let Some(definition) =
+                self.object(&definitions(), &key).filter(|one| is_terminating(one))
+            else {
                 self.ending.remove(&key.1);
                 continue;
             };
-            worked |= self.finish_definition(&key, definition);
+            worked |= self.finish_definition(&key, Arc::unwrap_or_clone(definition));
         }
         worked
     }
@@ -92,7 +96,7 @@ impl Cluster {
             }
         }
         if definition != before {
-            self.put(&definitions(), key, &mut definition);
+            self.put(&definitions(), key, definition);
             worked = true;
         }
         worked

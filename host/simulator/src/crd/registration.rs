@@ -26,8 +26,9 @@ impl Cluster {
         self.fill(&definition);
         let key = (String::new(), meta(object, "name").to_owned());
         let kind = ("apiextensions.k8s.io".to_owned(), "customresourcedefinitions".to_owned());
-        let Some(mut stored) = self.object(&kind, &key) else { return };
-        let old = stored.clone();
+        let Some(stored) = self.object(&kind, &key) else { return };
+        let old = std::sync::Arc::unwrap_or_clone(stored);
+        let mut stored = old.clone();
         let names = stored["spec"]["names"].clone();
         let conditions =
             stored["status"]["conditions"].as_array().is_some_and(|list| !list.is_empty());
@@ -50,7 +51,7 @@ impl Cluster {
             "storedVersions": storage,
         });
         self.own_status(&old, &mut stored);
-        self.put(&kind, &key, &mut stored);
+        self.put(&kind, &key, stored);
     }
 
     /// What is stored is read with the defaults of now.
@@ -65,9 +66,9 @@ impl Cluster {
             .into_iter()
             .flat_map(|one| &one.objects)
             .filter_map(|(key, stored)| {
-                let mut object = stored.object();
+                let mut object = Arc::unwrap_or_clone(stored.object());
                 super::default::default(kind.schema(), &mut object);
-                (object != stored.object()).then(|| (key.clone(), object))
+                (object != *stored.object()).then(|| (key.clone(), object))
             })
             .collect();
         for (key, object) in changed {
@@ -106,7 +107,8 @@ impl Cluster {
             .map(|one| one.objects.keys().cloned().collect())
             .unwrap_or_default();
         for key in keys {
-            if let Some(mut last) = self.object(&kind, &key) {
+            if let Some(last) = self.object(&kind, &key) {
+                let mut last = std::sync::Arc::unwrap_or_clone(last);
                 self.remove(&kind, &key, &mut last);
             }
         }

@@ -172,17 +172,25 @@ impl Walk {
         path: &Place<'_>,
     ) -> Result<(), String> {
         let mut failed = None;
-        map.retain(|name, member| {
+        // Mostly there is none.
+        let mut gone: Vec<String> = Vec::new();
+        for (name, member) in map.iter_mut() {
             let path = path.member(name);
             let Some(inner) = schema.properties.get(name) else {
                 self.unknown.push(path.to_string());
-                return false;
+                gone.push(name.clone());
+                continue;
             };
             if let Err(error) = self.value(inner, member, &path) {
                 failed.get_or_insert(error);
             }
-            stays(inner, member)
-        });
+            if !stays(inner, member) {
+                gone.push(name.clone());
+            }
+        }
+        for name in gone {
+            map.remove(&name);
+        }
         if let Some(error) = failed {
             return Err(error);
         }

@@ -6,6 +6,7 @@ mod paths;
 mod schemas;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -42,7 +43,7 @@ impl Cluster {
             };
             let hash = match self.definitions(&group, &version).as_slice() {
                 [] => GIT_VERSION.to_owned(),
-                some => some.iter().map(custom::identity).collect::<Vec<_>>().join("."),
+                some => some.iter().map(|one| custom::identity(one)).collect::<Vec<_>>().join("."),
             };
             let url = format!("{ROOT}/{place}?hash={hash}");
             paths.insert(place, json!({ "serverRelativeURL": url }));
@@ -73,7 +74,7 @@ impl Cluster {
     }
 
     /// The definitions of the kinds of a group that serve a version.
-    fn definitions(&self, group: &str, version: &str) -> Vec<Value> {
+    fn definitions(&self, group: &str, version: &str) -> Vec<Arc<Value>> {
         let kind = ("apiextensions.k8s.io".to_owned(), "customresourcedefinitions".to_owned());
         let of_group = self
             .catalog

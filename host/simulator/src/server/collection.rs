@@ -1,7 +1,11 @@
 //! Reading many objects.
 
+use std::collections::BTreeMap;
+use std::ops::Bound::{self, Unbounded};
+
 use base64::Engine as _;
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{Ask, Outcome};
@@ -103,13 +107,12 @@ impl Cluster {
         let objects = self.store.collection(ask.kind_key()).map(|one| &one.objects);
         let mut page = Page { items: Vec::new(), next: None, remaining: 0 };
         let mut last: Option<Key> = None;
-        for (key, stored) in objects.into_iter().flatten() {
-            let here = namespace.is_empty() || key.0 == namespace;
-            let skipped = from.as_ref().is_some_and(|from| *key <= from.after)
-                && !planted(Bug::ContinueStartsAgain);
-            if !here || skipped {
-                continue;
-            }
+        let first = (namespace.to_owned(), String::new());
+        let from = from.filter(|from| from.after > first && !planted(Bug::ContinueStartsAgain));
+        let start = from.map_or(Bound::Included(first), |from| Bound::Excluded(from.after));
+        let range = objects.into_iter().flat_map(|all| all.range((start.clone(), Unbounded)));
+        let here = |key: &Key| namespace.is_empty() || key.0 == namespace;
+        for (key, stored) in range.take_while(|(key, _)| here(key)) {
             // Whether what follows fits is not looked at.
             if limit > 0 && page.items.len() >= limit {
                 page.remaining += 1;
@@ -185,12 +188,12 @@ impl Cluster {
         if ask.kind.custom.is_some() {
             return Self::text(&ask.kind, &stored.text);
         }
-        let mut object = stored.object();
-        if let Some(map) = object.as_object_mut() {
-            map.remove("kind");
-            map.remove("apiVersion");
-        }
-        Bytes::from(object.to_string())
+        // Their members are not looked into.
+        let members = serde_json::from_slice::<BTreeMap<String, &RawValue>>(&stored.text);
+        let mut members = members.unwrap_or_default();
+        members.remove("kind");
+        members.remove("apiVersion");
+        Bytes::from(serde_json::to_vec(&members).unwrap_or_default())
     }
 }
 

@@ -1,11 +1,13 @@
 //! Making objects.
 
+use serde_json::Value;
+
 use super::owners::once;
+use super::write::{Written, read};
 use super::{Ask, Outcome, check_options};
 use crate::admission::Operation;
 use crate::cluster::Cluster;
 use crate::object::meta;
-use crate::request::Answer;
 use crate::status_error::{FieldError, StatusError};
 use crate::switch::{Bug, planted};
 
@@ -13,7 +15,16 @@ impl Cluster {
     /// `create`.
     pub(super) fn create(&mut self, ask: &Ask<'_>) -> Outcome {
         check_options(ask.query, "CreateOptions")?;
-        let decoded = Self::decode(ask)?;
+        Ok(self.create_object(ask, read(ask)?)?.answer())
+    }
+
+    /// Makes an object.
+    pub(crate) fn create_object(
+        &mut self,
+        ask: &Ask<'_>,
+        object: Value,
+    ) -> Result<Written, StatusError> {
+        let decoded = Self::decode(ask, object)?;
         let mut object = decoded.object;
         let mut warnings = decoded.warnings;
         Self::check_namespace(ask, &mut object)?;
@@ -37,10 +48,7 @@ impl Cluster {
         if planted(Bug::GenerateNameIsKept) {
             crate::object::unset(&mut object, "generateName");
         }
-        let stored = self.store_new(ask, object)?;
-        let Answer::Json { code, body, .. } = Answer::json(201, &stored) else {
-            return Ok(Answer::nowhere());
-        };
-        Ok(Answer::Json { code, body, warnings })
+        let object = self.store_new(ask, object, decoded.shares_labels)?;
+        Ok(Written { code: 201, object, warnings })
     }
 }

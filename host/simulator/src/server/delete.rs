@@ -1,5 +1,7 @@
 //! Deleting objects.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::write::parse;
@@ -31,11 +33,13 @@ pub(crate) struct Options {
 
 impl Options {
     fn read(ask: &Ask<'_>) -> Result<Self, StatusError> {
-        let body = if ask.request.body.is_empty() {
-            json!({})
-        } else {
-            parse(&ask.request.body).map_err(StatusError::bad_request)?
-        };
+        if ask.request.body.is_empty() {
+            return Self::of(ask, &json!({}));
+        }
+        Self::of(ask, &parse(&ask.request.body).map_err(StatusError::bad_request)?)
+    }
+
+    fn of(ask: &Ask<'_>, body: &Value) -> Result<Self, StatusError> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let query =
             |name: &str| Some(ask.query.get(name).to_owned()).filter(|text| !text.is_empty());
@@ -77,13 +81,27 @@ impl Cluster {
     /// `delete`.
     pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome {
         let options = Options::read(ask)?;
+        Ok(Answer::json(200, &self.delete_by(ask, &options)?))
+    }
+
+    /// Deletes an object as the options say. Gives what is answered.
+    pub(crate) fn delete_object(
+        &mut self,
+        ask: &Ask<'_>,
+        options: &Value,
+    ) -> Result<Value, StatusError> {
+        let options = Options::of(ask, options)?;
+        self.delete_by(ask, &options)
+    }
+
+    fn delete_by(&mut self, ask: &Ask<'_>, options: &Options) -> Result<Value, StatusError> {
         let Some(object) = self.present(ask) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
-        let last = self.delete_one(ask, object, &options)?;
+        let last = self.delete_one(ask, Arc::unwrap_or_clone(object), options)?;
         let (object, gone) = last;
         if !gone || kinds::returns_deleted(&ask.kind) {
-            return Ok(Answer::json(200, &object));
+            return Ok(object);
         }
         let mut details =
             json!({"name": ask.target.name, "kind": ask.kind.plural, "uid": meta(&object, "uid")});
@@ -91,7 +109,7 @@ impl Cluster {
             details["group"] = ask.kind.group.as_str().into();
         }
         let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-        Ok(Answer::json(200, &status))
+        Ok(status)
     }
 
     /// Deletes an object, or begins to. Gives it as it is now, and whether it is gone.
@@ -140,14 +158,14 @@ impl Cluster {
             // What is stored in another form is written even if nothing changes.
             let raw = self.is_raw(ask.kind_key(), ask.key());
             if !options.dry_run && (object != before || raw) {
-                self.put(ask.kind_key(), ask.key(), &mut object);
+                object = Arc::unwrap_or_clone(self.put(ask.kind_key(), ask.key(), object));
                 self.after_write(ask, &object);
             }
             return Ok((object, false));
         }
         if options.dry_run && !finalizers(&before).is_empty() {
             // Nothing is written and nothing gone: the server answers with an object of nothing.
-            return Ok((super::write::blank(ask), false));
+            return Ok((Value::clone(&super::write::blank(ask)), false));
         }
         // What was to be changed before it goes is not.
         let mut last = before;
@@ -160,7 +178,7 @@ impl Cluster {
             }
             if !options.dry_run {
                 // Who watches is told of both.
-                self.put(ask.kind_key(), ask.key(), &mut last);
+                last = Arc::unwrap_or_clone(self.put(ask.kind_key(), ask.key(), last));
             }
         }
         if !options.dry_run {
@@ -215,7 +233,7 @@ impl Cluster {
         let page = self.page(ask)?;
         let mut items = Vec::new();
         for stored in page.items {
-            let object = stored.object();
+            let object = Arc::unwrap_or_clone(stored.object());
             let target = Target {
                 namespace: meta(&object, "namespace").to_owned(),
                 name: meta(&object, "name").to_owned(),

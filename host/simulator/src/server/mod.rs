@@ -124,16 +124,34 @@ pub(crate) type Outcome = Result<Answer, StatusError>;
 
 impl Cluster {
     /// The object that is asked for, in the version that is asked for.
-    fn present(&self, ask: &Ask<'_>) -> Option<Value> {
+    fn present(&self, ask: &Ask<'_>) -> Option<Arc<Value>> {
         let mut object = self.object(ask.kind_key(), ask.key())?;
         if ask.kind.custom.is_some() {
-            object["apiVersion"] = ask.kind.api_version().into();
+            let version = ask.kind.api_version();
+            if object["apiVersion"] != version.as_str() {
+                Arc::make_mut(&mut object)["apiVersion"] = version.into();
+            }
         }
         Some(object)
     }
 
     /// Answers a request.
     pub(crate) fn answer(&mut self, request: &Request) -> Answer {
+        self.note_request(request);
+        self.warned.clear();
+        let mut answer = match self.readable(request) {
+            Ok(answer) => answer,
+            Err(error) => Answer::error(&error),
+        };
+        if let Answer::Json { warnings, .. } = &mut answer {
+            warnings.append(&mut self.warned);
+        }
+        self.note_answer(&answer);
+        answer
+    }
+
+    /// Writes a request to the log, if one is kept.
+    pub(crate) fn note_request(&mut self, request: &Request) {
         if self.keeps_log() {
             self.note(format!(
                 "{} {} {:?} {} {}",
@@ -144,16 +162,12 @@ impl Cluster {
                 String::from_utf8_lossy(&request.body)
             ));
         }
-        self.warned.clear();
-        let mut answer = match self.readable(request) {
-            Ok(answer) => answer,
-            Err(error) => Answer::error(&error),
-        };
-        if let Answer::Json { warnings, .. } = &mut answer {
-            warnings.append(&mut self.warned);
-        }
+    }
+
+    /// Writes an answer to the log, if one is kept.
+    pub(crate) fn note_answer(&mut self, answer: &Answer) {
         if self.keeps_log() {
-            let line = match &answer {
+            let line = match answer {
                 Answer::Json { code, body, .. } | Answer::Of { code, body, .. } => {
                     format!("{code} {}", String::from_utf8_lossy(body))
                 }
@@ -162,7 +176,6 @@ impl Cluster {
             };
             self.note(line);
         }
-        answer
     }
 
     /// Answers a request in what its client reads, whatever it was written in.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::owners::once;
-use super::write::{Decoded, blank, parse, unknown_fields};
+use super::write::{Decoded, Written, blank, parse, shares_labels, unknown_fields};
 use super::{Ask, Outcome, check_options};
 use crate::admission::Operation as Admitted;
 use crate::apply::managed_fields::{self, Manager, Operation};
@@ -54,7 +54,7 @@ impl Cluster {
             patched.to_string()
         };
         let decoded = Self::redecode(ask, patched);
-        let Decoded { mut object, mut warnings } = match decoded {
+        let Decoded { mut object, mut warnings, .. } = match decoded {
             Err(error) if error.is_shape() && (ask.kind.custom.is_none() || error.is_strict()) => {
                 let error = FieldError::invalid("patch", text, error.problem());
                 return Err(StatusError::invalid(
@@ -69,11 +69,8 @@ impl Cluster {
         self.track(ask, Some(&old), &mut object);
         self.mutate(ask, Admitted::Update, &mut object, Some(&old))?;
         warnings.extend(once(&mut object, true));
-        let stored = self.store_change(ask, &old, object)?;
-        match Answer::json(200, &stored) {
-            Answer::Json { code, body, .. } => Ok(Answer::Json { code, body, warnings }),
-            other => Ok(other),
-        }
+        let object = self.store_change(ask, &old, object)?;
+        Ok(Written { code: 200, object, warnings }.answer())
     }
 
     /// Reads an object that a patch has made.
@@ -98,7 +95,7 @@ impl Cluster {
         }
         let unknown = kinds::decode(&ask.kind, &mut object)?;
         let warnings = unknown_fields(ask, &unknown)?;
-        Ok(Decoded { object, warnings })
+        Ok(Decoded { object, warnings, shares_labels: false })
     }
 
     fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
@@ -176,8 +173,9 @@ impl Cluster {
             return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
         }
         self.mutate(ask, Admitted::Create, &mut object, None)?;
-        let stored = self.store_new(ask, object)?;
-        Ok(Answer::json(201, &stored))
+        let shares_labels = shares_labels(&ask.kind, &value);
+        let object = self.store_new(ask, object, shares_labels)?;
+        Ok(Written { code: 201, object, warnings: Vec::new() }.answer())
     }
 
     /// What an apply makes of `live`: the object, or nothing if it is the same, and its managers.

@@ -12,7 +12,7 @@ use crate::user::User;
 impl Cluster {
     /// Answers who somebody is, or whether he may do something.
     pub(super) fn review(&mut self, ask: &Ask<'_>) -> Outcome {
-        let mut object = Self::decode(ask)?.object;
+        let mut object = Self::decode(ask, super::write::read(ask)?)?.object;
         self.track(ask, None, &mut object);
         let spec = object["spec"].clone();
         object["status"] = match ask.kind.name.as_str() {

@@ -126,7 +126,7 @@ impl Cluster {
             let text = format!("the spec replicas field {:?} cannot be empty", dotted(&paths.spec));
             return Err(StatusError::bad_request(text));
         }
-        let mut new = old.clone();
+        let mut new = Value::clone(&old);
         let path: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
         set(&mut new, &path, scale["spec"]["replicas"].as_i64().unwrap_or(0).into());
         let said = meta(&scale, "resourceVersion");

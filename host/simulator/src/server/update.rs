@@ -1,19 +1,30 @@
 //! Replacing objects.
 
+use serde_json::Value;
+
 use super::owners::once;
+use super::write::{Written, read};
 use super::{Ask, Outcome, check_options};
 use crate::admission::Operation;
 use crate::cluster::Cluster;
 use crate::kinds;
 use crate::object::meta;
-use crate::request::Answer;
 use crate::status_error::StatusError;
 
 impl Cluster {
     /// `update`.
     pub(super) fn update(&mut self, ask: &Ask<'_>) -> Outcome {
         check_options(ask.query, "UpdateOptions")?;
-        let decoded = Self::decode(ask)?;
+        Ok(self.update_object(ask, read(ask)?)?.answer())
+    }
+
+    /// Replaces an object.
+    pub(crate) fn update_object(
+        &mut self,
+        ask: &Ask<'_>,
+        object: Value,
+    ) -> Result<Written, StatusError> {
+        let decoded = Self::decode(ask, object)?;
         let mut object = decoded.object;
         let mut warnings = decoded.warnings;
         warnings.extend(once(&mut object, false));
@@ -40,8 +51,8 @@ impl Cluster {
             }
             self.track(ask, None, &mut object);
             self.mutate(ask, Operation::Create, &mut object, None)?;
-            let stored = self.store_new(ask, object)?;
-            return Ok(Answer::json(201, &stored));
+            let object = self.store_new(ask, object, decoded.shares_labels)?;
+            return Ok(Written { code: 201, object, warnings: Vec::new() });
         };
         let (said, present) = (meta(&object, "uid"), meta(&old, "uid"));
         if !said.is_empty() && said != present {
@@ -51,11 +62,8 @@ impl Cluster {
         self.track(ask, Some(&old), &mut object);
         self.mutate(ask, Operation::Update, &mut object, Some(&old))?;
         warnings.extend(once(&mut object, true));
-        let stored = self.store_change(ask, &old, object)?;
-        match Answer::json(200, &stored) {
-            Answer::Json { code, body, .. } => Ok(Answer::Json { code, body, warnings }),
-            other => Ok(other),
-        }
+        let object = self.store_change(ask, &old, object)?;
+        Ok(Written { code: 200, object, warnings })
     }
 }
 

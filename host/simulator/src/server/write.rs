@@ -1,5 +1,7 @@
 //! What all writes share.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::Ask;
@@ -7,13 +9,16 @@ use crate::admission::Operation as Admitted;
 use crate::apply::managed_fields::{self, Managers, Operation};
 use crate::apply::shape;
 use crate::apply::updater::{Write, reconcile, update};
+use crate::catalog::Kind;
 use crate::cluster::Cluster;
 use crate::kinds;
 use crate::object::{
     copy, copy_meta, finalizers, generation, is_terminating, meta, same_but_managers, unset,
-    with_metadata, without_managers,
+    with_metadata,
 };
+use crate::request::Answer;
 use crate::status_error::{FieldError, StatusError};
+use crate::store::text_of;
 use crate::switch::{Bug, planted};
 
 /// What the server says of a version that is another.
@@ -24,6 +29,29 @@ pub(crate) const MODIFIED: &str =
 pub(crate) struct Decoded {
     pub(crate) object: Value,
     pub(crate) warnings: Vec<String>,
+    /// Whether it is a Job that would share the labels of its template.
+    pub(crate) shares_labels: bool,
+}
+
+/// What a write is answered by.
+pub(crate) struct Written {
+    pub(crate) code: u16,
+    /// The object as it is stored.
+    pub(crate) object: Arc<Value>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Written {
+    /// As a client reads it.
+    pub(crate) fn answer(self) -> Answer {
+        Answer::Json { code: self.code, body: text_of(&self.object), warnings: self.warnings }
+    }
+}
+
+/// Reads the object of a create or update.
+pub(crate) fn read(ask: &Ask<'_>) -> Result<Value, StatusError> {
+    parse(&ask.request.body)
+        .map_err(|error| StatusError::bad_request(format!("error decoding: {error}")))
 }
 
 /// Reads a body as JSON, or else as YAML.
@@ -41,11 +69,10 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value, String> {
 }
 
 impl Cluster {
-    /// Reads the object of a create or update.
-    pub(crate) fn decode(ask: &Ask<'_>) -> Result<Decoded, StatusError> {
-        let value = parse(&ask.request.body)
-            .map_err(|error| StatusError::bad_request(format!("error decoding: {error}")))?;
+    /// Brings the object of a create or update into the form of the server.
+    pub(crate) fn decode(ask: &Ask<'_>, value: Value) -> Result<Decoded, StatusError> {
         let kind = &ask.kind;
+        let shares_labels = shares_labels(kind, &value);
         let mut object = with_metadata(value).ok_or_else(|| {
             StatusError::bad_request("the object provided is unrecognized (must be of type object)")
         })?;
@@ -79,7 +106,7 @@ impl Cluster {
         object["apiVersion"] = kind.api_version().into();
         let unknown = kinds::decode(kind, &mut object)?;
         let warnings = unknown_fields(ask, &unknown)?;
-        Ok(Decoded { object, warnings })
+        Ok(Decoded { object, warnings, shares_labels })
     }
 
     /// The namespace of the body must be that of the path; absent, it is.
@@ -100,9 +127,10 @@ impl Cluster {
 
     /// Whose fields are whose after `live` has become `new`, by anything but an apply.
     pub(crate) fn track(&self, ask: &Ask<'_>, live: Option<&Value>, new: &mut Value) {
-        let own = new["metadata"].get("managedFields").cloned();
-        let empty = blank(ask);
-        let old = live.unwrap_or(&empty);
+        let metadata = new["metadata"].as_object_mut();
+        let own = metadata.and_then(|metadata| metadata.remove("managedFields"));
+        let empty = live.is_none().then(|| blank(ask));
+        let old = live.or(empty.as_deref()).unwrap_or(&Value::Null);
         let theirs = old["metadata"].get("managedFields");
         let sub = &ask.target.subresource;
         let managers = if sub.is_empty() && !planted(Bug::ManagedFieldsCanBeForged) {
@@ -117,7 +145,6 @@ impl Cluster {
         } else {
             managed_fields::decode(theirs).unwrap_or_default()
         };
-        unset(new, "managedFields");
         // What was never tracked is not tracked from an update on.
         if managers.is_empty() && live.is_some() {
             return;
@@ -139,7 +166,7 @@ impl Cluster {
         }
         let manager =
             managed_fields::Manager::new(&ask.manager(), Operation::Update, &version, sub);
-        let managers = update(&write, &without_managers(old), new, managers, &manager);
+        let managers = update(&write, old, new, managers, &manager);
         if let Some(list) = managed_fields::encode(&managers) {
             new["metadata"]["managedFields"] = list;
         }
@@ -150,7 +177,8 @@ impl Cluster {
         &mut self,
         ask: &Ask<'_>,
         mut object: Value,
-    ) -> Result<Value, StatusError> {
+        shares_labels: bool,
+    ) -> Result<Arc<Value>, StatusError> {
         self.check_lifecycle(ask, &object)?;
         self.check_account(ask, &object)?;
         let metadata = &mut object["metadata"];
@@ -160,7 +188,7 @@ impl Cluster {
             unset(&mut object, name);
         }
         let name = meta(&object, "name").to_owned();
-        kinds::prepare_create(&ask.kind, &mut object, shares_labels(ask));
+        kinds::prepare_create(&ask.kind, &mut object, shares_labels);
         self.allocate(ask, &mut object, None);
         let errors = kinds::validate_create(&ask.kind, &object);
         if !errors.is_empty() {
@@ -186,9 +214,9 @@ impl Cluster {
         }
         let raw = kinds::settle(&ask.kind, &mut object)? | kinds::complete(&ask.kind, &mut object);
         if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
-            return Ok(object);
+            return Ok(Arc::new(object));
         }
-        self.put(ask.kind_key(), &key, &mut object);
+        let object = self.put(ask.kind_key(), &key, object);
         // The server stores a new claim otherwise than a changed one.
         let claim = ask.kind.is("", "PersistentVolumeClaim");
         self.remember_raw(ask.kind_key(), &key, raw || claim);
@@ -202,7 +230,7 @@ impl Cluster {
         ask: &Ask<'_>,
         old: &Value,
         mut new: Value,
-    ) -> Result<Value, StatusError> {
+    ) -> Result<Arc<Value>, StatusError> {
         let name = ask.target.name.clone();
         let said = meta(&new, "resourceVersion").to_owned();
         let present = meta(old, "resourceVersion").to_owned();
@@ -251,38 +279,35 @@ impl Cluster {
             && old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
             && kinds::may_go(&ask.kind, &new);
         if ask.query.dry_run() {
-            return Ok(unsettled.filter(|_| gone).unwrap_or(new));
+            return Ok(Arc::new(unsettled.filter(|_| gone).unwrap_or(new)));
         }
         if gone {
             let mut last = new.clone();
             self.remove(ask.kind_key(), ask.key(), &mut last);
             self.after_removal(ask, &last);
             // It is shown as it was made, since it was not stored.
-            return Ok(unsettled.unwrap_or(new));
+            return Ok(Arc::new(unsettled.unwrap_or(new)));
         }
         let raw_before = self.is_raw(ask.kind_key(), ask.key());
         if new == *old && !raw && !raw_before && !planted(Bug::NoOpBumpsVersion) {
-            return Ok(new);
+            return Ok(Arc::new(new));
         }
         if generation(&new) == 0 {
             copy_meta(old, &mut new, "generation");
         }
-        self.put(ask.kind_key(), ask.key(), &mut new);
+        let new = self.put(ask.kind_key(), ask.key(), new);
         self.remember_raw(ask.kind_key(), ask.key(), raw);
         self.after_write(ask, &new);
         Ok(new)
     }
 }
 
-/// Whether a request makes a Job that has the labels of its template for its own, as one Go map: none are said of it, and
-/// some, or an empty map, of the template. What has been read of the request does not tell that any more.
-fn shares_labels(ask: &Ask<'_>) -> bool {
-    ask.kind.is("batch", "Job")
-        && parse(&ask.request.body).is_ok_and(|body| {
-            let own = body["metadata"]["labels"].as_object();
-            let of_template = &body["spec"]["template"]["metadata"]["labels"];
-            own.is_none_or(Map::is_empty) && of_template.is_object()
-        })
+/// Whether what a request says makes a Job that has the labels of its template for its own, as one Go map: none are said of it,
+/// and some, or an empty map, of the template. What has been read of it does not tell that any more.
+pub(super) fn shares_labels(kind: &Kind, said: &Value) -> bool {
+    let own = said["metadata"]["labels"].as_object();
+    let of_template = &said["spec"]["template"]["metadata"]["labels"];
+    kind.is("batch", "Job") && own.is_none_or(Map::is_empty) && of_template.is_object()
 }
 
 /// A change of nothing but times of managers is none.
@@ -327,14 +352,18 @@ pub(crate) fn only_status(new: &mut Value, old: &Value) {
 }
 
 /// An object of nothing but its kind, as Go has it.
-pub(crate) fn blank(ask: &Ask<'_>) -> Value {
-    let mut object = Map::new();
-    object.insert("kind".to_owned(), ask.kind.name.as_str().into());
-    object.insert("apiVersion".to_owned(), ask.kind.api_version().into());
-    if ask.kind.custom.is_none() {
-        object.insert("metadata".to_owned(), json!({}));
-    }
-    let mut object = Value::Object(object);
-    kinds::fill_structs(&ask.kind, &mut object);
-    object
+pub(crate) fn blank(ask: &Ask<'_>) -> Arc<Value> {
+    let kind = &ask.kind;
+    let make = || {
+        let mut object = Map::new();
+        object.insert("kind".to_owned(), kind.name.as_str().into());
+        object.insert("apiVersion".to_owned(), kind.api_version().into());
+        if kind.custom.is_none() {
+            object.insert("metadata".to_owned(), json!({}));
+        }
+        let mut object = Value::Object(object);
+        kinds::fill_structs(kind, &mut object);
+        Arc::new(object)
+    };
+    kind.blank.get_or_init(make).clone()
 }
