@@ -62,7 +62,8 @@ pub(crate) fn run() -> Result<()> {
     });
     suite.step("host: tests on a real node (needs root)", |tests| {
         let which = programs::of(&["--test", "node", "--test", "acceptance_*"])?;
-        programs::run(which, &["--ignored"], tests)
+        // As many nodes at once as programs run at once, and no more: a node is much for a core.
+        programs::run(which, &["--ignored", "--test-threads", "1"], tests)
     });
     // What the README promises; the host is there since the build above.
     suite.step("demo, once", |tests| {

@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{MANY, MODULES, SOON, output_with};
-use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, eventually};
+use innkeeper_cluster_tests::{AuditEvent, AuditFilter, Kind, Stage, eventually};
 use serde_json::{Value, json};
 
 const STACK: Kind = Kind::new("example.innkeeper.dev/v1", "Stack");
@@ -59,12 +59,12 @@ async fn a_primary_is_taken_down_in_order_before_it_goes_and_what_outlives_it_is
     // The finalizer was there before the first object.
     let audit = stage.plane.audit()?;
     let writes = audit.events(&AuditFilter::new().writes().namespace(&namespace))?;
-    let first = |resource: &str| writes.iter().position(|one| one.resource == resource).unwrap();
-    let finalizer = writes
-        .iter()
-        .position(|one| one.resource == "stacks" && one.impersonated.is_some())
-        .unwrap();
-    assert!(finalizer < first("configmaps"), "{writes:#?}");
+    // The host's: the controller manager puts a ConfigMap into each namespace.
+    let first = |resource: &str| {
+        let is_first = |one: &AuditEvent| one.resource == resource && one.impersonated.is_some();
+        writes.iter().position(is_first).unwrap()
+    };
+    assert!(first("stacks") < first("configmaps"), "{writes:#?}");
 
     stage.admin.delete(STACK, &namespace, "app").await?;
     stage.admin.until_gone(SOON, (STACK, &namespace, "app")).await?;
