@@ -128,7 +128,7 @@ async fn measure() -> Result<(), Failed> {
             ready.push(live(&lab, group).await?);
         }
         let took = begun.elapsed();
-        let of_a_core = (worked() - worked_before) / u32::try_from(LIVES)?;
+        let of_a_core = worked().saturating_sub(worked_before) / u32::try_from(LIVES)?;
         ready.sort();
         let each = took / u32::try_from(LIVES)?;
         println!(

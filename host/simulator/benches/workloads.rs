@@ -69,7 +69,7 @@ fn measure(what: &str, controllers: Controllers) {
     println!(
         "{DEPLOYMENTS} Deployments of one Pod, {what}: {:.1} s, {:.1} s of a core, creating them {:.1} s; {seconds} s of the cluster, {} writes, {} ready",
         begun.elapsed().as_secs_f64(),
-        (worked() - worked_before).as_secs_f64(),
+        worked().saturating_sub(worked_before).as_secs_f64(),
         created.as_secs_f64(),
         simulator.version(),
         ready(&simulator)
