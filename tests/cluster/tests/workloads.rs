@@ -207,10 +207,10 @@ impl World {
         Ok(normalised(&all))
     }
 
-    async fn patch(&self, place: &str, patch: &Value) -> Result<()> {
-        let (group, place) = place.split_once(' ').unwrap();
-        let path = format!("/{group}/namespaces/{}/{place}", self.namespace);
-        self.send("PATCH", &path, "application/merge-patch+json", patch).await.map(|_| ())
+    async fn patch(&self, what: &str, change: &Value) -> Result<()> {
+        let (group, one) = what.split_once(' ').unwrap();
+        let path = format!("/{group}/namespaces/{}/{one}", self.namespace);
+        self.send("PATCH", &path, "application/merge-patch+json", change).await.map(|_| ())
     }
 
     /// Sets of Pods one after the other, what a schedule makes, and where a Service leads.
