@@ -114,6 +114,9 @@ fn a_pod_gets_no_volume_of_its_service_account() {
         json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "x:1"}]}});
     let (code, pod) = post(&simulator(), &format!("{CORE}/pods"), &pod);
     assert_eq!((code, pod["spec"].get("volumes")), (201, None));
+    let account = format!("{CORE}/serviceaccounts/default");
+    let (code, _) = send(&simulator(), "GET", &account, "", &Value::Null);
+    assert_eq!(code, 404, "a real cluster has one in each namespace");
 }
 
 #[test]

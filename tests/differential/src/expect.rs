@@ -156,7 +156,6 @@ fn walk(path: &str, fields: &Value, paths: &mut BTreeSet<String>) {
 }
 
 #[cfg(test)]
-#[expect(clippy::expect_used, reason = "a test may fail by it")]
 mod tests {
     use serde_json::json;
 

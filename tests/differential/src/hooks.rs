@@ -98,15 +98,15 @@ fn serve(config: Arc<ServerConfig>, stream: TcpStream) -> Result<(), Failure> {
 pub fn answer(path: &str, review: &Value) -> Option<Value> {
     let request = &review["request"];
     let mut response = json!({"uid": request["uid"], "allowed": true});
-    let mut patch = |operations: Value| {
+    let mut change = |operations: Value| {
         response["patchType"] = "JSONPatch".into();
         response["patch"] = STANDARD.encode(operations.to_string()).into();
     };
     match path {
         "/silent" => return None,
-        "/label" => patch(label(request, "label")),
-        "/second" => patch(label(request, "second")),
-        "/broken" => patch(json!([{"op": "remove", "path": "/none/at/all"}])),
+        "/label" => change(label(request, "label")),
+        "/second" => change(label(request, "second")),
+        "/broken" => change(json!([{"op": "remove", "path": "/none/at/all"}])),
         "/untyped" => response["patch"] = STANDARD.encode("[]").into(),
         "/other" => response["uid"] = "another".into(),
         "/warn" => response["warnings"] = json!(["take care", "of this too"]),

@@ -32,7 +32,7 @@ pub(super) fn all_hold(hook: &Hook, ask: &Ask<'_>, request: &Value) -> Result<bo
             Ok(Cel::Bool(false)) => return Ok(false),
             Ok(_) => failures.push(format!("expression '{expression}' gives no truth")),
             Err(why) => {
-                failures.push(format!("expression '{expression}' resulted in error: {why}"))
+                failures.push(format!("expression '{expression}' resulted in error: {why}"));
             }
         }
     }

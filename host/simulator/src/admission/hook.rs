@@ -23,8 +23,8 @@ pub(crate) struct Hook {
     /// Its conditions in CEL: name and expression.
     pub(super) conditions: Vec<(String, String)>,
     timeout_s: i64,
-    /// Whether other versions of a kind mean the same.
-    equivalent: bool,
+    /// `Exact`, or else other versions of a kind mean the same.
+    policy: String,
     rules: Vec<Value>,
     namespaces: Selector,
     objects: Selector,
@@ -68,7 +68,7 @@ impl Hook {
                 .map(|one| (text(&one["name"]), text(&one["expression"])))
                 .collect(),
             timeout_s: value["timeoutSeconds"].as_i64().unwrap_or(10),
-            equivalent: value["matchPolicy"] != "Exact",
+            policy: text(&value["matchPolicy"]),
             rules: value["rules"].as_array().cloned().unwrap_or_default(),
             namespaces: Selector::of(&value["namespaceSelector"]),
             objects: Selector::of(&value["objectSelector"]),
@@ -100,7 +100,7 @@ impl Hook {
         if in_version(&kind.version) {
             return Some(Wanted { version: kind.version.clone() });
         }
-        let custom = kind.custom.as_ref().filter(|_| self.equivalent)?;
+        let custom = kind.custom.as_ref().filter(|_| self.policy != "Exact")?;
         let mut others = custom.versions.iter().filter(|version| version.served);
         let version = others.find(|version| in_version(&version.name))?;
         Some(Wanted { version: version.name.clone() })

@@ -36,10 +36,21 @@ impl Handlers {
         self.0.insert(url.trim_end_matches('/').to_owned(), handler);
     }
 
-    /// The answer, if anybody is there; nothing within it, if he does not answer.
-    fn call(&mut self, url: &str, review: &Value) -> Option<Option<Value>> {
-        self.0.get_mut(url.trim_end_matches('/')).map(|handler| handler(review))
+    /// Asks who is there.
+    fn call(&mut self, url: &str, review: &Value) -> Reached {
+        match self.0.get_mut(url.trim_end_matches('/')).map(|handler| handler(review)) {
+            Some(Some(answer)) => Reached::Answer(answer),
+            Some(None) => Reached::Silence,
+            None => Reached::Nobody,
+        }
     }
+}
+
+/// Whom a call has reached.
+enum Reached {
+    Answer(Value),
+    Silence,
+    Nobody,
 }
 
 /// What is about to happen to an object.
@@ -187,16 +198,16 @@ impl Cluster {
             return Err(StatusError::bad_request(text));
         }
         let answer = match self.handlers.call(&hook.url, &review) {
-            Some(Some(answer)) => review::read(&answer, &uid, mutating)
+            Reached::Answer(answer) => review::read(&answer, &uid, mutating)
                 .map_err(|why| format!("received invalid webhook response: {why}")),
-            Some(None) => Err(hook.unanswered("context deadline exceeded")),
-            None => Err(hook.unanswered(&self.nobody(hook))),
+            Reached::Silence => Err(hook.unanswered("context deadline exceeded")),
+            Reached::Nobody => Err(hook.unanswered(&self.nobody(hook))),
         };
         match answer {
             Ok(answer) => {
                 self.warned.extend(answer.warnings);
                 match answer.denied {
-                    Some(status) => Err(review::denial(&hook.name, status)),
+                    Some(status) => Err(review::denial(&hook.name, &status)),
                     None => Ok(Some(Verdict { patch: answer.patch })),
                 }
             }

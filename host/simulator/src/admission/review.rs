@@ -142,7 +142,7 @@ pub(super) fn read(review: &Value, uid: &str, mutating: bool) -> Result<Answer, 
 }
 
 /// What is said of a refusal.
-pub(super) fn denial(name: &str, status: Value) -> StatusError {
+pub(super) fn denial(name: &str, status: &Value) -> StatusError {
     let mut said = status.as_object().cloned().unwrap_or_default();
     let by = format!("admission webhook {name:?} denied the request");
     let text = |name: &str| status[name].as_str().unwrap_or_default();
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_who_refused_and_why() {
-        let body = |status: Value| denial("w.dev", status).body();
+        let body = |status: Value| denial("w.dev", &status).body();
         assert_eq!(
             body(Value::Null)["message"],
             "admission webhook \"w.dev\" denied the request without explanation"

@@ -1,6 +1,7 @@
 //! What kubectl once applied from the client's side, as it noted it down in an annotation.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -59,7 +60,7 @@ pub(crate) fn note(object: &mut Value, applied: &Value) {
         annotations.remove(ANNOTATION);
     }
     let mut text = String::new();
-    write(&applied, &mut text);
+    spell(&applied, &mut text);
     text.push('\n');
     let annotations = &mut object["metadata"]["annotations"];
     annotations[ANNOTATION] = text.into();
@@ -74,7 +75,7 @@ pub(crate) fn note(object: &mut Value, applied: &Value) {
 }
 
 /// As Go writes JSON: names in order, and what means something in HTML escaped.
-fn write(value: &Value, text: &mut String) {
+fn spell(value: &Value, text: &mut String) {
     match value {
         Value::Object(map) => {
             text.push('{');
@@ -85,7 +86,7 @@ fn write(value: &Value, text: &mut String) {
                 }
                 escaped(&Value::from(name.as_str()), text);
                 text.push(':');
-                write(value, text);
+                spell(value, text);
             }
             text.push('}');
         }
@@ -95,7 +96,7 @@ fn write(value: &Value, text: &mut String) {
                 if index > 0 {
                     text.push(',');
                 }
-                write(item, text);
+                spell(item, text);
             }
             text.push(']');
         }
@@ -107,7 +108,8 @@ fn escaped(value: &Value, text: &mut String) {
     for one in value.to_string().chars() {
         match one {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                text.push_str(&format!("\\u{:04x}", u32::from(one)));
+                // A text can always be written to.
+                let _ = write!(text, "\\u{:04x}", u32::from(one));
             }
             one => text.push(one),
         }

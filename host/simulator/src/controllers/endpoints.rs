@@ -1,17 +1,20 @@
 //! Which Pods a Service leads to: an `EndpointSlice`, and the older Endpoints.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::client::{
-    Client, ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES, key_of, number, owned_by, text,
+    Client, ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES, condition, key_of, number, owned_by, text,
 };
 use super::replica_set::{has_ended, is_ready};
 use crate::cluster::Cluster;
 use crate::object::{is_terminating, meta};
 use crate::store::Key;
 
+/// The annotation that says since when a change could have been known.
+const TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:endpointslice-controller");
 const OLD: Client = Client::controller("system:serviceaccount:kube-system:endpoint-controller");
@@ -77,9 +80,10 @@ impl Cluster {
             labels["service.kubernetes.io/headless"] = "".into();
         }
         let Some(before) = known else {
+            let since = &service["metadata"]["creationTimestamp"];
             let slice = json!({
                 "metadata": {"generateName": format!("{name}-"), "labels": labels,
-                    "ownerReferences": owned_by(service, &SERVICES)},
+                    "annotations": {TRIGGER: since}, "ownerReferences": owned_by(service, &SERVICES)},
                 "addressType": "IPv4", "endpoints": endpoints, "ports": ports,
             });
             let _ = self.create_as(&CLIENT, &ENDPOINT_SLICES, meta(service, "namespace"), slice);
@@ -98,6 +102,10 @@ impl Cluster {
             && same("ports")
             && slice["metadata"]["labels"] == before["metadata"]["labels"])
         {
+            let known = before["endpoints"].as_array().into_iter().flatten();
+            let known = known
+                .map(|one| (text(&one["targetRef"]["uid"]), one["conditions"]["ready"] == true));
+            note_trigger(&mut slice, pods, &known.collect());
             let _ = self.replace_as(&CLIENT, &ENDPOINT_SLICES, "", slice);
         }
     }
@@ -134,7 +142,8 @@ impl Cluster {
             labels["service.kubernetes.io/headless"] = "".into();
         }
         let Some(before) = known else {
-            let mut new = json!({"metadata": {"name": key.1, "labels": labels}});
+            let since = &service["metadata"]["creationTimestamp"];
+            let mut new = json!({"metadata": {"name": key.1, "labels": labels, "annotations": {TRIGGER: since}}});
             if !subsets.is_empty() {
                 new["subsets"] = subsets.into();
             }
@@ -151,7 +160,31 @@ impl Cluster {
             endpoints["subsets"] = subsets.into();
         }
         if endpoints != *before {
+            let mut known = BTreeSet::new();
+            for (name, ready) in [("addresses", true), ("notReadyAddresses", false)] {
+                let subsets = before["subsets"].as_array().into_iter().flatten();
+                let addresses = subsets.flat_map(|one| one[name].as_array().into_iter().flatten());
+                known.extend(addresses.map(|one| (text(&one["targetRef"]["uid"]), ready)));
+            }
+            note_trigger(&mut endpoints, pods, &known);
             let _ = self.replace_as(&OLD, &ENDPOINTS, "", endpoints);
+        }
+    }
+}
+
+/// Notes down since when it could have been known of what has changed: of the Pods that were not there, or not so.
+fn note_trigger(object: &mut Value, pods: &[Arc<Value>], known: &BTreeSet<(&str, bool)>) {
+    let since = pods
+        .iter()
+        .filter(|pod| !known.contains(&(meta(pod, "uid"), is_ready(pod))))
+        .filter_map(|pod| condition(pod, "Ready")?["lastTransitionTime"].as_str())
+        .min();
+    match since {
+        Some(since) => object["metadata"]["annotations"][TRIGGER] = since.into(),
+        None => {
+            if let Some(Value::Object(all)) = object.pointer_mut("/metadata/annotations") {
+                all.remove(TRIGGER);
+            }
         }
     }
 }

@@ -64,8 +64,8 @@ impl Cluster {
         });
         if let Ok(event) = self.create_as(client, &EVENTS, namespace, event) {
             let key = (namespace.to_owned(), text(&event["metadata"]["name"]).to_owned());
-            // Only what is wrong is said again and again.
-            if said.warns {
+            // Only what is wrong is said again and again, and of sets, whose Pods keep their names.
+            if said.warns || about["kind"] == "StatefulSet" {
                 self.pods.told.insert(id, key);
             }
         }

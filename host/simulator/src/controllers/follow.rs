@@ -52,9 +52,9 @@ impl Following {
         }
         if on.garbage_collector {
             // What has owners that are there and stay is looked at when one of them goes.
-            let lost =
-                |owner: &String| !self.places.contains_key(owner) || self.leaving.contains(owner);
-            if is_terminating(object) || owners.iter().any(lost) {
+            let lost = |owner: &Value| !self.is_there(owner, &place);
+            let named = object["metadata"]["ownerReferences"].as_array();
+            if is_terminating(object) || named.into_iter().flatten().any(lost) {
                 self.garbage.insert(place.clone());
             }
             // Whom it held up may go, if it is not in the way any more.
@@ -111,6 +111,18 @@ impl Following {
             self.terminating.remove(&key.1);
         }
         self.notice(on, kind, key, last, true);
+    }
+
+    /// Whether an owner of what lies in a place is where it is said to be, and stays.
+    fn is_there(&self, owner: &Value, of: &Place) -> bool {
+        let text = |name: &str| owner[name].as_str().unwrap_or_default();
+        let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+        !self.leaving.contains(text("uid"))
+            && self.places.get(text("uid")).is_some_and(|place| {
+                let (namespace, name) = &place.key;
+                let near = namespace.is_empty() || *namespace == of.key.0;
+                near && name == text("name") && place.kind.0 == group
+            })
     }
 
     fn wake_owners(&mut self, uid: &str, now: &[String]) {

@@ -40,7 +40,10 @@ impl Cluster {
     fn revision_of(&mut self, set: &Value) -> String {
         let template = &set["spec"]["template"];
         let revisions = self.controlled(set, &REVISIONS);
-        let known = revisions.iter().find(|one| one["data"]["spec"]["template"] == *template);
+        // It is kept as a patch.
+        let mut kept = template.clone();
+        kept["$patch"] = "replace".into();
+        let known = revisions.iter().find(|one| one["data"]["spec"]["template"] == kept);
         if let Some(known) = known {
             return meta(known, "name").to_owned();
         }
@@ -52,7 +55,7 @@ impl Cluster {
         let revision = json!({
             "metadata": {"name": name, "labels": labels,
                 "ownerReferences": owned_by(set, &STATEFUL_SETS)},
-            "data": {"spec": {"template": template}}, "revision": next,
+            "data": {"spec": {"template": kept}}, "revision": next,
         });
         let _ = self.create_as(&CLIENT, &REVISIONS, meta(set, "namespace"), revision);
         name
@@ -120,7 +123,7 @@ impl Cluster {
     fn delete_numbered(&mut self, set: &Value, pod: &Value) {
         if self.delete_as(&CLIENT, &PODS, pod, None) {
             let (pod, name) = (meta(pod, "name"), meta(set, "name"));
-            let message = format!("delete Pod {pod} in StatefulSet {name} successful");
+            let message = format!("Delete Pod {pod} in StatefulSet {name} successful");
             self.say(&CLIENT, set, &Said::normal(COMPONENT, "SuccessfulDelete", &message));
         }
     }
@@ -132,6 +135,9 @@ impl Cluster {
             self.controlled(set, &REVISIONS).into_iter().find(|one| meta(one, "name") == revision)
         {
             template = kept["data"]["spec"]["template"].clone();
+            if let Some(template) = template.as_object_mut() {
+                template.remove("$patch");
+            }
         }
         let mut pod = pod_of(&template, set, &STATEFUL_SETS);
         pod["metadata"]["name"] = name.as_str().into();
@@ -177,7 +183,7 @@ impl Cluster {
         let of = meta(set, "name");
         match made {
             Ok(_) => {
-                let message = format!("create Pod {name} in StatefulSet {of} successful");
+                let message = format!("Create Pod {name} in StatefulSet {of} successful");
                 self.say(&CLIENT, set, &Said::normal(COMPONENT, "SuccessfulCreate", &message));
             }
             Err(why) => {

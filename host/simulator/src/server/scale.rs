@@ -199,7 +199,7 @@ impl Cluster {
         let scales = scales.map(|(manager, _)| {
             (manager, Owned { set: only.clone(), version: version.clone(), time: None })
         });
-        note(&mut new, back(parents, scales.collect(), &path));
+        note(&mut new, &back(parents, scales.collect(), &path));
         let stored = self.store_change(ask, old, new)?;
         Ok(Answer::json(200, &scale_of(&stored, paths)))
     }
@@ -244,9 +244,9 @@ fn back(parents: Managers, mut scales: Managers, path: &[Element]) -> Managers {
     result
 }
 
-fn note(object: &mut Value, managers: Managers) {
+fn note(object: &mut Value, managers: &Managers) {
     unset(object, "managedFields");
-    if let Some(list) = encode(&managers) {
+    if let Some(list) = encode(managers) {
         object["metadata"]["managedFields"] = list;
     }
 }
@@ -268,5 +268,5 @@ fn share(ask: &Ask<'_>, object: &mut Value, path: &[String], changed: bool, coun
         let owned = Owned { set: only, version, time: None };
         scales = Managers::from([(manager, owned)]);
     }
-    note(object, back(parents, scales, &path));
+    note(object, &back(parents, scales, &path));
 }

@@ -120,11 +120,11 @@ pub(crate) fn of(
 /// The cells of a built-in kind, in the order of its columns.
 fn row(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
     let known = match kind.group.as_str() {
-        "" => core::cells(&kind.name, object, now),
         "apps" | "batch" | "autoscaling" | "policy" => workload::cells(&kind.name, object, now),
         "networking.k8s.io" | "discovery.k8s.io" => network::cells(&kind.name, object, now),
         "storage.k8s.io" => volume::cells(&kind.name, object, now),
-        "admissionregistration.k8s.io"
+        ""
+        | "admissionregistration.k8s.io"
         | "rbac.authorization.k8s.io"
         | "coordination.k8s.io"
         | "events.k8s.io" => core::cells(&kind.name, object, now),
