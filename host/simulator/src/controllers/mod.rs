@@ -13,6 +13,7 @@ mod garbage;
 mod job;
 mod labels;
 mod lifecycle;
+mod namespace;
 mod owner;
 mod pod;
 mod pod_script;
