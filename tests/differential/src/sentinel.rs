@@ -22,7 +22,7 @@ pub enum Wait {
 }
 
 /// How long a controller may take to do it.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(10);
 /// Where.
 const PLACE: &str = "/api/v1/namespaces/default";
@@ -114,8 +114,8 @@ fn roles(server: &dyn Server, name: &str) -> Result<(), Failure> {
     ];
     for (kind, roles, bindings, verb) in places {
         let rule = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": [verb]});
-        let role = json!({"metadata": {"name": name}, "rules": [rule]});
-        make(server, &format!("/apis/{RBAC}/v1/{roles}"), &role)?;
+        let made = json!({"metadata": {"name": name}, "rules": [rule]});
+        make(server, &format!("/apis/{RBAC}/v1/{roles}"), &made)?;
         let subject = json!({"kind": "User", "name": name, "apiGroup": RBAC});
         let of = json!({"kind": kind, "name": name, "apiGroup": RBAC});
         let binding = json!({"metadata": {"name": name}, "subjects": [subject], "roleRef": of});
