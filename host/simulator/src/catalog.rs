@@ -39,6 +39,25 @@ enum Shape {
 }
 
 impl Kind {
+    /// The kind of a built-in subresource that is no object of its own.
+    pub(crate) fn of_subresource(group: &str, version: &str, name: &str, of: &str) -> Self {
+        static NOTHING: OnceLock<Schema> = OnceLock::new();
+        let schema = table().types.get(of);
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: String::new(),
+            key: (group.to_owned(), String::new()),
+            name: name.to_owned(),
+            namespaced: true,
+            verbs: BTreeSet::new(),
+            subresources: BTreeSet::new(),
+            schema: Shape::Builtin(schema.unwrap_or_else(|| NOTHING.get_or_init(Schema::default))),
+            custom: None,
+            blank: OnceLock::new(),
+        }
+    }
+
     /// Group and version, as in objects.
     pub(crate) fn api_version(&self) -> String {
         match self.group.as_str() {

@@ -2,18 +2,9 @@
 
 use serde_json::Value;
 
-use crate::kinds::{LABEL_VALUE, is_label_value};
+use crate::label_selector::{self, Demand};
 use crate::status_error::StatusError;
 use crate::switch::{Bug, planted};
-
-/// One demand on a label.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Demand {
-    In(String, Vec<String>),
-    NotIn(String, Vec<String>),
-    Exists(String),
-    Absent(String),
-}
 
 /// Which objects are meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,54 +32,41 @@ fn parts(text: &str) -> Vec<&str> {
     found.into_iter().filter(|part| !part.is_empty()).collect()
 }
 
-fn values(text: &str) -> Option<Vec<String>> {
-    let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
-    Some(inner.split(',').map(|value| value.trim().to_owned()).collect())
-}
-
-fn demand(part: &str) -> Option<Demand> {
-    let own = |text: &str| text.trim().to_owned();
-    if let Some((key, rest)) = part.split_once(" notin ") {
-        return Some(Demand::NotIn(own(key), values(rest)?));
+/// What a field holds, as the server compares it.
+fn field(object: &Value, path: &str) -> String {
+    let at = |path: &str| path.split('.').fold(object, |place, name| &place[name]);
+    let text = |path: &str| match at(path) {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    let or = |path: &str, zero: &str| if at(path).is_null() { zero.to_owned() } else { text(path) };
+    let kind = (&object["apiVersion"], &object["kind"]);
+    match (kind.0.as_str().unwrap_or_default(), kind.1.as_str().unwrap_or_default(), path) {
+        ("v1", "Pod", "spec.hostNetwork") | ("v1", "Node", "spec.unschedulable") => {
+            or(path, "false")
+        }
+        // It may be asked for, and nothing has it.
+        ("v1", "Pod", "status.podIPs") => String::new(),
+        ("v1", "ReplicationController", "status.replicas") => or(path, "0"),
+        ("batch/v1", "Job", "status.successful") => or("status.succeeded", "0"),
+        ("v1", "Event", "source") => match text("source.component") {
+            none if none.is_empty() => text("reportingComponent"),
+            component => component,
+        },
+        _ => text(path),
     }
-    if let Some((key, rest)) = part.split_once(" in ") {
-        return Some(Demand::In(own(key), values(rest)?));
-    }
-    if let Some((key, value)) = part.split_once("!=") {
-        return Some(Demand::NotIn(own(key), vec![own(value)]));
-    }
-    if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
-        return Some(Demand::In(own(key), vec![own(value)]));
-    }
-    if let Some(key) = part.strip_prefix('!') {
-        return Some(Demand::Absent(own(key)));
-    }
-    let plain = part.chars().all(|one| one.is_ascii_alphanumeric() || "-._/".contains(one));
-    plain.then(|| Demand::Exists(own(part)))
 }
 
 impl Selector {
-    /// Reads both; the fields of a kind that may be asked for are `known`.
+    /// Reads both; `known` says which fields of a kind may be asked for.
     pub(crate) fn parse(
         labels: &str,
         fields: &str,
-        known: &dyn Fn(&str) -> bool,
+        known: &dyn Fn(&str) -> Result<(), String>,
     ) -> Result<Self, StatusError> {
-        let mut selector = Self::default();
-        for part in parts(labels) {
-            let demand = demand(part).ok_or_else(|| {
-                StatusError::bad_request(format!("unable to parse requirement: {part:?}"))
-            })?;
-            if let Demand::In(key, values) | Demand::NotIn(key, values) = &demand {
-                let wrong = values.iter().enumerate().find(|(_, value)| !is_label_value(value));
-                if let Some((index, value)) = wrong {
-                    return Err(StatusError::bad_request(format!(
-                        "unable to parse requirement: values[{index}][{key}]: Invalid value: {value:?}: {LABEL_VALUE}"
-                    )));
-                }
-            }
-            selector.labels.push(demand);
-        }
+        let labels = label_selector::parse(labels).map_err(StatusError::bad_request)?;
+        let mut selector = Self { labels, fields: Vec::new() };
         for part in parts(fields) {
             let (path, value, equal) = if let Some((path, value)) = part.split_once("!=") {
                 (path, value, false)
@@ -101,9 +79,7 @@ impl Selector {
                     "invalid selector: '{fields}'; can't understand '{part}'"
                 )));
             };
-            if !known(path) {
-                return Err(StatusError::bad_request(format!("field label not supported: {path}")));
-            }
+            known(path).map_err(StatusError::bad_request)?;
             selector.fields.push((path.to_owned(), value.to_owned(), equal));
         }
         Ok(selector)
@@ -136,28 +112,13 @@ impl Selector {
     /// Whether `object` is meant.
     pub(crate) fn fits(&self, object: &Value) -> bool {
         let labels = &object["metadata"]["labels"];
-        let label = |key: &str| labels.get(key).and_then(Value::as_str);
         let labels_fit = planted(Bug::LabelsAreNotSelected)
-            || self.labels.iter().all(|demand| match demand {
-                Demand::In(key, values) => {
-                    label(key).is_some_and(|value| values.iter().any(|one| one == value))
-                }
-                Demand::NotIn(key, values) => {
-                    !label(key).is_some_and(|value| values.iter().any(|one| one == value))
-                }
-                Demand::Exists(key) => label(key).is_some(),
-                Demand::Absent(key) => label(key).is_none(),
-            });
+            || self.labels.iter().all(|demand| demand.fits(labels));
         labels_fit
-            && self.fields.iter().all(|(path, wanted, equal)| {
-                let found = path.split('.').fold(object, |place, name| &place[name]);
-                let found = match found {
-                    Value::String(text) => text.clone(),
-                    Value::Null => String::new(),
-                    other => other.to_string(),
-                };
-                (found == *wanted) == *equal
-            })
+            && self
+                .fields
+                .iter()
+                .all(|(path, wanted, equal)| (field(object, path) == *wanted) == *equal)
     }
 }
 
@@ -168,7 +129,7 @@ mod tests {
 
     fn fits(labels: &str, fields: &str) -> bool {
         let object = json!({"metadata": {"name": "n", "labels": {"app": "a", "tier": "web"}}});
-        Selector::parse(labels, fields, &|_| true).unwrap().fits(&object)
+        Selector::parse(labels, fields, &|_| Ok(())).unwrap().fits(&object)
     }
 
     #[test]
@@ -186,7 +147,7 @@ mod tests {
         assert!(fits("", "metadata.name=n"));
         assert!(!fits("", "metadata.name!=n"));
         assert!(fits("", "spec.nodeName="));
-        let unknown = Selector::parse("", "spec.x=1", &|_| false).unwrap_err();
-        assert_eq!(unknown.body()["message"], "field label not supported: spec.x");
+        let unknown = Selector::parse("", "spec.x=1", &|path| Err(path.to_owned())).unwrap_err();
+        assert_eq!(unknown.body()["message"], "spec.x");
     }
 }

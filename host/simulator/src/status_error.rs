@@ -13,6 +13,8 @@ pub(crate) struct StatusError {
     details: Option<Value>,
     /// The whole body, if somebody else has worded it.
     whole: Option<Box<Value>>,
+    /// Where a list may go on all the same.
+    next: Option<String>,
 }
 
 /// A group and the plural or kind in it, as messages name them.
@@ -46,7 +48,7 @@ impl Named<'_> {
 impl StatusError {
     /// One with this code, reason and message.
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, whole: None }
+        Self { code, reason, message: message.into(), details: None, whole: None, next: None }
     }
 
     /// One that somebody else has worded.
@@ -74,6 +76,12 @@ impl StatusError {
     /// With these details.
     pub(crate) fn details(mut self, details: Value) -> Self {
         self.details = Some(details);
+        self
+    }
+
+    /// With where a list may go on all the same.
+    pub(crate) fn going_on(mut self, next: String) -> Self {
+        self.next = Some(next);
         self
     }
 
@@ -190,7 +198,8 @@ impl StatusError {
         let mut status = Map::new();
         status.insert("kind".to_owned(), "Status".into());
         status.insert("apiVersion".to_owned(), "v1".into());
-        status.insert("metadata".to_owned(), json!({}));
+        let metadata = self.next.as_ref().map_or(json!({}), |next| json!({ "continue": next }));
+        status.insert("metadata".to_owned(), metadata);
         status.insert("status".to_owned(), "Failure".into());
         status.insert("message".to_owned(), self.message.as_str().into());
         if !self.reason.is_empty() {
@@ -339,6 +348,11 @@ impl FieldError {
             value: Some(count.into()),
             detail: format!("must have at most {most} items"),
         }
+    }
+
+    /// Why it is wrong.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
     }
 
     fn body(&self) -> String {

@@ -32,6 +32,11 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
+    /// An object as it was, which is kept nowhere.
+    pub(crate) fn past(text: Bytes) -> Self {
+        Self { text, tree: RefCell::new(Weak::new()), held: None }
+    }
+
     fn kept(&self) -> Option<Arc<Value>> {
         self.tree.borrow().upgrade()
     }

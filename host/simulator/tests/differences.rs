@@ -183,3 +183,14 @@ fn an_answer_is_never_protobuf_and_old_versions_are_not_served() {
     let request = Request::get("/apis/autoscaling/v1").body(Bytes::new()).unwrap();
     assert_eq!(simulator.request(request).status(), 404);
 }
+
+#[test]
+fn a_new_namespace_has_no_account_and_no_certificates() {
+    let simulator = simulator();
+    post(&simulator, "/api/v1/namespaces", &json!({"metadata": {"name": "new"}}));
+    simulator.settle();
+    for path in ["serviceaccounts/default", "configmaps/kube-root-ca.crt"] {
+        let path = format!("/api/v1/namespaces/new/{path}");
+        assert_eq!(send(&simulator, "GET", &path, "", &Value::Null).0, 404, "{path}");
+    }
+}

@@ -11,6 +11,7 @@ pub mod hooks;
 pub mod normal;
 pub mod real;
 pub mod run;
+pub mod sentinel;
 pub mod shapes;
 pub mod shrink;
 pub mod told;

@@ -101,6 +101,7 @@ impl Names {
                 // Of several problems the order is chance.
                 let mut text = self.embedded(text);
                 if text.contains("too old resource version")
+                    || text.contains("Too large resource version")
                     || text.contains("ResourceVersion in record")
                     || text.contains("ResourceVersion in object meta")
                 {

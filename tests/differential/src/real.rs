@@ -17,6 +17,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
+use crate::sentinel::{self, Wait};
+
 /// Whatever goes wrong with the connection.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -72,8 +74,12 @@ pub trait Server {
         Ok(())
     }
 
-    /// Lets its controllers work, if they do so only when they are told.
-    fn settle(&self) {}
+    /// Lets its controllers work, if they do so only when they are told; else waits until they have come to what was
+    /// written before.
+    ///
+    /// # Errors
+    /// If they do not come to it.
+    fn settle(&self, wait: Wait) -> Result<(), Failure>;
 }
 
 impl Server for Simulator {
@@ -84,8 +90,9 @@ impl Server for Simulator {
         Ok(Reply::read(&head, &parts.concat()))
     }
 
-    fn settle(&self) {
+    fn settle(&self, _: Wait) -> Result<(), Failure> {
         Simulator::settle(self);
+        Ok(())
     }
 
     fn reach(&self, time: Timestamp) {
@@ -101,14 +108,15 @@ pub struct Real {
     runtime: Runtime,
     client: Client<hyper_rustls::HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: String,
+    controllers: bool,
 }
 
 impl Real {
-    /// The one of a kubeconfig with certificates.
+    /// The one of a kubeconfig with certificates, with or without a controller manager.
     ///
     /// # Errors
     /// If the kubeconfig has not what is needed.
-    pub fn connect(kubeconfig: &Path) -> Result<Self, Failure> {
+    pub fn connect(kubeconfig: &Path, controllers: bool) -> Result<Self, Failure> {
         let config: Value = serde_json::from_slice(&std::fs::read(kubeconfig)?)?;
         let cluster = &config["clusters"][0]["cluster"];
         let user = &config["users"][0]["user"];
@@ -134,7 +142,7 @@ impl Real {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let client = Client::builder(TokioExecutor::new()).build(connector);
         let base = cluster["server"].as_str().ok_or("the kubeconfig has no server")?.to_owned();
-        Ok(Self { runtime, client, base })
+        Ok(Self { runtime, client, base, controllers })
     }
 }
 
@@ -149,6 +157,10 @@ impl Server for Real {
             let (head, body) = response.into_parts();
             Ok(Reply::read(&head, &body.collect().await?.to_bytes()))
         })
+    }
+
+    fn settle(&self, wait: Wait) -> Result<(), Failure> {
+        sentinel::wait(self, if self.controllers { wait } else { Wait::Roles })
     }
 
     /// A write of an object begins with what the server's watch cache has of it. Whether that is a moment old decides whether

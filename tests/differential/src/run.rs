@@ -9,12 +9,13 @@ use serde_json::Value;
 use crate::case::{Case, Known, Place, Step, fill, fill_value};
 use crate::normal::Names;
 use crate::real::{Failure, Reply, Server};
+use crate::sentinel::Wait;
 
 /// How long a real server's controllers may take.
 const BOUND: Duration = Duration::from_secs(20);
 /// How often it is asked whether they are done.
 const PAUSE: Duration = Duration::from_millis(20);
-/// For how long it must be the same: it may be so by chance before they begin.
+/// For how long it must be the same, if it was not at once when they had come to it.
 const CALM: Duration = Duration::from_millis(300);
 
 /// Where the servers answered differently.
@@ -131,14 +132,25 @@ pub fn run(
     seen: &mut dyn FnMut(&Step, &Reply),
 ) -> Result<Option<Difference>, Failure> {
     let (mut one, mut other) = (Side::new(real), Side::new(simulated));
+    // What the real controllers may not have looked at yet, and what they look at from here on.
+    let (mut written, mut concerns) = (None, Wait::Owners);
     for (index, step) in case.steps.iter().enumerate() {
         if step.settled {
+            if let Some(wait) = written.take() {
+                one.server.settle(wait)?;
+            }
             if let Some(difference) = settled(&mut one, &mut other, (index, step), place, seen)? {
                 return Ok(Some(difference));
             }
             continue;
         }
         let before = step.expect.is_some().then(|| one.known.clone());
+        if step.method != "GET" {
+            if step.method == "DELETE" && is_namespace(&step.path) {
+                concerns = Wait::Namespaces;
+            }
+            written = Some(concerns);
+        }
         let (reply, left) = one.step(step, place)?;
         // Which of many managers are counted as of old depends on the seconds in which they wrote.
         if let Some(time) = reply.latest() {
@@ -168,6 +180,10 @@ fn unmet(step: &Step, reply: &Reply, place: &Place, known: Option<&Known>) -> Ve
     unmet
 }
 
+fn is_namespace(path: &str) -> bool {
+    path.strip_prefix("/api/v1/namespaces/").is_some_and(|name| !name.contains('/'))
+}
+
 /// A step after which both must be the same once all is done.
 fn settled(
     one: &mut Side<'_>,
@@ -176,18 +192,19 @@ fn settled(
     place: &Place,
     seen: &mut dyn FnMut(&Step, &Reply),
 ) -> Result<Option<Difference>, Failure> {
-    other.server.settle();
+    other.server.settle(Wait::Owners)?;
     let (_, right) = other.step(step, place)?;
     let before = one.clone();
     let deadline = Instant::now() + BOUND;
-    let mut since = None;
+    let (mut since, mut first) = (None, true);
     loop {
         // What an answer taught that was too early is forgotten.
         *one = before.clone();
         let (reply, left) = one.step(step, place)?;
         let same = left == right;
         since = same.then(|| since.unwrap_or_else(Instant::now));
-        let calm = since.is_some_and(|since: Instant| since.elapsed() >= CALM);
+        let calm = since.is_some_and(|since: Instant| first || since.elapsed() >= CALM);
+        first = false;
         if calm || Instant::now() > deadline {
             seen(step, &reply);
             let unmet = unmet(step, &reply, place, Some(&before.known));

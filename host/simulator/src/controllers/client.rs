@@ -26,7 +26,7 @@ pub(super) struct Resource {
 }
 
 impl Resource {
-    const fn new(
+    pub(super) const fn new(
         group: &'static str,
         version: &'static str,
         plural: &'static str,

@@ -31,6 +31,8 @@ pub(crate) struct Following {
     leaving: BTreeSet<String>,
     /// What the garbage collector has to look at.
     pub(super) garbage: BTreeSet<Place>,
+    /// What waits until the kind of its owner is served.
+    pub(super) unserved: BTreeSet<Place>,
     /// Namespaces that are being deleted.
     pub(super) terminating: BTreeSet<String>,
     /// What other controllers have to look at now.
@@ -52,9 +54,12 @@ impl Following {
         }
         if on.garbage_collector {
             // What has owners that are there and stay is looked at when one of them goes.
-            let lost = |owner: &Value| !self.is_there(owner, &place);
-            let named = object["metadata"]["ownerReferences"].as_array();
-            if is_terminating(object) || named.into_iter().flatten().any(lost) {
+            let lost = |owner: &Value| {
+                let uid = owner["uid"].as_str().unwrap_or_default();
+                let there = self.places.get(uid).filter(|there| may_be(owner, there, key));
+                there.is_none() || self.leaving.contains(uid)
+            };
+            if is_terminating(object) || references(object).any(lost) {
                 self.garbage.insert(place.clone());
             }
             // Whom it held up may go, if it is not in the way any more.
@@ -111,18 +116,6 @@ impl Following {
             self.terminating.remove(&key.1);
         }
         self.notice(on, kind, key, last, true);
-    }
-
-    /// Whether an owner of what lies in a place is where it is said to be, and stays.
-    fn is_there(&self, owner: &Value, of: &Place) -> bool {
-        let text = |name: &str| owner[name].as_str().unwrap_or_default();
-        let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
-        !self.leaving.contains(text("uid"))
-            && self.places.get(text("uid")).is_some_and(|place| {
-                let (namespace, name) = &place.key;
-                let near = namespace.is_empty() || *namespace == of.key.0;
-                near && name == text("name") && place.kind.0 == group
-            })
     }
 
     fn wake_owners(&mut self, uid: &str, now: &[String]) {
@@ -215,10 +208,32 @@ impl Following {
         due
     }
 
+    /// Where the object of a uid lies, if it is there.
+    pub(super) fn place(&self, uid: &str) -> Option<&Place> {
+        self.places.get(uid)
+    }
+
     /// What names a uid as an owner.
     pub(super) fn dependents(&self, uid: &str) -> Vec<Place> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
+}
+
+fn references(object: &Value) -> impl Iterator<Item = &Value> {
+    object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
+}
+
+/// Whether a reference of an object that lies at `key` may mean what lies there. If it may not, the collector looks closer.
+fn may_be(owner: &Value, there: &Place, key: &Key) -> bool {
+    let text = |name: &str| owner[name].as_str().unwrap_or_default();
+    let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let kind = text("kind").to_lowercase();
+    // Of plurals the beginning is known.
+    let begins = kind.get(..kind.len().saturating_sub(1)).unwrap_or_default();
+    there.key.1 == text("name")
+        && (there.key.0.is_empty() || there.key.0 == key.0)
+        && there.kind.0 == group
+        && there.kind.1.starts_with(begins)
 }
 
 fn owner_uids(object: &Value) -> Vec<String> {

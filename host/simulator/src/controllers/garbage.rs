@@ -10,6 +10,7 @@ use crate::store::{Key, KindKey};
 
 use super::client::{COLLECTOR, PODS};
 use super::follow::Place;
+use super::owner::Owner;
 use super::workload::Workload;
 
 const ORPHAN: &str = "orphan";
@@ -40,6 +41,9 @@ impl Cluster {
     /// Looks at what has changed. Says whether anything was done.
     fn collect(&mut self) -> bool {
         let mut worked = false;
+        // A kind may be served by now that was not.
+        let waiting = std::mem::take(&mut self.following.unserved);
+        self.following.garbage.extend(waiting);
         while let Some(place) = self.following.garbage.pop_first() {
             worked |= self.look_at(&place);
         }
@@ -79,22 +83,28 @@ impl Cluster {
 
     /// Deletes what has no owner any more, and takes the owners off that are gone or about to go from what has another.
     fn judge(&mut self, place: &Place, object: &Value) -> bool {
+        for reference in owners(object) {
+            self.report_elsewhere(place, object, reference);
+        }
         let (mut lost, mut waits, mut solid) = (Vec::new(), false, false);
-        for owner in owners(object) {
-            let uid = owner["uid"].as_str().unwrap_or_default();
-            // Of an owner that cannot be looked for nobody knows whether it is gone.
-            let Some(place) = self.owner_place(object, owner) else { return false };
-            let there = self.object(&place.kind, &place.key);
-            let there = there.filter(|there| meta(there, "uid") == uid);
-            match there.map(|owner| is_terminating(&owner) && holds(&owner, FOREGROUND)) {
-                Some(false) => {
+        for reference in owners(object) {
+            match self.owner(place, reference) {
+                Owner::There(owner) if is_terminating(&owner) && holds(&owner, FOREGROUND) => {
+                    waits = true;
+                }
+                Owner::There(_) => {
                     solid = true;
                     continue;
                 }
-                Some(true) => waits = true,
-                None => {}
+                Owner::Absent => {}
+                // Whoever else may own it: it stays.
+                Owner::Unserved => {
+                    self.following.unserved.insert(place.clone());
+                    return false;
+                }
+                Owner::Impossible => return false,
             }
-            lost.push(uid);
+            lost.push(reference["uid"].as_str().unwrap_or_default());
         }
         if lost.is_empty() {
             return false;
@@ -105,22 +115,6 @@ impl Cluster {
         // What goes because its owner waits makes its owner wait for what it owns itself.
         let parent = waits && !self.following.dependents(meta(object, "uid")).is_empty();
         self.delete_in(&place.kind, &place.key, parent)
-    }
-
-    /// Where an object's owner must lie, if its kind is known and can own it.
-    fn owner_place(&self, object: &Value, owner: &Value) -> Option<Place> {
-        let text = |name: &str| owner[name].as_str().unwrap_or_default();
-        let (group, version) =
-            text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
-        let kind = self.catalog.all().find(|kind| {
-            kind.name == text("kind") && kind.group == group && kind.version == version
-        })?;
-        let namespace = if kind.namespaced { meta(object, "namespace") } else { "" };
-        if kind.namespaced && namespace.is_empty() {
-            return None;
-        }
-        let key = (namespace.to_owned(), text("name").to_owned());
-        Some(Place { kind: kind.key.clone(), key })
     }
 
     /// Takes a finalizer of the collector off.

@@ -130,34 +130,16 @@ impl Cluster {
 
     /// Empties a namespace that is being deleted, and lets it go when it is empty.
     pub(super) fn empty_namespaces(&mut self) -> bool {
-        let terminating: Vec<(Key, Arc<Value>)> = self
-            .following
-            .terminating
-            .iter()
-            .map(|name| (String::new(), name.clone()))
-            .filter_map(|key| Some((key.clone(), self.object(&namespaces(), &key)?)))
-            .collect();
+        let terminating: Vec<Key> =
+            self.following.terminating.iter().map(|name| (String::new(), name.clone())).collect();
         let mut worked = false;
-        for (key, namespace) in terminating {
-            let inside: Vec<(KindKey, Key)> = self
-                .store
-                .collections()
-                .flat_map(|(kind, one)| {
-                    one.objects.keys().map(move |key| (kind.clone(), key.clone()))
-                })
-                .filter(|(_, inner)| inner.0 == key.1)
-                .collect();
-            if inside.is_empty() {
-                let mut namespace = Arc::unwrap_or_clone(namespace);
-                namespace["spec"]["finalizers"] = json!([]);
-                if finalizers(&namespace).is_empty() {
-                    self.remove(&namespaces(), &key, &mut namespace);
-                    worked = true;
-                }
-                continue;
-            }
-            for (kind, inner) in inside {
+        for key in terminating {
+            for (kind, inner) in self.inside(&key.1) {
                 worked |= self.delete_quietly(&kind, &inner);
+            }
+            worked |= self.say_what_is_left(&key);
+            if self.inside(&key.1).is_empty() {
+                worked |= self.finalize(&key);
             }
         }
         worked

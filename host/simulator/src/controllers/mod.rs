@@ -13,6 +13,8 @@ mod garbage;
 mod job;
 mod labels;
 mod lifecycle;
+mod namespace;
+mod owner;
 mod pod;
 mod pod_script;
 mod pod_status;

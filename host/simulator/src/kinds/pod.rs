@@ -417,17 +417,23 @@ pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<
         }
         ("", "Secret") => {
             fixed("type", &["type"]);
-            if old["immutable"] == true {
-                fixed("data", &["data"]);
-            }
+            sealed(new, old, &["data"], errors);
         }
-        ("", "ConfigMap")
-            if old["immutable"] == true
-                && (new["data"] != old["data"] || new["binaryData"] != old["binaryData"]) =>
-        {
-            let why = "field is immutable when `immutable` is set";
-            errors.push(FieldError::forbidden("data", why));
-        }
+        ("", "ConfigMap") => sealed(new, old, &["data", "binaryData"], errors),
         _ => {}
+    }
+}
+
+/// What says of itself that it does not change says so for ever.
+fn sealed(new: &Value, old: &Value, members: &[&str], errors: &mut Vec<FieldError>) {
+    const WHY: &str = "field is immutable when `immutable` is set";
+    if old["immutable"] != true {
+        return;
+    }
+    if new["immutable"] != true {
+        errors.push(FieldError::forbidden("immutable", WHY));
+    }
+    for name in members.iter().copied().filter(|name| new[*name] != old[*name]) {
+        errors.push(FieldError::forbidden(name, WHY));
     }
 }

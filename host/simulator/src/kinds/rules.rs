@@ -13,6 +13,8 @@ use crate::status_error::FieldError;
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL_NAME: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+/// How many bytes all keys and values of annotations may have.
+const ANNOTATIONS_MAX: usize = 256 * 1024;
 /// What the server says of a label's value that is none.
 pub(crate) const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
@@ -82,11 +84,13 @@ fn name(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     match (kind.group.as_str(), kind.name.as_str()) {
         ("rbac.authorization.k8s.io", _) => {}
         ("", "Namespace") => {
+            label_length(name, errors);
             if !is_label(name) {
                 errors.push(FieldError::invalid(field, name, LABEL_NAME));
             }
         }
         ("", "Service") => {
+            label_length(name, errors);
             if !is_1035(name) {
                 errors.push(FieldError::invalid(field, name, DNS_1035));
             }
@@ -102,7 +106,21 @@ fn name(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
+fn label_length(name: &str, errors: &mut Vec<FieldError>) {
+    if name.len() > 63 {
+        let why = "must be no more than 63 characters";
+        errors.push(FieldError::invalid("metadata.name", name, why));
+    }
+}
+
 fn qualified(field: &str, key: &str, errors: &mut Vec<FieldError>) {
+    if key.matches('/').count() > 1 {
+        let of_name = QUALIFIED.trim_start_matches("name part ");
+        errors.push(FieldError::invalid(field, key, format!(
+            "a valid label key {of_name} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        )));
+        return;
+    }
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
@@ -124,6 +142,15 @@ fn qualified(field: &str, key: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
+/// What is wrong with the key of a label that somebody asks for.
+pub(crate) fn label_key_problem(key: &str) -> Option<String> {
+    let mut errors = Vec::new();
+    // Go has no path for it.
+    qualified("<nil>", key, &mut errors);
+    let details: Vec<&str> = errors.iter().map(FieldError::detail).collect();
+    (!errors.is_empty()).then(|| format!("<nil>: Invalid value: {key:?}: {}", details.join("; ")))
+}
+
 fn metadata(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     let metadata = &object["metadata"];
     for (key, value) in metadata["labels"].as_object().into_iter().flatten() {
@@ -140,8 +167,13 @@ fn metadata(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::invalid("metadata.labels", value, LABEL_VALUE));
         }
     }
-    for (key, _) in metadata["annotations"].as_object().into_iter().flatten() {
+    let mut size = 0;
+    for (key, value) in metadata["annotations"].as_object().into_iter().flatten() {
         qualified("metadata.annotations", &key.to_lowercase(), errors);
+        size += key.len() + value.as_str().unwrap_or_default().len();
+    }
+    if size > ANNOTATIONS_MAX {
+        errors.push(FieldError::too_long("metadata.annotations", ANNOTATIONS_MAX as u64));
     }
     for owner in metadata["ownerReferences"].as_array().into_iter().flatten() {
         let field = "metadata.ownerReferences";

@@ -1,13 +1,13 @@
 //! Reading many objects.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::Bound::{self, Unbounded};
 
-use base64::Engine as _;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::list_options::{self, Start, after, number, path};
 use super::{Ask, Outcome};
 use crate::cluster::Cluster;
 use crate::http::accept::View;
@@ -19,31 +19,9 @@ use crate::switch::{Bug, planted};
 use crate::table::{self, Include};
 use crate::watch::partial;
 
-/// Where a list goes on.
-struct Continue {
-    version: u64,
-    after: Key,
-}
-
-impl Continue {
-    fn encode(&self) -> String {
-        let value = json!({"v": "meta.k8s.io/v1", "rv": self.version, "start": [self.after.0, self.after.1]});
-        base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(value.to_string())
-    }
-
-    fn decode(text: &str) -> Option<Self> {
-        let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(text).ok()?;
-        let value: Value = serde_json::from_slice(&bytes).ok()?;
-        let text = |index: usize| Some(value["start"][index].as_str()?.to_owned());
-        Some(Self { version: value["rv"].as_u64()?, after: (text(0)?, text(1)?) })
-    }
-}
-
 /// Which fields of a kind can be selected by.
 pub(crate) fn selector(ask: &Ask<'_>) -> Result<Selector, StatusError> {
     let known = |path: &str| {
-        let every =
-            path == "metadata.name" || (path == "metadata.namespace" && ask.kind.namespaced);
         let own: &[&str] = match (ask.kind.group.as_str(), ask.kind.name.as_str()) {
             ("", "Pod") => &[
                 "spec.nodeName",
@@ -71,14 +49,26 @@ pub(crate) fn selector(ask: &Ask<'_>) -> Result<Selector, StatusError> {
             ],
             ("", "Secret") => &["type"],
             ("", "Service") => &["spec.clusterIP", "spec.type"],
-            ("", "Namespace") => &["status.phase", "name"],
+            ("", "Namespace") => &["status.phase"],
             ("", "Node") => &["spec.unschedulable"],
-            ("", "PersistentVolume" | "PersistentVolumeClaim") => &["name"],
-            ("apps", "ReplicaSet") => &["status.replicas"],
+            ("", "ReplicationController") => &["status.replicas"],
             ("batch", "Job") => &["status.successful"],
             _ => &[],
         };
-        every || own.contains(&path)
+        // A kind of which the server knows no more says so in other words.
+        let plain = ask.kind.custom.is_none() && own.is_empty();
+        let every = path == "metadata.name"
+            || (path == "metadata.namespace" && (ask.kind.namespaced || plain));
+        if every || own.contains(&path) {
+            return Ok(());
+        }
+        Err(if plain {
+            format!(
+                "{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            )
+        } else {
+            format!("field label not supported: {path}")
+        })
     };
     Selector::parse(ask.query.get("labelSelector"), ask.query.get("fieldSelector"), &known)
 }
@@ -86,48 +76,82 @@ pub(crate) fn selector(ask: &Ask<'_>) -> Result<Selector, StatusError> {
 /// A page of objects.
 pub(crate) struct Page {
     pub(crate) items: Vec<Stored>,
+    /// The version at which they were so.
+    version: u64,
     next: Option<String>,
     remaining: usize,
+}
+
+impl Page {
+    /// What the list says of itself.
+    fn metadata(&self, ask: &Ask<'_>) -> Map<String, Value> {
+        let mut metadata = Map::new();
+        metadata.insert("resourceVersion".to_owned(), self.version.to_string().into());
+        if ask.kind.custom.is_some() {
+            metadata.insert("continue".to_owned(), "".into());
+        }
+        if let Some(next) = &self.next {
+            metadata.insert("continue".to_owned(), next.as_str().into());
+        }
+        if self.remaining > 0 {
+            metadata.insert("remainingItemCount".to_owned(), self.remaining.into());
+        }
+        metadata
+    }
+}
+
+/// What is compared when the server orders objects.
+fn in_path(key: &Key) -> impl Iterator<Item = u8> + '_ {
+    key.0.bytes().chain([b'/']).chain(key.1.bytes())
 }
 
 impl Cluster {
     /// The objects that a request means.
     pub(crate) fn page(&self, ask: &Ask<'_>) -> Result<Page, StatusError> {
         let selector = selector(ask)?;
-        let limit: usize = ask.query.get("limit").parse().unwrap_or(0);
-        let from = match ask.query.get("continue") {
-            "" => None,
-            text => Some(Continue::decode(text).ok_or_else(|| {
-                StatusError::bad_request(
-                    "continue key is not valid: encoded value is not a version that is known",
-                )
-            })?),
+        list_options::check_list(ask.query)?;
+        let limit = number(ask.query, "limit")?.and_then(|limit| usize::try_from(limit).ok());
+        let limit = limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+        number(ask.query, "timeoutSeconds")?;
+        let start = Start::read(ask.query, self.store.version())?;
+        let version = start.version.unwrap_or(self.store.version());
+        let objects = match (self.store.collection(ask.kind_key()), start.version) {
+            (None, _) => Cow::default(),
+            (Some(collection), None) => Cow::Borrowed(&collection.objects),
+            (Some(collection), Some(version)) => {
+                collection.at(version).ok_or_else(|| start.expired())?
+            }
         };
         let namespace = ask.namespace();
-        let objects = self.store.collection(ask.kind_key()).map(|one| &one.objects);
-        let mut page = Page { items: Vec::new(), next: None, remaining: 0 };
-        let mut last: Option<Key> = None;
         let first = (namespace.to_owned(), String::new());
-        let from = from.filter(|from| from.after > first && !planted(Bug::ContinueStartsAgain));
-        let start = from.map_or(Bound::Included(first), |from| Bound::Excluded(from.after));
-        let range = objects.into_iter().flat_map(|all| all.range((start.clone(), Unbounded)));
-        let here = |key: &Key| namespace.is_empty() || key.0 == namespace;
-        for (key, stored) in range.take_while(|(key, _)| here(key)) {
+        let mut here: Vec<(&Key, &Stored)> = objects
+            .range(first..)
+            .take_while(|(key, _)| namespace.is_empty() || key.0 == namespace)
+            .collect();
+        // The server orders by paths: a namespace `a-b` is before what is in `a`.
+        here.sort_by(|(a, _), (b, _)| in_path(a).cmp(in_path(b)));
+        let from = start.from.filter(|_| !planted(Bug::ContinueStartsAgain));
+        let mut page = Page { items: Vec::new(), version, next: None, remaining: 0 };
+        let mut last: Option<&Key> = None;
+        for (key, stored) in here {
+            if from.as_ref().is_some_and(|from| path(ask, key) < *from) {
+                continue;
+            }
             // Whether what follows fits is not looked at.
-            if limit > 0 && page.items.len() >= limit {
+            if page.items.len() >= limit {
                 page.remaining += 1;
                 continue;
             }
             if !(selector.is_all() || selector.fits(&stored.object())) {
                 continue;
             }
-            last = Some(key.clone());
+            last = Some(key);
             page.items.push(stored.clone());
         }
         if page.remaining > 0
-            && let Some(after) = last
+            && let Some(last) = last
         {
-            page.next = Some(Continue { version: self.store.version(), after }.encode());
+            page.next = Some(after(version, &path(ask, last)));
         }
         if !selector.is_all() {
             // The server does not count what it has not looked at.
@@ -139,17 +163,12 @@ impl Cluster {
     /// `list`.
     pub(super) fn list(&mut self, ask: &Ask<'_>) -> Outcome {
         let page = self.page(ask)?;
-        let mut metadata = Map::new();
-        metadata.insert("resourceVersion".to_owned(), self.store.version().to_string().into());
-        if ask.kind.custom.is_some() {
-            metadata.insert("continue".to_owned(), "".into());
-        }
-        if let Some(next) = &page.next {
-            metadata.insert("continue".to_owned(), next.as_str().into());
-        }
-        if page.remaining > 0 {
-            metadata.insert("remainingItemCount".to_owned(), page.remaining.into());
-        }
+        Ok(self.listed(ask, &page))
+    }
+
+    /// A page in the form that is asked for.
+    pub(super) fn listed(&self, ask: &Ask<'_>, page: &Page) -> Answer {
+        let metadata = page.metadata(ask);
         let view = ask.view();
         if view == View::Table {
             let texts = page.items.iter().map(|stored| Self::text(&ask.kind, &stored.text));
@@ -158,7 +177,7 @@ impl Cluster {
             let include = Include::parse(ask.query.get("includeObject"));
             let list = Value::Object(metadata);
             let table = table::of(&ask.kind, &objects, Some(&list), include, self.now());
-            return Ok(Answer::json(200, &table));
+            return Answer::json(200, &table);
         }
         let (kind, version, only) = if view == View::Metadata {
             ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned(), true)
@@ -180,7 +199,7 @@ impl Cluster {
             }
         }
         body.extend_from_slice(b"]}");
-        Ok(Answer::bytes(200, Bytes::from(body)))
+        Answer::bytes(200, Bytes::from(body))
     }
 
     /// Items of built-in kinds do not say what they are; the list does.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::list_options::number;
 use super::write::parse;
 use super::{Ask, Outcome};
 use crate::admission::Operation;
@@ -31,49 +32,105 @@ pub(crate) struct Options {
     dry_run: bool,
 }
 
+/// Whether a member has the type that it must have.
+type Shape = fn(&Value) -> bool;
+
+fn is_texts(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| list.iter().all(Value::is_string))
+}
+
 impl Options {
+    /// Those of the body, or, if there is none, of the query.
     fn read(ask: &Ask<'_>) -> Result<Self, StatusError> {
-        if ask.request.body.is_empty() {
-            return Self::of(ask, &json!({}));
-        }
-        Self::of(ask, &parse(&ask.request.body).map_err(StatusError::bad_request)?)
+        Self::checked(if ask.request.body.is_empty() {
+            Self::of_query(ask)?
+        } else {
+            Self::of_body(&parse(&ask.request.body).map_err(StatusError::bad_request)?)?
+        })
     }
 
-    fn of(ask: &Ask<'_>, body: &Value) -> Result<Self, StatusError> {
+    /// Options, with what is said of a dry run, if they are right.
+    fn checked((options, dry_run): (Self, Vec<String>)) -> Result<Self, StatusError> {
+        let mut errors = Vec::new();
+        let policy = options.policy.as_deref();
+        if let Some(policy) = policy
+            && options.orphan.is_some()
+        {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            errors.push(FieldError::invalid("propagationPolicy", policy, why));
+        }
+        if let Some(policy) = policy
+            && !matches!(policy, "Background" | "Foreground" | "Orphan")
+        {
+            let known = ["Foreground", "Background", "Orphan", "nil"].map(str::to_owned);
+            errors.push(FieldError::unsupported("propagationPolicy", policy, &known));
+        }
+        if dry_run.iter().any(|one| one != "All") {
+            errors.push(FieldError::unsupported("dryRun", dry_run, &["All".to_owned()]));
+        }
+        if errors.is_empty() {
+            return Ok(options);
+        }
+        let named = Named { group: "meta.k8s.io", what: "DeleteOptions", name: "" };
+        Err(StatusError::invalid(named, &errors))
+    }
+
+    /// With what is said of a dry run.
+    fn of_query(ask: &Ask<'_>) -> Result<(Self, Vec<String>), StatusError> {
+        let query = ask.query;
+        let said = |name: &str| query.has(name).then(|| query.get(name).to_owned());
+        let dry_run: Vec<String> = said("dryRun").into_iter().collect();
+        let options = Self {
+            uid: None,
+            version: None,
+            policy: said("propagationPolicy"),
+            orphan: said("orphanDependents").map(|_| query.is("orphanDependents")),
+            grace: number(query, "gracePeriodSeconds")?,
+            dry_run: !dry_run.is_empty(),
+        };
+        Ok((options, dry_run))
+    }
+
+    fn of_body(body: &Value) -> Result<(Self, Vec<String>), StatusError> {
+        if !body.is_object() {
+            return Err(StatusError::bad_request(
+                "couldn't get version/kind; json parse error: json: it is no object",
+            ));
+        }
+        let kind = body["kind"].as_str().unwrap_or_default();
+        if !matches!(kind, "" | "DeleteOptions") {
+            return Err(StatusError::bad_request(format!(
+                "no kind {kind:?} is registered for version {:?} in scheme \"pkg/runtime/scheme.go:111\"",
+                body["apiVersion"].as_str().unwrap_or_default()
+            )));
+        }
+        let shapes: [(&str, Shape); 5] = [
+            ("preconditions", Value::is_object),
+            ("propagationPolicy", Value::is_string),
+            ("orphanDependents", Value::is_boolean),
+            ("gracePeriodSeconds", Value::is_i64),
+            ("dryRun", is_texts),
+        ];
+        for (name, fits) in shapes {
+            if !body[name].is_null() && !fits(&body[name]) {
+                return Err(StatusError::bad_request(format!(
+                    "json: DeleteOptions.{name} has not the type that it must have"
+                )));
+            }
+        }
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let query =
-            |name: &str| Some(ask.query.get(name).to_owned()).filter(|text| !text.is_empty());
         let conditions = &body["preconditions"];
+        let dry_run: Vec<String> =
+            body["dryRun"].as_array().into_iter().flatten().filter_map(text).collect();
         let options = Self {
             uid: text(&conditions["uid"]),
             version: text(&conditions["resourceVersion"]),
-            policy: text(&body["propagationPolicy"]).or_else(|| query("propagationPolicy")),
+            policy: text(&body["propagationPolicy"]),
             orphan: body["orphanDependents"].as_bool(),
-            grace: body["gracePeriodSeconds"]
-                .as_i64()
-                .or_else(|| query("gracePeriodSeconds")?.parse().ok()),
-            dry_run: ask.query.dry_run()
-                || body["dryRun"]
-                    .as_array()
-                    .is_some_and(|list| list.iter().any(|one| one == "All")),
+            grace: body["gracePeriodSeconds"].as_i64(),
+            dry_run: !dry_run.is_empty(),
         };
-        let named = || Named { group: "meta.k8s.io", what: "DeleteOptions", name: "" };
-        if let (Some(policy), Some(_)) = (&options.policy, options.orphan) {
-            let why = "orphanDependents and deletionPropagation cannot be both set";
-            let error = FieldError::invalid("propagationPolicy", policy.as_str(), why);
-            return Err(StatusError::invalid(named(), &[error]));
-        }
-        let known: Vec<String> = ["Background", "Foreground", "Orphan"].map(str::to_owned).into();
-        if let Some(policy) = &options.policy
-            && !known.contains(policy)
-        {
-            // The server quotes its list without spaces being sorted by text.
-            let known: Vec<String> =
-                ["Foreground", "Background", "Orphan", "nil"].map(str::to_owned).into();
-            let error = FieldError::unsupported("propagationPolicy", policy.as_str(), &known);
-            return Err(StatusError::invalid(named(), &[error]));
-        }
-        Ok(options)
+        Ok((options, dry_run))
     }
 }
 
@@ -81,7 +138,10 @@ impl Cluster {
     /// `delete`.
     pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome {
         let options = Options::read(ask)?;
-        Ok(Answer::json(200, &self.delete_by(ask, &options)?))
+        let (answer, gone) = self.delete_by(ask, &options)?;
+        // Who says that nothing is to be orphaned is told that it is not over yet.
+        let code = if !gone && options.orphan == Some(false) { 202 } else { 200 };
+        Ok(Answer::json(code, &answer))
     }
 
     /// Deletes an object as the options say. Gives what is answered.
@@ -90,18 +150,23 @@ impl Cluster {
         ask: &Ask<'_>,
         options: &Value,
     ) -> Result<Value, StatusError> {
-        let options = Options::of(ask, options)?;
-        self.delete_by(ask, &options)
+        let options = Options::checked(Options::of_body(options)?)?;
+        Ok(self.delete_by(ask, &options)?.0)
     }
 
-    fn delete_by(&mut self, ask: &Ask<'_>, options: &Options) -> Result<Value, StatusError> {
+    /// The same, with whether the object is gone.
+    fn delete_by(
+        &mut self,
+        ask: &Ask<'_>,
+        options: &Options,
+    ) -> Result<(Value, bool), StatusError> {
         let Some(object) = self.present(ask) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
         let last = self.delete_one(ask, Arc::unwrap_or_clone(object), options)?;
         let (object, gone) = last;
         if !gone || kinds::returns_deleted(&ask.kind) {
-            return Ok(object);
+            return Ok((object, gone));
         }
         let mut details =
             json!({"name": ask.target.name, "kind": ask.kind.plural, "uid": meta(&object, "uid")});
@@ -109,7 +174,7 @@ impl Cluster {
             details["group"] = ask.kind.group.as_str().into();
         }
         let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-        Ok(status)
+        Ok((status, true))
     }
 
     /// Deletes an object, or begins to. Gives it as it is now, and whether it is gone.
@@ -231,31 +296,21 @@ impl Cluster {
     pub(super) fn delete_collection(&mut self, ask: &Ask<'_>) -> Outcome {
         let options = Options::read(ask)?;
         let page = self.page(ask)?;
-        let mut items = Vec::new();
-        for stored in page.items {
-            let object = Arc::unwrap_or_clone(stored.object());
+        for stored in &page.items {
+            let found = stored.object();
             let target = Target {
-                namespace: meta(&object, "namespace").to_owned(),
-                name: meta(&object, "name").to_owned(),
+                namespace: meta(&found, "namespace").to_owned(),
+                name: meta(&found, "name").to_owned(),
                 ..ask.target.clone()
             };
             let one = Ask::new(&target, ask.kind.clone(), ask.user, ask.request);
-            let (mut object, _) = self.delete_one(&one, object, &options)?;
-            if ask.kind.custom.is_none()
-                && let Some(map) = object.as_object_mut()
-            {
-                map.remove("kind");
-                map.remove("apiVersion");
+            // A list of then may have what is not there now.
+            if let Some(object) = self.object(one.kind_key(), one.key()) {
+                self.delete_one(&one, Arc::unwrap_or_clone(object), &options)?;
             }
-            items.push(object);
         }
-        let list = json!({
-            "kind": super::collection::list_kind(ask),
-            "apiVersion": ask.kind.api_version(),
-            "metadata": {"resourceVersion": self.store.version().to_string()},
-            "items": items,
-        });
-        Ok(Answer::json(200, &list))
+        // What is answered is what was there.
+        Ok(self.listed(ask, &page))
     }
 }
 

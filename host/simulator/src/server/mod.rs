@@ -4,6 +4,7 @@ mod collection;
 mod create;
 mod delete;
 mod event_group;
+mod list_options;
 mod owners;
 mod patch;
 mod read;

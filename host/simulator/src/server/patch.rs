@@ -1,5 +1,7 @@
 //! Changing objects by patches.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::owners::once;
@@ -17,9 +19,16 @@ use crate::request::Answer;
 use crate::status_error::{FieldError, Named, StatusError};
 use crate::switch::{Bug, planted};
 
-impl Cluster {
-    /// `patch`.
-    pub(super) fn patch(&mut self, ask: &Ask<'_>) -> Outcome {
+/// How a request changes an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Apply,
+    Patch(patch::Kind),
+}
+
+impl Way {
+    /// What a request says, if its options are right.
+    pub(super) fn of(ask: &Ask<'_>) -> Result<Self, StatusError> {
         let content = ask.request.content_type.split(';').next().unwrap_or_default().trim();
         let applies =
             matches!(content, "application/apply-patch+yaml" | "application/apply-patch+cbor");
@@ -33,37 +42,27 @@ impl Cluster {
             let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
             return Err(StatusError::invalid(named, &[error]));
         }
-        if applies {
-            return self.apply(ask);
-        }
-        let kind = match content {
-            "application/json-patch+json" => patch::Kind::Json,
-            "application/merge-patch+json" => patch::Kind::Merge,
+        Ok(match content {
+            _ if applies => Self::Apply,
+            "application/json-patch+json" => Self::Patch(patch::Kind::Json),
+            "application/merge-patch+json" => Self::Patch(patch::Kind::Merge),
             "application/strategic-merge-patch+json" if ask.kind.custom.is_none() => {
-                patch::Kind::Strategic
+                Self::Patch(patch::Kind::Strategic)
             }
             _ => return Err(unsupported(ask)),
-        };
+        })
+    }
+}
+
+impl Cluster {
+    /// `patch`.
+    pub(super) fn patch(&mut self, ask: &Ask<'_>) -> Outcome {
+        let way = Way::of(ask)?;
+        let Way::Patch(kind) = way else { return self.apply(ask) };
         let Some(old) = self.present(ask) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
-        let patched = patch::apply(kind, ask.kind.schema(), &old, &ask.request.body)?;
-        let text = if kind == patch::Kind::Strategic {
-            shape::go(&parse(&ask.request.body).unwrap_or_default())
-        } else {
-            patched.to_string()
-        };
-        let decoded = Self::redecode(ask, patched);
-        let Decoded { mut object, mut warnings, .. } = match decoded {
-            Err(error) if error.is_shape() && (ask.kind.custom.is_none() || error.is_strict()) => {
-                let error = FieldError::invalid("patch", text, error.problem());
-                return Err(StatusError::invalid(
-                    Named { group: "", what: "", name: "" },
-                    &[error],
-                ));
-            }
-            decoded => decoded?,
-        };
+        let Decoded { mut object, mut warnings, .. } = Self::patched(ask, kind, &old)?;
         Self::check_namespace(ask, &mut object)?;
         Self::check_name(ask, &object)?;
         self.track(ask, Some(&old), &mut object);
@@ -71,6 +70,27 @@ impl Cluster {
         warnings.extend(once(&mut object, true));
         let object = self.store_change(ask, &old, object)?;
         Ok(Written { code: 200, object, warnings }.answer())
+    }
+
+    /// What a patch makes of an object.
+    pub(super) fn patched(
+        ask: &Ask<'_>,
+        kind: patch::Kind,
+        old: &Value,
+    ) -> Result<Decoded, StatusError> {
+        let patched = patch::apply(kind, ask.kind.schema(), old, &ask.request.body)?;
+        let text = if kind == patch::Kind::Strategic {
+            shape::go(&parse(&ask.request.body).unwrap_or_default())
+        } else {
+            patched.to_string()
+        };
+        Self::redecode(ask, patched).map_err(|error| {
+            if !error.is_shape() || (ask.kind.custom.is_some() && !error.is_strict()) {
+                return error;
+            }
+            let error = FieldError::invalid("patch", text, error.problem());
+            StatusError::invalid(Named { group: "", what: "", name: "" }, &[error])
+        })
     }
 
     /// Reads an object that a patch has made.
@@ -98,7 +118,7 @@ impl Cluster {
         Ok(Decoded { object, warnings, shares_labels: false })
     }
 
-    fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
+    pub(super) fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
         let (said, name) = (meta(object, "name"), &ask.target.name);
         if said.is_empty() {
             return Err(StatusError::bad_request(format!(
@@ -115,46 +135,9 @@ impl Cluster {
 
     /// Server-side apply.
     fn apply(&mut self, ask: &Ask<'_>) -> Outcome {
-        let value = parse(&ask.request.body)
-            .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))?;
-        let said = |name: &str| value[name].as_str().unwrap_or_default();
-        let version = ask.kind.api_version();
-        if said("apiVersion") != version || said("kind") != ask.kind.name {
-            let (group, of) =
-                said("apiVersion").split_once('/').unwrap_or(("", said("apiVersion")));
-            return Err(StatusError::bad_request(format!(
-                "invalid object type: {group}/{of}, Kind={}",
-                said("kind")
-            )));
-        }
-        if value["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
-            return Err(StatusError::bad_request("metadata.managedFields must be nil"));
-        }
+        let value = document(ask)?;
         let old = self.present(ask);
-        if old.is_none() && !ask.target.subresource.is_empty() {
-            return Err(StatusError::not_found(ask.named(&ask.target.name)));
-        }
-        let node = ask.kind.node();
-        let problems = shape::problems(node, &value, false);
-        if !problems.is_empty() {
-            let (group, of) = version.split_once('/').unwrap_or(("", &version));
-            return Err(StatusError::unforeseen(format!(
-                "failed to create typed patch object ({}/{}; {group}/{of}, Kind={}): {}",
-                meta(&value, "namespace"),
-                meta(&value, "name"),
-                ask.kind.name,
-                shape::describe(&problems)
-            )));
-        }
-        let live = old.clone().unwrap_or_else(|| blank(ask));
-        let (object, managers) = self.merge(ask, &live, &value)?;
-        let mut object = object.unwrap_or_else(|| without_managers(&live));
-        kinds::decode_applied(&ask.kind, &mut object)
-            .map_err(|error| not_converted(ask, &value, &error))?;
-        unset(&mut object, "managedFields");
-        if let Some(list) = managed_fields::encode(&managers) {
-            object["metadata"]["managedFields"] = list;
-        }
+        let mut object = self.applied(ask, &value, old.as_ref())?;
         Self::check_namespace(ask, &mut object)?;
         Self::check_name(ask, &object)?;
         if let Some(old) = old {
@@ -176,6 +159,53 @@ impl Cluster {
         let shares_labels = shares_labels(&ask.kind, &value);
         let object = self.store_new(ask, object, shares_labels)?;
         Ok(Written { code: 201, object, warnings: Vec::new() }.answer())
+    }
+
+    /// What the document of an apply makes of an object, with its managers.
+    pub(super) fn applied(
+        &self,
+        ask: &Ask<'_>,
+        value: &Value,
+        old: Option<&Arc<Value>>,
+    ) -> Result<Value, StatusError> {
+        let said = |name: &str| value[name].as_str().unwrap_or_default();
+        let version = ask.kind.api_version();
+        if said("apiVersion") != version || said("kind") != ask.kind.name {
+            let (group, of) =
+                said("apiVersion").split_once('/').unwrap_or(("", said("apiVersion")));
+            return Err(StatusError::bad_request(format!(
+                "invalid object type: {group}/{of}, Kind={}",
+                said("kind")
+            )));
+        }
+        if value["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
+            return Err(StatusError::bad_request("metadata.managedFields must be nil"));
+        }
+        if old.is_none() && !ask.target.subresource.is_empty() {
+            return Err(StatusError::not_found(ask.named(&ask.target.name)));
+        }
+        let node = ask.kind.node();
+        let problems = shape::problems(node, value, false);
+        if !problems.is_empty() {
+            let (group, of) = version.split_once('/').unwrap_or(("", &version));
+            return Err(StatusError::unforeseen(format!(
+                "failed to create typed patch object ({}/{}; {group}/{of}, Kind={}): {}",
+                meta(value, "namespace"),
+                meta(value, "name"),
+                ask.kind.name,
+                shape::describe(&problems)
+            )));
+        }
+        let live = old.cloned().unwrap_or_else(|| blank(ask));
+        let (object, managers) = self.merge(ask, &live, value)?;
+        let mut object = object.unwrap_or_else(|| without_managers(&live));
+        kinds::decode_applied(&ask.kind, &mut object)
+            .map_err(|error| not_converted(ask, value, &error))?;
+        unset(&mut object, "managedFields");
+        if let Some(list) = managed_fields::encode(&managers) {
+            object["metadata"]["managedFields"] = list;
+        }
+        Ok(object)
     }
 
     /// What an apply makes of `live`: the object, or nothing if it is the same, and its managers.
@@ -230,6 +260,12 @@ impl Cluster {
         }
         Ok((applied.object, applied.managers))
     }
+}
+
+/// What is applied.
+pub(super) fn document(ask: &Ask<'_>) -> Result<Value, StatusError> {
+    parse(&ask.request.body)
+        .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))
 }
 
 /// What the server says of an apply whose merged object Go cannot read.

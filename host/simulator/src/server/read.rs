@@ -1,5 +1,6 @@
 //! Reading one object.
 
+use super::list_options::{too_large, version};
 use super::{Ask, Outcome};
 use crate::cluster::Cluster;
 use crate::http::accept::View;
@@ -12,6 +13,11 @@ use crate::watch::partial;
 impl Cluster {
     /// `get`.
     pub(super) fn get(&mut self, ask: &Ask<'_>) -> Outcome {
+        let (wanted, present) =
+            (version(ask.query).map_err(StatusError::unforeseen)?, self.store.version());
+        if wanted > present {
+            return Err(too_large(wanted, present));
+        }
         let Some(stored) = self.store.get(ask.kind_key(), ask.key()) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };

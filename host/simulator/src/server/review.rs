@@ -6,15 +6,19 @@ use super::{Ask, Outcome};
 use crate::cluster::Cluster;
 use crate::rbac::Attributes;
 use crate::request::Answer;
-use crate::status_error::StatusError;
+use crate::status_error::{FieldError, Named, StatusError};
 use crate::user::User;
 
 impl Cluster {
     /// Answers who somebody is, or whether he may do something.
     pub(super) fn review(&mut self, ask: &Ask<'_>) -> Outcome {
         let mut object = Self::decode(ask, super::write::read(ask)?)?.object;
+        if ask.kind.namespaced {
+            Self::check_namespace(ask, &mut object)?;
+        }
         self.track(ask, None, &mut object);
         let spec = object["spec"].clone();
+        check(ask, &object)?;
         object["status"] = match ask.kind.name.as_str() {
             "SelfSubjectAccessReview" => self.access(&ask.user.clone(), &spec),
             "SubjectAccessReview" | "LocalSubjectAccessReview" => {
@@ -73,4 +77,59 @@ impl Cluster {
         }
         status
     }
+}
+
+/// What is wrong with what is asked.
+fn check(ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
+    let (kind, spec) = (ask.kind.name.as_str(), &object["spec"]);
+    let local = kind == "LocalSubjectAccessReview";
+    let named = kind == "SubjectAccessReview" || local;
+    if !named && kind != "SelfSubjectAccessReview" {
+        return Ok(());
+    }
+    let (paths, objects) = (&spec["nonResourceAttributes"], &spec["resourceAttributes"]);
+    let in_go = |value: &Value| {
+        let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        json!({"Path": text("path"), "Verb": text("verb")})
+    };
+    let mut errors = Vec::new();
+    if paths.is_object() && objects.is_object() {
+        let why = "cannot be specified in combination with resourceAttributes";
+        errors.push(FieldError::invalid("spec.nonResourceAttributes", in_go(paths), why));
+    } else if !paths.is_object() && !objects.is_object() {
+        let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        errors.push(FieldError::invalid("spec.resourceAttributes", Value::Null, why));
+    }
+    let nobody = spec["user"].as_str().unwrap_or_default().is_empty()
+        && spec["groups"].as_array().is_none_or(Vec::is_empty);
+    if named && nobody {
+        let why = "at least one of user or group must be specified";
+        errors.push(FieldError::invalid("spec.user", "", why));
+    }
+    if local {
+        let said = objects["namespace"].as_str().unwrap_or_default();
+        if objects.is_object() && said != ask.target.namespace {
+            let why = "must match metadata.namespace";
+            errors.push(FieldError::invalid("spec.resourceAttributes.namespace", said, why));
+        }
+        if paths.is_object() {
+            let why = "disallowed on this kind of request";
+            errors.push(FieldError::invalid("spec.nonResourceAttributes", in_go(paths), why));
+        }
+    }
+    let mut metadata = object["metadata"].as_object().cloned().unwrap_or_default();
+    metadata.remove("managedFields");
+    if local {
+        metadata.remove("namespace");
+    }
+    if !metadata.is_empty() {
+        let why = if local { "must be empty except for namespace" } else { "must be empty" };
+        errors.push(FieldError::invalid("metadata", object["metadata"].clone(), why));
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    // The server names no kind here.
+    let named = Named { group: &ask.kind.group, what: "", name: "" };
+    Err(StatusError::invalid(named, &errors))
 }

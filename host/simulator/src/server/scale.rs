@@ -1,17 +1,18 @@
 //! The subresource `scale`.
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::{Value, json};
 
-use super::write::parse;
-use super::{Ask, Outcome};
+use super::patch::{Way, document};
+use super::update::uid_mismatch;
+use super::write::read;
+use super::{Ask, Outcome, check_options};
 use crate::apply::fieldset::{Element, FieldSet};
-use crate::apply::managed_fields::{Manager, Managers, Operation, Owned, decode, encode};
-use crate::apply::node::Node;
-use crate::apply::updater::{Write, apply, update};
-use crate::apply::{conflict, shape};
-use crate::builtin::table;
+use crate::apply::managed_fields::{Managers, Owned, decode, encode};
+use crate::catalog::Kind;
 use crate::cluster::Cluster;
-use crate::object::{meta, unset};
+use crate::object::{meta, same_but_managers, unset};
 use crate::request::Answer;
 use crate::status_error::{FieldError, Named, StatusError};
 use crate::value::{at, set};
@@ -50,6 +51,45 @@ fn find<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
     at(object, &path)
 }
 
+/// The kind of scales, which nobody lists.
+fn kind() -> Arc<Kind> {
+    static KIND: OnceLock<Arc<Kind>> = OnceLock::new();
+    KIND.get_or_init(|| Arc::new(Kind::of_subresource("autoscaling", "v1", "Scale", TYPE))).clone()
+}
+
+fn count(object: &Value, path: &[String]) -> i64 {
+    find(object, path).and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// A selector of labels as a text.
+fn selector_text(selector: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    // Old kinds have nothing but labels.
+    let plain = selector.get("matchLabels").is_none() && selector.get("matchExpressions").is_none();
+    let labels = if plain { selector } else { &selector["matchLabels"] };
+    let mut demands: Vec<(String, String)> = Vec::new();
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        demands.push((key.clone(), format!("{key}={}", text(value))));
+    }
+    let expressions = if plain { None } else { selector["matchExpressions"].as_array() };
+    for one in expressions.into_iter().flatten() {
+        let key = text(&one["key"]);
+        let mut values: Vec<String> =
+            one["values"].as_array().into_iter().flatten().map(text).collect();
+        values.sort();
+        values.dedup();
+        let demand = match one["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({})", values.join(",")),
+            "NotIn" => format!("{key} notin ({})", values.join(",")),
+            "Exists" => key.clone(),
+            _ => format!("!{key}"),
+        };
+        demands.push((key, demand));
+    }
+    demands.sort_by(|(a, _), (b, _)| a.cmp(b));
+    demands.into_iter().map(|(_, demand)| demand).collect::<Vec<_>>().join(",")
+}
+
 fn scale_of(object: &Value, paths: &Paths) -> Value {
     let mut metadata = json!({});
     for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
@@ -57,26 +97,17 @@ fn scale_of(object: &Value, paths: &Paths) -> Value {
             metadata[name] = value.clone();
         }
     }
-    let count = |path: &[String]| find(object, path).and_then(Value::as_i64).unwrap_or(0);
     let mut spec = json!({});
-    if count(&paths.spec) != 0 {
-        spec["replicas"] = count(&paths.spec).into();
+    if count(object, &paths.spec) != 0 {
+        spec["replicas"] = count(object, &paths.spec).into();
     }
-    let mut status = json!({ "replicas": count(&paths.status) });
+    let mut status = json!({ "replicas": count(object, &paths.status) });
     match paths.selector.as_ref().and_then(|path| find(object, path)) {
         Some(Value::String(text)) if !text.is_empty() => status["selector"] = text.as_str().into(),
-        Some(selector @ Value::Object(_)) => {
-            let pairs: Vec<String> = selector["matchLabels"]
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
-                .collect();
-            status["selector"] = pairs.join(",").into();
-        }
+        Some(selector @ Value::Object(_)) => status["selector"] = selector_text(selector).into(),
         _ => {}
     }
-    json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status})
+    json!({"kind": "Scale", "apiVersion": SCALE, "metadata": metadata, "spec": spec, "status": status})
 }
 
 impl Cluster {
@@ -99,140 +130,134 @@ impl Cluster {
         Ok(Answer::json(200, &scale_of(&object, &paths)))
     }
 
-    /// Writes it.
+    /// Writes it: what is written is read, tracked and held to rules as a scale, and its figure is the object's then.
     pub(super) fn write_scale(&mut self, ask: &Ask<'_>) -> Outcome {
+        let patches = ask.request.method == "PATCH";
+        let way = if patches { Some(Way::of(ask)?) } else { None };
+        if !patches {
+            check_options(ask.query, "UpdateOptions")?;
+        }
         let paths = paths(ask).ok_or_else(StatusError::no_resource)?;
         let Some(old) = self.present(ask) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
-        let mut scale = scale_of(&old, &paths);
-        let content = ask.request.content_type.as_str();
-        if ask.request.method == "PATCH" && content.starts_with("application/apply-patch") {
-            return self.apply_scale(ask, &paths, &old, &scale);
+        let of_scale = Ask::new(ask.target, kind(), ask.user, ask.request);
+        let path: Vec<Element> = paths.spec.iter().map(|name| Element::field(name)).collect();
+        let parents = decode(old["metadata"].get("managedFields")).unwrap_or_default();
+        let mut live = scale_of(&old, &paths);
+        if let Some(list) = encode(&of_the_scale(&parents, &path)) {
+            live["metadata"]["managedFields"] = list;
         }
-        let body = parse(&ask.request.body).map_err(StatusError::bad_request)?;
-        if ask.request.method == "PATCH" {
-            let kind = if content.starts_with("application/json-patch") {
-                crate::patch::Kind::Json
-            } else {
-                crate::patch::Kind::Merge
-            };
-            scale = crate::patch::apply(kind, ask.kind.schema(), &scale, &ask.request.body)?;
-        } else {
-            scale = body;
+        let custom = ask.kind.custom.is_some();
+        if custom && find(&old, &paths.spec).is_none_or(Value::is_null) {
+            live["spec"]["replicas"] = UNSAID.into();
         }
-        let absent = find(&old, &paths.spec).is_none_or(Value::is_null);
-        if absent && scale["spec"]["replicas"].is_null() && ask.kind.custom.is_some() {
+        let mut scale = match way {
+            Some(Way::Apply) => {
+                let document = document(ask)?;
+                let present = Arc::new(live.clone());
+                let scale = self.applied(&of_scale, &document, Some(&present))?;
+                if custom && !same_but_managers(&scale, &live) {
+                    return Err(not_converted(&document, &scale));
+                }
+                scale
+            }
+            Some(Way::Patch(kind)) => Self::patched(&of_scale, kind, &live)?.object,
+            None => Self::decode(&of_scale, read(&of_scale)?)?.object,
+        };
+        Self::check_namespace(&of_scale, &mut scale)?;
+        Self::check_name(&of_scale, &scale)?;
+        if !matches!(way, Some(Way::Apply)) {
+            self.track(&of_scale, Some(&live), &mut scale);
+        }
+        let figure = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+        if custom && figure == UNSAID {
             let text = format!("the spec replicas field {:?} cannot be empty", dotted(&paths.spec));
             return Err(StatusError::bad_request(text));
         }
+        if !custom && figure < 0 {
+            let why = "must be greater than or equal to 0";
+            let error = FieldError::invalid("spec.replicas", figure, why);
+            let named = Named { group: "autoscaling", what: "Scale", name: &ask.target.name };
+            return Err(StatusError::invalid(named, &[error]));
+        }
+        let (said, present) = (meta(&scale, "uid"), meta(&old, "uid"));
+        if !said.is_empty() && said != present {
+            let why = uid_mismatch(ask, said, present);
+            return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+        }
         let mut new = Value::clone(&old);
-        let path: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
-        set(&mut new, &path, scale["spec"]["replicas"].as_i64().unwrap_or(0).into());
+        let names: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
+        set(&mut new, &names, figure.into());
         let said = meta(&scale, "resourceVersion");
         if !said.is_empty() {
             new["metadata"]["resourceVersion"] = said.into();
         }
-        let changed = find(&old, &paths.spec) != find(&new, &paths.spec);
-        let count = find(&new, &paths.spec).and_then(Value::as_i64).unwrap_or(0);
-        share(ask, &mut new, &paths.spec, changed, count);
+        let scales = decode(scale["metadata"].get("managedFields")).unwrap_or_default();
+        unset(&mut new, "managedFields");
+        if let Some(list) = encode(&of_the_object(ask, parents, &scales, &path)) {
+            new["metadata"]["managedFields"] = list;
+        }
         let stored = self.store_change(ask, &old, new)?;
         Ok(Answer::json(200, &scale_of(&stored, &paths)))
     }
 }
 
+/// What the server says of an apply that changes the scale of a custom kind: it takes it for one of these.
+fn not_converted(said: &Value, scale: &Value) -> StatusError {
+    StatusError::unforeseen(format!(
+        "failed to convert new object ({}/{}; {SCALE}, Kind=Scale) to proper version: request to convert CR to an invalid group/version: {}",
+        meta(said, "namespace"),
+        meta(said, "name"),
+        scale["apiVersion"].as_str().unwrap_or_default(),
+    ))
+}
+
 /// The version of scales.
 const SCALE: &str = "autoscaling/v1";
-/// Their type.
 const TYPE: &str = "io.k8s.api.autoscaling.v1.Scale";
+/// The figure of a scale whose object has none: the least that there is.
+const UNSAID: i64 = i32::MIN as i64;
 
-impl Cluster {
-    /// Server-side apply of the scale: of who owns the figure, as if it were an object of its own.
-    fn apply_scale(&mut self, ask: &Ask<'_>, paths: &Paths, old: &Value, live: &Value) -> Outcome {
-        super::check_options(ask.query, "PatchOptions")?;
-        if ask.query.get("fieldManager").is_empty() {
-            let named = Named { group: "meta.k8s.io", what: "PatchOptions", name: "" };
-            let error = FieldError::required("fieldManager", "is required for apply patch");
-            return Err(StatusError::invalid(named, &[error]));
-        }
-        let body = parse(&ask.request.body)
-            .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))?;
-        let said = |name: &str| body[name].as_str().unwrap_or_default();
-        if said("apiVersion") != SCALE || said("kind") != "Scale" {
-            let (group, of) =
-                said("apiVersion").split_once('/').unwrap_or(("", said("apiVersion")));
-            let text = format!("invalid object type: {group}/{of}, Kind={}", said("kind"));
-            return Err(StatusError::bad_request(text));
-        }
-        let node = table().types.get(TYPE).map_or_else(Node::none, Node::root);
-        let problems = shape::problems(node, &body, false);
-        if !problems.is_empty() {
-            return Err(StatusError::unforeseen(format!(
-                "failed to create typed patch object ({}/{}; {SCALE}, Kind=Scale): {}",
-                meta(&body, "namespace"),
-                meta(&body, "name"),
-                shape::describe(&problems)
-            )));
-        }
-        let (ignored, now) = (FieldSet::default(), self.time());
-        let write = Write { node, version: SCALE, ignored: &ignored, now: &now };
-        let parents = decode(old["metadata"].get("managedFields")).unwrap_or_default();
-        let path = elements(&paths.spec);
-        let mut scales = owners(&parents, &path, &FieldSet::of(&[&["spec", "replicas"]]), SCALE);
-        if scales.is_empty() {
-            // What nobody owns belongs to somebody who was there before.
-            let before = Manager::new("before-first-apply", Operation::Update, SCALE, "scale");
-            scales = update(&write, &json!({}), live, scales, &before);
-        }
-        let manager = Manager::new(&ask.manager(), Operation::Apply, SCALE, "scale");
-        let applied = apply(&write, live, &body, scales, &manager, ask.query.is("force"))
-            .map_err(|conflicts| conflict::error(&conflicts))?;
-        let scale = applied.object.unwrap_or_else(|| live.clone());
-        let mut new = old.clone();
-        let names: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
-        set(&mut new, &names, scale["spec"]["replicas"].as_i64().unwrap_or(0).into());
-        let only = only(&path);
-        let version = ask.kind.api_version();
-        // An entry of the scale is one of the figure.
-        let figure = FieldSet::of(&[&["spec", "replicas"]]);
-        let scales = applied.managers.into_iter().filter(|(_, owned)| figure.is_within(&owned.set));
-        let scales = scales.map(|(manager, _)| {
-            (manager, Owned { set: only.clone(), version: version.clone(), time: None })
-        });
-        note(&mut new, &back(parents, scales.collect(), &path));
-        let stored = self.store_change(ask, old, new)?;
-        Ok(Answer::json(200, &scale_of(&stored, paths)))
-    }
+/// Where the figure is in a scale.
+fn in_scale() -> FieldSet {
+    FieldSet::of(&[&["spec", "replicas"]])
 }
 
-fn elements(path: &[String]) -> Vec<Element> {
-    path.iter().map(|name| Element::field(name)).collect()
-}
-
-fn only(path: &[Element]) -> FieldSet {
-    let mut only = FieldSet::default();
-    only.insert(path);
-    only
-}
-
-/// Those who own the figure, as managers of a scale.
-fn owners(parents: &Managers, path: &[Element], set: &FieldSet, version: &str) -> Managers {
-    parents
-        .iter()
-        .filter(|(_, owned)| owned.set.has_path(path))
-        .map(|(manager, _)| {
-            let owned = Owned { set: set.clone(), version: version.to_owned(), time: None };
+/// Who owns the figure of an object, as owners of that of its scale. Those that update are told apart by the version in
+/// which they did.
+fn of_the_scale(parents: &Managers, path: &[Element]) -> Managers {
+    let owners = parents.iter().filter(|(_, owned)| owned.set.has_path(path));
+    owners
+        .map(|(manager, owned)| {
+            let owned =
+                Owned { set: in_scale(), version: SCALE.to_owned(), time: owned.time.clone() };
             (manager.in_version(SCALE), owned)
         })
         .collect()
 }
 
-/// The managers of the object, after those of its scale have become these.
-fn back(parents: Managers, mut scales: Managers, path: &[Element]) -> Managers {
-    let only = only(path);
+/// And back, after a write of the scale.
+fn of_the_object(
+    ask: &Ask<'_>,
+    parents: Managers,
+    scales: &Managers,
+    path: &[Element],
+) -> Managers {
+    let mut only = FieldSet::default();
+    only.insert(path);
+    let figure = [Element::field("spec"), Element::field("replicas")];
+    let mut left: Managers = scales
+        .iter()
+        .filter(|(_, owned)| owned.set.has_path(&figure))
+        .map(|(manager, _)| {
+            let owned = Owned { set: only.clone(), version: ask.kind.api_version(), time: None };
+            (manager.clone(), owned)
+        })
+        .collect();
     let mut result = Managers::new();
     for (manager, mut owned) in parents {
-        if owned.set.has_path(path) && scales.remove(&manager).is_none() {
+        if owned.set.has_path(path) && left.remove(&manager).is_none() {
             owned.set = owned.set.difference(&only);
             if owned.set.is_empty() {
                 continue;
@@ -240,33 +265,6 @@ fn back(parents: Managers, mut scales: Managers, path: &[Element]) -> Managers {
         }
         result.insert(manager, owned);
     }
-    result.extend(scales);
+    result.extend(left);
     result
-}
-
-fn note(object: &mut Value, managers: &Managers) {
-    unset(object, "managedFields");
-    if let Some(list) = encode(managers) {
-        object["metadata"]["managedFields"] = list;
-    }
-}
-
-/// Who owns the figure after a write of the scale: the owners are carried over to the scale and back, in
-/// which those that update are told apart by the version in which they did.
-fn share(ask: &Ask<'_>, object: &mut Value, path: &[String], changed: bool, count: i64) {
-    let parents = decode(object["metadata"].get("managedFields")).unwrap_or_default();
-    let path = elements(path);
-    let only = only(&path);
-    let version = ask.kind.api_version();
-    let mut scales = owners(&parents, &path, &only, &version);
-    // What nobody owned is nobody's afterwards.
-    if changed && !scales.is_empty() && count == 0 {
-        // No replicas are none in a scale.
-        scales.clear();
-    } else if changed && !scales.is_empty() {
-        let manager = Manager::new(&ask.manager(), Operation::Update, SCALE, "scale");
-        let owned = Owned { set: only, version, time: None };
-        scales = Managers::from([(manager, owned)]);
-    }
-    note(object, &back(parents, scales, &path));
 }

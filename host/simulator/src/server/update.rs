@@ -68,7 +68,7 @@ impl Cluster {
 }
 
 /// What the store says of another uid.
-fn uid_mismatch(ask: &Ask<'_>, said: &str, present: &str) -> String {
+pub(super) fn uid_mismatch(ask: &Ask<'_>, said: &str, present: &str) -> String {
     format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object meta: {present}",
         ask.storage_key()

@@ -5,11 +5,12 @@ use std::cell::Cell;
 use jiff::{SignedDuration, Timestamp};
 
 use super::collection::selector;
+use super::list_options::{begins_with_all, check_watch, number, too_large, version};
 use super::{Ask, Outcome};
 use crate::cluster::Cluster;
 use crate::http::accept::View;
 use crate::request::Answer;
-use crate::status_error::{FieldError, Named, StatusError};
+use crate::status_error::StatusError;
 use crate::table::Include;
 use crate::watch::{Feed, Shown, Watcher};
 
@@ -20,15 +21,12 @@ impl Cluster {
     /// `watch`.
     pub(super) fn begin_watch(&mut self, ask: &Ask<'_>) -> Outcome {
         let query = ask.query;
-        let initial = query.is("sendInitialEvents");
-        if initial && query.get("resourceVersionMatch") != "NotOlderThan" {
-            let why = "resourceVersionMatch=NotOlderThan is required when sendInitialEvents=true";
-            let error = FieldError::forbidden("resourceVersionMatch", why);
-            let named = Named { group: "meta.k8s.io", what: "ListOptions", name: "" };
-            return Err(StatusError::invalid(named, &[error]));
-        }
         let selector = selector(ask)?;
-        let seconds: i64 = query.get("timeoutSeconds").parse().unwrap_or(DEFAULT_SECONDS);
+        check_watch(query)?;
+        let initial = query.is("sendInitialEvents");
+        // No time at all is none that was said; less than that is over at once.
+        let seconds = number(query, "timeoutSeconds")?.filter(|seconds| *seconds != 0);
+        let seconds = seconds.unwrap_or(DEFAULT_SECONDS);
         let ends = self
             .now()
             .checked_add(SignedDuration::from_secs(seconds.max(1)))
@@ -54,18 +52,24 @@ impl Cluster {
             },
             feed: feed.clone(),
         };
-        let since = query.get("resourceVersion");
-        if initial || matches!(since, "" | "0") {
+        let since = version(query).map_err(StatusError::unforeseen)?;
+        let present = self.store.version();
+        if seconds < 0 {
+            watcher.feed.end();
+            return Ok(Answer::Watch(feed));
+        }
+        if begins_with_all(query) {
+            if since > present {
+                watcher.expire(&too_large(since, present).body());
+                return Ok(Answer::Watch(feed));
+            }
             self.show_all(ask, &watcher);
             if initial && watcher.bookmarks {
-                watcher.bookmark(self.store.version(), true);
+                watcher.bookmark(present, true);
             }
         } else {
-            let Ok(since) = since.parse::<u64>() else {
-                return Err(StatusError::bad_request(format!(
-                    "Invalid value: {since:?}: strconv.ParseUint: parsing {since:?}: invalid syntax"
-                )));
-            };
+            // From no version on is from now on.
+            let since = if since == 0 { present } else { since };
             if let Some(collection) = self.store.collection(ask.kind_key()) {
                 if since < collection.forgotten {
                     let message =

@@ -31,6 +31,8 @@ pub struct Options {
     pub controller_manager: bool,
     /// More flags for kube-apiserver, as in `--feature-gates=...`.
     pub apiserver_flags: Vec<String>,
+    /// More flags for kube-controller-manager.
+    pub controller_manager_flags: Vec<String>,
     /// A node that this control plane is to have, started by somebody else.
     pub node: Option<NodeSide>,
 }
@@ -276,6 +278,7 @@ impl Own {
                 inside,
                 |address| {
                     let mut flags = controller_manager_flags(seen, address.port());
+                    flags.extend(options.controller_manager_flags.iter().cloned());
                     if options.node.is_some() {
                         flags.push("--enable-hostpath-provisioner".to_owned());
                     }

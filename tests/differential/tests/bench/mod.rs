@@ -45,9 +45,15 @@ impl Bench {
 
     /// With or without controllers on both sides.
     pub(crate) fn with(controllers: bool) -> Self {
-        let options = Options { controller_manager: controllers, ..Options::default() };
+        // The collector's calls are not to be what all wait for.
+        let flags = ["--kube-api-qps=200", "--kube-api-burst=400"].map(str::to_owned);
+        let options = Options {
+            controller_manager: controllers,
+            controller_manager_flags: flags.into(),
+            ..Options::default()
+        };
         let plane = ControlPlane::start(&options).unwrap();
-        let real = Real::connect(plane.kubeconfig()).unwrap();
+        let real = Real::connect(plane.kubeconfig(), controllers).unwrap();
         define(&real);
         Self { plane, controllers, words: AtomicUsize::new(0) }
     }
@@ -66,7 +72,7 @@ impl Bench {
 
     /// Another lane, in a place of its own.
     pub(crate) fn lane(&self) -> Lane<'_> {
-        let real = Real::connect(self.plane.kubeconfig()).unwrap();
+        let real = Real::connect(self.plane.kubeconfig(), self.controllers).unwrap();
         let mut lane =
             Lane { bench: self, real, simulated: self.simulator(), namespace: String::new() };
         lane.enter();
