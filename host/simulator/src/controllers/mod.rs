@@ -5,6 +5,7 @@ mod address;
 mod claim;
 mod client;
 mod cron_job;
+mod definition;
 mod deployment;
 mod endpoints;
 mod event;

@@ -21,7 +21,7 @@ use crate::status_error::StatusError;
 use crate::switch::{Bug, planted};
 
 pub(crate) use prepare::{ignored, note_phase, prepare_create, prepare_update};
-pub(crate) use rules::{LABEL_VALUE, is_label_value, validate_create, validate_update};
+pub(crate) use rules::{LABEL_VALUE, is_account, is_label_value, validate_create, validate_update};
 
 /// Brings an object into the form in which the server has it, with defaults. Gives the paths of
 /// unknown fields, which are dropped.

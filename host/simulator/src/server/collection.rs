@@ -78,7 +78,9 @@ pub(crate) fn selector(ask: &Ask<'_>) -> Result<Selector, StatusError> {
             ("batch", "Job") => &["status.successful"],
             _ => &[],
         };
-        every || own.contains(&path)
+        let custom = ask.kind.custom.as_ref().and_then(|one| one.version(&ask.kind.version));
+        let named = || custom.is_some_and(|one| one.selectable.iter().any(|field| field == path));
+        every || own.contains(&path) || named()
     };
     Selector::parse(ask.query.get("labelSelector"), ask.query.get("fieldSelector"), &known)
 }

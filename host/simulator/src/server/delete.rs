@@ -8,6 +8,7 @@ use super::write::parse;
 use super::{Ask, Outcome};
 use crate::admission::Operation;
 use crate::cluster::Cluster;
+use crate::crd::reading;
 use crate::http::route::Target;
 use crate::kinds;
 use crate::object::{finalizers, generation, is_terminating, meta, set_finalizers};
@@ -158,7 +159,7 @@ impl Cluster {
             // What is stored in another form is written even if nothing changes.
             let raw = self.is_raw(ask.kind_key(), ask.key());
             if !options.dry_run && (object != before || raw) {
-                object = Arc::unwrap_or_clone(self.put(ask.kind_key(), ask.key(), object));
+                object = Arc::unwrap_or_clone(self.keep(ask, ask.key(), object));
                 self.after_write(ask, &object);
             }
             return Ok((object, false));
@@ -233,7 +234,10 @@ impl Cluster {
         let page = self.page(ask)?;
         let mut items = Vec::new();
         for stored in page.items {
-            let object = Arc::unwrap_or_clone(stored.object());
+            let mut object = Arc::unwrap_or_clone(stored.object());
+            if reading::has_versions(&ask.kind) {
+                reading::convert(&ask.kind, &mut object);
+            }
             let target = Target {
                 namespace: meta(&object, "namespace").to_owned(),
                 name: meta(&object, "name").to_owned(),

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::collection::selector;
 use super::{Ask, Outcome};
 use crate::cluster::Cluster;
+use crate::crd::reading;
 use crate::http::accept::View;
 use crate::request::Answer;
 use crate::status_error::{FieldError, Named, StatusError};
@@ -52,6 +53,7 @@ impl Cluster {
                 View::Metadata => Shown::Metadata,
                 View::Plain | View::Aggregated => Shown::Plain,
             },
+            version: reading::has_versions(&ask.kind).then(|| ask.kind.clone()),
             feed: feed.clone(),
         };
         let since = query.get("resourceVersion");
