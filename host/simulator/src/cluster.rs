@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::admission::Handlers;
 use crate::catalog::{Catalog, Kind};
-use crate::crd::reading;
 use crate::controllers::{Controllers, Following, PodLives};
+use crate::crd::reading;
 use crate::store::{Event, Key, KindKey, Store, text_of};
 use crate::token::Issued;
 use crate::watch::Watcher;

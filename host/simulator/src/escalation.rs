@@ -15,8 +15,16 @@ use crate::user::User;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Single {
     /// Group, resource, and a name if only that one is meant.
-    Object { group: String, resource: String, name: Option<String>, verb: String },
-    Path { path: String, verb: String },
+    Object {
+        group: String,
+        resource: String,
+        name: Option<String>,
+        verb: String,
+    },
+    Path {
+        path: String,
+        verb: String,
+    },
 }
 
 /// The single rules that a rule consists of.
@@ -146,7 +154,8 @@ impl Cluster {
                 selectors.is_some_and(|list| !list.is_empty())
             };
             if aggregates(new) || old.is_some_and(aggregates) {
-                let all = self.rules_of(&json!({"kind": "ClusterRole", "name": "cluster-admin"}), "");
+                let all =
+                    self.rules_of(&json!({"kind": "ClusterRole", "name": "cluster-admin"}), "");
                 let why = "must have cluster-admin privileges to use the aggregationRule";
                 let held = self.holds_all(ask.user, "", &all.unwrap_or_default());
                 held.map_err(|_| forbidden(why))?;
@@ -190,7 +199,8 @@ impl Cluster {
         );
         let lost = self.lost_roles(user, namespace);
         if !lost.is_empty() {
-            let lost = if lost.len() > 1 { format!("[{}]", lost.join(", ")) } else { lost.concat() };
+            let lost =
+                if lost.len() > 1 { format!("[{}]", lost.join(", ")) } else { lost.concat() };
             why = format!("{why}; resolution errors: [{lost}]");
         }
         Err(why)
@@ -206,8 +216,10 @@ mod tests {
         let held = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "*/status"]});
         let covered = |rule: Value| singles(&rule).iter().all(|single| covers(&held, single));
         assert!(covered(json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]})));
-        assert!(covered(json!({"verbs": ["get"], "apiGroups": [""], "resources": ["nodes/status"],
-            "resourceNames": ["a"]})));
+        assert!(covered(
+            json!({"verbs": ["get"], "apiGroups": [""], "resources": ["nodes/status"],
+            "resourceNames": ["a"]})
+        ));
         assert!(!covered(json!({"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]})));
         assert!(!covered(json!({"verbs": ["*"], "apiGroups": [""], "resources": ["pods"]})));
         let named = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]});

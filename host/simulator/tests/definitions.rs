@@ -16,8 +16,7 @@ fn simulator() -> Simulator {
 }
 
 fn send(simulator: &Simulator, method: &str, path: &str, body: &Value) -> (u16, Value) {
-    let kind =
-        if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
     let request =
         Request::builder().method(method).uri(path).header("content-type", kind).body(body);
@@ -130,8 +129,16 @@ fn a_token_of_an_account_tells_whose_it_is_as_long_as_it_is_good() {
         answer["status"].clone()
     };
     let status = review(&simulator, &token);
-    assert_eq!((&status["authenticated"], &status["user"]["username"]), (&json!(true), &json!(name)));
-    assert!(status["user"]["groups"].as_array().unwrap().contains(&json!("system:serviceaccounts:default")));
+    assert_eq!(
+        (&status["authenticated"], &status["user"]["username"]),
+        (&json!(true), &json!(name))
+    );
+    assert!(
+        status["user"]["groups"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("system:serviceaccounts:default"))
+    );
     assert!(simulator.user_of(&token).is_some_and(|user| user != User::anonymous()));
     assert!(review(&simulator, "another")["authenticated"].is_null());
     let (_, other) = send(&simulator, "POST", &path, &json!({"spec": {"audiences": ["vault"]}}));

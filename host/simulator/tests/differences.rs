@@ -180,3 +180,38 @@ fn an_answer_is_never_protobuf_and_old_versions_are_not_served() {
     let request = Request::get("/apis/autoscaling/v1").body(Bytes::new()).unwrap();
     assert_eq!(simulator.request(request).status(), 404);
 }
+
+#[test]
+fn a_new_namespace_is_empty_and_one_that_ends_has_no_conditions() {
+    let simulator = simulator();
+    let (code, _) = post(&simulator, "/api/v1/namespaces", &json!({"metadata": {"name": "a"}}));
+    assert_eq!(code, 201);
+    simulator.settle();
+    let get = |path: &str| send(&simulator, "GET", path, "", &Value::Null);
+    let (_, accounts) = get("/api/v1/namespaces/a/serviceaccounts");
+    let (_, maps) = get("/api/v1/namespaces/a/configmaps");
+    assert_eq!((&accounts["items"], &maps["items"]), (&json!([]), &json!([])));
+    let held = json!({"metadata": {"name": "b", "finalizers": ["x.dev/a"]}});
+    assert_eq!(post(&simulator, "/api/v1/namespaces/a/configmaps", &held).0, 201);
+    send(&simulator, "DELETE", "/api/v1/namespaces/a", "", &Value::Null);
+    simulator.settle();
+    let (_, namespace) = get("/api/v1/namespaces/a");
+    assert_eq!(namespace["status"], json!({"phase": "Terminating"}));
+}
+
+#[test]
+fn a_log_is_empty_and_nothing_can_be_connected_to() {
+    let simulator = Simulator::with(1, "2026-11-22T00:00:00Z".parse().unwrap(), Controllers::all());
+    let pod =
+        json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "x:1"}]}});
+    assert_eq!(post(&simulator, &format!("{CORE}/pods"), &pod).0, 201);
+    simulator.advance(jiff::SignedDuration::from_secs(5));
+    let (_, pod) = send(&simulator, "GET", &format!("{CORE}/pods/a"), "", &Value::Null);
+    assert_eq!(pod["status"]["phase"], "Running", "{pod}");
+    let log = Request::builder().uri(format!("{CORE}/pods/a/log")).body(Bytes::new()).unwrap();
+    let answer = simulator.request(log);
+    assert_eq!(answer.status(), 204);
+    assert_eq!(answer.into_body().try_next().unwrap(), "");
+    let exec = format!("{CORE}/pods/a/exec?command=date");
+    assert_eq!(send(&simulator, "POST", &exec, "", &Value::Null).0, 503);
+}

@@ -67,7 +67,9 @@ fn keep(spec: &mut Value, was: &Value) {
     let both: BTreeSet<u64> = ports_of(was).filter(|port| said.contains(port)).collect();
     let known = was["ports"].as_array().into_iter().flatten();
     let known: BTreeMap<&str, u64> = known
-        .filter_map(|port| Some((port["name"].as_str().unwrap_or_default(), port["nodePort"].as_u64()?)))
+        .filter_map(|port| {
+            Some((port["name"].as_str().unwrap_or_default(), port["nodePort"].as_u64()?))
+        })
         .collect();
     for port in spec["ports"].as_array_mut().into_iter().flatten() {
         if port["nodePort"].as_u64().unwrap_or(0) == 0 {
@@ -202,13 +204,7 @@ impl Cluster {
         free.unwrap_or_else(|| address(0))
     }
 
-    fn node_ports(
-        &self,
-        spec: &mut Value,
-        was: &Value,
-        used: &Used,
-        errors: &mut Vec<FieldError>,
-    ) {
+    fn node_ports(&self, spec: &mut Value, was: &Value, used: &Used, errors: &mut Vec<FieldError>) {
         let mut taken: BTreeSet<u64> = used.ports.iter().copied().chain(ports_of(spec)).collect();
         let own: BTreeSet<u64> = ports_of(was).collect();
         // A port of two protocols is one port of the nodes.

@@ -21,7 +21,13 @@ fn key_of(name: &str) -> Key {
 }
 
 /// Says something of a condition. Says whether that is new.
-fn set_condition(object: &mut Value, now: &str, name: &str, status: &str, why: (&str, &str)) -> bool {
+fn set_condition(
+    object: &mut Value,
+    now: &str,
+    name: &str,
+    status: &str,
+    why: (&str, &str),
+) -> bool {
     let mut condition = json!({"type": name, "status": status, "reason": why.0, "message": why.1, "lastTransitionTime": now});
     if !object["status"]["conditions"].is_array() {
         object["status"]["conditions"] = json!([]);
@@ -93,7 +99,8 @@ impl Cluster {
         let name = meta(object, "name").to_owned();
         let Some(stored) = self.object(&DEFINITIONS.key(), &key_of(&name)) else { return };
         let mut stored = Arc::unwrap_or_clone(stored);
-        if stored["spec"]["names"] != stored["status"]["acceptedNames"] && self.accept(&mut stored) {
+        if stored["spec"]["names"] != stored["status"]["acceptedNames"] && self.accept(&mut stored)
+        {
             // The write of the status comes here again.
             let group = stored["spec"]["group"].clone();
             if self.replace_as(&API_SERVER, &DEFINITIONS, "status", stored).is_ok() {
@@ -177,8 +184,11 @@ impl Cluster {
     /// Objects that are there are read with the defaults and without the fields that the definition has now.
     fn read_anew(&mut self, kind: &KindKey, definition: &Definition) {
         let Some(collection) = self.store.collection(kind) else { return };
-        let all: Vec<(Key, Value)> =
-            collection.objects.iter().map(|(key, one)| (key.clone(), Arc::unwrap_or_clone(one.object()))).collect();
+        let all: Vec<(Key, Value)> = collection
+            .objects
+            .iter()
+            .map(|(key, one)| (key.clone(), Arc::unwrap_or_clone(one.object())))
+            .collect();
         for (key, object) in all {
             let mut read = object.clone();
             reading::from_store(definition, &mut read);
@@ -186,7 +196,11 @@ impl Cluster {
             if changed {
                 self.store.reform(kind, &key, &read);
             }
-            self.remember_raw(kind, &key, changed || !reading::is_in_storage_version(definition, &read));
+            self.remember_raw(
+                kind,
+                &key,
+                changed || !reading::is_in_storage_version(definition, &read),
+            );
         }
         self.store.forget(kind);
     }
@@ -209,7 +223,8 @@ impl Cluster {
             held.push(CLEANUP.to_owned());
         }
         set_finalizers(&mut object, &held);
-        let why = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+        let why =
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
         set_condition(&mut object, &now, "Terminating", "True", ("InstanceDeletionPending", why));
         if !dry_run {
             let key = key_of(meta(&object, "name"));
@@ -270,7 +285,10 @@ impl Cluster {
     }
 
     /// Refuses what is to be made of a kind whose definition is being deleted.
-    pub(crate) fn check_definition(ask: &crate::server::Ask<'_>, name: &str) -> Result<(), StatusError> {
+    pub(crate) fn check_definition(
+        ask: &crate::server::Ask<'_>,
+        name: &str,
+    ) -> Result<(), StatusError> {
         match &ask.kind.custom {
             Some(definition) if definition.terminating => Err(StatusError::refused(
                 ask.named(name),

@@ -161,7 +161,9 @@ fn version(value: &Value) -> Version {
             .as_array()
             .into_iter()
             .flatten()
-            .filter_map(|field| Some(field["jsonPath"].as_str()?.trim_start_matches('.').to_owned()))
+            .filter_map(|field| {
+                Some(field["jsonPath"].as_str()?.trim_start_matches('.').to_owned())
+            })
             .collect(),
     }
 }
