@@ -94,7 +94,8 @@ fn described(missing: &[Single]) -> Vec<String> {
                 .or_default()
                 .push(verb.clone()),
             Single::Path { path, verb } => {
-                let (path, verb) = (list(&[path.clone()]), list(&[verb.clone()]));
+                let (path, verb) =
+                    (list(std::slice::from_ref(path)), list(std::slice::from_ref(verb)));
                 lines.push(format!("{{NonResourceURLs:{path}, Verbs:{verb}}}"));
             }
         }
