@@ -54,8 +54,12 @@ impl Following {
         }
         if on.garbage_collector {
             // What has owners that are there and stay is looked at when one of them goes.
-            let lost =
-                |owner: &String| !self.places.contains_key(owner) || self.leaving.contains(owner);
+            let lost = |owner: &String| {
+                // What lies in another namespace is no owner.
+                let there = self.places.get(owner);
+                let there = there.filter(|one| one.key.0.is_empty() || one.key.0 == key.0);
+                there.is_none() || self.leaving.contains(owner)
+            };
             if is_terminating(object) || owners.iter().any(lost) {
                 self.garbage.insert(place.clone());
             }
