@@ -53,13 +53,16 @@ impl Answerer {
         Ok(response.map(|body| Streamed { inner: Inner::Answer(body), ended: Some(ended) }))
     }
 
-    /// Who asks; `None` for a token that is not the one.
+    /// Who asks; `None` for a token that is neither the one nor that of a ServiceAccount.
     fn user(&self, headers: &HeaderMap) -> Option<User> {
         let Some(shown) = headers.get(header::AUTHORIZATION) else {
             return Some(User::anonymous());
         };
         let token = shown.to_str().ok()?.strip_prefix("Bearer ")?.trim();
-        self.token.is(token).then(User::admin)
+        if self.token.is(token) {
+            return Some(User::admin());
+        }
+        self.simulator.user_of(token)
     }
 }
 

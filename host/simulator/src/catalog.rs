@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::apply::node::Node;
 use crate::builtin::{self, table};
-use crate::crd::definition::Definition;
+use crate::crd::definition::{Definition, VERBS};
 use crate::schema::Schema;
 use crate::store::KindKey;
 
@@ -77,6 +77,21 @@ impl Kind {
     /// The root for merging.
     pub(crate) fn node(&self) -> Node<'_> {
         Node::root(self.schema())
+    }
+
+    /// Whether a subresource knows a verb.
+    pub(crate) fn allows(&self, subresource: &str, verb: &str) -> bool {
+        if self.custom.is_some() {
+            return matches!(verb, "get" | "patch" | "update");
+        }
+        let Some(all) = table().resources.get(&self.api_version()) else { return false };
+        let name = |one: &Value| {
+            let name = one["name"].as_str().unwrap_or_default();
+            let sub = name.strip_prefix(self.plural.as_str());
+            sub.and_then(|sub| sub.strip_prefix('/')) == Some(subresource)
+        };
+        let verbs = all.iter().find(|one| name(one)).and_then(|one| one["verbs"].as_array());
+        verbs.into_iter().flatten().any(|one| one == verb)
     }
 
     /// Whether this is the built-in kind of that group.
@@ -157,8 +172,6 @@ impl Catalog {
             if version.scale.is_some() {
                 subresources.insert("scale".to_owned());
             }
-            let verbs =
-                ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
             self.insert(Kind {
                 group: definition.group.clone(),
                 version: version.name.clone(),
@@ -166,7 +179,7 @@ impl Catalog {
                 key: (definition.group.clone(), definition.plural.clone()),
                 name: definition.kind.clone(),
                 namespaced: definition.namespaced,
-                verbs: verbs.map(str::to_owned).into(),
+                verbs: VERBS.map(str::to_owned).into(),
                 subresources,
                 schema: Shape::Own(Box::new(version.schema.clone())),
                 custom: Some(definition.clone()),
@@ -180,6 +193,11 @@ impl Catalog {
         self.kinds.retain(|_, kind| {
             kind.custom.is_none() || kind.group != group || kind.plural != plural
         });
+    }
+
+    /// The definition of a custom kind that is served.
+    pub(crate) fn definition(&self, key: &KindKey) -> Option<Arc<Definition>> {
+        self.all().find(|kind| kind.custom.is_some() && kind.key == *key)?.custom.clone()
     }
 
     /// A kind by its place in paths.
@@ -206,7 +224,7 @@ impl Catalog {
         let mut found = Vec::new();
         for kind in self.all().filter(|kind| kind.group == group && kind.version == version) {
             let Some(custom) = &kind.custom else { continue };
-            found.push(custom.resource(&kind.verbs));
+            found.push(custom.resource());
             for name in &kind.subresources {
                 let mut one = json!({
                     "name": format!("{}/{name}", kind.plural),

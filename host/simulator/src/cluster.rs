@@ -1,6 +1,6 @@
 //! The core: one state that takes requests and time, and nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use crate::admission::Handlers;
 use crate::catalog::{Catalog, Kind};
 use crate::controllers::{Controllers, Following, PodLives};
+use crate::crd::reading;
 use crate::store::{Event, Key, KindKey, Store, text_of};
+use crate::token::Issued;
 use crate::watch::Watcher;
 
 /// How often a watch is told the version.
@@ -24,6 +26,8 @@ pub(crate) struct Cluster {
     pub(crate) controllers: Controllers,
     pub(crate) following: Following,
     pub(crate) pods: PodLives,
+    /// The tokens that were made.
+    pub(crate) tokens: BTreeMap<String, Issued>,
     now: Timestamp,
     /// The same as objects have it.
     time: String,
@@ -33,8 +37,6 @@ pub(crate) struct Cluster {
     /// Objects that are stored in another form than they are read in: the next write is one, even if
     /// nobody sees what it changes.
     raw: BTreeSet<(KindKey, Key)>,
-    /// Definitions that are being deleted.
-    pub(crate) ending: BTreeSet<String>,
     /// Who answers webhooks.
     pub(crate) handlers: Handlers,
     /// What they warn of in the present request.
@@ -50,13 +52,13 @@ impl Cluster {
             controllers,
             following: Following::default(),
             pods: PodLives::default(),
+            tokens: BTreeMap::new(),
             now,
             time: text_of_time(now),
             random: fastrand::Rng::with_seed(seed),
             watchers: Vec::new(),
             log: None,
             raw: BTreeSet::new(),
-            ending: BTreeSet::new(),
             handlers: Handlers::default(),
             warned: Vec::new(),
         };
@@ -174,6 +176,14 @@ impl Cluster {
         self.watchers.push(watcher);
     }
 
+    /// Ends all watches of a kind.
+    pub(crate) fn end_watches(&mut self, kind: &KindKey) {
+        for watcher in self.watchers.iter().filter(|watcher| watcher.kind == *kind) {
+            watcher.feed.end();
+        }
+        self.watchers.retain(|watcher| watcher.kind != *kind);
+    }
+
     /// How many watch and have not gone.
     pub(crate) fn watchers(&self) -> usize {
         self.watchers.iter().filter(|watcher| !watcher.is_gone()).count()
@@ -236,12 +246,11 @@ impl Cluster {
 
     /// The text of an object in the version that is asked for.
     pub(crate) fn text(kind: &Kind, text: &Bytes) -> Bytes {
-        let several = kind.custom.as_ref().is_some_and(|custom| custom.versions.len() > 1);
-        if !several {
+        if !reading::has_versions(kind) {
             return text.clone();
         }
         let mut object: Value = serde_json::from_slice(text).unwrap_or_default();
-        object["apiVersion"] = kind.api_version().into();
+        reading::convert(kind, &mut object);
         text_of(&object)
     }
 }

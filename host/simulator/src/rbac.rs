@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::http::route::Target;
-use crate::request::Request;
 use crate::status_error::StatusError;
 use crate::user::User;
 
-const GROUP: &str = "rbac.authorization.k8s.io";
+/// The group of roles and bindings.
+pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Everybody who has said who he is.
 const AUTHENTICATED: &str = "system:authenticated";
@@ -62,7 +62,8 @@ fn from_the_beginning(role: &str, group: &str) -> String {
     )
 }
 
-fn texts<'a>(rule: &'a Value, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+/// The texts of a list in a rule.
+pub(crate) fn texts<'a>(rule: &'a Value, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     rule[name].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
@@ -230,7 +231,7 @@ impl Cluster {
             for binding in self.all(plural, of) {
                 let mut subjects = binding["subjects"].as_array().into_iter().flatten();
                 let Some(subject) = subjects.find(|one| is(user, one, of)) else { continue };
-                let rules = self.rules_of(&binding["roleRef"], of);
+                let rules = self.rules_of(&binding["roleRef"], of).unwrap_or_default();
                 let reason = reason(kind, &binding, subject, of);
                 found.push(Bound { rules, reason, cluster: plural == "clusterrolebindings" });
             }
@@ -238,22 +239,42 @@ impl Cluster {
         found
     }
 
-    /// The rules of a role.
-    fn rules_of(&self, reference: &Value, namespace: &str) -> Vec<Value> {
+    /// What is said of the roles that are bound to a user and are not there.
+    pub(crate) fn lost_roles(&self, user: &User, namespace: &str) -> Vec<String> {
+        let mut lost = Vec::new();
+        for plural in ["clusterrolebindings", "rolebindings"] {
+            let of = if plural == "rolebindings" { namespace } else { "" };
+            if plural == "rolebindings" && of.is_empty() {
+                continue;
+            }
+            for binding in self.all(plural, of) {
+                let mut subjects = binding["subjects"].as_array().into_iter().flatten();
+                let role = &binding["roleRef"];
+                if subjects.any(|one| is(user, one, of)) && self.rules_of(role, of).is_none() {
+                    let kind = role["kind"].as_str().unwrap_or_default().to_lowercase();
+                    lost.push(format!("{kind}s.{GROUP} {} not found", role["name"]));
+                }
+            }
+        }
+        lost
+    }
+
+    /// The rules of a role, if it is there.
+    pub(crate) fn rules_of(&self, reference: &Value, namespace: &str) -> Option<Vec<Value>> {
         let name = reference["name"].as_str().unwrap_or_default();
         let (plural, namespace) = match reference["kind"].as_str() {
             Some("ClusterRole") => ("clusterroles", ""),
             _ => ("roles", namespace),
         };
         if plural == "clusterroles" && name == "cluster-admin" {
-            return vec![
+            return Some(vec![
                 json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}),
                 json!({"verbs": ["*"], "nonResourceURLs": ["*"]}),
-            ];
+            ]);
         }
         let kind = (GROUP.to_owned(), plural.to_owned());
         let role = self.object(&kind, &(namespace.to_owned(), name.to_owned()));
-        role.and_then(|role| role["rules"].as_array().cloned()).unwrap_or_default()
+        role.map(|role| role["rules"].as_array().cloned().unwrap_or_default())
     }
 
     /// Refuses what a user may not do.
@@ -275,28 +296,6 @@ impl Cluster {
             return Ok(());
         }
         Err(forbidden(user, &wanted))
-    }
-
-    /// As whom a request is done, if its user may act as that one.
-    pub(crate) fn acting_user(&self, request: &Request) -> Result<User, StatusError> {
-        let Some(acting) = &request.acting else { return Ok(request.user.clone()) };
-        let account = acting.name.strip_prefix("system:serviceaccount:");
-        let (resource, namespace, name) = match account.and_then(|rest| rest.split_once(':')) {
-            Some((namespace, name)) => ("serviceaccounts", namespace, name),
-            None => ("users", "", acting.name.as_str()),
-        };
-        let wanted = Attributes {
-            verb: "impersonate",
-            group: "",
-            resource,
-            subresource: "",
-            namespace,
-            name,
-        };
-        if self.granted(&request.user, &wanted).is_some() {
-            return Ok(acting.clone());
-        }
-        Err(forbidden(&request.user, &wanted))
     }
 }
 
@@ -332,7 +331,7 @@ fn reason(kind: &str, binding: &Value, subject: &Value, namespace: &str) -> Stri
 }
 
 /// 403, as the server words it.
-fn forbidden(user: &User, wanted: &Attributes<'_>) -> StatusError {
+pub(crate) fn forbidden(user: &User, wanted: &Attributes<'_>) -> StatusError {
     let resource = match wanted.group {
         "" => wanted.resource.to_owned(),
         group => format!("{}.{group}", wanted.resource),

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::http::query::Query;
+use crate::impersonation::Acting;
 use crate::status_error::StatusError;
 use crate::store::text_of;
 use crate::user::User;
@@ -18,7 +19,7 @@ pub(crate) struct Request {
     pub(crate) query: Query,
     pub(crate) user: User,
     /// As whom the user wants to act, if as another.
-    pub(crate) acting: Option<User>,
+    pub(crate) acting: Option<Acting>,
     pub(crate) content_type: String,
     pub(crate) accept: String,
     pub(crate) agent: String,

@@ -122,6 +122,14 @@ impl Selector {
     }
 }
 
+/// The name that a field selector asks for, if it is for one.
+pub(crate) fn only_name(fields: &str) -> Option<&str> {
+    parts(fields).into_iter().filter(|part| !part.contains("!=")).find_map(|part| {
+        let (path, value) = part.split_once("==").or_else(|| part.split_once('='))?;
+        (path == "metadata.name" && !value.is_empty()).then_some(value)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -64,8 +64,12 @@ impl StatusError {
 
     /// 403 by other rules than those of roles.
     pub(crate) fn refused(named: Named<'_>, why: &str) -> Self {
-        let message = format!("{} {:?} is forbidden: {why}", named.qualified(), named.name);
-        Self::new(403, "Forbidden", message).details(Value::Object(named.details()))
+        let head = match named.name {
+            "" => format!("{} is forbidden", named.qualified()),
+            name => format!("{} {name:?} is forbidden", named.qualified()),
+        };
+        Self::new(403, "Forbidden", format!("{head}: {why}"))
+            .details(Value::Object(named.details()))
     }
 
     /// What it says.
@@ -151,6 +155,13 @@ impl StatusError {
     pub(crate) fn no_resource() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource")
             .details(json!({}))
+    }
+
+    /// 405 for a verb that a custom resource does not know.
+    pub(crate) fn not_supported(named: Named<'_>, verb: &str) -> Self {
+        let message =
+            format!("{verb} is not supported on resources of kind {:?}", named.qualified());
+        Self::new(405, "MethodNotAllowed", message).details(Value::Object(named.details()))
     }
 
     /// 409 for a name that is taken.

@@ -206,6 +206,14 @@ impl Store {
         Some(event)
     }
 
+    /// Forgets what happened so far to objects of a kind.
+    pub(crate) fn forget(&mut self, kind: &KindKey) {
+        if let Some(collection) = self.collections.get_mut(kind) {
+            collection.history.clear();
+            collection.forgotten = self.version;
+        }
+    }
+
     /// Forgets what happened so far, as etcd does from time to time.
     pub(crate) fn compact(&mut self) {
         for collection in self.collections.values_mut() {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::catalog::Kind;
+use crate::crd::reading;
 use crate::selector::Selector;
 use crate::store::{Event, Happened, KindKey};
 use crate::table::{self, Include};
@@ -113,6 +114,8 @@ pub(crate) struct Watcher {
     pub(crate) ends: Timestamp,
     pub(crate) next_bookmark: Timestamp,
     pub(crate) shown: Shown,
+    /// The kind in the version that is watched, if it has others.
+    pub(crate) version: Option<Arc<Kind>>,
     pub(crate) feed: Feed,
 }
 
@@ -143,7 +146,8 @@ impl Watcher {
         if !self.namespace.is_empty() && event.key.0 != self.namespace {
             return;
         }
-        if self.selector.is_all() && matches!(self.shown, Shown::Plain) {
+        let as_stored = self.version.is_none() && matches!(self.shown, Shown::Plain);
+        if self.selector.is_all() && as_stored {
             let kind = match event.happened {
                 Happened::Added => "ADDED",
                 Happened::Modified => "MODIFIED",
@@ -152,7 +156,13 @@ impl Watcher {
             self.feed.send(line(kind, &event.text));
             return;
         }
-        let parse = |text: &Bytes| serde_json::from_slice::<Value>(text).unwrap_or_default();
+        let parse = |text: &Bytes| {
+            let mut object = serde_json::from_slice::<Value>(text).unwrap_or_default();
+            if let Some(kind) = &self.version {
+                reading::convert(kind, &mut object);
+            }
+            object
+        };
         let mut object = parse(&event.text);
         let fits = event.happened != Happened::Deleted && self.selector.fits(&object);
         let fitted = event.before.as_ref().map(parse).filter(|before| self.selector.fits(before));

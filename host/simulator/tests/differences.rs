@@ -194,3 +194,20 @@ fn a_new_namespace_has_no_account_and_no_certificates() {
         assert_eq!(send(&simulator, "GET", &path, "", &Value::Null).0, 404, "{path}");
     }
 }
+
+#[test]
+fn a_log_is_empty_and_nothing_can_be_connected_to() {
+    let simulator = Simulator::with(1, "2026-11-22T00:00:00Z".parse().unwrap(), Controllers::all());
+    let pod =
+        json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "x:1"}]}});
+    assert_eq!(post(&simulator, &format!("{CORE}/pods"), &pod).0, 201);
+    simulator.advance(jiff::SignedDuration::from_secs(5));
+    let (_, pod) = send(&simulator, "GET", &format!("{CORE}/pods/a"), "", &Value::Null);
+    assert_eq!(pod["status"]["phase"], "Running", "{pod}");
+    let log = Request::builder().uri(format!("{CORE}/pods/a/log")).body(Bytes::new()).unwrap();
+    let answer = simulator.request(log);
+    assert_eq!(answer.status(), 204);
+    assert_eq!(answer.into_body().try_next().unwrap(), "");
+    let exec = format!("{CORE}/pods/a/exec?command=date");
+    assert_eq!(send(&simulator, "POST", &exec, "", &Value::Null).0, 503);
+}

@@ -23,6 +23,9 @@ pub struct Step {
     /// As whom, if not as the admin.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user: String,
+    /// In which groups, if it is said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
     /// Absent: none.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub body: Value,

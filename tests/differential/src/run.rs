@@ -56,6 +56,9 @@ impl<'a> Side<'a> {
         if !step.user.is_empty() {
             request = request.header("impersonate-user", fill(&step.user, place, &self.known));
         }
+        for group in &step.groups {
+            request = request.header("impersonate-group", group.as_str());
+        }
         let mut content = fill_value(&step.body, place, &self.known);
         if !step.edit.is_null() {
             content = self.last.clone();

@@ -66,6 +66,12 @@ pub(super) const STATEFUL_SETS: Resource =
 pub(super) const REVISIONS: Resource =
     Resource::new("apps", "v1", "controllerrevisions", "ControllerRevision");
 pub(super) const JOBS: Resource = Resource::new("batch", "v1", "jobs", "Job");
+pub(super) const DEFINITIONS: Resource = Resource::new(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+);
 pub(super) const CRON_JOBS: Resource = Resource::new("batch", "v1", "cronjobs", "CronJob");
 
 /// Who writes: a user, and the manager of the fields.
@@ -90,6 +96,9 @@ impl Client {
 /// The garbage collector.
 pub(super) const COLLECTOR: Client =
     Client::controller("system:serviceaccount:kube-system:generic-garbage-collector");
+/// What the API server does by itself.
+pub(super) const API_SERVER: Client =
+    Client { user: "system:apiserver", manager: "kube-apiserver" };
 /// The kubelet of the one node.
 pub(super) const KUBELET: Client = Client { user: "system:node:node-1", manager: "kubelet" };
 
@@ -186,7 +195,7 @@ impl Cluster {
             method: verb.method().to_owned(),
             path: String::new(),
             query: Query::default(),
-            user: User { name: client.user.to_owned(), groups },
+            user: User::new(client.user, groups),
             acting: None,
             content_type: "application/json".to_owned(),
             accept: "application/json".to_owned(),

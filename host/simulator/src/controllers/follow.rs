@@ -35,6 +35,8 @@ pub(crate) struct Following {
     pub(super) unserved: BTreeSet<Place>,
     /// Namespaces that are being deleted.
     pub(super) terminating: BTreeSet<String>,
+    /// Definitions that are being deleted.
+    pub(super) ending: BTreeSet<String>,
     /// What other controllers have to look at now.
     due: BTreeSet<Work>,
     /// And later.
@@ -87,6 +89,9 @@ impl Following {
         if kind.0.is_empty() && kind.1 == "namespaces" && is_terminating(object) {
             self.terminating.insert(key.1.clone());
         }
+        if kind.1 == "customresourcedefinitions" && is_terminating(object) {
+            self.ending.insert(key.1.clone());
+        }
         self.notice(on, kind, key, object, false);
     }
 
@@ -114,6 +119,9 @@ impl Following {
         }
         if kind.0.is_empty() && kind.1 == "namespaces" {
             self.terminating.remove(&key.1);
+        }
+        if kind.1 == "customresourcedefinitions" {
+            self.ending.remove(&key.1);
         }
         self.notice(on, kind, key, last, true);
     }

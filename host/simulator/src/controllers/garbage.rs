@@ -23,14 +23,13 @@ impl Cluster {
     /// Lets the controllers work until there is nothing to do.
     pub(crate) fn work(&mut self) {
         for _ in 0..ROUNDS_MAX {
-            let mut worked = false;
+            let mut worked = self.finish_definitions();
             if self.controllers.namespaces {
                 worked |= self.empty_namespaces();
             }
             if self.controllers.garbage_collector {
                 worked |= self.collect();
             }
-            worked |= !self.ending.is_empty() && self.finish_definitions();
             worked |= self.work_on_workloads();
             if !worked {
                 return;

@@ -18,6 +18,7 @@ fn namespaces() -> KindKey {
 impl Cluster {
     /// Whether something may be created in a namespace.
     pub(crate) fn check_lifecycle(&self, ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
+        Self::check_definition(ask, meta(object, "name"))?;
         let name = ask.namespace();
         if name.is_empty() {
             return Ok(());
@@ -104,7 +105,7 @@ impl Cluster {
         if ask.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
             && !is_terminating(object)
         {
-            return Ok(Some((self.delete_definition(object, dry_run), false)));
+            return Ok(Some((self.begin_to_retire(object, dry_run), false)));
         }
         if !ask.kind.is("", "Namespace") {
             return Ok(None);

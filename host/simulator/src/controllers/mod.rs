@@ -5,6 +5,7 @@ mod address;
 mod claim;
 mod client;
 mod cron_job;
+mod definition;
 mod deployment;
 mod endpoints;
 mod event;
@@ -35,7 +36,7 @@ pub(crate) use pod::PodLives;
 pub struct Controllers {
     /// Objects whose owners are gone are deleted, and what an owner blocks or orphans is let go.
     pub garbage_collector: bool,
-    /// Namespaces that are being deleted are emptied and finalised; new ones get their `default` account.
+    /// Namespaces that are being deleted are emptied and finalised.
     pub namespaces: bool,
     /// What makes Pods and lets them live.
     pub workloads: Workloads,

@@ -1,13 +1,15 @@
 //! What a CustomResourceDefinition says.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
 use crate::schema::{Reference, Schema, Type};
 
 /// The type of `metadata`.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+/// What can be done to objects of a definition, in the order in which it is shown.
+pub(crate) const VERBS: [&str; 8] =
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 /// One version of a kind.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub(crate) struct Version {
     pub(crate) status: bool,
     pub(crate) scale: Option<Scale>,
     pub(crate) columns: Vec<Value>,
+    /// The paths of fields that objects can be selected by, without the dot at the beginning.
+    pub(crate) selectable: Vec<String>,
 }
 
 /// Where a scale finds its figures.
@@ -45,20 +49,34 @@ pub(crate) struct Definition {
     pub(crate) versions: Vec<Version>,
     /// Whether it was another one once.
     pub(crate) changed: bool,
+    /// Whether it is being deleted, so that nothing new can be made.
+    pub(crate) terminating: bool,
+    uid: String,
+    generation: i64,
+    names: Value,
+}
+
+/// Whether a condition of a definition is true.
+pub(crate) fn has_condition(object: &Value, name: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|one| one["type"] == name && one["status"] == "True")
 }
 
 impl Definition {
     /// Reads a definition that was admitted.
     pub(crate) fn read(object: &Value) -> Self {
         let spec = &object["spec"];
-        let names = &spec["names"];
+        // Those that it asks for may be another's.
+        let accepted = &object["status"]["acceptedNames"];
+        let is_accepted = accepted["kind"].as_str().is_some_and(|kind| !kind.is_empty());
+        let names = if is_accepted { accepted } else { &spec["names"] };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let kind = text(&names["kind"]);
         let list = |name: &str| names[name].as_array().cloned().unwrap_or_default();
         let or = |value: String, other: String| if value.is_empty() { other } else { value };
         Self {
             group: text(&spec["group"]),
-            plural: text(&names["plural"]),
+            plural: text(&spec["names"]["plural"]),
             singular: or(text(&names["singular"]), kind.to_lowercase()),
             list_kind: or(text(&names["listKind"]), format!("{kind}List")),
             kind,
@@ -67,7 +85,21 @@ impl Definition {
             namespaced: spec["scope"] == "Namespaced",
             versions: spec["versions"].as_array().into_iter().flatten().map(version).collect(),
             changed: crate::object::generation(object) > 1,
+            terminating: has_condition(object, "Terminating"),
+            uid: crate::object::meta(object, "uid").to_owned(),
+            generation: crate::object::generation(object),
+            names: names.clone(),
         }
+    }
+
+    /// Whether another reading of it defines the same.
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+        self.uid == other.uid && self.generation == other.generation && self.names == other.names
+    }
+
+    /// Whether nothing of it has changed that anybody sees of its kind.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.says_the_same(other) && self.terminating == other.terminating
     }
 
     /// A version by its name.
@@ -76,7 +108,11 @@ impl Definition {
     }
 
     /// As discovery shows it.
-    pub(crate) fn resource(&self, verbs: &BTreeSet<String>) -> Value {
+    pub(crate) fn resource(&self) -> Value {
+        let verbs: Vec<&str> = VERBS
+            .into_iter()
+            .filter(|verb| !self.terminating || !matches!(*verb, "create" | "patch" | "update"))
+            .collect();
         let mut resource = json!({
             "name": self.plural,
             "singularName": self.singular,
@@ -121,5 +157,13 @@ fn version(value: &Value) -> Version {
         status: subresources["status"].is_object(),
         scale,
         columns: value["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
+        selectable: value["selectableFields"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|field| {
+                Some(field["jsonPath"].as_str()?.trim_start_matches('.').to_owned())
+            })
+            .collect(),
     }
 }

@@ -3,7 +3,6 @@
 pub(crate) mod cel;
 pub(crate) mod default;
 pub(crate) mod definition;
-mod deletion;
 pub(crate) mod prune;
-pub(crate) mod registration;
+pub(crate) mod reading;
 pub(crate) mod validate;

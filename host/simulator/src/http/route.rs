@@ -64,7 +64,13 @@ pub(crate) fn route(path: &str) -> Route {
     target.resource = next();
     target.name = next();
     target.subresource = next();
-    if target.resource == "namespaces" && group.is_empty() {
+    // Only what is forwarded has paths of its own.
+    if target.subresource != "proxy" {
+        for part in rest {
+            target.subresource = format!("{}/{part}", target.subresource);
+        }
+    }
+    if target.resource == "namespaces" && group.is_empty() && target.namespace.is_empty() {
         target.namespace.clone_from(&target.name);
     }
     Route::Resource(target)

@@ -14,6 +14,7 @@ use super::body::Body;
 use super::query::Query;
 use crate::cluster::Cluster;
 use crate::controllers::{Controllers, PodScript};
+use crate::impersonation::Acting;
 use crate::request::{Answer, Request};
 use crate::user::User;
 
@@ -109,20 +110,22 @@ impl Simulator {
         self.request_as(User::admin(), request)
     }
 
+    /// Who shows this token of a ServiceAccount, if it is good.
+    pub fn user_of(&self, token: &str) -> Option<User> {
+        self.lock().user_of(token)
+    }
+
     /// Answers a request of somebody, who may want to act as another.
     pub fn request_as(&self, user: User, request: ::http::Request<Bytes>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let text = |name: &str| header_text(&parts.headers, name);
-        let acting = text("impersonate-user");
-        let groups = parts.headers.get_all("impersonate-group");
-        let groups =
-            groups.iter().filter_map(|value| value.to_str().ok()).map(str::to_owned).collect();
+        let acting = acting(&parts.headers);
         let request = Request {
             method: parts.method.as_str().to_owned(),
             path: parts.uri.path().to_owned(),
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             user,
-            acting: (!acting.is_empty()).then(|| User::impersonated(&acting, groups)),
+            acting: (!acting.is_nobody()).then_some(acting),
             content_type: text("content-type"),
             accept: text("accept"),
             agent: text("user-agent"),
@@ -130,6 +133,25 @@ impl Simulator {
         };
         let answer = self.lock().answer(&request);
         respond(answer)
+    }
+}
+
+/// As whom somebody wants to act.
+fn acting(headers: &HeaderMap) -> Acting {
+    let all = |name: &str| {
+        let values = headers.get_all(name).iter();
+        values.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let extra = headers.keys().filter_map(|name| {
+        let key = name.as_str().strip_prefix("impersonate-extra-")?;
+        let key = percent_encoding::percent_decode_str(key).decode_utf8_lossy().into_owned();
+        Some((key, all(name.as_str())))
+    });
+    Acting {
+        name: header_text(headers, "impersonate-user"),
+        groups: all("impersonate-group"),
+        extra: extra.collect(),
+        uid: header_text(headers, "impersonate-uid"),
     }
 }
 

@@ -156,6 +156,21 @@ pub(super) fn status(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// Counts the version in which a definition's objects are stored among those in which some may be.
+pub(super) fn store_version(kind: &Kind, object: &mut Value) {
+    if !kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+        return;
+    }
+    let versions = object["spec"]["versions"].as_array().into_iter().flatten();
+    let storage = versions.into_iter().find(|version| version["storage"] == true);
+    let Some(name) = storage.map(|version| version["name"].clone()) else { return };
+    let mut stored = object["status"]["storedVersions"].as_array().cloned().unwrap_or_default();
+    if !stored.contains(&name) {
+        stored.push(name);
+    }
+    object["status"]["storedVersions"] = stored.into();
+}
+
 /// What admission gives a new object.
 pub(super) fn created(kind: &Kind, object: &mut Value, shares_labels: bool) {
     if kind.is("", "PersistentVolumeClaim") || kind.is("", "PersistentVolume") {

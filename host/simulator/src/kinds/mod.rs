@@ -22,7 +22,7 @@ use crate::switch::{Bug, planted};
 
 pub(crate) use prepare::{ignored, note_phase, prepare_create, prepare_update};
 pub(crate) use rules::{
-    LABEL_VALUE, is_label_value, label_key_problem, validate_create, validate_update,
+    LABEL_VALUE, is_account, is_label_value, label_key_problem, validate_create, validate_update,
 };
 
 /// Brings an object into the form in which the server has it, with defaults. Gives the paths of

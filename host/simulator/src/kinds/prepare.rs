@@ -109,6 +109,7 @@ pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, ol
     }
     if has_status(kind) && !planted(Bug::StatusIsWrittenWithSpec) {
         copy(old, new, "status");
+        super::defaults::store_version(kind, new);
     }
     name_secrets(kind, new);
     if kind.is("apps", "DaemonSet") {
@@ -155,13 +156,6 @@ fn status_update(kind: &Kind, new: &mut Value, old: &Value) {
         if new["status"]["qosClass"].as_str().unwrap_or_default().is_empty() {
             let class = old["status"]["qosClass"].clone();
             new["status"]["qosClass"] = class;
-        }
-    }
-    if kind.group == "apiextensions.k8s.io" {
-        let managers = new["metadata"].get("managedFields").cloned();
-        new["metadata"] = old["metadata"].clone();
-        if let Some(managers) = managers {
-            new["metadata"]["managedFields"] = managers;
         }
     }
 }

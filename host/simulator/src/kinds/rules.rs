@@ -37,6 +37,11 @@ pattern!(is_1035, r"^[a-z]([-a-z0-9]*[a-z0-9])?$");
 pattern!(is_label_value, r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$");
 pattern!(is_qualified, r"^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$");
 
+/// Whether there can be an account of this name.
+pub(crate) fn is_account(namespace: &str, name: &str) -> bool {
+    is_label(namespace) && namespace.len() <= 63 && is_subdomain(name) && name.len() <= 253
+}
+
 /// What is wrong with a new object.
 pub(crate) fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -70,8 +75,28 @@ pub(crate) fn validate_update(
     } else {
         content(kind, new, Some(old), &mut errors);
         super::pod::immutable(kind, new, old, &mut errors);
+        if kind.is("", "Service") {
+            addresses(new, old, &mut errors);
+        }
     }
     errors
+}
+
+/// A Service keeps its addresses.
+fn addresses(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let (new, old) = (&new["spec"], &old["spec"]);
+    if new["type"] == "ExternalName" || old["type"] == "ExternalName" {
+        return;
+    }
+    let (now, was) = (new["clusterIPs"].as_array(), old["clusterIPs"].as_array());
+    let pairs = was.into_iter().flatten().zip(now.into_iter().flatten());
+    for (index, (was, now)) in pairs.enumerate() {
+        if was != now {
+            let field = format!("spec.clusterIPs[{index}]");
+            let why = "may not change once set";
+            errors.push(FieldError::invalid(field, new["clusterIPs"].clone(), why));
+        }
+    }
 }
 
 fn scale_of(kind: &Kind) -> Option<&crd::definition::Scale> {
@@ -205,8 +230,9 @@ fn metadata(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     for finalizer in finalizers(object) {
         qualified("metadata.finalizers", &finalizer, errors);
         let standard = matches!(finalizer.as_str(), "orphan" | "foregroundDeletion" | "kubernetes");
-        // Definitions' own kinds may have any qualified name.
-        if kind.custom.is_none() && !finalizer.contains('/') && !standard {
+        // Definitions and their kinds may have any qualified name.
+        let any = kind.custom.is_some() || kind.group == "apiextensions.k8s.io";
+        if !any && !finalizer.contains('/') && !standard {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             errors.push(FieldError::invalid("metadata.finalizers", finalizer, why));
         }

@@ -55,11 +55,13 @@ pub(crate) fn selector(ask: &Ask<'_>) -> Result<Selector, StatusError> {
             ("batch", "Job") => &["status.successful"],
             _ => &[],
         };
+        let custom = ask.kind.custom.as_ref().and_then(|one| one.version(&ask.kind.version));
+        let named = || custom.is_some_and(|one| one.selectable.iter().any(|field| field == path));
         // A kind of which the server knows no more says so in other words.
         let plain = ask.kind.custom.is_none() && own.is_empty();
         let every = path == "metadata.name"
             || (path == "metadata.namespace" && (ask.kind.namespaced || plain));
-        if every || own.contains(&path) {
+        if every || own.contains(&path) || named() {
             return Ok(());
         }
         Err(if plain {

@@ -223,7 +223,7 @@ impl Cluster {
             // What is stored in another form is written even if nothing changes.
             let raw = self.is_raw(ask.kind_key(), ask.key());
             if !options.dry_run && (object != before || raw) {
-                object = Arc::unwrap_or_clone(self.put(ask.kind_key(), ask.key(), object));
+                object = Arc::unwrap_or_clone(self.keep(ask, ask.key(), object));
                 self.after_write(ask, &object);
             }
             return Ok((object, false));

@@ -1,6 +1,7 @@
 //! What the API server does with a request.
 
 mod collection;
+mod connect;
 mod create;
 mod delete;
 mod event_group;
@@ -14,8 +15,9 @@ mod update;
 mod watch;
 mod write;
 
-pub(crate) use write::only_status;
+pub(crate) use write::{only_status, parse};
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,11 +25,13 @@ use serde_json::Value;
 
 use crate::catalog::Kind;
 use crate::cluster::Cluster;
+use crate::crd::reading;
 use crate::http::accept::{Accepted, View, negotiate};
 use crate::http::query::Query;
 use crate::http::route::{Route, Target, route};
 use crate::protobuf;
 use crate::request::{Answer, Request};
+use crate::selector::only_name;
 use crate::status_error::{FieldError, Named, StatusError};
 use crate::store::{Key, KindKey};
 use crate::user::User;
@@ -127,11 +131,10 @@ impl Cluster {
     /// The object that is asked for, in the version that is asked for.
     fn present(&self, ask: &Ask<'_>) -> Option<Arc<Value>> {
         let mut object = self.object(ask.kind_key(), ask.key())?;
-        if ask.kind.custom.is_some() {
-            let version = ask.kind.api_version();
-            if object["apiVersion"] != version.as_str() {
-                Arc::make_mut(&mut object)["apiVersion"] = version.into();
-            }
+        if reading::has_versions(&ask.kind)
+            && object["apiVersion"] != ask.kind.api_version().as_str()
+        {
+            reading::convert(&ask.kind, Arc::make_mut(&mut object));
         }
         Some(object)
     }
@@ -159,7 +162,7 @@ impl Cluster {
                 request.method,
                 request.path,
                 request.query,
-                request.acting.as_ref().unwrap_or(&request.user).name,
+                request.acting.as_ref().map_or(&request.user.name, |acting| &acting.name),
                 String::from_utf8_lossy(&request.body)
             ));
         }
@@ -223,7 +226,11 @@ impl Cluster {
                 return Ok(self.discover(&other, request));
             }
         };
-        let Some(kind) = self.catalog.get(&target.group, &target.version, &target.resource) else {
+        let verb = verb(request, &target);
+        self.authorize(&user, verb, &authorized(request, &target))?;
+        let kind = self.catalog.get(&target.group, &target.version, &target.resource).cloned();
+        let is_there = kind.as_ref().is_some_and(|kind| is_in_scope(kind, &target, verb));
+        let Some(kind) = kind.filter(|_| is_there) else {
             return if self.catalog.resources(&target.group, &target.version).is_some()
                 && crate::catalog::Catalog::is_builtin_group(&target.group)
             {
@@ -232,33 +239,26 @@ impl Cluster {
                 Ok(Answer::nowhere())
             };
         };
-        self.dispatch(&Ask::new(&target, kind.clone(), &user, request))
+        self.dispatch(&Ask::new(&target, kind, &user, request), verb)
     }
 
-    fn dispatch(&mut self, ask: &Ask<'_>) -> Outcome {
+    fn dispatch(&mut self, ask: &Ask<'_>, verb: &str) -> Outcome {
         let target = ask.target;
         let sub = target.subresource.as_str();
         if !sub.is_empty() && !ask.kind.subresources.contains(sub) {
-            return if ask.kind.custom.is_some() {
-                Ok(Answer::nowhere())
+            return Err(if ask.kind.custom.is_some() {
+                StatusError::not_found(ask.named(&target.name))
             } else {
-                Err(StatusError::no_resource())
-            };
+                StatusError::no_resource()
+            });
         }
-        let single = !target.name.is_empty();
-        let watching = ask.query.is("watch") && !single;
-        let verb = match (ask.request.method.as_str(), single) {
-            ("GET", true) => "get",
-            ("GET", false) if watching => "watch",
-            ("GET", false) => "list",
-            ("POST", _) => "create",
-            ("PUT", _) => "update",
-            ("PATCH", _) => "patch",
-            ("DELETE", true) => "delete",
-            ("DELETE", false) => "deletecollection",
-            _ => return Err(not_allowed()),
-        };
-        self.authorize(ask.user, verb, target)?;
+        if !sub.is_empty() && !ask.kind.allows(sub, verb) {
+            return Err(if ask.kind.custom.is_some() {
+                StatusError::not_supported(ask.named(""), verb)
+            } else {
+                not_allowed()
+            });
+        }
         if event_group::is(&ask.kind) {
             return self.as_core_event(ask, verb);
         }
@@ -267,15 +267,19 @@ impl Cluster {
 
     /// Does what is allowed.
     fn perform(&mut self, ask: &Ask<'_>, verb: &str) -> Outcome {
-        let sub = ask.target.subresource.as_str();
-        let single = !ask.target.name.is_empty();
-        // A review or an eviction is made, not kept.
+        let target = ask.target;
+        let sub = target.subresource.as_str();
+        let single = !target.name.is_empty();
+        let across = ask.kind.namespaced && target.namespace.is_empty();
         match (sub, verb) {
+            ("", verb) if across && !matches!(verb, "list" | "watch") => return Err(not_allowed()),
+            // A review or an eviction is made, not kept.
             ("", "create") if !ask.kind.verbs.contains("list") => return self.review(ask),
             ("", _) if !ask.kind.verbs.contains(verb) => return Err(not_allowed()),
             ("scale", "get") => return self.get_scale(ask),
             ("scale", "update" | "patch") => return self.write_scale(ask),
-            _ => {}
+            ("" | "status" | "finalize" | "ephemeralcontainers" | "resize", _) => {}
+            _ => return self.connect(ask),
         }
         match verb {
             "get" => self.get(ask),
@@ -289,6 +293,45 @@ impl Cluster {
             _ => Err(not_allowed()),
         }
     }
+}
+
+/// What is done to what a request is about; nothing if its method is none of those.
+fn verb(request: &Request, target: &Target) -> &'static str {
+    let single = !target.name.is_empty();
+    match (request.method.as_str(), single) {
+        ("GET", true) => "get",
+        ("GET", false) if request.query.is("watch") => "watch",
+        ("GET", false) => "list",
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "delete",
+        ("DELETE", false) => "deletecollection",
+        _ => "",
+    }
+}
+
+/// What has to be allowed: who reads those of one name reads one.
+fn authorized<'t>(request: &Request, target: &'t Target) -> Cow<'t, Target> {
+    let reads = request.method == "GET" && target.name.is_empty();
+    let name = only_name(request.query.get("fieldSelector"));
+    let Some(name) = name.filter(|_| reads) else { return Cow::Borrowed(target) };
+    if matches!(name, "." | "..") || name.contains(['/', '%']) {
+        return Cow::Borrowed(target);
+    }
+    Cow::Owned(Target { name: name.to_owned(), ..target.clone() })
+}
+
+/// Whether a path leads to objects of this kind at all.
+fn is_in_scope(kind: &Kind, target: &Target, verb: &str) -> bool {
+    let of_namespace = !target.namespace.is_empty();
+    if !kind.namespaced {
+        let own = kind.is("", "Namespace") && target.namespace == target.name;
+        return !of_namespace || own;
+    }
+    let listed = target.name.is_empty() && kind.verbs.contains("list");
+    let reads = kind.custom.is_none() || matches!(verb, "list" | "watch");
+    of_namespace || (listed && reads)
 }
 
 /// What the server says to whoever uses an old kind.

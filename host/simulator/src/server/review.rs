@@ -35,10 +35,17 @@ impl Cluster {
                 let (objects, paths) = self.rules(ask.user, namespace);
                 json!({"resourceRules": objects, "nonResourceRules": paths, "incomplete": false})
             }
+            "TokenReview" => self.review_token(&spec)?,
             "SelfSubjectReview" => {
                 object["metadata"]["creationTimestamp"] = self.time().into();
                 let mut user = Map::new();
                 user.insert("username".to_owned(), ask.user.name.as_str().into());
+                if !ask.user.uid.is_empty() {
+                    user.insert("uid".to_owned(), ask.user.uid.as_str().into());
+                }
+                if !ask.user.extra.is_empty() {
+                    user.insert("extra".to_owned(), json!(ask.user.extra));
+                }
                 if !ask.user.groups.is_empty() {
                     user.insert("groups".to_owned(), ask.user.groups.clone().into());
                 }

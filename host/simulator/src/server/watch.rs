@@ -8,6 +8,7 @@ use super::collection::selector;
 use super::list_options::{begins_with_all, check_watch, number, too_large, version};
 use super::{Ask, Outcome};
 use crate::cluster::Cluster;
+use crate::crd::reading;
 use crate::http::accept::View;
 use crate::request::Answer;
 use crate::status_error::StatusError;
@@ -50,6 +51,7 @@ impl Cluster {
                 View::Metadata => Shown::Metadata,
                 View::Plain | View::Aggregated => Shown::Plain,
             },
+            version: reading::has_versions(&ask.kind).then(|| ask.kind.clone()),
             feed: feed.clone(),
         };
         let since = version(query).map_err(StatusError::unforeseen)?;

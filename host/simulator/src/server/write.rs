@@ -11,6 +11,7 @@ use crate::apply::shape;
 use crate::apply::updater::{Write, reconcile, update};
 use crate::catalog::Kind;
 use crate::cluster::Cluster;
+use crate::crd::reading;
 use crate::kinds;
 use crate::object::{
     copy, copy_meta, finalizers, generation, is_terminating, meta, same_but_managers, unset,
@@ -18,7 +19,7 @@ use crate::object::{
 };
 use crate::request::Answer;
 use crate::status_error::{FieldError, StatusError};
-use crate::store::text_of;
+use crate::store::{Key, text_of};
 use crate::switch::{Bug, planted};
 
 /// What the server says of a version that is another.
@@ -181,6 +182,7 @@ impl Cluster {
     ) -> Result<Arc<Value>, StatusError> {
         self.check_lifecycle(ask, &object)?;
         self.check_account(ask, &object)?;
+        self.check_escalation(ask, &object, None)?;
         let metadata = &mut object["metadata"];
         metadata["uid"] = self.uid().into();
         metadata["creationTimestamp"] = self.time().into();
@@ -189,7 +191,7 @@ impl Cluster {
         }
         let name = meta(&object, "name").to_owned();
         kinds::prepare_create(&ask.kind, &mut object, shares_labels);
-        self.allocate(ask, &mut object, None);
+        self.allocate(ask, &mut object, None)?;
         let errors = kinds::validate_create(&ask.kind, &object);
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
@@ -216,12 +218,25 @@ impl Cluster {
         if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
             return Ok(Arc::new(object));
         }
-        let object = self.put(ask.kind_key(), &key, object);
+        let object = self.keep(ask, &key, object);
         // The server stores a new claim otherwise than a changed one.
         let claim = ask.kind.is("", "PersistentVolumeClaim");
         self.remember_raw(ask.kind_key(), &key, raw || claim);
         self.after_write(ask, &object);
         Ok(object)
+    }
+
+    /// Stores an object of a request, in the version that its kind is stored in.
+    pub(super) fn keep(&mut self, ask: &Ask<'_>, key: &Key, mut object: Value) -> Arc<Value> {
+        if !reading::has_versions(&ask.kind) {
+            return self.put(ask.kind_key(), key, object);
+        }
+        reading::to_store(&ask.kind, &mut object);
+        let mut stored = self.put(ask.kind_key(), key, object);
+        if stored["apiVersion"] != ask.kind.api_version().as_str() {
+            reading::convert(&ask.kind, Arc::make_mut(&mut stored));
+        }
+        stored
     }
 
     /// Stores a change of `old`. Gives the object as it is stored.
@@ -231,6 +246,7 @@ impl Cluster {
         old: &Value,
         mut new: Value,
     ) -> Result<Arc<Value>, StatusError> {
+        self.check_escalation(ask, &new, Some(old))?;
         let name = ask.target.name.clone();
         let said = meta(&new, "resourceVersion").to_owned();
         let present = meta(old, "resourceVersion").to_owned();
@@ -262,7 +278,7 @@ impl Cluster {
             }
         }
         unset(&mut new, "selfLink");
-        self.allocate(ask, &mut new, Some(old));
+        self.allocate(ask, &mut new, Some(old))?;
         let mut errors = kinds::validate_update(&ask.kind, &ask.target.subresource, &new, old);
         if ask.is_written_otherwise() {
             errors.extend(super::event_group::changes(&new, old));
@@ -295,7 +311,7 @@ impl Cluster {
         if generation(&new) == 0 {
             copy_meta(old, &mut new, "generation");
         }
-        let new = self.put(ask.kind_key(), ask.key(), new);
+        let new = self.keep(ask, ask.key(), new);
         self.remember_raw(ask.kind_key(), ask.key(), raw);
         self.after_write(ask, &new);
         Ok(new)
