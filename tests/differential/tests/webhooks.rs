@@ -13,8 +13,8 @@ use innkeeper_simulator::Simulator;
 
 #[test]
 fn webhooks_are_asked_and_heeded_as_by_a_real_server() {
-    let plane = ControlPlane::start(&Options::default()).unwrap();
-    let real = Real::connect(plane.kubeconfig(), false).unwrap();
+    let cluster = ControlPlane::start(&Options::default()).unwrap();
+    let real = Real::connect(cluster.kubeconfig(), false).unwrap();
     let simulated = Simulator::new(1, "2026-01-01T00:00:00Z".parse().unwrap());
     let hooks = Hooks::start().unwrap();
     for path in PATHS {

@@ -103,10 +103,8 @@ fn convert(document: &mut Value) {
                 convert(&mut row["object"]);
             }
         }
-        Some("Status") => {
-            if document["details"]["kind"] == "events" {
-                document["details"]["group"] = GROUP.into();
-            }
+        Some("Status") if document["details"]["kind"] == "events" => {
+            document["details"]["group"] = GROUP.into();
         }
         // A line of a watch.
         None if document["type"].is_string() => convert(&mut document["object"]),
