@@ -110,10 +110,10 @@ fn watches_end_when_a_definition_changes() {
 #[test]
 fn a_token_of_an_account_tells_whose_it_is_as_long_as_it_is_good() {
     let simulator = simulator();
-    let core = "/api/v1/namespaces/default";
+    let base = "/api/v1/namespaces/default";
     let account = json!({"metadata": {"name": "robot"}});
-    assert_eq!(send(&simulator, "POST", &format!("{core}/serviceaccounts"), &account).0, 201);
-    let path = format!("{core}/serviceaccounts/robot/token");
+    assert_eq!(send(&simulator, "POST", &format!("{base}/serviceaccounts"), &account).0, 201);
+    let path = format!("{base}/serviceaccounts/robot/token");
     let short = json!({"spec": {"expirationSeconds": 60}});
     assert_eq!(send(&simulator, "POST", &path, &short).0, 422);
     let (code, answer) =
@@ -149,6 +149,6 @@ fn a_token_of_an_account_tells_whose_it_is_as_long_as_it_is_good() {
     let (_, answer) = send(&simulator, "POST", &path, &json!({}));
     let token = answer["status"]["token"].as_str().unwrap();
     assert!(simulator.user_of(token).is_some());
-    send(&simulator, "DELETE", &format!("{core}/serviceaccounts/robot"), &Value::Null);
+    send(&simulator, "DELETE", &format!("{base}/serviceaccounts/robot"), &Value::Null);
     assert!(simulator.user_of(token).is_none(), "the account is gone");
 }

@@ -61,7 +61,7 @@ async fn hold(guest: &str, group: &str, cases: &[&str]) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_scenarios_of_podroute_hold_on_a_real_control_plane() -> Result<()> {
-    hold("podroute", "quay.io", &["drift", "life"]).await
+    hold("podroute", "quay.io", &["adoption", "drift", "life", "two-of-them"]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
