@@ -33,6 +33,13 @@ struct Built {
     executable: Option<PathBuf>,
     manifest_path: Option<PathBuf>,
     target: Option<Named>,
+    profile: Option<Profile>,
+}
+
+/// How it was built: what tests only use, as the program of a package, is built beside them.
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +64,8 @@ fn named(messages: &str) -> Result<Vec<Program>> {
     for message in messages.lines() {
         let built: Built =
             serde_json::from_str(message).context("cargo says something unreadable")?;
-        if built.reason != "compiler-artifact" {
+        let is_test = built.profile.is_some_and(|profile| profile.test);
+        if built.reason != "compiler-artifact" || !is_test {
             continue;
         }
         let (Some(path), Some(manifest), Some(target)) =
@@ -147,9 +155,10 @@ mod tests {
 
     #[test]
     fn programs_are_found_in_what_cargo_says() {
-        let messages = r#"{"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","target":{"name":"lib"},"executable":null}
-{"reason":"compiler-artifact","manifest_path":"/w/b/Cargo.toml","target":{"name":"z"},"executable":"/t/z-1"}
-{"reason":"compiler-artifact","manifest_path":"/w/b/Cargo.toml","target":{"name":"a"},"executable":"/t/a-1"}
+        let messages = r#"{"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","target":{"name":"lib"},"profile":{"test":false},"executable":null}
+{"reason":"compiler-artifact","manifest_path":"/w/b/Cargo.toml","target":{"name":"z"},"profile":{"test":true},"executable":"/t/z-1"}
+{"reason":"compiler-artifact","manifest_path":"/w/b/Cargo.toml","target":{"name":"b"},"profile":{"test":false},"executable":"/t/b"}
+{"reason":"compiler-artifact","manifest_path":"/w/b/Cargo.toml","target":{"name":"a"},"profile":{"test":true},"executable":"/t/a-1"}
 {"reason":"build-finished","success":true}"#;
         let program = |name: &str| Program {
             name: name.to_owned(),
