@@ -9,7 +9,8 @@ use crate::case::{Known, Place, fill, fill_value};
 use crate::real::Reply;
 
 /// What is asserted. Members are named by JSON pointers, and in texts braces are replaced as in requests: `{rv:NAME}` is the
-/// version before the request.
+/// version before the request. An entry of `managedFields` is named by its manager, as in [`Expect::owns`]: its
+/// place in the list depends on the seconds in which others wrote.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Expect {
@@ -53,7 +54,7 @@ impl Expect {
     /// What an answer is not, in sentences: nothing, if it is as it should be.
     pub fn unmet(&self, reply: &Reply, place: &Place, known: &Known) -> Vec<String> {
         let mut lines = Vec::new();
-        let at = |pointer: &str| reply.body.pointer(&fill(pointer, place, known));
+        let at = |pointer: &str| found(&reply.body, &fill(pointer, place, known));
         let show = |value: Option<&Value>| value.map_or("absent".to_owned(), Value::to_string);
         if let Some(code) = self.code
             && code != reply.code
@@ -108,20 +109,36 @@ impl Expect {
     }
 }
 
+/// Where the entries of managers begin.
+const ENTRIES: &str = "/metadata/managedFields/";
+
+/// What a pointer names.
+fn found<'a>(body: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let Some(rest) = pointer.strip_prefix(ENTRIES) else { return body.pointer(pointer) };
+    let (manager, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let entries = body["metadata"]["managedFields"].as_array()?;
+    entries.iter().find(|entry| name(entry) == manager)?.pointer(rest)
+}
+
+/// What the entry of a manager is called: see [`Expect::owns`].
+fn name(entry: &Value) -> String {
+    let text = |member: &str| entry[member].as_str().unwrap_or_default();
+    let mut name = text("manager").to_owned();
+    if text("operation") != "Apply" {
+        name = format!("{name} {}", text("operation"));
+    }
+    if !text("subresource").is_empty() {
+        name = format!("{name} {}", text("subresource"));
+    }
+    name
+}
+
 fn owned(owns: &BTreeMap<String, BTreeSet<String>>, body: &Value, lines: &mut Vec<String>) {
     let mut found = BTreeMap::new();
     for entry in body["metadata"]["managedFields"].as_array().into_iter().flatten() {
-        let text = |member: &str| entry[member].as_str().unwrap_or_default();
-        let mut name = text("manager").to_owned();
-        if text("operation") != "Apply" {
-            name = format!("{name} {}", text("operation"));
-        }
-        if !text("subresource").is_empty() {
-            name = format!("{name} {}", text("subresource"));
-        }
         let mut paths = BTreeSet::new();
         walk("", &entry["fieldsV1"], &mut paths);
-        found.insert(name, paths);
+        found.insert(name(entry), paths);
     }
     for name in owns.keys().chain(found.keys()).collect::<BTreeSet<_>>() {
         let (wanted, found) = (owns.get(name), found.get(name));
@@ -176,7 +193,7 @@ mod tests {
         let own = json!({"ann": [".spec.tags", ".spec.tags[=\"a\"]", ".spec.ports[port=80].port"]});
         assert!(
             expect(json!({"code": 200, "has": {"/metadata/name": "one{s}", "/metadata/resourceVersion": "{rv:one}"},
-                "not": {"/metadata/name": "one"}, "absent": ["/spec"], "count": {"/metadata/managedFields": 1}, "owns": own}))
+                "not": {"/metadata/name": "one"}, "absent": ["/spec"], "count": {"/metadata/managedFields": 1, "/metadata/managedFields/ann": 3}, "owns": own}))
             .is_empty()
         );
         for wrong in [
@@ -191,6 +208,8 @@ mod tests {
             json!({"conflicts": [".spec"]}),
             json!({"owns": {"ann": [".spec.tags"]}}),
             json!({"owns": {}}),
+            json!({"has": {"/metadata/managedFields/ann Update/manager": "ann"}}),
+            json!({"has": {"/metadata/managedFields/0/manager": "ann"}}),
         ] {
             assert_eq!(expect(wrong.clone()).len(), 1, "{wrong}");
         }
