@@ -16,7 +16,7 @@ pub struct Memory {
     pub uid: Box<str>,
     /// For the planner.
     pub plan: plan::Memory,
-    /// What could not be applied in the last round: told to the guest.
+    /// What could not be applied in the last round that came to applying: told to the guest.
     pub unapplied: Vec<Unapplied>,
     /// What has to be read live before the next round.
     pub unsettled: BTreeSet<Target>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::cache::Unreadable;
 use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
-use innkeeper_contract::{Desired, Event, EventType, Failure};
+use innkeeper_contract::{Desired, Event, EventType, Failure, Unapplied};
 use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Leave, Plan, annotation};
@@ -157,7 +157,6 @@ async fn finish(
     deeds: &mut Deeds,
 ) -> Done {
     let Sight { running, primary, findings, failing, requeue, guest_ran, .. } = &mut seen;
-    memory.unapplied = findings.problems.unapplied();
     if let Some(Err(message)) = Running::own_resync(primary) {
         findings.events.push(Event {
             type_: EventType::Warning,
@@ -271,6 +270,7 @@ async fn round(
     if held && !deleting {
         seen.findings.paused = Some(apply::tell(&plan));
         seen.findings.problems = left_alone(&plan, now);
+        memory.unapplied = seen.findings.problems.unapplied();
         return Round::Quiet(seen);
     }
     let unknown = plan.steps.iter().filter(|step| step.action == Action::Leave(Leave::Unknown));
@@ -288,9 +288,13 @@ async fn round(
     let wrote = !outcome.changed.is_empty();
     seen.findings.changed = outcome.changed;
     let transient = seen.findings.problems.0.iter().any(|problem| problem.retry == Retry::Backoff);
+    // A guest that says what could not be applied says it of this round, not of the one before.
+    let unapplied = seen.findings.problems.unapplied();
+    let has_news = !is_same(&memory.unapplied, &unapplied);
+    memory.unapplied = unapplied;
     // A prune that waits for a clean round has it now, if the kinds were readable.
     let prune_now = became_clean && plan.prune_waits && all_readable(running, &frozen);
-    if (wrote && !transient) || outcome.again || prune_now {
+    if ((wrote || has_news) && !transient) || outcome.again || prune_now {
         return Round::Again(seen);
     }
     let nothing_left = plan.going.is_empty() && seen.findings.problems.is_empty();
@@ -298,6 +302,11 @@ async fn round(
         return let_go(&finalizers, seen, memory).await;
     }
     Round::Quiet(seen)
+}
+
+/// Whether two rounds could not apply the same for the same reasons, in whatever order they met them.
+fn is_same(before: &[Unapplied], after: &[Unapplied]) -> bool {
+    before.len() == after.len() && after.iter().all(|one| before.contains(one))
 }
 
 /// What comes before the guest is asked, by the finalizers. Gives `seen` back if the guest is.
