@@ -24,7 +24,7 @@ const MANAGER: &str = "test";
 /// For which time a token is asked.
 const TOKEN_SECONDS: u32 = 6 * 3600;
 /// Within which time the server serves what a CRD defines.
-const SERVED: Duration = Duration::from_secs(20);
+const SERVED: Duration = Duration::from_mins(2);
 
 /// A client with the rights of a kubeconfig, usually all. Objects are JSON values.
 ///

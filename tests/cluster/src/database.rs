@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::stage::SOON;
@@ -19,7 +19,7 @@ pub const NAME: &str = "foodb";
 /// Its namespace.
 pub const NAMESPACE: &str = "default";
 /// Pods start, and a server that goes has its time.
-pub const LONG: Duration = Duration::from_mins(3);
+pub const LONG: Duration = Duration::from_mins(6);
 
 const LABEL: (&str, &str) = ("name", NAME);
 const DATA: &str = "foodb-data";
@@ -63,10 +63,18 @@ impl Database {
         Ok(database)
     }
 
-    /// What the server answers, a line each row.
+    /// What the server answers, a line each row. Asks again if it got no connection in time: nothing was
+    /// done then, and a machine may be busy.
     pub async fn sql(&self, sql: &str) -> Result<Vec<String>> {
-        let answer =
-            self.client.run(&["psql", "-X", "-q", "-A", "-t", "-c", sql, &self.url]).await?;
+        let ask = ["psql", "-X", "-q", "-A", "-t", "-c", sql, &self.url];
+        let answer = eventually("psql is connected", SOON, async || {
+            match self.client.run(&ask).await.map_err(|error| format!("{error:#}")) {
+                Err(error) if error.contains("timeout expired") => Ok(Err(error)),
+                Err(error) => Err(anyhow!(error)),
+                Ok(answer) => Ok(Ok(answer)),
+            }
+        })
+        .await?;
         Ok(answer.lines().map(str::to_owned).collect())
     }
 

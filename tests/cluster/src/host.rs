@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use innkeeper_controlplane::Watchdog;
+use innkeeper_controlplane::{Watchdog, free_address};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
@@ -24,7 +24,7 @@ use crate::eventually;
 /// Lines of the log shown in an error.
 const TAIL_LINES: usize = 40;
 /// Bound on one request to the host's own address.
-const HTTP_TIMEOUT: Duration = Duration::from_secs(5);
+const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How to run the host.
 #[derive(Clone, Debug, Default)]
@@ -70,8 +70,7 @@ impl Host {
     /// Also if the program is not built; says how to build it.
     pub async fn start(options: &HostOptions) -> Result<Self> {
         let program = options.program.clone().map_or_else(program, Ok)?;
-        let address =
-            tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?.local_addr()?;
+        let address = free_address(Ipv4Addr::LOCALHOST)?;
         let folder = tempfile::Builder::new().prefix("innkeeper-host-").tempdir()?;
         let mut watchdog = Watchdog::start(folder.path())?;
         let mut command = Command::new(&program);
@@ -308,7 +307,7 @@ mod tests {
 
     /// A host that says where it runs and ends well on SIGTERM.
     const OBEDIENT: &str = "#!/bin/sh\necho \"args $*\"\necho \"config $KUBECONFIG\" >&2\ntrap 'echo bye; exit 0' TERM\nwhile :; do sleep 0.02; done\n";
-    const BOUND: Duration = Duration::from_secs(10);
+    const BOUND: Duration = Duration::from_mins(1);
 
     fn script(text: &str) -> (TempDir, HostOptions) {
         use std::os::unix::fs::PermissionsExt as _;

@@ -24,7 +24,7 @@ const HOSTS: (&str, &str) = ("app.kubernetes.io/name", "innkeeper");
 /// What says which of them works.
 const LEASE: (Kind, &str, &str) = (Kind::LEASE, "innkeeper-system", "innkeeper");
 /// Six components are compiled by two hosts, while all the rest starts too.
-const COMPILED: Duration = Duration::from_mins(4);
+const COMPILED: Duration = Duration::from_mins(8);
 
 /// A control plane, a real node, and on it Innkeeper with the guests of this repository, installed by
 /// deploy/ with the commands of docs/install.md. Needs root.

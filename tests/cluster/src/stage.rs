@@ -16,7 +16,7 @@ pub use crate::host::{program, root};
 use crate::{Admin, AuditFilter, Host, HostOptions, Kind, condition, eventually};
 
 /// Bound on what should happen within moments; generous, since machines are slow and busy.
-pub const SOON: Duration = Duration::from_mins(1);
+pub const SOON: Duration = Duration::from_mins(3);
 
 /// Bound on what a host does to hundreds or thousands of objects.
 pub const MANY: Duration = Duration::from_mins(10);
@@ -270,7 +270,7 @@ fn read(component: &str) -> Result<Vec<u8>> {
 }
 
 /// How long a command of a test may run.
-const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// What a command prints.
 ///

@@ -64,9 +64,11 @@ async fn paused(stage: &NodeStage, from: usize, to: usize) -> Result<()> {
     kill_process(host, Signal::CONT)?;
     eventually("the paused host knows it", SOON, async || {
         let logs = ["logs", &leader, "--namespace", "innkeeper-system"];
-        let said = stage.kubectl_prints(&logs).await?;
-        let knows = said.contains("its Lease is lost");
-        Ok(if knows { Ok(()) } else { Err("it says nothing of its Lease".to_owned()) })
+        Ok(match stage.kubectl_prints(&logs).await {
+            Ok(said) if said.contains("its Lease is lost") => Ok(()),
+            Ok(_) => Err("it says nothing of its Lease".to_owned()),
+            Err(error) => Err(format!("{error:#}")),
+        })
     })
     .await?;
     let acquired = taken["spec"]["acquireTime"].as_str().context("no acquireTime")?;

@@ -12,7 +12,7 @@ use innkeeper_cluster_tests::{
 use kube::api::{Api, DynamicObject, WatchEvent, WatchParams};
 use serde_json::json;
 
-const BOUND: Duration = Duration::from_secs(15);
+const BOUND: Duration = Duration::from_mins(1);
 
 fn config_map(namespace: &str, name: &str, value: &str) -> String {
     format!(

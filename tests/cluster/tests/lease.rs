@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 const AT: (Kind, &str, &str) = (Kind::LEASE, "innkeeper-system", "innkeeper");
-const STOP: Duration = Duration::from_secs(10);
+const STOP: Duration = Duration::from_secs(30);
 
 /// A control plane with the module bench, and a namespace.
 async fn stage() -> Result<(Stage, String)> {

@@ -12,7 +12,7 @@ use crate::real::{Failure, Reply, Server};
 use crate::sentinel::Wait;
 
 /// How long a real server's controllers may take.
-const BOUND: Duration = Duration::from_secs(20);
+const BOUND: Duration = Duration::from_mins(1);
 /// How often it is asked whether they are done.
 const PAUSE: Duration = Duration::from_millis(20);
 /// For how long it must be the same, if it was not at once when they had come to it.

@@ -17,7 +17,7 @@ use crate::normal::Names;
 use crate::words::words;
 
 /// How long a line of a watch may take.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_mins(2);
 
 /// Whatever goes wrong with a side itself.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::certificates::Certificates;
+use crate::port::free_address;
 use crate::process::{self, Process};
 use crate::{AuditLog, Error, Kubeconfig, Programs, Watchdog, audit, readiness};
 
 /// How long each program may take until it is ready. A cold machine with 2 cores that is
 /// compiling needs most of it.
-const READY_TIMEOUT: Duration = Duration::from_secs(90);
+const READY_TIMEOUT: Duration = Duration::from_mins(3);
 /// How often readiness is asked.
 const POLL: Duration = Duration::from_millis(50);
 /// Starts before giving up, when somebody else takes a port between choice and use.
@@ -305,7 +306,7 @@ impl Own {
         ready: impl Fn(SocketAddr) -> Result<(), String>,
     ) -> Result<SocketAddr, Error> {
         for attempt in 1.. {
-            let address = free_address(ip)?;
+            let address = free_address(ip).map_err(Error::system("looking for a free port"))?;
             let mut command = process::by(inside, programs.command(name)?);
             let process = Process::spawn(name, &mut command, flags(address), &self.folder)?;
             if let Some(watchdog) = &mut self.watchdog {
@@ -344,13 +345,6 @@ fn wait(
             Err(_) => thread::sleep(POLL),
         }
     }
-}
-
-/// A port of `ip` on which nothing listened a moment ago.
-fn free_address(ip: Ipv4Addr) -> Result<SocketAddr, Error> {
-    TcpListener::bind((ip, 0))
-        .and_then(|listener| listener.local_addr())
-        .map_err(Error::system("looking for a free port"))
 }
 
 fn etcd_flags(folder: &Path, port: u16) -> Vec<String> {

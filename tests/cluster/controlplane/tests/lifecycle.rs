@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use innkeeper_controlplane::{AuditFilter, Background, ControlPlane, Options, Programs};
 
-const BOUND: Duration = Duration::from_secs(20);
+const BOUND: Duration = Duration::from_mins(1);
 
 fn kubectl(kubeconfig: &Path, args: &[&str]) -> String {
     let programs = Programs::find(&mut |_| ()).unwrap();

@@ -14,7 +14,7 @@ use crate::settings::{self, CONTAINERD, PODS, REGISTRY_PORT, Settings};
 use crate::{Machine, Packages};
 
 /// How long each step may take. A cold machine with 2 cores that is compiling needs most of it.
-const TIMEOUT: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(4);
 const POLL: Duration = Duration::from_millis(50);
 /// The node's name.
 pub(crate) const NAME: &str = "node";

@@ -13,7 +13,7 @@ use innkeeper_controlplane::{Background, Options, Programs};
 use innkeeper_images::{Image, Run, Tree};
 use innkeeper_node::{Cluster, background};
 
-const BOUND: Duration = Duration::from_mins(2);
+const BOUND: Duration = Duration::from_mins(4);
 
 /// A Deployment of one of the sources' images, pulled each time, and its Service.
 const WEB: &str = r#"

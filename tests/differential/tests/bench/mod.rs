@@ -14,7 +14,7 @@ use innkeeper_simulator::{Controllers, Simulator};
 use serde_json::{Value, json};
 
 /// How long a definition may take until it is served.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_mins(2);
 /// Random cases in one namespace, one after the other: a list looks at all that is there. They are the same ones whoever runs
 /// them, and however fast.
 pub(crate) const TOGETHER: usize = 25;
