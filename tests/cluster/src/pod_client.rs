@@ -36,7 +36,7 @@ impl PodClient {
     /// A page, by the name that cluster DNS knows.
     pub async fn page(&self, url: &str) -> Result<String> {
         // Not wget's own bound: Debian's static busybox crashes on it.
-        self.run(&["timeout", "5", "wget", "-q", "-O", "-", url]).await
+        self.run(&["timeout", "20", "wget", "-q", "-O", "-", url]).await
     }
 
     /// Waits until a page has this text.

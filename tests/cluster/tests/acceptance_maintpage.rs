@@ -22,9 +22,9 @@ struct Visitor {
 }
 
 impl Visitor {
-    /// Asks from the client's pod; what is not answered within 2 seconds is `LOST`.
+    /// Asks from the client's pod; what is not answered within 10 seconds is `LOST`.
     fn start(client: &PodClient) -> Result<Self> {
-        let ask = format!("while :; do timeout 2 wget -q -O - {URL} || echo LOST; done");
+        let ask = format!("while :; do timeout 10 wget -q -O - {URL} || echo LOST; done");
         Ok(Self { seen: client.follow(&ask)? })
     }
 

@@ -41,7 +41,7 @@ async fn three_pods_run_and_the_route_answers_ok_and_their_number_follows() -> R
     let hosts = router.follow(&stage).await?;
     let [host] = &hosts[..] else { bail!("not one host: {hosts:?}") };
     assert_eq!(*host, format!("podroute-route-{ns}.apps.example.com"));
-    let ask = format!("timeout 5 wget -q -O - --header 'Host: {host}' http://router/get");
+    let ask = format!("timeout 20 wget -q -O - --header 'Host: {host}' http://router/get");
     let route_answers = async || client.run(&["sh", "-c", &ask]).await;
     assert_eq!(route_answers().await?, "OK\n");
     screens.show("kubectl get routes.route.openshift.io").await?;
