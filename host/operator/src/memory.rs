@@ -25,6 +25,16 @@ pub struct Memory {
     pub reported: Option<String>,
 }
 
+impl Memory {
+    /// Notes what a round could not apply. Whether that is something else than the round before, or the same
+    /// for another reason, in whatever order they were met.
+    pub fn learn(&mut self, unapplied: Vec<Unapplied>) -> bool {
+        let before = std::mem::replace(&mut self.unapplied, unapplied);
+        before.len() != self.unapplied.len()
+            || self.unapplied.iter().any(|one| !before.contains(one))
+    }
+}
+
 /// The memories of all primaries. One worker a key: a memory is taken and put back.
 #[derive(Debug, Default)]
 pub struct Memories(Mutex<BTreeMap<Work, Memory>>);
@@ -52,5 +62,34 @@ impl Memories {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|work, _| &*work.module != module);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use innkeeper_contract::Reference;
+
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_applied_is_news_once() {
+        let one = |name: &str, reason: &str| Unapplied {
+            reference: Reference {
+                api_version: "v1".to_owned(),
+                kind: "ConfigMap".to_owned(),
+                namespace: "n".to_owned(),
+                name: name.to_owned(),
+            },
+            reason: reason.to_owned(),
+            message: String::new(),
+        };
+        let mut memory = Memory::default();
+        assert!(!memory.learn(Vec::new()));
+        assert!(memory.learn(vec![one("a", "Conflict"), one("b", "Conflict")]));
+        assert!(!memory.learn(vec![one("b", "Conflict"), one("a", "Conflict")]));
+        assert!(memory.learn(vec![one("b", "Conflict"), one("a", "Forbidden")]));
+        assert!(memory.learn(vec![one("b", "Conflict")]));
+        assert!(memory.learn(Vec::new()));
+        assert!(!memory.learn(Vec::new()));
     }
 }

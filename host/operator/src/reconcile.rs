@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::cache::Unreadable;
 use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
-use innkeeper_contract::{Desired, Event, EventType, Failure, Unapplied};
+use innkeeper_contract::{Desired, Event, EventType, Failure};
 use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Leave, Plan, annotation};
@@ -235,7 +235,6 @@ async fn round(
         memory.unsettled.extend(unknown);
         return Round::Again(seen);
     }
-
     seen.findings.unserved = unserved_optional(running, &frozen);
     let me = Primary::new(
         running.name(),
@@ -268,10 +267,7 @@ async fn round(
 
     // A pause stops no deletion.
     if held && !deleting {
-        seen.findings.paused = Some(apply::tell(&plan));
-        seen.findings.problems = left_alone(&plan, now);
-        memory.unapplied = seen.findings.problems.unapplied();
-        return Round::Quiet(seen);
+        return Round::Quiet(paused(seen, &plan, memory, now));
     }
     let unknown = plan.steps.iter().filter(|step| step.action == Action::Leave(Leave::Unknown));
     memory.unsettled.extend(unknown.map(|step| step.target.clone()));
@@ -289,9 +285,7 @@ async fn round(
     seen.findings.changed = outcome.changed;
     let transient = seen.findings.problems.0.iter().any(|problem| problem.retry == Retry::Backoff);
     // A guest that says what could not be applied says it of this round, not of the one before.
-    let unapplied = seen.findings.problems.unapplied();
-    let has_news = !is_same(&memory.unapplied, &unapplied);
-    memory.unapplied = unapplied;
+    let has_news = memory.learn(seen.findings.problems.unapplied());
     // A prune that waits for a clean round has it now, if the kinds were readable.
     let prune_now = became_clean && plan.prune_waits && all_readable(running, &frozen);
     if ((wrote || has_news) && !transient) || outcome.again || prune_now {
@@ -302,11 +296,6 @@ async fn round(
         return let_go(&finalizers, seen, memory).await;
     }
     Round::Quiet(seen)
-}
-
-/// Whether two rounds could not apply the same for the same reasons, in whatever order they met them.
-fn is_same(before: &[Unapplied], after: &[Unapplied]) -> bool {
-    before.len() == after.len() && after.iter().all(|one| before.contains(one))
 }
 
 /// What comes before the guest is asked, by the finalizers. Gives `seen` back if the guest is.
@@ -512,6 +501,14 @@ fn planners(seen: Seen) -> plan::Seen {
         Seen::Unreadable(Unreadable::NotServed) => plan::Seen::NotServed,
         Seen::Unreadable(why) => plan::Seen::Unreadable(why.to_string()),
     }
+}
+
+/// What a pause holds back is told, and nothing is done.
+fn paused(mut seen: Box<Sight>, plan: &Plan, memory: &mut Memory, now: Timestamp) -> Box<Sight> {
+    seen.findings.paused = Some(apply::tell(plan));
+    seen.findings.problems = left_alone(plan, now);
+    memory.learn(seen.findings.problems.unapplied());
+    seen
 }
 
 /// What a plan leaves alone for a reason that is a problem.

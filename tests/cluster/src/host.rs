@@ -68,7 +68,7 @@ impl Host {
     ///
     /// # Errors
     /// Also if the program is not built; says how to build it.
-    pub async fn start(options: &HostOptions) -> Result<Self> {
+    pub fn start(options: &HostOptions) -> Result<Self> {
         let program = options.program.clone().map_or_else(program, Ok)?;
         let address = free_address(Ipv4Addr::LOCALHOST)?;
         let folder = tempfile::Builder::new().prefix("innkeeper-host-").tempdir()?;
@@ -326,7 +326,7 @@ mod tests {
     #[tokio::test]
     async fn a_host_is_given_its_flags_and_ends_on_sigterm() {
         let (_folder, options) = script(OBEDIENT);
-        let host = Host::start(&options).await.unwrap();
+        let host = Host::start(&options).unwrap();
         let line = host.logged("args ", BOUND).await.unwrap();
         assert!(line.starts_with("args run --bind 127.0.0.1:"), "{line}");
         assert!(line.ends_with("--modules modules"), "{line}");
@@ -339,7 +339,7 @@ mod tests {
     #[tokio::test]
     async fn a_host_can_be_killed_from_elsewhere() {
         let (_folder, options) = script(OBEDIENT);
-        let host = Host::start(&options).await.unwrap();
+        let host = Host::start(&options).unwrap();
         host.logged("args ", BOUND).await.unwrap();
         let kill = host.killer();
         std::thread::spawn(kill).join().unwrap();
@@ -350,7 +350,7 @@ mod tests {
     #[tokio::test]
     async fn a_host_that_ends_before_it_is_ready_is_an_error_with_its_log() {
         let (_folder, options) = script("#!/bin/sh\necho no cluster >&2\nexit 3\n");
-        let mut host = Host::start(&options).await.unwrap();
+        let mut host = Host::start(&options).unwrap();
         host.logged("no cluster", BOUND).await.unwrap();
         let error = format!("{:#}", host.ready(BOUND).await.unwrap_err());
         assert!(error.contains("the host ended (exit status: 3)"), "{error}");
@@ -361,7 +361,7 @@ mod tests {
     async fn a_program_that_is_not_there_is_named() {
         let options =
             HostOptions { program: Some(PathBuf::from("no/such/host")), ..HostOptions::default() };
-        let error = Host::start(&options).await.err().map(|error| format!("{error:#}"));
+        let error = Host::start(&options).err().map(|error| format!("{error:#}"));
         assert!(error.as_deref().unwrap_or_default().contains("no/such/host"), "{error:?}");
     }
 

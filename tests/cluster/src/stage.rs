@@ -235,7 +235,7 @@ impl Stage {
 }
 
 async fn ready(options: &HostOptions) -> Result<Host> {
-    let mut host = Host::start(options).await?;
+    let mut host = Host::start(options)?;
     host.ready(SOON).await?;
     Ok(host)
 }

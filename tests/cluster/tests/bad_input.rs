@@ -17,7 +17,7 @@ async fn an_unreadable_kubeconfig_is_named() -> Result<()> {
     let garbage = folder.path().join("garbage");
     std::fs::write(&garbage, "{{{")?;
     for path in [missing, garbage] {
-        let host = Host::start(&HostOptions::new(&path)).await?;
+        let host = Host::start(&HostOptions::new(&path))?;
         let (status, log) = host.ended(SOON).await?;
         assert_eq!(status.code(), Some(1), "{log:?}");
         let log = log.join("\n");
@@ -33,7 +33,7 @@ async fn an_api_server_that_is_not_there_is_waited_for_at_the_start_and_later() 
     stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
     let mut proxy = Proxy::start(stage.plane.kubeconfig()).await?;
     proxy.refuse().await;
-    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig())).await?;
+    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig()))?;
     // It lives, says what is wrong, and is not ready.
     eventually("it lives", SOON, async || {
         Ok(match host.http("/healthz").await {
@@ -82,7 +82,7 @@ async fn stale_caches_never_overwrite_and_do_not_loop() -> Result<()> {
     let stage = Stage::new().await?;
     stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
-    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig())).await?;
+    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig()))?;
     host.ready(SOON).await?;
     stage.ready("bench").await?;
     let namespace = stage.admin.namespace("stale").await?;
@@ -149,7 +149,7 @@ async fn a_folder_of_modules_may_be_empty_and_hold_a_malformed_one() -> Result<(
         modules: Some(folder.path().to_owned()),
         ..HostOptions::new(stage.plane.kubeconfig())
     };
-    let mut host = Host::start(&options).await?;
+    let mut host = Host::start(&options)?;
     host.logged("no Module in the folder", SOON).await?;
     host.ready(SOON).await?;
 

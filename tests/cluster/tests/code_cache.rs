@@ -15,8 +15,7 @@ use serde_json::json;
 /// Starts the host, waits until one component was loaded, and says how.
 async fn load(stage: &Stage, folder: &Path) -> Result<(Host, String)> {
     let flags = vec!["--cache-dir".to_owned(), folder.to_str().unwrap().to_owned()];
-    let mut host =
-        Host::start(&HostOptions { flags, ..HostOptions::new(stage.kubeconfig()) }).await?;
+    let mut host = Host::start(&HostOptions { flags, ..HostOptions::new(stage.kubeconfig()) })?;
     host.ready(SOON).await?;
     let how = eventually("a component is loaded", SOON, async || {
         let mut loads = Vec::new();

@@ -36,7 +36,7 @@ async fn kill_9_at_fifty_random_writes() -> Result<()> {
             stage.admin.apply(&bench.to_string()).await?;
             made += 1;
         }
-        let host = Host::start(&options).await?;
+        let host = Host::start(&options)?;
         // At least four writes of the new resources are left: two objects and a status each,
         // less what an earlier life has done.
         let nth = 1 + chance.below(5);
@@ -51,7 +51,7 @@ async fn kill_9_at_fifty_random_writes() -> Result<()> {
     }
     assert_eq!(made, RESOURCES);
 
-    let mut host = Host::start(&options).await?;
+    let mut host = Host::start(&options)?;
     host.ready(SOON).await?;
     stage.all_synced(BENCH, &namespace, RESOURCES).await?;
     let benches = stage.admin.list(BENCH, &namespace).await?;

@@ -263,7 +263,7 @@ async fn into_a_folder(stage: &Stage, author: &Author) -> Result<()> {
     fs::write(folder.join("hello.json"), module.to_string())?;
     let options =
         HostOptions { modules: Some(folder.clone()), ..HostOptions::new(stage.kubeconfig()) };
-    let _host = Host::start(&options).await?;
+    let _host = Host::start(&options)?;
     let line = format!("exec innkeeper dev --module hello --modules '{}'", folder.display());
     let mut dev = Dev::start(author.command(&author.guest(), &line)?, author.folder.path())?;
     dev.says(" lies there").await?;

@@ -57,7 +57,7 @@ async fn both(stage: &Stage, cache: &std::path::Path) -> Result<Host> {
     tokio::try_join!(push(stage, "quota", "quota-py"), push(stage, "labels-js", "labels-js"))?;
     let mut options = HostOptions::new(stage.kubeconfig());
     options.flags = vec!["--cache-dir".to_owned(), cache.to_string_lossy().into_owned()];
-    let mut host = Host::start(&options).await?;
+    let mut host = Host::start(&options)?;
     host.ready(SOON).await?;
     tokio::try_join!(until_serving(stage, "quota"), until_serving(stage, "labels-js"))?;
     Ok(host)

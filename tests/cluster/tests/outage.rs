@@ -34,7 +34,7 @@ async fn restarts_of_the_api_server_and_of_etcd_amid_changes_lose_nothing() -> R
     // With its Lease, which it keeps or takes again.
     let options =
         HostOptions { pod: Some("first".to_owned()), ..HostOptions::new(stage.kubeconfig()) };
-    let mut host = Host::start(&options).await?;
+    let mut host = Host::start(&options)?;
     host.ready(SOON).await?;
     stage.ready("bench").await?;
     let namespace = stage.admin.namespace("outage").await?;

@@ -265,7 +265,7 @@ async fn two_podroutes_at_once_on_stale_caches_never_split_the_names() -> Result
     }
     stage.module("podroute", "podroute", &json!({"crdGroups": ["quay.io"]})).await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
-    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig())).await?;
+    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig()))?;
     host.ready(SOON).await?;
     stage.ready("podroute").await?;
     // The host learns of nothing that it did not write itself.

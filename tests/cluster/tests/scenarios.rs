@@ -6,29 +6,29 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use innkeeper_cluster_tests::stage::program;
 use innkeeper_cluster_tests::{Admin, Kind, Stage};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 /// How often it is looked for Pods that nobody runs.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Says of all Pods that they run and are ready, for ever: the control plane has no nodes.
+/// So many claims can be bound.
+const VOLUMES: usize = 16;
+
+/// Says of all Pods that they run and are ready, and of those of Jobs that they have ended, for ever: the control
+/// plane has no nodes.
 async fn run_all_pods(admin: Admin) {
     let mut addresses = 1;
     loop {
         for pod in admin.list(Kind::POD, "").await.unwrap_or_default() {
             let going = !pod["metadata"]["deletionTimestamp"].is_null();
-            if going || pod["status"]["phase"] == "Running" {
+            if going || pod["status"]["phase"] != "Pending" {
                 continue;
             }
-            let text = |name: &str| pod["metadata"][name].as_str().unwrap_or_default();
             addresses += 1;
             let address = format!("10.1.{}.{}", addresses / 250, addresses % 250);
-            let status = json!({"status": {
-                "phase": "Running", "podIP": address, "podIPs": [{"ip": address}],
-                "observedGeneration": pod["metadata"]["generation"],
-                "conditions": [{"type": "Ready", "status": "True"}],
-            }});
+            let status = json!({ "status": status(&pod, &address) });
+            let text = |name: &str| pod["metadata"][name].as_str().unwrap_or_default();
             // It may be gone by now.
             let _ = admin.merge_status(Kind::POD, text("namespace"), text("name"), &status).await;
         }
@@ -36,12 +36,55 @@ async fn run_all_pods(admin: Admin) {
     }
 }
 
-/// Plays the cases of a guest with its module on a control plane.
-async fn hold(guest: &str, group: &str, cases: &[&str]) -> Result<()> {
+/// What a kubelet would say of a Pod, whose containers do at once what they are for.
+fn status(pod: &Value, address: &str) -> Value {
+    let made = &pod["metadata"]["creationTimestamp"];
+    let runs = json!({"running": {"startedAt": made}});
+    let has_run = json!({"terminated": {"exitCode": 0, "startedAt": made, "finishedAt": made}});
+    let is_of_job = pod["metadata"]["ownerReferences"][0]["kind"] == "Job";
+    let (phase, state) = if is_of_job { ("Succeeded", &has_run) } else { ("Running", &runs) };
+    let statuses = |member: &str, state: &Value| {
+        let containers = pod["spec"][member].as_array().into_iter().flatten();
+        let status = |container: &Value| {
+            json!({"name": container["name"], "image": container["image"], "imageID": "",
+                "ready": !is_of_job, "started": !is_of_job, "restartCount": 0, "state": state})
+        };
+        containers.map(status).collect::<Vec<_>>()
+    };
+    let ready = if is_of_job { "False" } else { "True" };
+    json!({
+        "phase": phase, "podIP": address, "podIPs": [{"ip": address}],
+        "observedGeneration": pod["metadata"]["generation"],
+        "conditions": [{"type": "Ready", "status": ready}],
+        "containerStatuses": statuses("containers", state),
+        "initContainerStatuses": statuses("initContainers", &has_run),
+    })
+}
+
+/// Volumes for the claims of the cases: nobody makes any when they are claimed.
+async fn volumes(admin: &Admin) -> Result<()> {
+    for number in 0..VOLUMES {
+        let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
+            "metadata": {"name": format!("volume-{number}")},
+            "spec": {"capacity": {"storage": "100Gi"}, "accessModes": ["ReadWriteOnce"],
+                "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": "/none"}}});
+        admin.apply(&volume.to_string()).await?;
+    }
+    Ok(())
+}
+
+/// Plays the cases of a guest on a control plane, with its module and those that it works with, whose definitions
+/// are of these groups.
+async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module(guest, guest, &json!({"crdGroups": [group]})).await?;
+    for (module, group) in groups {
+        stage.module(module, module, &json!({"crdGroups": [group]})).await?;
+    }
     let _host = stage.host().await?;
-    stage.ready(guest).await?;
+    for (module, _) in groups {
+        stage.ready(module).await?;
+    }
+    volumes(&stage.admin).await?;
     let pods = tokio::spawn(run_all_pods(stage.admin.clone()));
     let folder = format!("{}/../../guests/{guest}/tests/scenarios", env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(program()?);
@@ -61,10 +104,27 @@ async fn hold(guest: &str, group: &str, cases: &[&str]) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_scenarios_of_podroute_hold_on_a_real_control_plane() -> Result<()> {
-    hold("podroute", "quay.io", &["adoption", "drift", "life", "two-of-them"]).await
+    let groups = [("podroute", "quay.io")];
+    hold("podroute", &groups, &["adoption", "drift", "life", "two-of-them"]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_scenarios_of_maintpage_hold_on_a_real_control_plane() -> Result<()> {
-    hold("maintpage", "maintpage.example.com", &["toggle"]).await
+    hold("maintpage", &[("maintpage", "maintpage.example.com")], &["toggle"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_scenarios_of_postgres_hold_on_a_real_control_plane() -> Result<()> {
+    let groups = [("postgres", "exp.wheel.jp")];
+    hold("postgres", &groups, &["password", "secret-later", "taken-up-again"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_scenarios_of_the_family_hold_on_a_real_control_plane() -> Result<()> {
+    let groups = [
+        ("imo", "imo.example.com"),
+        ("kuri", "kuri.example.com"),
+        ("kabocha", "kabocha.example.com"),
+    ];
+    hold("kabocha", &groups, &["family"]).await
 }

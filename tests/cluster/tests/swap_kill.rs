@@ -88,7 +88,7 @@ async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_dec
     stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
     let options = HostOptions::new(&proxy.kubeconfig());
-    let mut host = Host::start(&options).await?;
+    let mut host = Host::start(&options)?;
     host.ready(SOON).await?;
     stage.ready("settings").await?;
     let namespace = stage.admin.namespace("swap").await?;
@@ -113,7 +113,7 @@ async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_dec
         let ended = host.ended(SOON).await;
         ensure!(ended.is_ok(), "kill {kill} at write {nth}: the host did not write so much");
 
-        host = Host::start(&options).await?;
+        host = Host::start(&options)?;
         host.ready(SOON).await?;
         stage.ready("settings").await?;
         let most = said.until_all_say(text).await?;
@@ -140,7 +140,7 @@ async fn killed_while_it_waits(
         stage.admin.must_get(Kind::MODULE, "", "settings").await?["status"]["digest"].clone();
     let again = async |host: Host| -> Result<Host> {
         host.kill().await?;
-        let mut host = Host::start(options).await?;
+        let mut host = Host::start(options)?;
         host.ready(SOON).await?;
         Ok(host)
     };
