@@ -118,7 +118,7 @@ fn a_kubeconfig_of_several_clusters_has_to_say_which() {
 }
 
 /// How long a terminal is looked at until it shows something.
-const LOOKED_AT: Duration = Duration::from_mins(1);
+const LOOKED_AT: Duration = Duration::from_mins(5);
 
 /// A terminal, and what it shows.
 struct Terminal {

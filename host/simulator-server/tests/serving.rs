@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 /// How long anything may take.
-const BOUND: Duration = Duration::from_secs(20);
+const BOUND: Duration = Duration::from_mins(2);
 
 fn simulator() -> Simulator {
     Simulator::new(1, "2026-11-22T00:00:00Z".parse().unwrap())
