@@ -1,5 +1,5 @@
 //! The simulator's controllers beside the real ones: the same objects, the same words about their Pods, and the
-//! same outcomes. Claims are left out: the real controllers bind none without somebody who makes volumes.
+//! same outcomes. The volumes of claims are made by the story: the real controllers make none.
 //!
 //! The control plane of the tests has no nodes, so the story says on both sides what a kubelet would; the
 //! simulator's own is turned off.
@@ -35,6 +35,10 @@ const MORE: [&str; 9] = [
     "apis/discovery.k8s.io/v1 endpointslices",
     "api/v1 events",
 ];
+
+/// What the third story is about, with the volumes.
+const CLAIMED: [&str; 2] = ["api/v1 persistentvolumeclaims", "api/v1 events"];
+const VOLUMES: &str = "/api/v1/persistentvolumes";
 
 /// Either side.
 enum Side {
@@ -334,6 +338,96 @@ impl World {
     }
 }
 
+/// Of claims and volumes.
+impl World {
+    async fn volumes(&self) -> Result<Vec<Value>> {
+        let list = self.send("GET", VOLUMES, "", &Value::Null).await?;
+        Ok(list["items"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// Waits until so many volumes are in this phase.
+    async fn until_volumes(&self, phase: &str, count: usize) -> Result<()> {
+        let mut seen = Vec::new();
+        for _ in 0..600 {
+            seen = self.volumes().await?;
+            if seen.iter().filter(|one| one["status"]["phase"] == phase).count() == count {
+                return Ok(());
+            }
+            self.wait().await;
+        }
+        bail!("{count} volumes are {phase}: not within two minutes: {seen:#?}")
+    }
+
+    /// Claims of different sorts find the volumes that are meant for them, and leave them.
+    async fn play_claims(&self) -> Result<Vec<String>> {
+        let namespace = json!({"metadata": {"name": self.namespace}});
+        self.send("POST", "/api/v1/namespaces", "application/json", &namespace).await?;
+        let kept = json!({"namespace": self.namespace, "name": "kept-for"});
+        for (name, size, modes, more) in [
+            ("small", "1Gi", json!(["ReadWriteOnce"]), json!({})),
+            ("smaller-but-for-more", "800Mi", json!(["ReadWriteOnce", "ReadOnlyMany"]), json!({})),
+            ("large", "5Gi", json!(["ReadWriteOnce"]), json!({})),
+            ("gold", "2Gi", json!(["ReadWriteOnce"]), json!({})),
+            ("kept", "3Gi", json!(["ReadWriteOnce"]), json!({ "claimRef": kept })),
+            ("other", "600Mi", json!(["ReadWriteOnce"]), json!({"storageClassName": "other"})),
+        ] {
+            let mut volume = json!({"metadata": {"name": name, "labels": {"tier": name}}, "spec": {
+                "capacity": {"storage": size}, "accessModes": modes, "storageClassName": "static",
+                "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": "/none"}}});
+            for (member, value) in more.as_object().into_iter().flatten() {
+                volume["spec"][member] = value.clone();
+            }
+            self.send("POST", VOLUMES, "application/json", &volume).await?;
+        }
+        self.until_volumes("Available", 6).await?;
+        for (name, size, mode, more) in [
+            ("any", "500Mi", "ReadWriteOnce", json!({})),
+            ("read", "500Mi", "ReadOnlyMany", json!({})),
+            (
+                "selects",
+                "1Gi",
+                "ReadWriteOnce",
+                json!({"selector": {"matchLabels": {"tier": "gold"}}}),
+            ),
+            ("kept-for", "1Gi", "ReadWriteOnce", json!({})),
+            ("named", "1Gi", "ReadWriteOnce", json!({"volumeName": "large"})),
+            ("none", "1Gi", "ReadWriteOnce", json!({"storageClassName": ""})),
+        ] {
+            let mut claim = json!({"metadata": {"name": name}, "spec": {"accessModes": [mode],
+                "storageClassName": "static", "resources": {"requests": {"storage": size}}}});
+            for (member, value) in more.as_object().into_iter().flatten() {
+                claim["spec"][member] = value.clone();
+            }
+            self.create(CLAIMED[0], &claim).await?;
+        }
+        self.until_all("five are bound", CLAIMED[0], |claims| {
+            claims.iter().filter(|one| one["status"]["phase"] == "Bound").count() == 5
+        })
+        .await?;
+        self.until_all("one is told why not", CLAIMED[1], |events| !events.is_empty()).await?;
+        let path = format!("/api/v1/namespaces/{}/persistentvolumeclaims/any", self.namespace);
+        self.send("DELETE", &path, "application/json", &Value::Null).await?;
+        self.until_volumes("Released", 1).await?;
+        // Free, it goes; in use, it waits.
+        for name in ["small", "large"] {
+            let path = format!("{VOLUMES}/{name}");
+            self.send("DELETE", &path, "application/json", &Value::Null).await?;
+        }
+        self.until_volumes("Released", 0).await?;
+        let mut all = self.volumes().await?;
+        for volume in &mut all {
+            volume["kind"] = "persistentvolumes".into();
+        }
+        for kind in CLAIMED {
+            for mut object in self.list(kind).await? {
+                object["kind"] = kind.split_once(' ').unwrap().1.into();
+                all.push(object);
+            }
+        }
+        Ok(normalised(&all))
+    }
+}
+
 /// What there is at a moment.
 #[derive(Debug, Default)]
 struct Seen {
@@ -393,10 +487,16 @@ fn normalised(all: &[Value]) -> Vec<String> {
             metadata.clear();
             let about = object["involvedObject"].as_object_mut().unwrap();
             about.remove("resourceVersion");
-            if about["kind"] == "StatefulSet" {
-                // A real one that looks at what is old tells now and then twice of what it did once.
+            if matches!(about["kind"].as_str(), Some("StatefulSet" | "PersistentVolumeClaim")) {
+                // A real one that looks at what is old tells now and then twice of what it did once, and of a
+                // claim as long as it waits.
                 object["count"] = Value::Null;
             }
+        }
+        if kind == "persistentvolumes"
+            && let Some(reference) = object["spec"]["claimRef"].as_object_mut()
+        {
+            reference.remove("resourceVersion");
         }
         if kind == "pods" {
             // What admission gives a Pod is a known difference.
@@ -490,5 +590,12 @@ async fn deployments_and_jobs_end_as_the_real_controllers_end_them() -> Result<(
 async fn sets_schedules_and_services_end_as_the_real_controllers_end_them() -> Result<()> {
     let [real, simulated] = sides("more").await?;
     compare(&real.play_more().await?, &simulated.play_more().await?);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_get_the_volumes_that_the_real_binder_gives_them() -> Result<()> {
+    let [real, simulated] = sides("claims").await?;
+    compare(&real.play_claims().await?, &simulated.play_claims().await?);
     Ok(())
 }

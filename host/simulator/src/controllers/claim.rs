@@ -1,38 +1,59 @@
-//! Claims: a volume for each, as a provisioner of the default class makes it.
+//! Claims: a volume for each, one that is there or one as a provisioner of the default class makes it.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::client::{CLAIMS, Client, PODS, VOLUMES, text};
+use super::client::{CLAIMS, PODS, VOLUMES, key_of, text};
 use super::event::Said;
 use super::replica_set::has_ended;
+use super::volume::{CLIENT, Unbound};
 use super::workload::Workload;
 use crate::cluster::Cluster;
 use crate::object::{finalizers, is_terminating, meta, set_finalizers};
 use crate::store::Key;
 
-const CLIENT: Client =
-    Client::controller("system:serviceaccount:kube-system:persistent-volume-binder");
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 const PROVISIONER: &str = "simulator.innkeeper.dev/volumes";
 /// The class of claims that name none.
 const CLASS: &str = "standard";
+/// What is said of a claim that wants a volume that somebody has made, if there is none.
+const NO_CLASS: Said<'static> = Said {
+    component: "persistentvolume-controller",
+    reason: "FailedBinding",
+    message: "no persistent volumes available for this claim and no storage class is set",
+    warns: false,
+};
 
 impl Cluster {
-    /// Looks at a claim.
+    /// Looks at a claim, or, without a namespace, at a volume.
     pub(super) fn bind(&mut self, key: &Key) {
+        if key.0.is_empty() {
+            return self.offer(key);
+        }
         let Some(claim) = self.read(&CLAIMS, key) else { return self.reclaim(key) };
         if is_terminating(&claim) {
             return self.unprotect(key, Arc::unwrap_or_clone(claim));
         }
-        // One that names no class wants a volume that somebody has made.
-        if claim["status"]["phase"] == "Bound" || claim["spec"]["storageClassName"] == "" {
+        if claim["status"]["phase"] == "Bound" {
             return;
         }
-        let mut claim = Arc::unwrap_or_clone(claim);
-        let name = format!("pvc-{}", meta(&claim, "uid"));
         let class = claim["spec"]["storageClassName"].as_str().unwrap_or(CLASS).to_owned();
+        match self.volume_for(&claim, &class) {
+            Ok(volume) => self.bind_to(Arc::unwrap_or_clone(claim), volume),
+            Err(Unbound::NoneFits) if !class.is_empty() => {
+                self.provision(Arc::unwrap_or_clone(claim), class);
+            }
+            Err(Unbound::NoneFits) => self.say(&CLIENT, &claim, &NO_CLASS),
+            // It comes, or is given back.
+            Err(Unbound::Named) => {}
+        }
+    }
+
+    /// Makes the volume for a claim.
+    fn provision(&mut self, mut claim: Value, class: String) {
+        let key = key_of(&claim);
+        let name = format!("pvc-{}", meta(&claim, "uid"));
         let volume = json!({
             "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": PROVISIONER}},
             "spec": {
@@ -49,23 +70,11 @@ impl Cluster {
             },
         });
         let Ok(volume) = self.create_as(&CLIENT, &VOLUMES, "", volume) else { return };
-        let mut volume = Arc::unwrap_or_clone(volume);
-        volume["status"] = json!({"phase": "Bound"});
-        let _ = self.replace_as(&CLIENT, &VOLUMES, "status", volume);
         let annotations = &mut claim["metadata"]["annotations"];
-        annotations["pv.kubernetes.io/bind-completed"] = "yes".into();
-        annotations["pv.kubernetes.io/bound-by-controller"] = "yes".into();
         annotations["volume.kubernetes.io/storage-provisioner"] = PROVISIONER.into();
-        claim["spec"]["volumeName"] = name.as_str().into();
         claim["spec"]["storageClassName"] = class.into();
-        let Ok(claim) = self.replace_as(&CLIENT, &CLAIMS, "", claim) else { return };
-        let mut claim = Arc::unwrap_or_clone(claim);
-        claim["status"] = json!({
-            "phase": "Bound", "accessModes": claim["spec"]["accessModes"],
-            "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
-        });
-        let _ = self.replace_as(&CLIENT, &CLAIMS, "status", claim.clone());
         let message = format!("Successfully provisioned volume {name}");
+        self.bind_to(claim.clone(), volume);
         let said = Said::normal(PROVISIONER, "ProvisioningSucceeded", &message);
         self.say(&CLIENT, &claim, &said);
     }
@@ -95,22 +104,14 @@ impl Cluster {
         let _ = self.replace_as(&CLIENT, &CLAIMS, "", claim);
     }
 
-    /// Deletes the volumes of a claim that is gone.
+    /// What becomes of the volumes of a claim that is gone: those that were made for it go with it.
     fn reclaim(&mut self, key: &Key) {
-        let Some(volumes) = self.store.collection(&VOLUMES.key()) else { return };
-        let left: Vec<Arc<Value>> = volumes
-            .objects
-            .values()
-            .map(crate::store::Stored::object)
-            .filter(|volume| {
-                let claim = &volume["spec"]["claimRef"];
-                claim["namespace"] == key.0
-                    && claim["name"] == key.1
-                    && volume["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"]
-                        == PROVISIONER
-            })
-            .collect();
-        for volume in left {
+        for volume in self.volumes_of(key) {
+            let by = &volume["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"];
+            if by != PROVISIONER {
+                self.offer(&key_of(&volume));
+                continue;
+            }
             let mut volume = Arc::unwrap_or_clone(volume);
             set_finalizers(&mut volume, &[]);
             if let Ok(volume) = self.replace_as(&CLIENT, &VOLUMES, "", volume) {

@@ -23,6 +23,7 @@ mod replica_set;
 mod rollout;
 mod schedule;
 mod stateful_set;
+mod volume;
 mod workload;
 
 pub use pod_script::{PodRule, PodScript};

@@ -50,7 +50,7 @@ impl Workload {
             ("batch", "jobs") => &[Self::Jobs],
             ("batch", "cronjobs") => &[Self::CronJobs],
             ("", "pods") => &[Self::Pods],
-            ("", "persistentvolumeclaims") => &[Self::Claims],
+            ("", "persistentvolumeclaims" | "persistentvolumes") => &[Self::Claims],
             ("", "services") => &[Self::Endpoints],
             _ => &[],
         }

@@ -68,6 +68,9 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
         ("", "PersistentVolume") => {
             or_text(&mut object["spec"], "persistentVolumeReclaimPolicy", "Retain");
             or_text(&mut object["spec"], "volumeMode", "Filesystem");
+            if object["spec"]["hostPath"].is_object() {
+                or(&mut object["spec"]["hostPath"], "type", "".into());
+            }
         }
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding(object),

@@ -9,7 +9,7 @@ pub(crate) mod event_names;
 mod job;
 mod pod;
 mod prepare;
-mod quantity;
+pub(crate) mod quantity;
 mod rules;
 mod schedule;
 
