@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use crate::real::Failure;
 
 /// The paths at which it answers.
-pub const PATHS: [&str; 13] = [
+pub const PATHS: [&str; 14] = [
     "/allow", "/deny", "/reason", "/mute", "/tell", "/warn", "/label", "/second", "/broken",
-    "/absent", "/other", "/untyped", "/silent",
+    "/absent", "/other", "/untyped", "/silent", "/seven",
 ];
 
 /// The webhook for a real server: it lives as long as the process.
@@ -107,6 +107,7 @@ pub fn answer(path: &str, review: &Value) -> Option<Value> {
         "/label" => change(label(request, "label")),
         "/second" => change(label(request, "second")),
         "/broken" => change(json!([{"op": "remove", "path": "/none/at/all"}])),
+        "/seven" => change(json!([{"op": "replace", "path": "/spec/replicas", "value": 7}])),
         "/untyped" => response["patch"] = STANDARD.encode("[]").into(),
         "/other" => response["uid"] = "another".into(),
         "/warn" => response["warnings"] = json!(["take care", "of this too"]),

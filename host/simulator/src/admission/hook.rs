@@ -97,8 +97,8 @@ impl Hook {
         let kind = &attributes.ask.kind;
         let in_version =
             |version: &str| self.rules.iter().any(|rule| covers(rule, attributes, version));
-        if in_version(&kind.version) {
-            return Some(Wanted { version: kind.version.clone() });
+        if in_version(attributes.version()) {
+            return Some(Wanted { version: attributes.version().to_owned() });
         }
         let custom = kind.custom.as_ref().filter(|_| self.policy != "Exact")?;
         let mut others = custom.versions.iter().filter(|version| version.served);
@@ -114,12 +114,13 @@ fn covers(rule: &Value, attributes: &Attributes<'_>, version: &str) -> bool {
         list.into_iter().any(|one| one == "*" || one == wanted)
     };
     let ask = attributes.ask;
+    let (group, plural) = attributes.resource();
     let sub = ask.target.subresource.as_str();
     let mut resources =
         rule["resources"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let resource = resources.any(|one| {
         let (resource, of) = one.split_once('/').unwrap_or((one, ""));
-        (resource == "*" || resource == ask.kind.plural) && (of == "*" || of == sub)
+        (resource == "*" || resource == plural) && (of == "*" || of == sub)
     });
     let object = attributes.object.or(attributes.old);
     let inside = !ask.namespace().is_empty()
@@ -133,6 +134,6 @@ fn covers(rule: &Value, attributes: &Attributes<'_>, version: &str) -> bool {
     resource
         && scope
         && any("operations", attributes.operation.text())
-        && any("apiGroups", &ask.kind.group)
+        && any("apiGroups", group)
         && any("apiVersions", version)
 }

@@ -89,6 +89,24 @@ pub(crate) struct Attributes<'a> {
     old: Option<&'a Value>,
 }
 
+impl Attributes<'_> {
+    /// Group and plural of what is written to: a scale is of another kind than its object.
+    fn resource(&self) -> (&str, &str) {
+        let Ask { kind, target, .. } = self.ask;
+        if kind.plural.is_empty() {
+            (&target.group, &target.resource)
+        } else {
+            (&kind.group, &kind.plural)
+        }
+    }
+
+    /// The version in which it is.
+    fn version(&self) -> &str {
+        let Ask { kind, target, .. } = self.ask;
+        if kind.plural.is_empty() { &target.version } else { &kind.version }
+    }
+}
+
 const GROUP: &str = "admissionregistration.k8s.io";
 
 impl Cluster {
@@ -96,8 +114,8 @@ impl Cluster {
     fn has_hooks(&self, ask: &Ask<'_>, plural: &str) -> bool {
         let kind = (GROUP.to_owned(), plural.to_owned());
         let some = self.store.collection(&kind).is_some_and(|one| !one.objects.is_empty());
-        // What says who is asked nobody is asked about. A scale is no object of its own here.
-        some && ask.kind.group != GROUP && ask.target.subresource != "scale"
+        // What says who is asked nobody is asked about.
+        some && ask.kind.group != GROUP
     }
 
     fn hooks(&self, plural: &str) -> Vec<Hook> {

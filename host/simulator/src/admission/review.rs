@@ -14,9 +14,15 @@ use crate::status_error::StatusError;
 pub(super) fn request(attributes: &Attributes<'_>, version: &str, uid: &str) -> Value {
     let Attributes { ask, operation, object, old } = attributes;
     let kind = &ask.kind;
-    let id = |version: &str| json!({"group": kind.group, "version": version, "kind": kind.name});
+    // A kind that is no resource of its own has one version.
+    let is_part = kind.plural.is_empty();
+    let id = |version: &str| {
+        let version = if is_part { &kind.version } else { version };
+        json!({"group": kind.group, "version": version, "kind": kind.name})
+    };
+    let (group, plural) = attributes.resource();
     let resource =
-        |version: &str| json!({"group": kind.group, "version": version, "resource": kind.plural});
+        |version: &str| json!({"group": group, "version": version, "resource": plural});
     let shown = |object: Option<&Value>| {
         let mut object = object.cloned().unwrap_or_default();
         if object.is_object() && kind.custom.is_some() {
@@ -30,7 +36,7 @@ pub(super) fn request(attributes: &Attributes<'_>, version: &str, uid: &str) -> 
     put("kind", id(version));
     put("resource", resource(version));
     put("requestKind", id(&kind.version));
-    put("requestResource", resource(&kind.version));
+    put("requestResource", resource(attributes.version()));
     let sub = &ask.target.subresource;
     if !sub.is_empty() {
         put("subResource", sub.as_str().into());

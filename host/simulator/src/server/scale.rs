@@ -8,6 +8,7 @@ use super::patch::{Way, document};
 use super::update::uid_mismatch;
 use super::write::read;
 use super::{Ask, Outcome, check_options};
+use crate::admission::Operation;
 use crate::apply::fieldset::{Element, FieldSet};
 use crate::apply::managed_fields::{Managers, Owned, decode, encode};
 use crate::catalog::Kind;
@@ -170,6 +171,7 @@ impl Cluster {
         if !matches!(way, Some(Way::Apply)) {
             self.track(&of_scale, Some(&live), &mut scale);
         }
+        self.mutate(&of_scale, Operation::Update, &mut scale, Some(&live))?;
         let figure = scale["spec"]["replicas"].as_i64().unwrap_or(0);
         if custom && figure == UNSAID {
             let text = format!("the spec replicas field {:?} cannot be empty", dotted(&paths.spec));
@@ -198,6 +200,8 @@ impl Cluster {
         if let Some(list) = encode(&of_the_object(ask, parents, &scales, &path)) {
             new["metadata"]["managedFields"] = list;
         }
+        let shown = scale_of(&new, &paths);
+        self.confirm(&of_scale, Operation::Update, Some(&shown), Some(&live))?;
         let stored = self.store_change(ask, &old, new)?;
         Ok(Answer::json(200, &scale_of(&stored, &paths)))
     }

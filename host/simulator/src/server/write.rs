@@ -286,7 +286,10 @@ impl Cluster {
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
-        self.confirm(ask, Admitted::Update, Some(&new), Some(old))?;
+        // Of a scale has been asked as such.
+        if ask.target.subresource != "scale" {
+            self.confirm(ask, Admitted::Update, Some(&new), Some(old))?;
+        }
         let unsettled = is_terminating(old).then(|| new.clone());
         let raw = kinds::settle(&ask.kind, &mut new)?;
         keep_times(&mut new, old);
