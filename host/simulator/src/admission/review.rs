@@ -21,8 +21,7 @@ pub(super) fn request(attributes: &Attributes<'_>, version: &str, uid: &str) -> 
         json!({"group": kind.group, "version": version, "kind": kind.name})
     };
     let (group, plural) = attributes.resource();
-    let resource =
-        |version: &str| json!({"group": group, "version": version, "resource": plural});
+    let resource = |version: &str| json!({"group": group, "version": version, "resource": plural});
     let shown = |object: Option<&Value>| {
         let mut object = object.cloned().unwrap_or_default();
         if object.is_object() && kind.custom.is_some() {
