@@ -35,6 +35,11 @@ pub(crate) enum Where {
 pub(crate) fn run(stage: Where, arguments: &[String]) -> Result<()> {
     guests::build(&root(), Some(&SHOWN))?;
     run_command(&mut cargo(&["build", "--package", "innkeeper-cli"]))?;
+    if stage == Where::Here && !arguments.iter().any(|one| one.starts_with("--kubeconfig")) {
+        // As a part of the build: the demo starts at once then.
+        say("  the guests are compiled for this machine");
+        run_command(demo(None)?.arg("--compile-only"))?;
+    }
     built(stage, arguments)
 }
 

@@ -95,6 +95,24 @@ fn the_stories_go_as_they_should_and_the_cluster_answers_others_until_it_is_inte
 }
 
 #[test]
+fn what_was_compiled_before_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("code");
+    let output = demo(&cache, &["--compile-only"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty());
+    let files = || {
+        let entries = std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path());
+        entries.collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = files();
+    assert!(before.len() >= 7, "each guest and one in two versions: {before:?}");
+    let output = demo(&cache, &["--once", "--fast"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(files(), before, "nothing had to be compiled again");
+}
+
+#[test]
 fn without_components_it_says_what_builds_them() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_innkeeper"));

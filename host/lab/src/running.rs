@@ -5,7 +5,8 @@ use std::path::Path;
 use innkeeper_cluster::{Cluster, Env, Task};
 use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
 use innkeeper_sandbox::{
-    CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Compile, Engine, Interruption,
+    CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Compile, Engine, Interruption, Limits,
+    LoadError,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -80,6 +81,14 @@ impl Guests {
     /// Also if the folder is not its owner's only.
     pub fn kept_in(folder: &Path) -> Result<Self, LabError> {
         Ok(Self { engine: engine(folder)?, _code: None })
+    }
+
+    /// Compiles a component, so that whoever loads it later finds its code.
+    ///
+    /// # Errors
+    /// If it is no guest.
+    pub fn compile(&self, component: &[u8]) -> Result<(), LoadError> {
+        self.engine.load(component, &Limits::default()).map(drop)
     }
 }
 

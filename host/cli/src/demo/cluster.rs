@@ -48,6 +48,16 @@ impl Components {
         Ok(Self { guests, second: read(SECOND)? })
     }
 
+    /// Compiles all into the folder of `guests`.
+    pub(super) fn compile(&self, guests: &Guests) -> anyhow::Result<()> {
+        for (name, component) in
+            self.guests.iter().map(|(name, one)| (*name, one)).chain([(SECOND, &self.second)])
+        {
+            guests.compile(component).with_context(|| format!("{name} cannot be compiled"))?;
+        }
+        Ok(())
+    }
+
     /// The ConfigMap of podroute's second version.
     pub(super) fn second(&self) -> Value {
         config_map("podroute", &self.second)

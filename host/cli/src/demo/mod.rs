@@ -38,6 +38,9 @@ pub(crate) struct Arguments {
     /// Keep compiled guests in this folder, which is its owner's only, so that the next demo starts at once.
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
+    /// Only compile the guests into the folder of --cache-dir, so that the next demo starts at once.
+    #[arg(long, requires = "cache_dir", conflicts_with_all = ["kubeconfig", "once"])]
+    compile_only: bool,
     /// End when all stories are told; the exit status tells whether they went as they should.
     #[arg(long)]
     once: bool,
@@ -69,6 +72,9 @@ impl Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let components = Components::read(&arguments.components)?;
+    if let Some(folder) = arguments.cache_dir.as_deref().filter(|_| arguments.compile_only) {
+        return components.compile(&Guests::kept_in(folder)?);
+    }
     let told = match &arguments.kubeconfig {
         Some(kubeconfig) => on_real(arguments, kubeconfig, &components),
         None => on_simulated(arguments, &components),
