@@ -10,6 +10,7 @@ use crate::builtin::{self, table};
 use crate::crd::definition::{Definition, VERBS};
 use crate::schema::Schema;
 use crate::store::KindKey;
+use crate::tracked::Tracked;
 
 /// One kind in one version.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub(crate) struct Kind {
     /// What its definition says, if it is no built-in kind.
     pub(crate) custom: Option<Arc<Definition>>,
     /// An object of it with nothing said, once it was needed.
-    pub(crate) blank: OnceLock<Arc<Value>>,
+    pub(crate) blank: OnceLock<Arc<Tracked>>,
 }
 
 #[derive(Debug)]

@@ -43,6 +43,7 @@ mod switch;
 mod table;
 mod texts;
 mod token;
+mod tracked;
 mod user;
 mod value;
 mod watch;

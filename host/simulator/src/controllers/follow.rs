@@ -11,6 +11,9 @@ use super::workload::{Work, Workload};
 use crate::object::{is_terminating, meta};
 use crate::store::{Key, KindKey};
 
+/// So much is looked at before what follows from it: what was written for it should be kept as trees until then.
+pub(super) const TOGETHER_MAX: usize = 32;
+
 /// Where an object lies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -39,6 +42,8 @@ pub(crate) struct Following {
     pub(super) ending: BTreeSet<String>,
     /// What other controllers have to look at now.
     due: BTreeSet<Work>,
+    /// What is to be looked at after that, the last of these first.
+    rest: Vec<BTreeSet<Work>>,
     /// And later.
     timers: BTreeMap<Timestamp, BTreeSet<Work>>,
     /// Which Pods and Services belong together.
@@ -207,13 +212,35 @@ impl Following {
         self.timers.keys().next().copied()
     }
 
-    /// Everything that is to be looked at by now.
+    /// What is to be looked at next. Of very much it is a part: what follows from that comes before the rest, so
+    /// that those who look find what others have just written.
     pub(super) fn take(&mut self, now: Timestamp) -> BTreeSet<Work> {
         let mut due = std::mem::take(&mut self.due);
         while let Some(first) = self.timers.first_entry().filter(|first| *first.key() <= now) {
             due.extend(first.remove());
         }
-        due
+        for work in &due {
+            // Once is enough.
+            for rest in &mut self.rest {
+                rest.remove(work);
+            }
+        }
+        while due.is_empty()
+            && let Some(rest) = self.rest.pop()
+        {
+            due = rest;
+        }
+        if due.len() <= TOGETHER_MAX {
+            return due;
+        }
+        let together = std::iter::from_fn(|| due.pop_first()).take(TOGETHER_MAX).collect();
+        self.rest.push(due);
+        together
+    }
+
+    /// How much of that is known.
+    pub(super) fn waiting(&self) -> usize {
+        self.due.len() + self.rest.iter().map(BTreeSet::len).sum::<usize>()
     }
 
     /// Where the object of a uid lies, if it is there.
