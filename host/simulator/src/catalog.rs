@@ -101,8 +101,12 @@ impl Kind {
     }
 }
 
-/// By group, version and plural.
-type Key = (String, String, String);
+/// Group, version and plural, in the order of these.
+type Key = String;
+
+fn key(group: &str, version: &str, plural: &str) -> Key {
+    [group, version, plural].join("\0")
+}
 
 /// All kinds that are served.
 #[derive(Debug)]
@@ -155,7 +159,7 @@ impl Catalog {
     }
 
     fn insert(&mut self, kind: Kind) {
-        let key = (kind.group.clone(), kind.version.clone(), kind.plural.clone());
+        let key = key(&kind.group, &kind.version, &kind.plural);
         self.kinds.insert(key, Arc::new(kind));
     }
 
@@ -203,7 +207,7 @@ impl Catalog {
 
     /// A kind by its place in paths.
     pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
-        self.kinds.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+        self.kinds.get(&key(group, version, plural))
     }
 
     /// All of them.

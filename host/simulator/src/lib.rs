@@ -34,6 +34,7 @@ mod protobuf;
 mod rbac;
 mod request;
 mod schema;
+mod scratch;
 mod selector;
 mod server;
 mod snapshot;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::scratch;
 use crate::tracked::Tracked;
 
 /// How many events of one kind are kept for watches that begin in the past.
@@ -57,10 +58,10 @@ impl Stored {
 
 /// The text of a tree.
 pub(crate) fn text_of(value: &Value) -> Bytes {
-    let mut text = Vec::with_capacity(4096);
-    // A tree whose names are texts can be written.
-    let _ = serde_json::to_writer(&mut text, value);
-    Bytes::copy_from_slice(&text)
+    scratch::text(|out| {
+        // A tree whose names are texts can be written.
+        let _ = serde_json::to_writer(out, value);
+    })
 }
 
 /// The trees that are kept, the oldest first.
@@ -146,6 +147,13 @@ impl Store {
     /// The objects of a kind, if there were ever any.
     pub(crate) fn collection(&self, kind: &KindKey) -> Option<&Collection> {
         self.collections.get(kind)
+    }
+
+    /// Whether there are objects of a kind.
+    pub(crate) fn has_any(&self, group: &str, plural: &str) -> bool {
+        let mut kinds = self.collections.iter();
+        // There are few kinds, and most are not looked at further than their first letter.
+        kinds.any(|((of, name), one)| of == group && name == plural && !one.objects.is_empty())
     }
 
     /// Every kind with its objects.

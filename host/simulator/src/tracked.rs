@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::apply::ledger::Ledger;
+use crate::scratch;
 
 const MANAGED: &str = "managedFields";
 
@@ -89,24 +90,23 @@ impl Tracked {
 
     /// All of it as JSON.
     pub(crate) fn text(&self) -> &Bytes {
-        self.text.get_or_init(|| {
-            let mut text = Vec::with_capacity(4096);
-            self.write(&mut text);
-            Bytes::copy_from_slice(&text)
-        })
+        self.text.get_or_init(|| scratch::text(|out| self.write(out)))
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        let (Value::Object(body), Some(list)) = (&self.body, self.ledger.text()) else {
+        let Value::Object(body) = &self.body else { return value(&self.body, out) };
+        if self.ledger.is_empty() {
             return value(&self.body, out);
-        };
+        }
         let mut sign = b'{';
         for (name, member) in body {
             out.push(std::mem::replace(&mut sign, b','));
             value(name, out);
             out.push(b':');
             match member {
-                Value::Object(metadata) if name == "metadata" => listed(metadata, list, out),
+                Value::Object(metadata) if name == "metadata" => {
+                    listed(metadata, &self.ledger, out);
+                }
                 other => value(other, out),
             }
         }
@@ -120,7 +120,7 @@ fn value(value: &(impl serde::Serialize + ?Sized), out: &mut Vec<u8>) {
 }
 
 /// Writes metadata with a list, in its place in the order of names.
-fn listed(metadata: &Map<String, Value>, list: &[u8], out: &mut Vec<u8>) {
+fn listed(metadata: &Map<String, Value>, list: &Ledger, out: &mut Vec<u8>) {
     let mut sign = b'{';
     let mut put = |name: &str, out: &mut Vec<u8>| {
         out.push(std::mem::replace(&mut sign, b','));
@@ -131,7 +131,7 @@ fn listed(metadata: &Map<String, Value>, list: &[u8], out: &mut Vec<u8>) {
     for (name, member) in metadata {
         if waits && name.as_str() > MANAGED {
             put(MANAGED, out);
-            out.extend_from_slice(list);
+            list.write(out);
             waits = false;
         }
         put(name, out);
@@ -139,7 +139,7 @@ fn listed(metadata: &Map<String, Value>, list: &[u8], out: &mut Vec<u8>) {
     }
     if waits {
         put(MANAGED, out);
-        out.extend_from_slice(list);
+        list.write(out);
     }
     out.push(b'}');
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::apply::managed_fields::{self, Managers};
+use crate::scratch;
 
 /// The list of an object; none if nobody owns anything.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,14 @@ impl List {
             let text = self.text.get();
             text.and_then(|text| managed_fields::read(text)).unwrap_or_default()
         })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match (self.text.get(), self.managers.get()) {
+            (Some(text), _) => out.extend_from_slice(text),
+            (None, Some((managers, _))) => managed_fields::write(managers, out),
+            (None, None) => {}
+        }
     }
 
     /// Whether somebody has two entries, as after a write of a scale. Whoever writes next drops one of them.
@@ -69,13 +78,19 @@ impl Ledger {
     /// The list as JSON, if there is one.
     pub(crate) fn text(&self) -> Option<&Bytes> {
         let list = self.0.as_ref()?;
-        Some(list.text.get_or_init(|| {
-            let mut text = Vec::with_capacity(1024);
-            if let Some((managers, _)) = list.managers.get() {
-                managed_fields::write(managers, &mut text);
-            }
-            Bytes::from(text)
-        }))
+        Some(list.text.get_or_init(|| scratch::text(|out| list.write(out))))
+    }
+
+    /// Whether nobody owns anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Writes the list as JSON.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        if let Self(Some(list)) = self {
+            list.write(out);
+        }
     }
 
     /// The same as a tree.

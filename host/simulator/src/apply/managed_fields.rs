@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
+use litemap::LiteMap;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -12,6 +14,7 @@ use serde_json::value::RawValue;
 use crate::apply::fields_v1;
 use crate::apply::fieldset::FieldSet;
 use crate::kinds::event_names;
+use crate::scratch;
 
 /// How the fields were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,7 +98,7 @@ impl Manager {
 pub(crate) struct Owned {
     set: Arc<FieldSet>,
     /// The set as `fieldsV1`, once it was written.
-    text: OnceLock<Arc<[u8]>>,
+    text: OnceLock<Bytes>,
     /// In which version the fields are named.
     pub(crate) version: String,
     pub(crate) time: Option<String>,
@@ -128,15 +131,12 @@ impl Owned {
     /// The fields as `fieldsV1`.
     fn text(&self) -> &[u8] {
         self.text.get_or_init(|| {
-            let mut text = Vec::with_capacity(1024);
             if self.version == event_names::API_VERSION {
                 let fields = Cow::Owned(self.set.encode());
                 let fields = event_names::renamed_fields(&self.version, fields, event_names::other);
-                text.extend_from_slice(fields.to_string().as_bytes());
-            } else {
-                fields_v1::write(&self.set, &mut text);
+                return fields.to_string().into();
             }
-            text.into()
+            scratch::text(|out| fields_v1::write(&self.set, out))
         })
     }
 
@@ -147,7 +147,7 @@ impl Owned {
 }
 
 /// All managers of an object.
-pub(crate) type Managers = BTreeMap<Manager, Owned>;
+pub(crate) type Managers = LiteMap<Manager, Owned>;
 
 /// Entries of updates are joined when there are more than this.
 const UPDATERS_MAX: usize = 10;
@@ -248,7 +248,7 @@ pub(super) fn read(text: &[u8]) -> Option<(Managers, usize)> {
             fields_v1::read(fields)?
         };
         let owned = Owned::new(set, &entry.api_version, entry.time);
-        let _ = owned.text.set(fields.as_bytes().into());
+        let _ = owned.text.set(Bytes::copy_from_slice(fields.as_bytes()));
         managers.insert(manager, owned);
     }
     Some((managers, count))

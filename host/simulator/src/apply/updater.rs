@@ -54,7 +54,7 @@ fn unowned() -> &'static FieldSet {
 }
 
 fn strip(managers: &mut Managers) {
-    for owned in managers.values_mut() {
+    for (_, owned) in managers.iter_mut() {
         owned.subtract(unowned());
     }
     managers.retain(|_, owned| !owned.set().is_empty());
@@ -99,7 +99,7 @@ fn disown(
 
 /// Brings what managers own into the form of a schema that was another one when they wrote.
 pub(crate) fn reconcile(node: Node<'_>, managers: &mut Managers) {
-    for owned in managers.values_mut() {
+    for (_, owned) in managers.iter_mut() {
         let joined = owned.set().joined(node);
         if joined != *owned.set() {
             *owned.change() = joined;

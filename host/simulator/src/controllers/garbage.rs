@@ -204,7 +204,7 @@ fn forget_owners(object: &mut Tracked, uids: &[&str], all: bool) {
         }
     }
     let mut managers = object.ledger().managers();
-    for owned in managers.values_mut() {
+    for (_, owned) in managers.iter_mut() {
         owned.change().cut(&gone);
     }
     managers.retain(|_, owned| !owned.set().is_empty());
