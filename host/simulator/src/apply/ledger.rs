@@ -111,3 +111,42 @@ impl Ledger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(manager: &str, field: &str, time: &str) -> Value {
+        json!({
+            "manager": manager, "operation": "Update", "apiVersion": "v1", "time": time,
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {field: {}}},
+        })
+    }
+
+    #[test]
+    fn a_list_is_written_as_it_is_read() {
+        let list = json!([entry("", "f:a", "1"), entry("b", "f:b", "2")]);
+        let said = Ledger::said(Some(&list));
+        assert_eq!(said.value(), Some(list));
+        let read = said.as_read();
+        assert_eq!(read.managers(), said.managers());
+        assert!(read.is_like(&said));
+        assert_eq!(Ledger::of(read.managers()).text(), said.text());
+    }
+
+    #[test]
+    fn times_are_no_difference_but_fields_are_and_a_manager_that_is_there_twice() {
+        let of = |list: Value| Ledger::said(Some(&list));
+        let one = of(json!([entry("a", "f:a", "1")]));
+        assert!(one.is_like(&of(json!([entry("a", "f:a", "2")]))));
+        assert!(!one.is_like(&of(json!([entry("a", "f:b", "1")]))));
+        assert!(!one.is_like(&Ledger::default()));
+        assert!(Ledger::default().is_like(&of(json!([]))));
+        let twice = json!([entry("a", "f:b", "0"), entry("a", "f:a", "1")]);
+        let twice = Ledger::written(Bytes::from(twice.to_string()));
+        assert_eq!(twice.managers(), one.managers());
+        assert!(!one.is_like(&twice));
+    }
+}

@@ -104,6 +104,12 @@ pub(crate) struct Owned {
     pub(crate) time: Option<String>,
 }
 
+impl PartialEq for Owned {
+    fn eq(&self, other: &Self) -> bool {
+        self.time == other.time && self.says_the_same(other)
+    }
+}
+
 impl Owned {
     /// These fields, named in this version.
     pub(crate) fn new(set: FieldSet, version: &str, time: Option<String>) -> Self {

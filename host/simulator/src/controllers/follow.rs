@@ -275,3 +275,49 @@ fn owner_uids(object: &Value) -> Vec<String> {
     let list = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     list.filter_map(|owner| owner["uid"].as_str()).map(str::to_owned).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: usize) -> Key {
+        ("n".to_owned(), format!("{name:04}"))
+    }
+
+    fn names(works: &BTreeSet<Work>) -> Vec<&str> {
+        works.iter().map(|work| work.key.1.as_str()).collect()
+    }
+
+    #[test]
+    fn what_follows_from_a_part_of_much_comes_before_the_rest_and_nothing_is_lost() {
+        let on = Controllers::all();
+        let mut following = Following::default();
+        let now = Timestamp::UNIX_EPOCH;
+        let all = 2 * TOGETHER_MAX + 1;
+        for name in 0..all {
+            following.wake(on, Workload::Pods, &key(name));
+        }
+        assert_eq!(following.waiting(), all);
+        let first = following.take(now);
+        assert_eq!(first.len(), TOGETHER_MAX);
+        // One that was looked at, and one that waits.
+        following.wake(on, Workload::Pods, &key(0));
+        following.wake(on, Workload::Pods, &key(all - 1));
+        assert_eq!(names(&following.take(now)), ["0000", "0064"]);
+        let rest = following.take(now);
+        assert_eq!(rest.len(), TOGETHER_MAX);
+        assert!(rest.is_disjoint(&first));
+        assert_eq!(following.waiting(), 0);
+        assert!(following.take(now).is_empty());
+    }
+
+    #[test]
+    fn little_is_looked_at_all_together_with_what_is_due_by_the_clock() {
+        let on = Controllers::all();
+        let mut following = Following::default();
+        let now = Timestamp::UNIX_EPOCH;
+        following.wake_at(now, Workload::Pods, &key(1));
+        following.wake(on, Workload::Pods, &key(2));
+        assert_eq!(names(&following.take(now)), ["0001", "0002"]);
+    }
+}
