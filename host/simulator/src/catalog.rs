@@ -10,6 +10,7 @@ use crate::builtin::{self, table};
 use crate::crd::definition::{Definition, VERBS};
 use crate::schema::Schema;
 use crate::store::KindKey;
+use crate::tracked::Tracked;
 
 /// One kind in one version.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub(crate) struct Kind {
     /// What its definition says, if it is no built-in kind.
     pub(crate) custom: Option<Arc<Definition>>,
     /// An object of it with nothing said, once it was needed.
-    pub(crate) blank: OnceLock<Arc<Value>>,
+    pub(crate) blank: OnceLock<Arc<Tracked>>,
 }
 
 #[derive(Debug)]
@@ -100,8 +101,12 @@ impl Kind {
     }
 }
 
-/// By group, version and plural.
-type Key = (String, String, String);
+/// Group, version and plural, in the order of these.
+type Key = String;
+
+fn key(group: &str, version: &str, plural: &str) -> Key {
+    [group, version, plural].join("\0")
+}
 
 /// All kinds that are served.
 #[derive(Debug)]
@@ -154,7 +159,7 @@ impl Catalog {
     }
 
     fn insert(&mut self, kind: Kind) {
-        let key = (kind.group.clone(), kind.version.clone(), kind.plural.clone());
+        let key = key(&kind.group, &kind.version, &kind.plural);
         self.kinds.insert(key, Arc::new(kind));
     }
 
@@ -202,7 +207,7 @@ impl Catalog {
 
     /// A kind by its place in paths.
     pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
-        self.kinds.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+        self.kinds.get(&key(group, version, plural))
     }
 
     /// All of them.

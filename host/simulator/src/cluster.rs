@@ -13,6 +13,7 @@ use crate::controllers::{Controllers, Following, PodLives};
 use crate::crd::reading;
 use crate::store::{Event, Key, KindKey, Store, text_of};
 use crate::token::Issued;
+use crate::tracked::Tracked;
 use crate::watch::Watcher;
 
 /// How often a watch is told the version.
@@ -83,7 +84,7 @@ impl Cluster {
             "status": { "phase": "Active" },
         });
         let kind = (String::new(), "namespaces".to_owned());
-        self.put(&kind, &(String::new(), name.to_owned()), namespace);
+        self.put(&kind, &(String::new(), name.to_owned()), Tracked::new(namespace));
     }
 
     /// The present time as objects have it.
@@ -117,7 +118,7 @@ impl Cluster {
     }
 
     /// Stores an object and tells who watches. Gives it as it is stored.
-    pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: Value) -> Arc<Value> {
+    pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: Tracked) -> Arc<Tracked> {
         let (object, event) = self.store.put(kind, key, object);
         self.following.stored(self.controllers, kind, key, &object);
         if !self.raw.is_empty() {
@@ -140,7 +141,7 @@ impl Cluster {
     }
 
     /// Takes an object away and tells who watches.
-    pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut Value) {
+    pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut Tracked) {
         if !self.raw.is_empty() {
             self.raw.remove(&(kind.clone(), key.clone()));
         }
@@ -240,7 +241,7 @@ impl Cluster {
     }
 
     /// An object as it is stored.
-    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<Value>> {
+    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<Tracked>> {
         self.store.object(kind, key)
     }
 

@@ -57,42 +57,14 @@ pub(crate) fn copy(from: &Value, to: &mut Value, name: &str) {
     }
 }
 
-/// The object without `metadata.managedFields`.
-pub(crate) fn without_managers(object: &Value) -> Value {
-    // They are the largest part of many an object: they are not copied first.
-    let Value::Object(map) = object else { return object.clone() };
-    let metadata = |value: &Value| match value {
-        Value::Object(metadata) => metadata
-            .iter()
-            .filter(|(name, _)| *name != "managedFields")
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect::<Map<_, _>>()
-            .into(),
-        other => other.clone(),
-    };
-    map.iter()
-        .map(|(name, value)| {
-            (name.clone(), if name == "metadata" { metadata(value) } else { value.clone() })
-        })
-        .collect::<Map<_, _>>()
-        .into()
-}
-
-/// Whether two objects are the same but for `metadata.managedFields`.
-pub(crate) fn same_but_managers(one: &Value, other: &Value) -> bool {
-    let (Value::Object(a), Value::Object(b)) = (one, other) else { return one == other };
-    let metadata = |a: &Value, b: &Value| {
-        let (Value::Object(a), Value::Object(b)) = (a, b) else { return a == b };
-        let rest =
-            |map: &Map<String, Value>| map.len() - usize::from(map.contains_key("managedFields"));
-        rest(a) == rest(b)
-            && a.iter().all(|(name, value)| name == "managedFields" || b.get(name) == Some(value))
-    };
-    a.len() == b.len()
-        && a.iter().all(|(name, value)| match b.get(name) {
-            Some(theirs) if name == "metadata" => metadata(value, theirs),
-            theirs => theirs == Some(value),
-        })
+/// The object with another status.
+pub(crate) fn with_status(object: &Value, status: Value) -> Value {
+    let members = object.as_object().into_iter().flatten();
+    let members = members.filter(|(name, _)| *name != "status");
+    let mut result: Map<_, _> =
+        members.map(|(name, value)| (name.clone(), value.clone())).collect();
+    result.insert("status".to_owned(), status);
+    result.into()
 }
 
 /// The object as a map, with metadata that is a map; `None` if it is neither.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::http::route::Target;
 use crate::status_error::StatusError;
+use crate::tracked::Tracked;
 use crate::user::User;
 
 /// The group of roles and bindings.
@@ -84,7 +85,7 @@ fn allows(rule: &Value, wanted: &Attributes<'_>) -> bool {
 
 impl Cluster {
     /// The objects of a kind in a namespace; none for those of the cluster.
-    fn all(&self, plural: &str, namespace: &str) -> Vec<Arc<Value>> {
+    fn all(&self, plural: &str, namespace: &str) -> Vec<Arc<Tracked>> {
         let kind = (GROUP.to_owned(), plural.to_owned());
         let first = (namespace.to_owned(), String::new());
         let objects = self.store.collection(&kind).map(|one| one.objects.range(first..));

@@ -1,18 +1,21 @@
 //! What is stored: objects as texts, and what happened to them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::scratch;
+use crate::tracked::Tracked;
+
 /// How many events of one kind are kept for watches that begin in the past.
 const HISTORY_MAX: usize = 2000;
 
-/// How many objects are kept as trees too: those that were written or read last, which are most often those
-/// that are read next. A tree is ten times as large as its text.
-const TREES_MAX: usize = 64;
+/// How many of the last reads and writes keep their objects as trees too: these are most often those that are read
+/// next. A tree is ten times as large as its text.
+const TREES_MAX: usize = 256;
 
 /// The kind of an object, whatever its version: group and plural.
 pub(crate) type KindKey = (String, String);
@@ -26,50 +29,69 @@ pub(crate) struct Stored {
     /// With its resourceVersion.
     pub(crate) text: Bytes,
     /// The same as a tree, while it is kept.
-    tree: RefCell<Weak<Value>>,
+    tree: RefCell<Weak<Tracked>>,
     /// What keeps it as long as the object is there.
-    held: Option<Arc<Value>>,
+    held: Option<Arc<Tracked>>,
+    /// Which of the trees that are kept it is.
+    place: Cell<u64>,
 }
 
 impl Stored {
     /// An object as it was, which is kept nowhere.
     pub(crate) fn past(text: Bytes) -> Self {
-        Self { text, tree: RefCell::new(Weak::new()), held: None }
+        Self { text, tree: RefCell::new(Weak::new()), held: None, place: Cell::new(0) }
     }
 
-    fn kept(&self) -> Option<Arc<Value>> {
+    fn kept(&self) -> Option<Arc<Tracked>> {
         self.tree.borrow().upgrade()
     }
 
-    fn parsed(&self) -> Arc<Value> {
-        Arc::new(serde_json::from_slice(&self.text).unwrap_or_default())
+    fn parsed(&self) -> Arc<Tracked> {
+        Arc::new(Tracked::read(&self.text))
     }
 
     /// The object as a tree.
-    pub(crate) fn object(&self) -> Arc<Value> {
+    pub(crate) fn object(&self) -> Arc<Tracked> {
         self.kept().unwrap_or_else(|| self.parsed())
     }
 }
 
 /// The text of a tree.
 pub(crate) fn text_of(value: &Value) -> Bytes {
-    let mut text = Vec::with_capacity(4096);
-    // A tree whose names are texts can be written.
-    let _ = serde_json::to_writer(&mut text, value);
-    Bytes::copy_from_slice(&text)
+    scratch::text(|out| {
+        // A tree whose names are texts can be written.
+        let _ = serde_json::to_writer(out, value);
+    })
 }
 
 /// The trees that are kept, the oldest first.
 #[derive(Debug, Default)]
-struct Trees(RefCell<VecDeque<Arc<Value>>>);
+struct Trees {
+    kept: RefCell<VecDeque<Option<Arc<Tracked>>>>,
+    /// How many are kept no more.
+    gone: Cell<u64>,
+}
 
 impl Trees {
-    fn keep(&self, tree: Arc<Value>) {
-        let mut kept = self.0.borrow_mut();
+    /// Gives the tree's place.
+    fn keep(&self, tree: Arc<Tracked>) -> u64 {
+        let mut kept = self.kept.borrow_mut();
         if kept.len() == TREES_MAX {
             kept.pop_front();
+            self.gone.set(self.gone.get() + 1);
         }
-        kept.push_back(tree);
+        kept.push_back(Some(tree));
+        self.gone.get() + kept.len() as u64
+    }
+
+    /// Keeps a tree no more that nobody will ask for.
+    fn forget(&self, place: u64) {
+        let index = place.checked_sub(self.gone.get() + 1);
+        let index = index.and_then(|index| usize::try_from(index).ok());
+        let mut kept = self.kept.borrow_mut();
+        if let Some(tree) = index.and_then(|index| kept.get_mut(index)) {
+            *tree = None;
+        }
     }
 }
 
@@ -127,6 +149,13 @@ impl Store {
         self.collections.get(kind)
     }
 
+    /// Whether there are objects of a kind.
+    pub(crate) fn has_any(&self, group: &str, plural: &str) -> bool {
+        let mut kinds = self.collections.iter();
+        // There are few kinds, and most are not looked at further than their first letter.
+        kinds.any(|((of, name), one)| of == group && name == plural && !one.objects.is_empty())
+    }
+
     /// Every kind with its objects.
     pub(crate) fn collections(&self) -> impl Iterator<Item = (&KindKey, &Collection)> {
         self.collections.iter()
@@ -138,14 +167,14 @@ impl Store {
     }
 
     /// One object as a tree.
-    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<Value>> {
+    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<Tracked>> {
         let stored = self.get(kind, key)?;
         if let Some(tree) = stored.kept() {
             return Some(tree);
         }
         let tree = stored.parsed();
         *stored.tree.borrow_mut() = Arc::downgrade(&tree);
-        self.trees.keep(tree.clone());
+        stored.place.set(self.trees.keep(tree.clone()));
         Some(tree)
     }
 
@@ -154,23 +183,30 @@ impl Store {
         &mut self,
         kind: &KindKey,
         key: &Key,
-        mut object: Value,
-    ) -> (Arc<Value>, Event) {
+        mut object: Tracked,
+    ) -> (Arc<Tracked>, Event) {
         self.version += 1;
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
-        let text = text_of(&object);
+        let text = object.text().clone();
         let tree = Arc::new(object);
-        let mut stored =
-            Stored { text: text.clone(), tree: RefCell::new(Arc::downgrade(&tree)), held: None };
+        let mut stored = Stored {
+            text: text.clone(),
+            tree: RefCell::new(Arc::downgrade(&tree)),
+            held: None,
+            place: Cell::new(0),
+        };
         match kind {
             // Each request looks at these, and there are few.
             (group, _) if group == "rbac.authorization.k8s.io" => stored.held = Some(tree.clone()),
             // Nobody reads Events again, and there are many.
             (_, plural) if plural == "events" => {}
-            _ => self.trees.keep(tree.clone()),
+            _ => stored.place.set(self.trees.keep(tree.clone())),
         }
         let collection = self.collections.entry(kind.clone()).or_default();
-        let before = collection.objects.insert(key.clone(), stored).map(|stored| stored.text);
+        let before = collection.objects.insert(key.clone(), stored).map(|before| {
+            self.trees.forget(before.place.get());
+            before.text
+        });
         let happened = if before.is_some() { Happened::Modified } else { Happened::Added };
         let event = Event { version: self.version, happened, key: key.clone(), text, before };
         collection.remember(event.clone());
@@ -178,19 +214,25 @@ impl Store {
     }
 
     /// Stores an object in another form, which is no write: nobody is told.
-    pub(crate) fn reform(&mut self, kind: &KindKey, key: &Key, object: &Value) {
+    pub(crate) fn reform(&mut self, kind: &KindKey, key: &Key, object: &Tracked) {
         let collection = self.collections.get_mut(kind);
         if let Some(stored) = collection.and_then(|one| one.objects.get_mut(key)) {
-            stored.text = text_of(object);
+            stored.text = object.text().clone();
             stored.tree = RefCell::default();
         }
     }
 
     /// Takes an object away, and writes the version of its deletion into `last`. Gives the event, which shows the object
     /// as it was stored last, at that version.
-    pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut Value) -> Option<Event> {
+    pub(crate) fn remove(
+        &mut self,
+        kind: &KindKey,
+        key: &Key,
+        last: &mut Tracked,
+    ) -> Option<Event> {
         let collection = self.collections.get_mut(kind)?;
         let before = collection.objects.remove(key)?;
+        self.trees.forget(before.place.get());
         self.version += 1;
         last["metadata"]["resourceVersion"] = self.version.to_string().into();
         let mut stored = Arc::unwrap_or_clone(before.object());
@@ -199,7 +241,7 @@ impl Store {
             version: self.version,
             happened: Happened::Deleted,
             key: key.clone(),
-            text: text_of(&stored),
+            text: stored.text().clone(),
             before: Some(before.text),
         };
         collection.remember(event.clone());

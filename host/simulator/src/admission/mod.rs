@@ -6,6 +6,7 @@ mod review;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref as _;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -16,6 +17,7 @@ use crate::cluster::Cluster;
 use crate::object::meta;
 use crate::server::Ask;
 use crate::status_error::StatusError;
+use crate::tracked::Tracked;
 
 /// Answers an `AdmissionReview` by one, or not at all.
 pub(crate) type Handler = Box<dyn FnMut(&Value) -> Option<Value> + Send>;
@@ -112,10 +114,8 @@ const GROUP: &str = "admissionregistration.k8s.io";
 impl Cluster {
     /// Whether webhooks are to be asked at all.
     fn has_hooks(&self, ask: &Ask<'_>, plural: &str) -> bool {
-        let kind = (GROUP.to_owned(), plural.to_owned());
-        let some = self.store.collection(&kind).is_some_and(|one| !one.objects.is_empty());
         // What says who is asked nobody is asked about.
-        some && ask.kind.group != GROUP
+        self.store.has_any(GROUP, plural) && ask.kind.group != GROUP
     }
 
     fn hooks(&self, plural: &str) -> Vec<Hook> {
@@ -129,13 +129,15 @@ impl Cluster {
         &mut self,
         ask: &Ask<'_>,
         operation: Operation,
-        object: &mut Value,
-        old: Option<&Value>,
+        object: &mut Tracked,
+        old: Option<&Tracked>,
     ) -> Result<(), StatusError> {
         if !self.has_hooks(ask, "mutatingwebhookconfigurations") {
             return Ok(());
         }
         let hooks = self.hooks("mutatingwebhookconfigurations");
+        let old = old.map(Tracked::whole);
+        let old = old.as_ref();
         // Those who want to see what later ones change, and those who shall.
         let (mut seen, mut again) = (Vec::new(), Vec::new());
         for round in 0..2 {
@@ -143,7 +145,7 @@ impl Cluster {
                 if round == 1 && !again.contains(&index) {
                     continue;
                 }
-                let before = object.clone();
+                let before = object.whole();
                 let shown = (operation != Operation::Delete).then_some(&before);
                 let attributes = Attributes { ask, operation, object: shown, old };
                 let changed = match self.ask_hook(hook, &attributes, true)? {
@@ -157,8 +159,10 @@ impl Cluster {
                         return Err(StatusError::internal(&text));
                     }
                     Some(Verdict { patch: Some(patch) }) => {
-                        *object = review::patched(ask, &before, &patch)?;
-                        *object != before
+                        let made = review::patched(ask, &before, &patch)?;
+                        let changed = made != before;
+                        *object = Tracked::new(made);
+                        changed
                     }
                 };
                 if changed {
@@ -178,13 +182,14 @@ impl Cluster {
         &mut self,
         ask: &Ask<'_>,
         operation: Operation,
-        object: Option<&Value>,
-        old: Option<&Value>,
+        object: Option<&Tracked>,
+        old: Option<&Tracked>,
     ) -> Result<(), StatusError> {
         if !self.has_hooks(ask, "validatingwebhookconfigurations") {
             return Ok(());
         }
-        let attributes = Attributes { ask, operation, object, old };
+        let (object, old) = (object.map(Tracked::whole), old.map(Tracked::whole));
+        let attributes = Attributes { ask, operation, object: object.as_ref(), old: old.as_ref() };
         // All are asked, whatever the first says.
         let mut refused = None;
         for hook in self.hooks("validatingwebhookconfigurations") {
@@ -203,7 +208,9 @@ impl Cluster {
         mutating: bool,
     ) -> Result<Option<Verdict>, StatusError> {
         let namespace = self.namespace_labels(attributes);
-        let Some(Wanted { version }) = hook.wants(attributes, namespace.as_deref()) else {
+        let Some(Wanted { version }) =
+            hook.wants(attributes, namespace.as_deref().map(Tracked::deref))
+        else {
             return Ok(None);
         };
         let uid = self.uid();
@@ -238,10 +245,10 @@ impl Cluster {
     }
 
     /// The namespace as webhooks select it, if the object is in one or is one.
-    fn namespace_labels(&self, attributes: &Attributes<'_>) -> Option<Arc<Value>> {
+    fn namespace_labels(&self, attributes: &Attributes<'_>) -> Option<Arc<Tracked>> {
         let ask = attributes.ask;
         if ask.kind.is("", "Namespace") {
-            return attributes.object.or(attributes.old).cloned().map(Arc::new);
+            return attributes.object.or(attributes.old).cloned().map(Tracked::new).map(Arc::new);
         }
         let name = ask.namespace();
         if name.is_empty() {

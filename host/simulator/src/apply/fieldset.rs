@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::apply::fields_v1::Step;
 use crate::apply::node::{Atom, Node};
 use crate::value;
 
@@ -51,7 +52,7 @@ impl Element {
         Self::Field(name.to_owned())
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let (tag, rest) = text.split_once(':')?;
         Some(match tag {
             "f" => Self::Field(rest.to_owned()),
@@ -68,7 +69,7 @@ impl Element {
         })
     }
 
-    fn encode(&self) -> String {
+    pub(super) fn encode(&self) -> String {
         match self {
             Self::Field(name) => ["f:", name].concat(),
             Self::Value(value) => format!("v:{}", value.0),
@@ -211,6 +212,32 @@ impl FieldSet {
     /// Whether the one step is in it.
     pub(crate) fn has(&self, element: &Element) -> bool {
         self.members.binary_search(element).is_ok()
+    }
+
+    /// Whether something is in both.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.members.iter().any(|element| other.has(element))
+            || self.children.iter().any(|(element, child)| {
+                other.child(element).is_some_and(|theirs| child.overlaps(theirs))
+            })
+    }
+
+    /// Each step in its order, with whether it is in it and what is below it.
+    pub(super) fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+        let (mut members, mut children) =
+            (self.members.iter().peekable(), self.children.iter().peekable());
+        std::iter::from_fn(move || {
+            let order = match (members.peek(), children.peek()) {
+                (None, None) => return None,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(member), Some((element, _))) => (*member).cmp(element),
+            };
+            let member = if order.is_le() { members.next() } else { None };
+            let child = if order.is_ge() { children.next() } else { None };
+            let element = member.or(child.map(|(element, _)| element))?;
+            Some((element, member.is_some(), child.map(|(_, child)| child)))
+        })
     }
 
     /// Whether the path is in it.

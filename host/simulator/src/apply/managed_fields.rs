@@ -3,11 +3,18 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
-use serde_json::{Map as JsonMap, Value};
+use bytes::Bytes;
+use litemap::LiteMap;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
+use crate::apply::fields_v1;
 use crate::apply::fieldset::FieldSet;
 use crate::kinds::event_names;
+use crate::scratch;
 
 /// How the fields were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,17 +93,67 @@ impl Manager {
     }
 }
 
-/// What one manager owns.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What one manager owns. The set is shared by those who copy it, until one changes it.
+#[derive(Clone, Debug)]
 pub(crate) struct Owned {
-    pub(crate) set: FieldSet,
+    set: Arc<FieldSet>,
+    /// The set as `fieldsV1`, once it was written.
+    text: OnceLock<Bytes>,
     /// In which version the fields are named.
     pub(crate) version: String,
     pub(crate) time: Option<String>,
 }
 
+impl PartialEq for Owned {
+    fn eq(&self, other: &Self) -> bool {
+        self.time == other.time && self.says_the_same(other)
+    }
+}
+
+impl Owned {
+    /// These fields, named in this version.
+    pub(crate) fn new(set: FieldSet, version: &str, time: Option<String>) -> Self {
+        Self { set: Arc::new(set), text: OnceLock::new(), version: version.to_owned(), time }
+    }
+
+    /// The fields.
+    pub(crate) fn set(&self) -> &FieldSet {
+        &self.set
+    }
+
+    /// The fields, to be changed.
+    pub(crate) fn change(&mut self) -> &mut FieldSet {
+        self.text = OnceLock::new();
+        Arc::make_mut(&mut self.set)
+    }
+
+    /// Without these fields, of which most have none.
+    pub(crate) fn subtract(&mut self, fields: &FieldSet) {
+        if self.set.overlaps(fields) {
+            self.change().subtract(fields);
+        }
+    }
+
+    /// The fields as `fieldsV1`.
+    fn text(&self) -> &[u8] {
+        self.text.get_or_init(|| {
+            if self.version == event_names::API_VERSION {
+                let fields = Cow::Owned(self.set.encode());
+                let fields = event_names::renamed_fields(&self.version, fields, event_names::other);
+                return fields.to_string().into();
+            }
+            scratch::text(|out| fields_v1::write(&self.set, out))
+        })
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        self.version == other.version
+            && (Arc::ptr_eq(&self.set, &other.set) || self.set == other.set)
+    }
+}
+
 /// All managers of an object.
-pub(crate) type Managers = BTreeMap<Manager, Owned>;
+pub(crate) type Managers = LiteMap<Manager, Owned>;
 
 /// Entries of updates are joined when there are more than this.
 const UPDATERS_MAX: usize = 10;
@@ -152,14 +209,55 @@ pub(crate) fn decode(list: Option<&Value>) -> Result<Managers, String> {
                 FieldSet::parse(&fields).ok_or("error decoding set")?
             }
         };
-        let owned = Owned {
-            set,
-            version: text("apiVersion").to_owned(),
-            time: entry["time"].as_str().map(str::to_owned),
-        };
-        managers.insert(manager, owned);
+        let time = entry["time"].as_str().map(str::to_owned);
+        managers.insert(manager, Owned::new(set, text("apiVersion"), time));
     }
     Ok(managers)
+}
+
+/// An entry of the list, as it is written.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'t> {
+    api_version: String,
+    #[serde(borrow, rename = "fieldsV1")]
+    fields: &'t RawValue,
+    manager: String,
+    operation: String,
+    #[serde(default)]
+    subresource: String,
+    time: Option<String>,
+}
+
+/// Reads the text of a list that was written by [`write`]. Says how many entries it has too: of two of one manager
+/// the last counts.
+pub(super) fn read(text: &[u8]) -> Option<(Managers, usize)> {
+    let entries: Vec<Entry<'_>> = serde_json::from_slice(text).ok()?;
+    let count = entries.len();
+    let mut managers = Managers::new();
+    for entry in entries {
+        let operation =
+            if entry.operation == "Apply" { Operation::Apply } else { Operation::Update };
+        let updates = operation == Operation::Update;
+        let manager = Manager {
+            name: entry.manager,
+            operation,
+            version: if updates { entry.api_version.clone() } else { String::new() },
+            subresource: entry.subresource,
+        };
+        let fields = entry.fields.get();
+        let set = if entry.api_version == event_names::API_VERSION {
+            let fields = Cow::Owned(serde_json::from_str(fields).ok()?);
+            let fields = event_names::renamed_fields(&entry.api_version, fields, event_names::core);
+            FieldSet::parse(&fields)?
+        } else {
+            fields_v1::read(fields)?
+        };
+        let owned = Owned::new(set, &entry.api_version, entry.time);
+        let _ = owned.text.set(Bytes::copy_from_slice(fields.as_bytes()));
+        managers.insert(manager, owned);
+    }
+    Some((managers, count))
 }
 
 /// Without those that wrote an Event of the other group: between groups the server does not convert what they own, and forgets them.
@@ -170,57 +268,60 @@ pub(crate) fn of_group(mut managers: Managers, version: &str) -> Managers {
     managers
 }
 
-/// Writes the list in the order of the server; `None` if nobody owns anything.
-pub(crate) fn encode(managers: &Managers) -> Option<Value> {
-    if managers.is_empty() {
-        return None;
-    }
+/// The managers in the order of the server.
+fn ordered(managers: &Managers) -> Vec<(&Manager, &Owned)> {
     let mut ordered: Vec<(&Manager, &Owned)> = managers.iter().collect();
     ordered.sort_by(|(a, x), (b, y)| {
+        let key = |manager: &Manager| manager.operation;
         let seconds = |owned: &Owned| owned.time.clone().unwrap_or_default();
-        (a.operation, seconds(x), &a.name, &x.version, &a.subresource).cmp(&(
-            b.operation,
+        (key(a), seconds(x), &a.name, &x.version, &a.subresource).cmp(&(
+            key(b),
             seconds(y),
             &b.name,
             &y.version,
             &b.subresource,
         ))
     });
-    let entries = ordered.into_iter().map(|(manager, owned)| {
-        let mut entry = JsonMap::new();
-        entry.insert("manager".to_owned(), manager.name.as_str().into());
-        entry.insert("operation".to_owned(), manager.operation.text().into());
-        entry.insert("apiVersion".to_owned(), owned.version.as_str().into());
-        if let Some(time) = &owned.time {
-            entry.insert("time".to_owned(), time.as_str().into());
+    ordered
+}
+
+/// Writes the list in the order of the server.
+pub(super) fn write(managers: &Managers, out: &mut Vec<u8>) {
+    let mut first = true;
+    out.push(b'[');
+    for (manager, owned) in ordered(managers) {
+        if !first {
+            out.push(b',');
         }
-        entry.insert("fieldsType".to_owned(), "FieldsV1".into());
-        let fields = Cow::Owned(owned.set.encode());
-        let fields = event_names::renamed_fields(&owned.version, fields, event_names::other);
-        entry.insert("fieldsV1".to_owned(), fields.into_owned());
+        first = false;
+        out.extend_from_slice(b"{\"apiVersion\":");
+        fields_v1::quoted(&owned.version, out);
+        out.extend_from_slice(b",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":");
+        out.extend_from_slice(owned.text());
+        out.extend_from_slice(b",\"manager\":");
+        fields_v1::quoted(&manager.name, out);
+        out.extend_from_slice(b",\"operation\":");
+        fields_v1::quoted(manager.operation.text(), out);
         if !manager.subresource.is_empty() {
-            entry.insert("subresource".to_owned(), manager.subresource.as_str().into());
+            out.extend_from_slice(b",\"subresource\":");
+            fields_v1::quoted(&manager.subresource, out);
         }
-        Value::Object(entry)
-    });
-    Some(entries.collect())
+        if let Some(time) = &owned.time {
+            out.extend_from_slice(b",\"time\":");
+            fields_v1::quoted(time, out);
+        }
+        out.push(b'}');
+    }
+    out.push(b']');
 }
 
 /// Whether two lists say the same but for the times.
-pub(crate) fn same_but_times(one: Option<&Value>, other: Option<&Value>) -> bool {
-    fn entries(list: Option<&Value>) -> &[Value] {
-        list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-    }
-    let timeless = |entry: &Value| {
-        let members = entry.as_object().into_iter().flatten();
-        members
-            .filter(|(name, _)| *name != "time")
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect::<JsonMap<_, _>>()
-    };
-    let (one, other) = (entries(one), entries(other));
+pub(crate) fn same_but_times(one: &Managers, other: &Managers) -> bool {
     one.len() == other.len()
-        && one.iter().zip(other).all(|(a, b)| a == b || timeless(a) == timeless(b))
+        && ordered(one)
+            .into_iter()
+            .zip(ordered(other))
+            .all(|((a, x), (b, y))| a == b && x.says_the_same(y))
 }
 
 /// Joins the oldest entries of updates when there are too many.
@@ -253,7 +354,7 @@ pub(crate) fn cap(managers: &mut Managers) {
         }
         let Some(joined) = managers.remove(&manager) else { continue };
         if let Some(owned) = managers.get_mut(&bucket) {
-            owned.set = owned.set.union(&joined.set);
+            owned.change().extend(&joined.set);
             owned.time = Some(time).filter(|time| !time.is_empty());
         }
         count -= 1;

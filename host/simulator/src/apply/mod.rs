@@ -2,9 +2,11 @@
 
 pub(crate) mod compare;
 pub(crate) mod conflict;
+mod fields_v1;
 pub(crate) mod fieldset;
 pub(crate) mod item;
 pub(crate) mod last_applied;
+pub(crate) mod ledger;
 pub(crate) mod managed_fields;
 pub(crate) mod merge;
 pub(crate) mod node;

@@ -164,7 +164,7 @@ fn walk_list(
                 }
             }
         };
-        if !list.is_atomic() && !seen.insert(step.clone()) && !duplicates {
+        if !duplicates && !list.is_atomic() && !seen.insert(step.clone()) {
             found.push(problem(path, format!("duplicate entries for key {step}")));
         }
         walk(list.element(), one, &path.then(Step::Text(&step)), duplicates, found);

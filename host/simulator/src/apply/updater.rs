@@ -54,10 +54,10 @@ fn unowned() -> &'static FieldSet {
 }
 
 fn strip(managers: &mut Managers) {
-    for owned in managers.values_mut() {
-        owned.set.subtract(unowned());
+    for (_, owned) in managers.iter_mut() {
+        owned.subtract(unowned());
     }
-    managers.retain(|_, owned| !owned.set.is_empty());
+    managers.retain(|_, owned| !owned.set().is_empty());
 }
 
 /// Takes from the managers what others have changed. `own` is asked nothing.
@@ -73,9 +73,8 @@ fn disown(
         if Some(manager) == own {
             continue;
         }
-        let both = owned.set.intersection(changed);
-        if !both.is_empty() {
-            conflicts.insert(manager.clone(), both);
+        if owned.set().overlaps(changed) {
+            conflicts.insert(manager.clone(), owned.set().intersection(changed));
         }
     }
     if !force && !conflicts.is_empty() {
@@ -88,20 +87,23 @@ fn disown(
         if let Some(taken) = conflicts.get(manager)
             && !planted(Bug::UpdateLeavesOwners)
         {
-            owned.set.subtract(taken);
+            owned.subtract(taken);
         }
         if !planted(Bug::RemovalLeavesOwners) {
-            owned.set.subtract(removed);
+            owned.subtract(removed);
         }
     }
-    managers.retain(|_, owned| !owned.set.is_empty());
+    managers.retain(|_, owned| !owned.set().is_empty());
     Ok(())
 }
 
 /// Brings what managers own into the form of a schema that was another one when they wrote.
 pub(crate) fn reconcile(node: Node<'_>, managers: &mut Managers) {
-    for owned in managers.values_mut() {
-        owned.set = owned.set.joined(node);
+    for (_, owned) in managers.iter_mut() {
+        let joined = owned.set().joined(node);
+        if joined != *owned.set() {
+            *owned.change() = joined;
+        }
     }
 }
 
@@ -120,12 +122,14 @@ pub(crate) fn update(
     let _ = disown(&mut managers, &set, &removed, None, true);
     set.subtract(unowned());
     if !set.is_empty() {
-        let owned = managers.entry(manager.clone()).or_insert_with(|| Owned {
-            set: FieldSet::default(),
-            version: write.version.to_owned(),
-            time: None,
-        });
-        owned.set.extend(&set);
+        let owned = managers
+            .entry(manager.clone())
+            .or_insert_with(|| Owned::new(FieldSet::default(), write.version, None));
+        if owned.set().is_empty() {
+            *owned.change() = set;
+        } else if !set.is_within(owned.set()) {
+            owned.change().extend(&set);
+        }
         owned.time = Some(write.now.to_owned());
     }
     strip(&mut managers);
@@ -153,10 +157,10 @@ pub(crate) fn apply(
         set.cut(write.ignored);
     }
     // What was applied last time and is again stays.
-    let last = last.filter(|last| !last.set.is_within(&set) && !planted(Bug::ApplyNeverRemoves));
-    managers.insert(manager.clone(), Owned { set, version: write.version.to_owned(), time });
+    let last = last.filter(|last| !last.set().is_within(&set) && !planted(Bug::ApplyNeverRemoves));
+    managers.insert(manager.clone(), Owned::new(set, write.version, time));
     let new = match last {
-        Some(last) => prune(node, &merged, &managers, &last.set),
+        Some(last) => prune(node, &merged, &managers, last.set()),
         _ => merged,
     };
     let Comparison { removed, modified: mut changed, added } =
@@ -179,7 +183,7 @@ fn prune(node: Node<'_>, merged: &Value, managers: &Managers, last: &FieldSet) -
     let mut owned = FieldSet::default();
     for (manager, theirs) in managers {
         if manager.operation == Operation::Apply || !planted(Bug::UpdatersDoNotKeep) {
-            owned.extend(&theirs.set);
+            owned.extend(theirs.set());
         }
     }
     let all = fields(node, merged).with_named(node);

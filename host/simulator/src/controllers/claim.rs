@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::client::{CLAIMS, PODS, VOLUMES, key_of, text};
 use super::event::Said;
@@ -12,6 +12,7 @@ use super::workload::Workload;
 use crate::cluster::Cluster;
 use crate::object::{finalizers, is_terminating, meta, set_finalizers};
 use crate::store::Key;
+use crate::tracked::Tracked;
 
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 const PROVISIONER: &str = "simulator.innkeeper.dev/volumes";
@@ -51,7 +52,7 @@ impl Cluster {
     }
 
     /// Makes the volume for a claim.
-    fn provision(&mut self, mut claim: Value, class: String) {
+    fn provision(&mut self, mut claim: Tracked, class: String) {
         let key = key_of(&claim);
         let name = format!("pvc-{}", meta(&claim, "uid"));
         let volume = json!({
@@ -80,7 +81,7 @@ impl Cluster {
     }
 
     /// Lets a claim go when no Pod uses it.
-    fn unprotect(&mut self, key: &Key, mut claim: Value) {
+    fn unprotect(&mut self, key: &Key, mut claim: Tracked) {
         let held = finalizers(&claim);
         if !held.iter().any(|one| one == PROTECTION) {
             return;

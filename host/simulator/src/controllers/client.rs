@@ -14,6 +14,7 @@ use crate::request::{Answer, Request};
 use crate::server::Ask;
 use crate::status_error::StatusError;
 use crate::store::{Key, KindKey, text_of};
+use crate::tracked::Tracked;
 use crate::user::User;
 
 /// A kind, as paths and objects name it.
@@ -104,12 +105,12 @@ pub(super) const KUBELET: Client = Client { user: "system:node:node-1", manager:
 
 impl Cluster {
     /// An object, if it is there.
-    pub(super) fn read(&self, resource: &Resource, key: &Key) -> Option<Arc<Value>> {
+    pub(super) fn read(&self, resource: &Resource, key: &Key) -> Option<Arc<Tracked>> {
         self.object(&resource.key(), key)
     }
 
     /// What an object controls of a kind, in the order of names.
-    pub(super) fn controlled(&self, owner: &Value, resource: &Resource) -> Vec<Arc<Value>> {
+    pub(super) fn controlled(&self, owner: &Value, resource: &Resource) -> Vec<Arc<Tracked>> {
         let (uid, kind) = (meta(owner, "uid"), resource.key());
         self.following
             .dependents(uid)
@@ -127,7 +128,7 @@ impl Cluster {
         resource: &Resource,
         namespace: &str,
         mut object: Value,
-    ) -> Result<Arc<Value>, String> {
+    ) -> Result<Arc<Tracked>, String> {
         object["apiVersion"] = resource.api_version().into();
         object["kind"] = resource.kind.into();
         self.call(client, Verb::Create, &target(resource, namespace, "", ""), object)
@@ -140,8 +141,9 @@ impl Cluster {
         client: &Client,
         resource: &Resource,
         subresource: &str,
-        object: Value,
-    ) -> Result<Arc<Value>, String> {
+        object: impl Into<Value>,
+    ) -> Result<Arc<Tracked>, String> {
+        let object = object.into();
         let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
         let target = target(resource, namespace, name, subresource);
         self.call(client, Verb::Replace, &target, object)
@@ -189,7 +191,7 @@ impl Cluster {
         verb: Verb,
         target: &Target,
         body: Value,
-    ) -> Result<Arc<Value>, String> {
+    ) -> Result<Arc<Tracked>, String> {
         let groups = vec!["system:masters".to_owned(), "system:authenticated".to_owned()];
         let request = Request {
             method: verb.method().to_owned(),
@@ -209,7 +211,7 @@ impl Cluster {
         let written = self.write(verb, target, &request, body);
         if self.keeps_log() {
             self.note_answer(&match &written {
-                Ok((code, object)) => Answer::json(*code, object),
+                Ok((code, object)) => Answer::bytes(*code, object.text().clone()),
                 Err(error) => Answer::error(error),
             });
         }
@@ -222,7 +224,7 @@ impl Cluster {
         target: &Target,
         request: &Request,
         body: Value,
-    ) -> Result<(u16, Arc<Value>), StatusError> {
+    ) -> Result<(u16, Arc<Tracked>), StatusError> {
         let kind = self.catalog.get(&target.group, &target.version, &target.resource);
         let kind = kind.cloned().ok_or_else(StatusError::no_resource)?;
         let ask = Ask::new(target, kind, &request.user, request);

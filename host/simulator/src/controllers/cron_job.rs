@@ -14,6 +14,7 @@ use super::workload::Workload;
 use crate::cluster::{Cluster, later};
 use crate::object::{is_terminating, meta};
 use crate::store::Key;
+use crate::tracked::Tracked;
 
 const CLIENT: Client = Client::controller("system:serviceaccount:kube-system:cronjob-controller");
 const COMPONENT: &str = "cronjob-controller";
@@ -42,7 +43,7 @@ impl Cluster {
     }
 
     /// Takes Jobs that are over or gone off the list of those that run.
-    fn forget_finished(&mut self, cron: &mut Value, jobs: &[Arc<Value>]) {
+    fn forget_finished(&mut self, cron: &mut Value, jobs: &[Arc<Tracked>]) {
         let active = cron["status"]["active"].as_array().cloned().unwrap_or_default();
         let mut kept = Vec::new();
         for reference in active {
@@ -71,12 +72,12 @@ impl Cluster {
         }
     }
 
-    fn delete_old_jobs(&mut self, cron: &Value, jobs: &[Arc<Value>]) {
+    fn delete_old_jobs(&mut self, cron: &Value, jobs: &[Arc<Tracked>]) {
         for (name, limit) in
             [("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")]
         {
             let Some(limit) = cron["spec"][limit].as_i64() else { continue };
-            let mut over: Vec<&Arc<Value>> = jobs
+            let mut over: Vec<&Arc<Tracked>> = jobs
                 .iter()
                 .filter(|job| is_finished(job) && condition(&job["status"], name).is_some())
                 .filter(|job| !is_terminating(job))

@@ -12,6 +12,7 @@ use crate::crd::reading;
 use crate::object::{finalizers, is_terminating, meta, set_finalizers};
 use crate::status_error::StatusError;
 use crate::store::{Key, KindKey};
+use crate::tracked::Tracked;
 
 /// Holds a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -149,7 +150,7 @@ impl Cluster {
     /// Looks at the other definitions of a group, since a name may be free now.
     fn reconsider(&mut self, name: &str, group: &Value) {
         let all = self.store.collection(&DEFINITIONS.key()).map(|one| one.objects.values());
-        let others: Vec<Arc<Value>> = all
+        let others: Vec<Arc<Tracked>> = all
             .into_iter()
             .flatten()
             .map(crate::store::Stored::object)
@@ -184,7 +185,7 @@ impl Cluster {
     /// Objects that are there are read with the defaults and without the fields that the definition has now.
     fn read_anew(&mut self, kind: &KindKey, definition: &Definition) {
         let Some(collection) = self.store.collection(kind) else { return };
-        let all: Vec<(Key, Value)> = collection
+        let all: Vec<(Key, Tracked)> = collection
             .objects
             .iter()
             .map(|(key, one)| (key.clone(), Arc::unwrap_or_clone(one.object())))
@@ -192,7 +193,7 @@ impl Cluster {
         for (key, object) in all {
             let mut read = object.clone();
             reading::from_store(definition, &mut read);
-            let changed = read != object;
+            let changed = *read != *object;
             if changed {
                 self.store.reform(kind, &key, &read);
             }
@@ -214,7 +215,7 @@ impl Cluster {
     }
 
     /// Begins to delete a definition: it waits for its objects. Gives it as it is then.
-    pub(super) fn begin_to_retire(&mut self, object: &Value, dry_run: bool) -> Value {
+    pub(super) fn begin_to_retire(&mut self, object: &Tracked, dry_run: bool) -> Tracked {
         let mut object = object.clone();
         let now = self.time();
         object["metadata"]["deletionTimestamp"] = now.as_str().into();

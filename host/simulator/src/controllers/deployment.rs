@@ -15,6 +15,7 @@ use super::workload::Workload;
 use crate::cluster::{Cluster, later};
 use crate::object::{generation, is_terminating, meta};
 use crate::store::Key;
+use crate::tracked::Tracked;
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:deployment-controller");
@@ -38,16 +39,16 @@ const OWN: [&str; 6] = [
 
 /// A Deployment and its sets.
 struct Rollout {
-    deployment: Arc<Value>,
+    deployment: Arc<Tracked>,
     bounds: Bounds,
     /// That of the present template.
-    new: Option<Arc<Value>>,
+    new: Option<Arc<Tracked>>,
     /// The others, the oldest first.
-    old: Vec<Arc<Value>>,
+    old: Vec<Arc<Tracked>>,
 }
 
 impl Rollout {
-    fn all(&self) -> impl Iterator<Item = &Arc<Value>> {
+    fn all(&self) -> impl Iterator<Item = &Arc<Tracked>> {
         self.old.iter().chain(&self.new)
     }
 
@@ -138,7 +139,7 @@ impl Cluster {
             rollout.new = Some(new);
             return;
         }
-        let set = |set: &Arc<Value>| Set {
+        let set = |set: &Arc<Tracked>| Set {
             wanted: number(&set["spec"]["replicas"]),
             available: number(&set["status"]["availableReplicas"]),
         };
@@ -183,7 +184,7 @@ impl Cluster {
 
     /// Shares what a Deployment was scaled by among its sets.
     fn scale(&mut self, rollout: &mut Rollout) {
-        let active: Vec<Arc<Value>> =
+        let active: Vec<Arc<Tracked>> =
             rollout.all().filter(|set| number(&set["spec"]["replicas"]) > 0).cloned().collect();
         let only = match active.as_slice() {
             [] => rollout.all().max_by_key(|set| revision(set)).cloned(),
@@ -273,10 +274,18 @@ impl Cluster {
     fn keep_revision(&mut self, rollout: &mut Rollout) {
         let Some(kept) = rollout.new.clone() else { return };
         let next = next_revision(rollout);
-        let before = kept.clone();
-        let mut new = Value::clone(&kept);
-        let had = revision(&new);
+        let had = revision(&kept);
         let wanted = annotations(&rollout.deployment);
+        let annotated = &kept["metadata"]["annotations"];
+        let seconds = number(&rollout.deployment["spec"]["minReadySeconds"]);
+        let mut wanted_of_it = wanted.as_object().into_iter().flatten();
+        let same = wanted_of_it.all(|(name, value)| annotated.get(name) == Some(value))
+            && had >= next
+            && number(&kept["spec"]["minReadySeconds"]) == seconds;
+        if same {
+            return self.go_on_with(rollout, kept);
+        }
+        let mut new = Value::clone(&kept);
         for (name, value) in wanted.as_object().into_iter().flatten() {
             new["metadata"]["annotations"][name.as_str()] = value.clone();
         }
@@ -289,17 +298,18 @@ impl Cluster {
                 new["metadata"]["annotations"][HISTORY] = history.into();
             }
         }
-        new["spec"]["minReadySeconds"] =
-            number(&rollout.deployment["spec"]["minReadySeconds"]).into();
-        if number(&before["spec"]["minReadySeconds"]) == 0 && new["spec"]["minReadySeconds"] == 0 {
-            crate::object::copy(&before["spec"], &mut new["spec"], "minReadySeconds");
+        if number(&kept["spec"]["minReadySeconds"]) != seconds {
+            new["spec"]["minReadySeconds"] = seconds.into();
         }
-        let mut new = Arc::new(new);
-        if new != before
-            && let Ok(set) = self.replace_as(&CLIENT, &REPLICA_SETS, "", Value::clone(&new))
-        {
-            new = set;
-        }
+        let new = match self.replace_as(&CLIENT, &REPLICA_SETS, "", new.clone()) {
+            Ok(set) => set,
+            Err(_) => Arc::new(Tracked::new(new)),
+        };
+        self.go_on_with(rollout, new);
+    }
+
+    /// Goes on with the set of the present template.
+    fn go_on_with(&mut self, rollout: &mut Rollout, new: Arc<Tracked>) {
         let name = meta(&new, "name").to_owned();
         let number = revision(&new);
         rollout.new = Some(new);
@@ -334,16 +344,25 @@ impl Cluster {
     }
 
     /// Gives a set as it is after it was told to have so many Pods, if that is news.
-    fn set_replicas(&mut self, rollout: &Rollout, set: &Value, wanted: i64) -> Option<Arc<Value>> {
+    fn set_replicas(
+        &mut self,
+        rollout: &Rollout,
+        set: &Value,
+        wanted: i64,
+    ) -> Option<Arc<Tracked>> {
         let had = number(&set["spec"]["replicas"]);
-        let mut changed = set.clone();
-        changed["spec"]["replicas"] = wanted.into();
-        let desired = rollout.bounds.replicas.to_string();
-        changed["metadata"]["annotations"][DESIRED] = desired.into();
-        changed["metadata"]["annotations"][MAX] = most(rollout).to_string().into();
-        if changed == *set {
+        let (desired, most) = (rollout.bounds.replicas.to_string(), most(rollout).to_string());
+        let annotated = &set["metadata"]["annotations"];
+        if set["spec"]["replicas"] == wanted
+            && annotated[DESIRED] == desired
+            && annotated[MAX] == most
+        {
             return None;
         }
+        let mut changed = set.clone();
+        changed["spec"]["replicas"] = wanted.into();
+        changed["metadata"]["annotations"][DESIRED] = desired.into();
+        changed["metadata"]["annotations"][MAX] = most.into();
         let stored = self.replace_as(&CLIENT, &REPLICA_SETS, "", changed).ok()?;
         if had == wanted {
             return Some(stored);
@@ -359,7 +378,7 @@ impl Cluster {
     /// Deletes the oldest of those sets that have no Pods, beyond those that are kept.
     fn clean_up(&mut self, rollout: &Rollout) {
         let limit = number(&rollout.deployment["spec"]["revisionHistoryLimit"]);
-        let alive: Vec<&Arc<Value>> =
+        let alive: Vec<&Arc<Tracked>> =
             rollout.old.iter().filter(|set| !is_terminating(set)).collect();
         let surplus = alive.len().saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
         let mut alive = alive;
@@ -508,7 +527,7 @@ fn status_of(rollout: &mut Rollout) -> &mut Value {
     &mut Arc::make_mut(&mut rollout.deployment)["status"]
 }
 
-fn put_back(rollout: &mut Rollout, set: &Arc<Value>) {
+fn put_back(rollout: &mut Rollout, set: &Arc<Tracked>) {
     let place = rollout.old.iter_mut().chain(&mut rollout.new);
     for old in place.filter(|old| meta(old, "uid") == meta(set, "uid")) {
         *old = set.clone();

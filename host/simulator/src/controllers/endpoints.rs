@@ -12,6 +12,7 @@ use super::replica_set::{has_ended, is_ready};
 use crate::cluster::Cluster;
 use crate::object::{is_terminating, meta};
 use crate::store::Key;
+use crate::tracked::Tracked;
 
 /// The annotation that says since when a change could have been known.
 const TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
@@ -45,13 +46,13 @@ impl Cluster {
     }
 
     /// Pods with an address that a selector means, in the order of names.
-    fn selected(&self, namespace: &str, selector: &Value) -> Vec<Arc<Value>> {
+    fn selected(&self, namespace: &str, selector: &Value) -> Vec<Arc<Tracked>> {
         let found = self.following.labels.pods_of(namespace, selector).into_iter();
         let pods = found.filter_map(|key| self.read(&PODS, &key));
         pods.filter(|pod| !has_ended(pod) && pod["status"]["podIP"].is_string()).collect()
     }
 
-    fn write_slice(&mut self, service: &Value, pods: &[Arc<Value>]) {
+    fn write_slice(&mut self, service: &Value, pods: &[Arc<Tracked>]) {
         let known = self.controlled(service, &ENDPOINT_SLICES).into_iter().next();
         let endpoints: Vec<Value> = pods
             .iter()
@@ -110,11 +111,11 @@ impl Cluster {
         }
     }
 
-    fn write_endpoints(&mut self, service: &Value, pods: &[Arc<Value>]) {
+    fn write_endpoints(&mut self, service: &Value, pods: &[Arc<Tracked>]) {
         let key = key_of(service);
         let known = self.read(&ENDPOINTS, &key);
         let all = service["spec"]["publishNotReadyAddresses"] == true;
-        let address = |pod: &Arc<Value>| json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)});
+        let address = |pod: &Arc<Tracked>| json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)});
         let live = || pods.iter().filter(|pod| !is_terminating(pod));
         let ready: Vec<Value> = live().filter(|pod| all || is_ready(pod)).map(address).collect();
         let unready: Vec<Value> =
@@ -159,7 +160,7 @@ impl Cluster {
         } else {
             endpoints["subsets"] = subsets.into();
         }
-        if endpoints != *before {
+        if endpoints != **before {
             let mut known = BTreeSet::new();
             for (name, ready) in [("addresses", true), ("notReadyAddresses", false)] {
                 let subsets = before["subsets"].as_array().into_iter().flatten();
@@ -173,7 +174,7 @@ impl Cluster {
 }
 
 /// Notes down since when it could have been known of what has changed: of the Pods that were not there, or not so.
-fn note_trigger(object: &mut Value, pods: &[Arc<Value>], known: &BTreeSet<(&str, bool)>) {
+fn note_trigger(object: &mut Value, pods: &[Arc<Tracked>], known: &BTreeSet<(&str, bool)>) {
     let since = pods
         .iter()
         .filter(|pod| !known.contains(&(meta(pod, "uid"), is_ready(pod))))
@@ -194,7 +195,7 @@ fn target(pod: &Value) -> Value {
 }
 
 /// The ports of a Service as its Pods have them.
-fn ports(service: &Value, pods: &[Arc<Value>]) -> Vec<Value> {
+fn ports(service: &Value, pods: &[Arc<Tracked>]) -> Vec<Value> {
     let list = service["spec"]["ports"].as_array().into_iter().flatten();
     list.filter_map(|port| {
         let wanted = &port["targetPort"];

@@ -11,6 +11,9 @@ use super::workload::{Work, Workload};
 use crate::object::{is_terminating, meta};
 use crate::store::{Key, KindKey};
 
+/// So much is looked at before what follows from it: what was written for it should be kept as trees until then.
+pub(super) const TOGETHER_MAX: usize = 32;
+
 /// Where an object lies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -39,6 +42,8 @@ pub(crate) struct Following {
     pub(super) ending: BTreeSet<String>,
     /// What other controllers have to look at now.
     due: BTreeSet<Work>,
+    /// What is to be looked at after that, the last of these first.
+    rest: Vec<BTreeSet<Work>>,
     /// And later.
     timers: BTreeMap<Timestamp, BTreeSet<Work>>,
     /// Which Pods and Services belong together.
@@ -207,13 +212,35 @@ impl Following {
         self.timers.keys().next().copied()
     }
 
-    /// Everything that is to be looked at by now.
+    /// What is to be looked at next. Of very much it is a part: what follows from that comes before the rest, so
+    /// that those who look find what others have just written.
     pub(super) fn take(&mut self, now: Timestamp) -> BTreeSet<Work> {
         let mut due = std::mem::take(&mut self.due);
         while let Some(first) = self.timers.first_entry().filter(|first| *first.key() <= now) {
             due.extend(first.remove());
         }
-        due
+        for work in &due {
+            // Once is enough.
+            for rest in &mut self.rest {
+                rest.remove(work);
+            }
+        }
+        while due.is_empty()
+            && let Some(rest) = self.rest.pop()
+        {
+            due = rest;
+        }
+        if due.len() <= TOGETHER_MAX {
+            return due;
+        }
+        let together = std::iter::from_fn(|| due.pop_first()).take(TOGETHER_MAX).collect();
+        self.rest.push(due);
+        together
+    }
+
+    /// How much of that is known.
+    pub(super) fn waiting(&self) -> usize {
+        self.due.len() + self.rest.iter().map(BTreeSet::len).sum::<usize>()
     }
 
     /// Where the object of a uid lies, if it is there.
@@ -247,4 +274,50 @@ fn may_be(owner: &Value, there: &Place, key: &Key) -> bool {
 fn owner_uids(object: &Value) -> Vec<String> {
     let list = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     list.filter_map(|owner| owner["uid"].as_str()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: usize) -> Key {
+        ("n".to_owned(), format!("{name:04}"))
+    }
+
+    fn names(works: &BTreeSet<Work>) -> Vec<&str> {
+        works.iter().map(|work| work.key.1.as_str()).collect()
+    }
+
+    #[test]
+    fn what_follows_from_a_part_of_much_comes_before_the_rest_and_nothing_is_lost() {
+        let on = Controllers::all();
+        let mut following = Following::default();
+        let now = Timestamp::UNIX_EPOCH;
+        let all = 2 * TOGETHER_MAX + 1;
+        for name in 0..all {
+            following.wake(on, Workload::Pods, &key(name));
+        }
+        assert_eq!(following.waiting(), all);
+        let first = following.take(now);
+        assert_eq!(first.len(), TOGETHER_MAX);
+        // One that was looked at, and one that waits.
+        following.wake(on, Workload::Pods, &key(0));
+        following.wake(on, Workload::Pods, &key(all - 1));
+        assert_eq!(names(&following.take(now)), ["0000", "0064"]);
+        let rest = following.take(now);
+        assert_eq!(rest.len(), TOGETHER_MAX);
+        assert!(rest.is_disjoint(&first));
+        assert_eq!(following.waiting(), 0);
+        assert!(following.take(now).is_empty());
+    }
+
+    #[test]
+    fn little_is_looked_at_all_together_with_what_is_due_by_the_clock() {
+        let on = Controllers::all();
+        let mut following = Following::default();
+        let now = Timestamp::UNIX_EPOCH;
+        following.wake_at(now, Workload::Pods, &key(1));
+        following.wake(on, Workload::Pods, &key(2));
+        assert_eq!(names(&following.take(now)), ["0001", "0002"]);
+    }
 }

@@ -4,25 +4,30 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::apply::fieldset::{Element, FieldSet, Scalar};
+use crate::apply::ledger::Ledger;
 use crate::cluster::Cluster;
 use crate::object::{finalizers, generation, is_terminating, meta, set_finalizers};
 use crate::store::{Key, KindKey};
+use crate::tracked::Tracked;
 
 use super::client::{COLLECTOR, PODS};
-use super::follow::Place;
+use super::follow::{Place, TOGETHER_MAX};
 use super::owner::Owner;
 use super::workload::Workload;
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// Rounds of work before the rest has to wait for the next time.
+/// Rounds of work before the rest has to wait for the next time, of as much as is looked at together.
 const ROUNDS_MAX: usize = 1000;
 
 impl Cluster {
     /// Lets the controllers work until there is nothing to do.
     pub(crate) fn work(&mut self) {
-        for _ in 0..ROUNDS_MAX {
+        let (mut rounds, mut most) = (0, 0);
+        while rounds < ROUNDS_MAX * (1 + most / TOGETHER_MAX) {
+            rounds += 1;
             let mut worked = self.finish_definitions();
             if self.controllers.namespaces {
                 worked |= self.empty_namespaces();
@@ -31,6 +36,7 @@ impl Cluster {
                 worked |= self.collect();
             }
             worked |= self.work_on_workloads();
+            most = most.max(self.following.waiting());
             if !worked {
                 return;
             }
@@ -185,30 +191,24 @@ impl Cluster {
 }
 
 /// Nobody owns the owners any more that were taken off.
-fn forget_owners(object: &mut Value, uids: &[&str], all: bool) {
-    const OWNERS: &str = "f:ownerReferences";
-    let Some(list) = object["metadata"]["managedFields"].as_array_mut() else { return };
-    for entry in list.iter_mut() {
-        let Some(fields) = entry["fieldsV1"]["f:metadata"].as_object_mut() else { continue };
-        if all {
-            fields.remove(OWNERS);
-        } else if let Some(owned) = fields.get_mut(OWNERS).and_then(Value::as_object_mut) {
-            for uid in uids {
-                owned.remove(&format!("k:{}", serde_json::json!({ "uid": uid })));
-            }
-            if owned.is_empty() {
-                fields.remove(OWNERS);
-            }
-        }
-        let empty = fields.is_empty();
-        if empty && let Some(fields) = entry["fieldsV1"].as_object_mut() {
-            fields.remove("f:metadata");
+fn forget_owners(object: &mut Tracked, uids: &[&str], all: bool) {
+    let path = ["metadata", "ownerReferences"].map(Element::field);
+    let mut gone = FieldSet::default();
+    if all {
+        gone.insert(&path);
+    } else {
+        let [metadata, owners] = path;
+        for uid in uids {
+            let uid = Element::Key(vec![("uid".to_owned(), Scalar((*uid).into()))]);
+            gone.insert(&[metadata.clone(), owners.clone(), uid]);
         }
     }
-    list.retain(|entry| entry["fieldsV1"].as_object().is_none_or(|fields| !fields.is_empty()));
-    if list.is_empty() {
-        crate::object::unset(object, "managedFields");
+    let mut managers = object.ledger().managers();
+    for (_, owned) in managers.iter_mut() {
+        owned.change().cut(&gone);
     }
+    managers.retain(|_, owned| !owned.set().is_empty());
+    object.set_ledger(Ledger::of(managers));
 }
 
 fn owners(object: &Value) -> impl Iterator<Item = &Value> {

@@ -13,6 +13,7 @@ use super::workload::Workload;
 use crate::cluster::{Cluster, later};
 use crate::object::{finalizers, is_terminating, meta, set_finalizers};
 use crate::store::Key;
+use crate::tracked::Tracked;
 
 const CLIENT: Client = Client::controller("system:serviceaccount:kube-system:job-controller");
 const TTL: Client =
@@ -106,7 +107,7 @@ impl Cluster {
     fn let_go(&mut self, key: &Key) {
         let Some(pods) = self.store.collection(&PODS.key()) else { return };
         let range = pods.objects.range((key.0.clone(), String::new())..);
-        let left: Vec<Arc<Value>> = range
+        let left: Vec<Arc<Tracked>> = range
             .take_while(|(place, _)| place.0 == key.0)
             .map(|(_, stored)| stored.object())
             .filter(|pod| {
@@ -182,7 +183,7 @@ impl Cluster {
     fn make_job_pods(&mut self, key: &Key, job: &Value) {
         let spec = &job["spec"];
         let pods = self.controlled(job, &PODS);
-        let active: Vec<&Arc<Value>> = pods.iter().filter(|pod| !has_ended(pod)).collect();
+        let active: Vec<&Arc<Tracked>> = pods.iter().filter(|pod| !has_ended(pod)).collect();
         let succeeded = number(&job["status"]["succeeded"]);
         let parallelism = spec["parallelism"].as_i64().unwrap_or(1);
         let wanted = match spec["completions"].as_i64() {
@@ -259,7 +260,7 @@ impl Cluster {
 
     /// Writes the status.
     fn report_job(&mut self, job: &mut Value, before: &Value, end: Option<End>, suspended: bool) {
-        let pods: Vec<Arc<Value>> =
+        let pods: Vec<Arc<Tracked>> =
             self.controlled(job, &PODS).into_iter().filter(|pod| !has_ended(pod)).collect();
         let count = |fits: &dyn Fn(&Value) -> bool| {
             i64::try_from(pods.iter().filter(|pod| fits(pod)).count()).unwrap_or(i64::MAX)

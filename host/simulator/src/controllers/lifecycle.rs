@@ -10,6 +10,7 @@ use crate::object::{finalizers, is_terminating, meta};
 use crate::server::Ask;
 use crate::status_error::{Named, StatusError};
 use crate::store::{Key, KindKey};
+use crate::tracked::Tracked;
 
 fn namespaces() -> KindKey {
     (String::new(), "namespaces".to_owned())
@@ -99,9 +100,9 @@ impl Cluster {
     pub(crate) fn delete_specially(
         &mut self,
         ask: &Ask<'_>,
-        object: &Value,
+        object: &Tracked,
         dry_run: bool,
-    ) -> Result<Option<(Value, bool)>, StatusError> {
+    ) -> Result<Option<(Tracked, bool)>, StatusError> {
         if ask.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
             && !is_terminating(object)
         {
@@ -154,7 +155,7 @@ impl Cluster {
         }
         let kind = (String::new(), "pods".to_owned());
         let Some(pods) = self.store.collection(&kind) else { return };
-        let over: Vec<(Key, Arc<Value>)> = pods
+        let over: Vec<(Key, Arc<Tracked>)> = pods
             .objects
             .iter()
             .map(|(key, stored)| (key.clone(), stored.object()))

@@ -93,7 +93,7 @@ impl Cluster {
             }));
         }
         namespace["status"]["conditions"] = conditions.into();
-        if namespace == *present {
+        if namespace == **present {
             return false;
         }
         self.replace_as(&CONTROLLER, &NAMESPACES, "status", namespace).is_ok()

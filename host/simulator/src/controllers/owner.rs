@@ -9,6 +9,7 @@ use super::event::Said;
 use super::follow::Place;
 use crate::cluster::Cluster;
 use crate::object::meta;
+use crate::tracked::Tracked;
 
 /// Who calls himself so in Events.
 const COMPONENT: &str = "garbage-collector-controller";
@@ -16,7 +17,7 @@ const COMPONENT: &str = "garbage-collector-controller";
 /// What an owner reference means to the object that has it.
 pub(super) enum Owner {
     /// Such an object is there.
-    There(Arc<Value>),
+    There(Arc<Tracked>),
     /// None is: not with this name, in this namespace, or another one of that name.
     Absent,
     /// The kind is not served: nothing can be said of it now.

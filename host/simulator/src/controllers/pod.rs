@@ -13,8 +13,9 @@ use super::pod_status::{State, Written};
 use super::replica_set::{has_ended, is_ready};
 use super::workload::Workload;
 use crate::cluster::{Cluster, later};
-use crate::object::{is_terminating, meta};
+use crate::object::{is_terminating, meta, with_status};
 use crate::store::Key;
+use crate::tracked::Tracked;
 
 const SCHEDULER: Client = Client::scheduler();
 /// The one node.
@@ -92,7 +93,7 @@ impl Cluster {
     }
 
     /// Gives a Pod the node, when its claims have volumes.
-    fn schedule(&mut self, key: &Key, mut pod: Value) {
+    fn schedule(&mut self, key: &Key, mut pod: Tracked) {
         if self.controllers.workloads.has(Workload::Claims)
             && let Some(claim) = self.missing_claim(&pod)
         {
@@ -239,9 +240,8 @@ impl Cluster {
         let now = self.time();
         let address =
             if pod["status"]["podIP"].is_null() { self.pod_address() } else { String::new() };
-        let mut changed = pod.clone();
-        changed["status"] = Written { pod, now: &now, state, is_over, address: &address }.status();
-        let _ = self.replace_as(&KUBELET, &PODS, "status", changed);
+        let status = Written { pod, now: &now, state, is_over, address: &address }.status();
+        let _ = self.replace_as(&KUBELET, &PODS, "status", with_status(pod, status));
     }
 
     fn pod_address(&mut self) -> String {

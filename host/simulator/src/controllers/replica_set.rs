@@ -13,6 +13,7 @@ use super::workload::Workload;
 use crate::cluster::{Cluster, later};
 use crate::object::{is_terminating, meta};
 use crate::store::Key;
+use crate::tracked::Tracked;
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:replicaset-controller");
@@ -26,7 +27,7 @@ impl Cluster {
     pub(super) fn replicate(&mut self, key: &Key) {
         let Some(set) = self.read(&REPLICA_SETS, key) else { return };
         let all = self.controlled(&set, &PODS);
-        let (mut active, ended): (Vec<Arc<Value>>, Vec<Arc<Value>>) =
+        let (mut active, ended): (Vec<Arc<Tracked>>, Vec<Arc<Tracked>>) =
             all.into_iter().filter(|pod| !has_ended(pod)).partition(|pod| !is_terminating(pod));
         let mut failure = None;
         if !is_terminating(&set) {
@@ -59,7 +60,7 @@ impl Cluster {
         &mut self,
         set: &Value,
         count: usize,
-        active: &mut Vec<Arc<Value>>,
+        active: &mut Vec<Arc<Tracked>>,
     ) -> Result<(), String> {
         let mut pod = pod_of(&set["spec"]["template"], set, &REPLICA_SETS);
         pod["metadata"]["generateName"] = format!("{}-", meta(set, "name")).into();
@@ -75,7 +76,7 @@ impl Cluster {
     fn report_replicas(
         &mut self,
         key: &Key,
-        active: &[Arc<Value>],
+        active: &[Arc<Tracked>],
         terminating: usize,
         failure: Option<&str>,
     ) {

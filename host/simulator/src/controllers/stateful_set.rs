@@ -14,6 +14,7 @@ use super::workload::Workload;
 use crate::cluster::Cluster;
 use crate::object::{generation, is_terminating, meta};
 use crate::store::Key;
+use crate::tracked::Tracked;
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:statefulset-controller");
@@ -95,7 +96,7 @@ impl Cluster {
                 return;
             }
         }
-        let mut surplus: Vec<&Arc<Value>> =
+        let mut surplus: Vec<&Arc<Tracked>> =
             pods.iter().filter(|pod| !(start..start + replicas).contains(&ordinal(pod))).collect();
         surplus.sort_by_key(|pod| -ordinal(pod));
         for pod in surplus {
@@ -197,7 +198,7 @@ impl Cluster {
 
     fn report_stateful(&mut self, key: &Key, current: &str, update: &str) {
         let Some(set) = self.read(&STATEFUL_SETS, key) else { return };
-        let pods: Vec<Arc<Value>> =
+        let pods: Vec<Arc<Tracked>> =
             self.controlled(&set, &PODS).into_iter().filter(|pod| !has_ended(pod)).collect();
         let count = |fits: &dyn Fn(&Value) -> bool| {
             i64::try_from(pods.iter().filter(|pod| fits(pod)).count()).unwrap_or(i64::MAX)

@@ -14,6 +14,7 @@ use crate::kinds::quantity::billionths;
 use crate::object::{finalizers, is_terminating, meta, set_finalizers};
 use crate::selector::Selector;
 use crate::store::{Key, Stored};
+use crate::tracked::Tracked;
 
 pub(super) const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:persistent-volume-binder");
@@ -72,14 +73,14 @@ impl Cluster {
     }
 
     /// The volumes that name a claim.
-    pub(super) fn volumes_of(&self, claim: &Key) -> Vec<Arc<Value>> {
+    pub(super) fn volumes_of(&self, claim: &Key) -> Vec<Arc<Tracked>> {
         let Some(volumes) = self.store.collection(&VOLUMES.key()) else { return Vec::new() };
         let all = volumes.objects.values().map(Stored::object);
         all.filter(|volume| is_claimed(volume, claim)).collect()
     }
 
     /// The volume for a claim, of those that are there.
-    pub(super) fn volume_for(&self, claim: &Value, class: &str) -> Result<Arc<Value>, Unbound> {
+    pub(super) fn volume_for(&self, claim: &Value, class: &str) -> Result<Arc<Tracked>, Unbound> {
         let key = key_of(claim);
         let is_free = |volume: &Value| volume["spec"]["claimRef"].is_null();
         let is_kept = |volume: &Value| {
@@ -94,18 +95,18 @@ impl Cluster {
         }
         let volumes = self.store.collection(&VOLUMES.key()).ok_or(Unbound::NoneFits)?;
         let all = volumes.objects.values().map(Stored::object);
-        let fits: Vec<Arc<Value>> = all.filter(|volume| is_enough(volume, claim)).collect();
+        let fits: Vec<Arc<Tracked>> = all.filter(|volume| is_enough(volume, claim)).collect();
         if let Some(kept) = fits.iter().find(|volume| is_kept(volume)) {
             return Ok(kept.clone());
         }
         let selector = Selector::of(&claim["spec"]["selector"]);
-        let is_meant = |volume: &&Arc<Value>| {
+        let is_meant = |volume: &&Arc<Tracked>| {
             is_free(volume)
                 && volume["status"]["phase"] == "Available"
                 && text(&volume["spec"]["storageClassName"]) == class
                 && selector.fits(volume)
         };
-        let size = |volume: &&Arc<Value>| {
+        let size = |volume: &&Arc<Tracked>| {
             let modes = volume["spec"]["accessModes"].as_array().map_or(0, Vec::len);
             (modes, billionths(text(&volume["spec"]["capacity"]["storage"])))
         };
@@ -113,7 +114,7 @@ impl Cluster {
     }
 
     /// Makes a volume and a claim each other's.
-    pub(super) fn bind_to(&mut self, mut claim: Value, volume: Arc<Value>) {
+    pub(super) fn bind_to(&mut self, mut claim: Tracked, volume: Arc<Tracked>) {
         let mut volume = Arc::unwrap_or_clone(volume);
         if text(&volume["spec"]["claimRef"]["uid"]).is_empty() {
             if volume["spec"]["claimRef"].is_null() {

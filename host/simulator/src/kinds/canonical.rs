@@ -99,7 +99,7 @@ impl Walk {
         }
         match schema.reference.as_ref().and_then(|reference| reference.scalar) {
             Some(Scalar::Quantity) => return read_quantity(value),
-            Some(Scalar::Time) => return time(value, path, "%Y-%m-%dT%H:%M:%SZ"),
+            Some(Scalar::Time) => return time(value, path, SECONDS),
             Some(Scalar::MicroTime) => return time(value, path, "%Y-%m-%dT%H:%M:%S%.6fZ"),
             None => {}
         }
@@ -247,6 +247,20 @@ fn read_quantity(value: &mut Value) -> Result<(), String> {
     }
 }
 
+/// How Go writes a time.
+const SECONDS: &str = "%Y-%m-%dT%H:%M:%SZ";
+
+/// Whether a text that is a time is written so already.
+fn is_in_seconds(text: &str) -> bool {
+    let form = b"dddd-dd-ddTdd:dd:ddZ";
+    let fits = |(byte, form): (u8, &u8)| match form {
+        b'd' => byte.is_ascii_digit(),
+        other => byte == *other,
+    };
+    // A leap second is another one in the end.
+    text.len() == form.len() && text.bytes().zip(form).all(fits) && !text.ends_with(":60Z")
+}
+
 fn time(value: &mut Value, path: &Place<'_>, format: &str) -> Result<(), String> {
     let Some(text) = value.as_str() else {
         return Err(format!(
@@ -255,6 +269,10 @@ fn time(value: &mut Value, path: &Place<'_>, format: &str) -> Result<(), String>
         ));
     };
     if let Ok(time) = text.parse::<Timestamp>() {
+        // Most were written by this server.
+        if format == SECONDS && is_in_seconds(text) {
+            return Ok(());
+        }
         *value = time.strftime(format).to_string().into();
         return Ok(());
     }

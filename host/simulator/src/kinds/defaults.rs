@@ -26,8 +26,8 @@ fn each(object: &mut Value, name: &str, act: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// Fills in what is not said.
-pub(super) fn apply(kind: &Kind, object: &mut Value) {
+/// Fills in what is not said. Says whether there are defaults for the kind at all.
+pub(super) fn apply(kind: &Kind, object: &mut Value) -> bool {
     match (kind.group.as_str(), kind.name.as_str()) {
         ("apps", "Deployment") => deployment(object),
         ("apps", "ReplicaSet") => {
@@ -88,8 +88,9 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
                 or_text(one, "reinvocationPolicy", "Never");
             });
         }
-        _ => {}
+        _ => return false,
     }
+    true
 }
 
 fn webhook(one: &mut Value) {

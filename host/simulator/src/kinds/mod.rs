@@ -41,9 +41,10 @@ pub(crate) fn decode(kind: &Kind, object: &mut Value) -> Result<Vec<String>, Sta
 fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, StatusError> {
     if kind.custom.is_none() {
         let unknown = canonical::canonical(kind, object)?;
-        defaults::apply(kind, object);
-        // Defaults may have made structs that have empty ones in them.
-        canonical::canonical(kind, object)?;
+        if defaults::apply(kind, object) {
+            // Defaults may have made structs that have empty ones in them.
+            canonical::canonical(kind, object)?;
+        }
         return Ok(unknown);
     }
     let unknown =

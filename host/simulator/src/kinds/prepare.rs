@@ -1,5 +1,7 @@
 //! What a write may change, and when the generation grows.
 
+use std::sync::OnceLock;
+
 use serde_json::Value;
 
 use crate::apply::fieldset::FieldSet;
@@ -42,23 +44,29 @@ fn has_status(kind: &Kind) -> bool {
 }
 
 /// The fields that a write to this (sub)resource cannot change, so that nobody owns them by it.
-pub(crate) fn ignored(kind: &Kind, subresource: &str) -> FieldSet {
-    match subresource {
+pub(crate) fn ignored(kind: &Kind, subresource: &str) -> &'static FieldSet {
+    static NOTHING: OnceLock<FieldSet> = OnceLock::new();
+    static STATUS: OnceLock<FieldSet> = OnceLock::new();
+    static SPEC: OnceLock<FieldSet> = OnceLock::new();
+    static OF_DEFINITION: OnceLock<FieldSet> = OnceLock::new();
+    static OF_DEPLOYMENT: OnceLock<FieldSet> = OnceLock::new();
+    static OF_POD: OnceLock<FieldSet> = OnceLock::new();
+    let (set, paths): (_, &[&[&str]]) = match subresource {
         "status" if kind.group == "apiextensions.k8s.io" => {
-            FieldSet::of(&[&["metadata"], &["spec"]])
+            (&OF_DEFINITION, &[&["metadata"], &["spec"]])
         }
         "status" => match kind.name.as_str() {
-            "Deployment" => FieldSet::of(&[&["spec"], &["metadata", "labels"]]),
-            "Pod" => FieldSet::of(&[
-                &["spec"],
-                &["metadata", "deletionTimestamp"],
-                &["metadata", "ownerReferences"],
-            ]),
-            _ => FieldSet::of(&[&["spec"]]),
+            "Deployment" => (&OF_DEPLOYMENT, &[&["spec"], &["metadata", "labels"]]),
+            "Pod" => (
+                &OF_POD,
+                &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
+            ),
+            _ => (&SPEC, &[&["spec"]]),
         },
-        _ if has_status(kind) => FieldSet::of(&[&["status"]]),
-        _ => FieldSet::default(),
-    }
+        _ if has_status(kind) => (&STATUS, &[&["status"]]),
+        _ => (&NOTHING, &[]),
+    };
+    set.get_or_init(|| FieldSet::of(paths))
 }
 
 /// What a new object is given and loses. A Job may share its labels with its template.

@@ -59,8 +59,10 @@ pub(crate) fn validate_update(
     old: &Value,
 ) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    // The server looks at the metadata twice: for all kinds, and for this one.
-    for _ in 0..2 {
+    metadata(kind, new, &mut errors);
+    changes(new, old, &mut errors);
+    if !errors.is_empty() {
+        // The server looks at the metadata twice: for all kinds, and for this one.
         metadata(kind, new, &mut errors);
         changes(new, old, &mut errors);
     }

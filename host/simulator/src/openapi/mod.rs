@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::cluster::Cluster;
 use crate::discovery::{GIT_VERSION, id};
 use crate::request::Answer;
+use crate::tracked::Tracked;
 use paths::Served;
 
 /// Where the documents are.
@@ -74,7 +75,7 @@ impl Cluster {
     }
 
     /// The definitions of the kinds of a group that serve a version.
-    fn definitions(&self, group: &str, version: &str) -> Vec<Arc<Value>> {
+    fn definitions(&self, group: &str, version: &str) -> Vec<Arc<Tracked>> {
         let kind = ("apiextensions.k8s.io".to_owned(), "customresourcedefinitions".to_owned());
         let of_group = self
             .catalog

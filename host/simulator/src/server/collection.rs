@@ -195,7 +195,7 @@ impl Cluster {
                 body.push(b',');
             }
             if only {
-                body.extend_from_slice(partial(&stored.object()).to_string().as_bytes());
+                body.extend_from_slice(partial(&stored.object().whole()).to_string().as_bytes());
             } else {
                 body.extend_from_slice(&Self::item(ask, stored));
             }

@@ -42,7 +42,7 @@ impl Cluster {
             let error = FieldError::required("metadata.name", "name or generateName is required");
             return Err(StatusError::invalid(ask.named_kind(""), &[error]));
         }
-        self.track(ask, None, &mut object);
+        let mut object = self.track(ask, None, object);
         self.mutate(ask, Operation::Create, &mut object, None)?;
         warnings.extend(once(&mut object, true));
         if planted(Bug::GenerateNameIsKept) {

@@ -15,6 +15,7 @@ use crate::object::{finalizers, generation, is_terminating, meta, set_finalizers
 use crate::request::Answer;
 use crate::status_error::{FieldError, Named, StatusError};
 use crate::switch::{Bug, planted};
+use crate::tracked::Tracked;
 
 /// Holds an object until what it owns has been let go.
 pub(crate) const ORPHAN: &str = "orphan";
@@ -141,7 +142,7 @@ impl Cluster {
         let (answer, gone) = self.delete_by(ask, &options)?;
         // Who says that nothing is to be orphaned is told that it is not over yet.
         let code = if !gone && options.orphan == Some(false) { 202 } else { 200 };
-        Ok(Answer::json(code, &answer))
+        Ok(Answer::bytes(code, answer.text().clone()))
     }
 
     /// Deletes an object as the options say. Gives what is answered.
@@ -149,7 +150,7 @@ impl Cluster {
         &mut self,
         ask: &Ask<'_>,
         options: &Value,
-    ) -> Result<Value, StatusError> {
+    ) -> Result<Tracked, StatusError> {
         let options = Options::checked(Options::of_body(options)?)?;
         Ok(self.delete_by(ask, &options)?.0)
     }
@@ -159,7 +160,7 @@ impl Cluster {
         &mut self,
         ask: &Ask<'_>,
         options: &Options,
-    ) -> Result<(Value, bool), StatusError> {
+    ) -> Result<(Tracked, bool), StatusError> {
         let Some(object) = self.present(ask) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
@@ -174,18 +175,18 @@ impl Cluster {
             details["group"] = ask.kind.group.as_str().into();
         }
         let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-        Ok((status, true))
+        Ok((Tracked::new(status), true))
     }
 
     /// Deletes an object, or begins to. Gives it as it is now, and whether it is gone.
     fn delete_one(
         &mut self,
         ask: &Ask<'_>,
-        mut object: Value,
+        mut object: Tracked,
         options: &Options,
-    ) -> Result<(Value, bool), StatusError> {
+    ) -> Result<(Tracked, bool), StatusError> {
         Self::check_conditions(ask, &object, options)?;
-        let mut none = Value::Null;
+        let mut none = Tracked::new(Value::Null);
         self.mutate(ask, Operation::Delete, &mut none, Some(&object))?;
         self.confirm(ask, Operation::Delete, None, Some(&object))?;
         if let Some(answer) = self.delete_specially(ask, &object, options.dry_run)? {
@@ -222,7 +223,7 @@ impl Cluster {
             }
             // What is stored in another form is written even if nothing changes.
             let raw = self.is_raw(ask.kind_key(), ask.key());
-            if !options.dry_run && (object != before || raw) {
+            if !options.dry_run && (*object != *before || raw) {
                 object = Arc::unwrap_or_clone(self.keep(ask, ask.key(), object));
                 self.after_write(ask, &object);
             }
@@ -230,7 +231,7 @@ impl Cluster {
         }
         if options.dry_run && !finalizers(&before).is_empty() {
             // Nothing is written and nothing gone: the server answers with an object of nothing.
-            return Ok((Value::clone(&super::write::blank(ask)), false));
+            return Ok((Tracked::clone(&super::write::blank(ask)), false));
         }
         // What was to be changed before it goes is not.
         let mut last = before;

@@ -8,16 +8,18 @@ use super::owners::once;
 use super::write::{Decoded, Written, blank, parse, shares_labels, unknown_fields};
 use super::{Ask, Outcome, check_options};
 use crate::admission::Operation as Admitted;
+use crate::apply::ledger::Ledger;
 use crate::apply::managed_fields::{self, Manager, Operation};
 use crate::apply::updater::{Write, apply, reconcile};
 use crate::apply::{conflict, last_applied, shape};
 use crate::cluster::Cluster;
 use crate::kinds;
-use crate::object::{meta, unset, with_metadata, without_managers};
+use crate::object::{meta, unset, with_metadata};
 use crate::patch;
 use crate::request::Answer;
 use crate::status_error::{FieldError, Named, StatusError};
 use crate::switch::{Bug, planted};
+use crate::tracked::Tracked;
 
 /// How a request changes an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +67,7 @@ impl Cluster {
         let Decoded { mut object, mut warnings, .. } = Self::patched(ask, kind, &old)?;
         Self::check_namespace(ask, &mut object)?;
         Self::check_name(ask, &object)?;
-        self.track(ask, Some(&old), &mut object);
+        let mut object = self.track(ask, Some(&old), object);
         self.mutate(ask, Admitted::Update, &mut object, Some(&old))?;
         warnings.extend(once(&mut object, true));
         let object = self.store_change(ask, &old, object)?;
@@ -76,9 +78,9 @@ impl Cluster {
     pub(super) fn patched(
         ask: &Ask<'_>,
         kind: patch::Kind,
-        old: &Value,
+        old: &Tracked,
     ) -> Result<Decoded, StatusError> {
-        let patched = patch::apply(kind, ask.kind.schema(), old, &ask.request.body)?;
+        let patched = patch::apply(kind, ask.kind.schema(), &old.whole(), &ask.request.body)?;
         let text = if kind == patch::Kind::Strategic {
             shape::go(&parse(&ask.request.body).unwrap_or_default())
         } else {
@@ -146,7 +148,7 @@ impl Cluster {
             }
             self.mutate(ask, Admitted::Update, &mut object, Some(&old))?;
             let stored = self.store_change(ask, &old, object)?;
-            return Ok(Answer::json(200, &stored));
+            return Ok(Answer::bytes(200, stored.text().clone()));
         }
         let uid = meta(&object, "uid");
         if !uid.is_empty() {
@@ -166,8 +168,8 @@ impl Cluster {
         &self,
         ask: &Ask<'_>,
         value: &Value,
-        old: Option<&Arc<Value>>,
-    ) -> Result<Value, StatusError> {
+        old: Option<&Arc<Tracked>>,
+    ) -> Result<Tracked, StatusError> {
         let said = |name: &str| value[name].as_str().unwrap_or_default();
         let version = ask.kind.api_version();
         if said("apiVersion") != version || said("kind") != ask.kind.name {
@@ -198,63 +200,56 @@ impl Cluster {
         }
         let live = old.cloned().unwrap_or_else(|| blank(ask));
         let (object, managers) = self.merge(ask, &live, value)?;
-        let mut object = object.unwrap_or_else(|| without_managers(&live));
+        let mut object = object.unwrap_or_else(|| Value::clone(&live));
         kinds::decode_applied(&ask.kind, &mut object)
             .map_err(|error| not_converted(ask, value, &error))?;
+        // A custom resource may have a null there.
         unset(&mut object, "managedFields");
-        if let Some(list) = managed_fields::encode(&managers) {
-            object["metadata"]["managedFields"] = list;
-        }
-        Ok(object)
+        Ok(Tracked::of(object, Ledger::of(managers)))
     }
 
     /// What an apply makes of `live`: the object, or nothing if it is the same, and its managers.
     fn merge(
         &self,
         ask: &Ask<'_>,
-        live: &Value,
+        live: &Tracked,
         value: &Value,
     ) -> Result<(Option<Value>, managed_fields::Managers), StatusError> {
         let sub = &ask.target.subresource;
         let version = ask.version();
         let ignored = kinds::ignored(&ask.kind, sub);
         let now = self.time();
-        let write =
-            Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
-        let mut managers =
-            managed_fields::decode(live["metadata"].get("managedFields")).map_err(|error| {
-                StatusError::unforeseen(format!("failed to decode managed fields: {error}"))
-            })?;
-        managers = managed_fields::of_group(managers, &version);
+        let write = Write { node: ask.kind.node(), version: &version, ignored, now: &now };
+        let mut managers = managed_fields::of_group(live.ledger().managers(), &version);
         if ask.kind.custom.as_ref().is_some_and(|custom| custom.changed) {
             reconcile(write.node, &mut managers);
         }
-        let plain = without_managers(live);
+        let plain: &Value = live;
         if managers.is_empty() && live["metadata"]["uid"].is_string() {
             // What was there before the first apply belongs to somebody.
             let before = Manager::new("before-first-apply", Operation::Update, &version, sub);
             let empty = blank(ask);
-            managers = crate::apply::updater::update(&write, &empty, &plain, managers, &before);
+            managers = crate::apply::updater::update(&write, &empty, plain, managers, &before);
         }
         let manager = Manager::new(&ask.manager(), Operation::Apply, &version, sub);
         let force = (ask.query.is("force") && !planted(Bug::ForceIsIgnored))
             || planted(Bug::ForceIsAssumed);
         let kubectl = ask.manager() == last_applied::KUBECTL;
         let held = kubectl.then(|| managers.clone());
-        let mut applied = match (apply(&write, &plain, value, managers, &manager, force), held) {
+        let mut applied = match (apply(&write, plain, value, managers, &manager, force), held) {
             // What kubectl applied from the client's side is no conflict.
             (Err(conflicts), Some(managers)) => {
-                let rest = last_applied::not_noted(write.node, &version, &plain, conflicts);
+                let rest = last_applied::not_noted(write.node, &version, plain, conflicts);
                 if !rest.is_empty() {
                     return Err(conflict::error(&rest));
                 }
-                apply(&write, &plain, value, managers, &manager, true)
+                apply(&write, plain, value, managers, &manager, true)
             }
             (applied, _) => applied,
         }
         .map_err(|conflicts| conflict::error(&conflicts))?;
         if kubectl {
-            let mut object = applied.object.take().unwrap_or(plain);
+            let mut object = applied.object.take().unwrap_or_else(|| plain.clone());
             last_applied::note(&mut object, value);
             applied.object = Some(object);
         }

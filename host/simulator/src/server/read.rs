@@ -28,7 +28,7 @@ impl Cluster {
                 let objects = [serde_json::from_slice(&text).unwrap_or_default()];
                 Answer::json(200, &table::of(&ask.kind, &objects, None, include, self.now()))
             }
-            View::Metadata => Answer::json(200, &partial(&stored.object())),
+            View::Metadata => Answer::json(200, &partial(&stored.object().whole())),
             View::Plain | View::Aggregated => Answer::bytes(200, text),
         })
     }

@@ -16,7 +16,7 @@ impl Cluster {
         if ask.kind.namespaced {
             Self::check_namespace(ask, &mut object)?;
         }
-        self.track(ask, None, &mut object);
+        let mut object = self.track(ask, None, object);
         let spec = object["spec"].clone();
         check(ask, &object)?;
         object["status"] = match ask.kind.name.as_str() {
@@ -53,7 +53,7 @@ impl Cluster {
             }
             _ => return Err(StatusError::no_resource()),
         };
-        Ok(Answer::json(201, &object))
+        Ok(Answer::bytes(201, object.text().clone()))
     }
 
     /// Whether somebody may do something.

@@ -10,12 +10,14 @@ use super::write::read;
 use super::{Ask, Outcome, check_options};
 use crate::admission::Operation;
 use crate::apply::fieldset::{Element, FieldSet};
-use crate::apply::managed_fields::{Managers, Owned, decode, encode};
+use crate::apply::ledger::Ledger;
+use crate::apply::managed_fields::{Managers, Owned};
 use crate::catalog::Kind;
 use crate::cluster::Cluster;
-use crate::object::{meta, same_but_managers, unset};
+use crate::object::meta;
 use crate::request::Answer;
 use crate::status_error::{FieldError, Named, StatusError};
+use crate::tracked::Tracked;
 use crate::value::{at, set};
 
 /// Where figures are: the wanted one, the present one, the selector.
@@ -144,11 +146,9 @@ impl Cluster {
         };
         let of_scale = Ask::new(ask.target, kind(), ask.user, ask.request);
         let path: Vec<Element> = paths.spec.iter().map(|name| Element::field(name)).collect();
-        let parents = decode(old["metadata"].get("managedFields")).unwrap_or_default();
-        let mut live = scale_of(&old, &paths);
-        if let Some(list) = encode(&of_the_scale(&parents, &path)) {
-            live["metadata"]["managedFields"] = list;
-        }
+        let parents = old.ledger().managers();
+        let own = Ledger::of(of_the_scale(&parents, &path));
+        let mut live = Tracked::of(scale_of(&old, &paths), own);
         let custom = ask.kind.custom.is_some();
         if custom && find(&old, &paths.spec).is_none_or(Value::is_null) {
             live["spec"]["replicas"] = UNSAID.into();
@@ -157,20 +157,22 @@ impl Cluster {
             Some(Way::Apply) => {
                 let document = document(ask)?;
                 let present = Arc::new(live.clone());
-                let scale = self.applied(&of_scale, &document, Some(&present))?;
-                if custom && !same_but_managers(&scale, &live) {
+                let mut scale = self.applied(&of_scale, &document, Some(&present))?;
+                if custom && *scale != *live {
                     return Err(not_converted(&document, &scale));
                 }
+                Self::check_namespace(&of_scale, &mut scale)?;
+                Self::check_name(&of_scale, &scale)?;
                 scale
             }
-            Some(Way::Patch(kind)) => Self::patched(&of_scale, kind, &live)?.object,
-            None => Self::decode(&of_scale, read(&of_scale)?)?.object,
+            Some(Way::Patch(kind)) => {
+                self.rewritten(&of_scale, Self::patched(&of_scale, kind, &live)?.object, &live)?
+            }
+            None => {
+                let scale = Self::decode(&of_scale, read(&of_scale)?)?.object;
+                self.rewritten(&of_scale, scale, &live)?
+            }
         };
-        Self::check_namespace(&of_scale, &mut scale)?;
-        Self::check_name(&of_scale, &scale)?;
-        if !matches!(way, Some(Way::Apply)) {
-            self.track(&of_scale, Some(&live), &mut scale);
-        }
         self.mutate(&of_scale, Operation::Update, &mut scale, Some(&live))?;
         let figure = scale["spec"]["replicas"].as_i64().unwrap_or(0);
         if custom && figure == UNSAID {
@@ -188,22 +190,31 @@ impl Cluster {
             let why = uid_mismatch(ask, said, present);
             return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
         }
-        let mut new = Value::clone(&old);
+        let scales = scale.ledger().managers();
+        let managers = of_the_object(ask, parents, &scales, &path);
+        let mut new = Tracked::of(Value::clone(&old), Ledger::of(managers).as_read());
         let names: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
         set(&mut new, &names, figure.into());
         let said = meta(&scale, "resourceVersion");
         if !said.is_empty() {
             new["metadata"]["resourceVersion"] = said.into();
         }
-        let scales = decode(scale["metadata"].get("managedFields")).unwrap_or_default();
-        unset(&mut new, "managedFields");
-        if let Some(list) = encode(&of_the_object(ask, parents, &scales, &path)) {
-            new["metadata"]["managedFields"] = list;
-        }
-        let shown = scale_of(&new, &paths);
+        let shown = Tracked::new(scale_of(&new, &paths));
         self.confirm(&of_scale, Operation::Update, Some(&shown), Some(&live))?;
         let stored = self.store_change(ask, &old, new)?;
         Ok(Answer::json(200, &scale_of(&stored, &paths)))
+    }
+
+    /// A scale that was replaced or patched, with who owns it.
+    fn rewritten(
+        &self,
+        of_scale: &Ask<'_>,
+        mut scale: Value,
+        live: &Tracked,
+    ) -> Result<Tracked, StatusError> {
+        Self::check_namespace(of_scale, &mut scale)?;
+        Self::check_name(of_scale, &scale)?;
+        Ok(self.track(of_scale, Some(live), scale))
     }
 }
 
@@ -231,11 +242,10 @@ fn in_scale() -> FieldSet {
 /// Who owns the figure of an object, as owners of that of its scale. Those that update are told apart by the version in
 /// which they did.
 fn of_the_scale(parents: &Managers, path: &[Element]) -> Managers {
-    let owners = parents.iter().filter(|(_, owned)| owned.set.has_path(path));
+    let owners = parents.iter().filter(|(_, owned)| owned.set().has_path(path));
     owners
         .map(|(manager, owned)| {
-            let owned =
-                Owned { set: in_scale(), version: SCALE.to_owned(), time: owned.time.clone() };
+            let owned = Owned::new(in_scale(), SCALE, owned.time.clone());
             (manager.in_version(SCALE), owned)
         })
         .collect()
@@ -253,17 +263,17 @@ fn of_the_object(
     let figure = [Element::field("spec"), Element::field("replicas")];
     let mut left: Managers = scales
         .iter()
-        .filter(|(_, owned)| owned.set.has_path(&figure))
+        .filter(|(_, owned)| owned.set().has_path(&figure))
         .map(|(manager, _)| {
-            let owned = Owned { set: only.clone(), version: ask.kind.api_version(), time: None };
+            let owned = Owned::new(only.clone(), &ask.kind.api_version(), None);
             (manager.clone(), owned)
         })
         .collect();
     let mut result = Managers::new();
     for (manager, mut owned) in parents {
-        if owned.set.has_path(path) && left.remove(&manager).is_none() {
-            owned.set = owned.set.difference(&only);
-            if owned.set.is_empty() {
+        if owned.set().has_path(path) && left.remove(&manager).is_none() {
+            owned.subtract(&only);
+            if owned.set().is_empty() {
                 continue;
             }
         }

@@ -49,7 +49,7 @@ impl Cluster {
             if !said.is_empty() {
                 return Err(StatusError::conflict(ask.named(name), &uid_mismatch(ask, said, "")));
             }
-            self.track(ask, None, &mut object);
+            let mut object = self.track(ask, None, object);
             self.mutate(ask, Operation::Create, &mut object, None)?;
             let object = self.store_new(ask, object, decoded.shares_labels)?;
             return Ok(Written { code: 201, object, warnings: Vec::new() });
@@ -59,7 +59,7 @@ impl Cluster {
             let why = uid_mismatch(ask, said, present);
             return Err(StatusError::conflict(ask.named(name), &why));
         }
-        self.track(ask, Some(&old), &mut object);
+        let mut object = self.track(ask, Some(&old), object);
         self.mutate(ask, Operation::Update, &mut object, Some(&old))?;
         warnings.extend(once(&mut object, true));
         let object = self.store_change(ask, &old, object)?;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Ask;
 use crate::admission::Operation as Admitted;
+use crate::apply::ledger::Ledger;
 use crate::apply::managed_fields::{self, Managers, Operation};
 use crate::apply::shape;
 use crate::apply::updater::{Write, reconcile, update};
@@ -14,13 +15,13 @@ use crate::cluster::Cluster;
 use crate::crd::reading;
 use crate::kinds;
 use crate::object::{
-    copy, copy_meta, finalizers, generation, is_terminating, meta, same_but_managers, unset,
-    with_metadata,
+    copy, copy_meta, finalizers, generation, is_terminating, meta, unset, with_metadata,
 };
 use crate::request::Answer;
 use crate::status_error::{FieldError, StatusError};
-use crate::store::{Key, text_of};
+use crate::store::Key;
 use crate::switch::{Bug, planted};
+use crate::tracked::Tracked;
 
 /// What the server says of a version that is another.
 pub(crate) const MODIFIED: &str =
@@ -38,14 +39,14 @@ pub(crate) struct Decoded {
 pub(crate) struct Written {
     pub(crate) code: u16,
     /// The object as it is stored.
-    pub(crate) object: Arc<Value>,
+    pub(crate) object: Arc<Tracked>,
     pub(crate) warnings: Vec<String>,
 }
 
 impl Written {
     /// As a client reads it.
     pub(crate) fn answer(self) -> Answer {
-        Answer::Json { code: self.code, body: text_of(&self.object), warnings: self.warnings }
+        Answer::Json { code: self.code, body: self.object.text().clone(), warnings: self.warnings }
     }
 }
 
@@ -127,59 +128,67 @@ impl Cluster {
     }
 
     /// Whose fields are whose after `live` has become `new`, by anything but an apply.
-    pub(crate) fn track(&self, ask: &Ask<'_>, live: Option<&Value>, new: &mut Value) {
+    pub(crate) fn track(&self, ask: &Ask<'_>, live: Option<&Tracked>, mut new: Value) -> Tracked {
         let metadata = new["metadata"].as_object_mut();
         let own = metadata.and_then(|metadata| metadata.remove("managedFields"));
+        let ledger = self.owners(ask, live, &new, own.as_ref());
+        Tracked::of(new, ledger.unwrap_or_default())
+    }
+
+    /// The same, of what says of its own owners what is in `own`; nothing if it is not tracked.
+    fn owners(
+        &self,
+        ask: &Ask<'_>,
+        live: Option<&Tracked>,
+        new: &Value,
+        own: Option<&Value>,
+    ) -> Option<Ledger> {
         let empty = live.is_none().then(|| blank(ask));
-        let old = live.or(empty.as_deref()).unwrap_or(&Value::Null);
-        let theirs = old["metadata"].get("managedFields");
+        let old = live.or(empty.as_deref())?;
+        let theirs = || old.ledger().managers();
         let sub = &ask.target.subresource;
         let managers = if sub.is_empty() && !planted(Bug::ManagedFieldsCanBeForged) {
-            if managed_fields::is_reset(own.as_ref()) {
+            if managed_fields::is_reset(own) {
                 Managers::new()
             } else {
-                match managed_fields::decode(own.as_ref()) {
+                match managed_fields::decode(own) {
                     Ok(own) if !own.is_empty() => own,
-                    _ => managed_fields::decode(theirs).unwrap_or_default(),
+                    _ => theirs(),
                 }
             }
         } else {
-            managed_fields::decode(theirs).unwrap_or_default()
+            theirs()
         };
         // What was never tracked is not tracked from an update on.
         if managers.is_empty() && live.is_some() {
-            return;
+            return None;
         }
         // What has not the shape of its kind cannot be tracked, and whoever wrote it before is forgotten. It may be
         // stored all the same: a wrong status is dropped after this.
         if !shape::problems(ask.kind.node(), new, true).is_empty() {
-            return;
+            return None;
         }
         let version = ask.version();
         let managers = managed_fields::of_group(managers, &version);
         let ignored = kinds::ignored(&ask.kind, sub);
         let now = self.time();
-        let write =
-            Write { node: ask.kind.node(), version: &version, ignored: &ignored, now: &now };
+        let write = Write { node: ask.kind.node(), version: &version, ignored, now: &now };
         let mut managers = managers;
         if ask.kind.custom.as_ref().is_some_and(|custom| custom.changed) {
             reconcile(write.node, &mut managers);
         }
         let manager =
             managed_fields::Manager::new(&ask.manager(), Operation::Update, &version, sub);
-        let managers = update(&write, old, new, managers, &manager);
-        if let Some(list) = managed_fields::encode(&managers) {
-            new["metadata"]["managedFields"] = list;
-        }
+        Some(Ledger::of(update(&write, old, new, managers, &manager)))
     }
 
     /// Stores a new object. Gives it as it is stored.
     pub(crate) fn store_new(
         &mut self,
         ask: &Ask<'_>,
-        mut object: Value,
+        mut object: Tracked,
         shares_labels: bool,
-    ) -> Result<Arc<Value>, StatusError> {
+    ) -> Result<Arc<Tracked>, StatusError> {
         self.check_lifecycle(ask, &object)?;
         self.check_account(ask, &object)?;
         self.check_escalation(ask, &object, None)?;
@@ -227,14 +236,15 @@ impl Cluster {
     }
 
     /// Stores an object of a request, in the version that its kind is stored in.
-    pub(super) fn keep(&mut self, ask: &Ask<'_>, key: &Key, mut object: Value) -> Arc<Value> {
+    pub(super) fn keep(&mut self, ask: &Ask<'_>, key: &Key, mut object: Tracked) -> Arc<Tracked> {
         if !reading::has_versions(&ask.kind) {
             return self.put(ask.kind_key(), key, object);
         }
         reading::to_store(&ask.kind, &mut object);
         let mut stored = self.put(ask.kind_key(), key, object);
         if stored["apiVersion"] != ask.kind.api_version().as_str() {
-            reading::convert(&ask.kind, Arc::make_mut(&mut stored));
+            let converted: &mut Tracked = Arc::make_mut(&mut stored);
+            reading::convert(&ask.kind, converted);
         }
         stored
     }
@@ -243,9 +253,9 @@ impl Cluster {
     pub(crate) fn store_change(
         &mut self,
         ask: &Ask<'_>,
-        old: &Value,
-        mut new: Value,
-    ) -> Result<Arc<Value>, StatusError> {
+        old: &Tracked,
+        mut new: Tracked,
+    ) -> Result<Arc<Tracked>, StatusError> {
         self.check_escalation(ask, &new, Some(old))?;
         let name = ask.target.name.clone();
         let said = meta(&new, "resourceVersion").to_owned();
@@ -292,7 +302,7 @@ impl Cluster {
         }
         let unsettled = is_terminating(old).then(|| new.clone());
         let raw = kinds::settle(&ask.kind, &mut new)?;
-        keep_times(&mut new, old);
+        let same = keep_times(&mut new, old);
         let gone = finalizers(&new).is_empty()
             && is_terminating(old)
             && old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
@@ -308,7 +318,7 @@ impl Cluster {
             return Ok(Arc::new(unsettled.unwrap_or(new)));
         }
         let raw_before = self.is_raw(ask.kind_key(), ask.key());
-        if new == *old && !raw && !raw_before && !planted(Bug::NoOpBumpsVersion) {
+        if same && !raw && !raw_before && !planted(Bug::NoOpBumpsVersion) {
             return Ok(Arc::new(new));
         }
         if generation(&new) == 0 {
@@ -329,15 +339,13 @@ pub(super) fn shares_labels(kind: &Kind, said: &Value) -> bool {
     kind.is("batch", "Job") && own.is_none_or(Map::is_empty) && of_template.is_object()
 }
 
-/// A change of nothing but times of managers is none.
-fn keep_times(new: &mut Value, old: &Value) {
-    let (theirs, own) = (&old["metadata"]["managedFields"], &new["metadata"]["managedFields"]);
-    if own.is_array()
-        && same_but_managers(new, old)
-        && managed_fields::same_but_times(Some(own), Some(theirs))
-    {
-        copy_meta(old, new, "managedFields");
+/// A change of nothing but times of managers is none. Says whether that is so, or nothing changes at all.
+fn keep_times(new: &mut Tracked, old: &Tracked) -> bool {
+    let same = **new == **old && new.ledger().is_like(old.ledger());
+    if same {
+        new.set_ledger(old.ledger().clone());
     }
+    same
 }
 
 /// What the request says is to be done about unknown fields.
@@ -366,12 +374,11 @@ pub(crate) fn unknown_fields(
 pub(crate) fn only_status(new: &mut Value, old: &Value) {
     let mut result = old.clone();
     copy(new, &mut result, "status");
-    copy_meta(new, &mut result, "managedFields");
     *new = result;
 }
 
 /// An object of nothing but its kind, as Go has it.
-pub(crate) fn blank(ask: &Ask<'_>) -> Arc<Value> {
+pub(crate) fn blank(ask: &Ask<'_>) -> Arc<Tracked> {
     let kind = &ask.kind;
     let make = || {
         let mut object = Map::new();
@@ -382,7 +389,7 @@ pub(crate) fn blank(ask: &Ask<'_>) -> Arc<Value> {
         }
         let mut object = Value::Object(object);
         kinds::fill_structs(kind, &mut object);
-        Arc::new(object)
+        Arc::new(Tracked::new(object))
     };
     kind.blank.get_or_init(make).clone()
 }
