@@ -1,8 +1,10 @@
 //! Beginning a watch.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
 use super::collection::selector;
 use super::list_options::{begins_with_all, check_watch, number, too_large, version};
@@ -37,7 +39,7 @@ impl Cluster {
             kind: ask.kind_key().clone(),
             namespace: ask.namespace().to_owned(),
             selector,
-            blank: blank(ask),
+            blank: Arc::new(Value::clone(&blank(ask))),
             bookmarks: query.is("allowWatchBookmarks"),
             ends,
             next_bookmark: ends,
