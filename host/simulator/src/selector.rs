@@ -14,22 +14,63 @@ pub(crate) struct Selector {
     fields: Vec<(String, String, bool)>,
 }
 
-/// Splits at commas that are in no parentheses.
-fn parts(text: &str) -> Vec<&str> {
-    let (mut found, mut depth, mut start) = (Vec::new(), 0, 0);
+/// Splits a field selector at its commas. A backslash keeps what follows it from being one.
+fn terms(text: &str) -> Vec<&str> {
+    let (mut found, mut escaped, mut start) = (Vec::new(), false, 0);
     for (index, character) in text.char_indices() {
         match character {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            ',' if depth == 0 => {
-                found.push(text[start..index].trim());
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ',' => {
+                found.push(&text[start..index]);
                 start = index + 1;
             }
             _ => {}
         }
     }
-    found.push(text[start..].trim());
-    found.into_iter().filter(|part| !part.is_empty()).collect()
+    found.push(&text[start..]);
+    found.retain(|term| !term.is_empty());
+    // The server looks at them so.
+    found.sort_unstable();
+    found
+}
+
+/// A field, its value as it is written, and whether they are to be equal.
+fn term(text: &str) -> Option<(&str, &str, bool)> {
+    let at = text.find("!=").into_iter().chain(text.find('=')).min()?;
+    let (path, rest) = text.split_at(at);
+    Some(match (rest.strip_prefix("!="), rest.strip_prefix("==")) {
+        (Some(value), _) => (path, value, false),
+        (None, Some(value)) => (path, value, true),
+        (None, None) => (path, &rest[1..], true),
+    })
+}
+
+/// A value without what keeps its commas and signs from being read as such.
+fn unescaped(text: &str) -> Result<String, String> {
+    let mut value = String::new();
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        value.push(match character {
+            '\\' => match characters.next() {
+                Some(next @ ('\\' | ',' | '=')) => next,
+                other => {
+                    let sequence: String = ['\\'].into_iter().chain(other).collect();
+                    return Err(format!(
+                        "invalid field selector: invalid escape sequence: {sequence}"
+                    ));
+                }
+            },
+            ',' | '=' => {
+                let number = u32::from(character);
+                return Err(format!(
+                    "invalid field selector: unescaped character in value: {number}"
+                ));
+            }
+            other => other,
+        });
+    }
+    Ok(value)
 }
 
 /// What a field holds, as the server compares it.
@@ -59,30 +100,35 @@ fn field(object: &Value, path: &str) -> String {
 }
 
 impl Selector {
-    /// Reads both; `known` says which fields of a kind may be asked for.
-    pub(crate) fn parse(
-        labels: &str,
-        fields: &str,
-        known: &dyn Fn(&str) -> Result<(), String>,
-    ) -> Result<Self, StatusError> {
+    /// Reads both.
+    pub(crate) fn parse(labels: &str, fields: &str) -> Result<Self, StatusError> {
         let labels = label_selector::parse(labels).map_err(StatusError::bad_request)?;
         let mut selector = Self { labels, fields: Vec::new() };
-        for part in parts(fields) {
-            let (path, value, equal) = if let Some((path, value)) = part.split_once("!=") {
-                (path, value, false)
-            } else if let Some((path, value)) =
-                part.split_once("==").or_else(|| part.split_once('='))
-            {
-                (path, value, true)
-            } else {
-                return Err(StatusError::bad_request(format!(
+        for part in terms(fields) {
+            let (path, value, equal) = term(part).ok_or_else(|| {
+                StatusError::bad_request(format!(
                     "invalid selector: '{fields}'; can't understand '{part}'"
-                )));
-            };
-            known(path).map_err(StatusError::bad_request)?;
-            selector.fields.push((path.to_owned(), value.to_owned(), equal));
+                ))
+            })?;
+            let value = unescaped(value).map_err(StatusError::bad_request)?;
+            selector.fields.push((path.to_owned(), value, equal));
         }
         Ok(selector)
+    }
+
+    /// Whether the fields may be asked for: `known` says which of a kind may.
+    pub(crate) fn check(
+        &self,
+        known: &dyn Fn(&str) -> Result<(), String>,
+    ) -> Result<(), StatusError> {
+        self.fields.iter().try_for_each(|(path, ..)| known(path).map_err(StatusError::bad_request))
+    }
+
+    /// The one name that is meant, if fields say one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        let said = |path: &str, equal: bool| equal && path == "metadata.name";
+        let mut names = self.fields.iter().filter(|(path, _, equal)| said(path, *equal));
+        names.next().map(|(_, name, _)| name.as_str()).filter(|name| !name.is_empty())
     }
 
     /// One as objects have it, with `matchLabels` and `matchExpressions`.
@@ -114,19 +160,18 @@ impl Selector {
         let labels = &object["metadata"]["labels"];
         let labels_fit = planted(Bug::LabelsAreNotSelected)
             || self.labels.iter().all(|demand| demand.fits(labels));
-        labels_fit
-            && self
-                .fields
-                .iter()
-                .all(|(path, wanted, equal)| (field(object, path) == *wanted) == *equal)
+        let fits = |(path, wanted, equal): &(String, String, bool)| {
+            (field(object, path) == *wanted) == *equal
+        };
+        labels_fit && (planted(Bug::FieldsAreNotSelected) || self.fields.iter().all(fits))
     }
 }
 
 /// The name that a field selector asks for, if it is for one.
 pub(crate) fn only_name(fields: &str) -> Option<&str> {
-    parts(fields).into_iter().filter(|part| !part.contains("!=")).find_map(|part| {
-        let (path, value) = part.split_once("==").or_else(|| part.split_once('='))?;
-        (path == "metadata.name" && !value.is_empty()).then_some(value)
+    let mut found = terms(fields).into_iter().filter_map(term);
+    found.find_map(|(path, value, equal)| {
+        (equal && path == "metadata.name" && !value.is_empty()).then_some(value)
     })
 }
 
@@ -137,7 +182,7 @@ mod tests {
 
     fn fits(labels: &str, fields: &str) -> bool {
         let object = json!({"metadata": {"name": "n", "labels": {"app": "a", "tier": "web"}}});
-        Selector::parse(labels, fields, &|_| Ok(())).unwrap().fits(&object)
+        Selector::parse(labels, fields).unwrap().fits(&object)
     }
 
     #[test]
@@ -155,7 +200,9 @@ mod tests {
         assert!(fits("", "metadata.name=n"));
         assert!(!fits("", "metadata.name!=n"));
         assert!(fits("", "spec.nodeName="));
-        let unknown = Selector::parse("", "spec.x=1", &|path| Err(path.to_owned())).unwrap_err();
+        assert!(fits("", "metadata.name=n,,metadata.name!=n\\,m"));
+        let unknown = Selector::parse("", "spec.x=1").unwrap();
+        let unknown = unknown.check(&|path| Err(path.to_owned())).unwrap_err();
         assert_eq!(unknown.body()["message"], "spec.x");
     }
 }

@@ -114,11 +114,6 @@ impl StatusError {
         self.code == 400 && self.message.contains("cannot be handled as a")
     }
 
-    /// Whether it says that a document has members that its kind does not know.
-    pub(crate) fn is_strict(&self) -> bool {
-        self.problem().starts_with("strict decoding error")
-    }
-
     /// What is wrong, of one that says that a document has not the shape of its kind.
     pub(crate) fn problem(&self) -> &str {
         self.message

@@ -130,13 +130,15 @@ pub(crate) struct Store {
     collections: BTreeMap<KindKey, Collection>,
     trees: Trees,
     version: u64,
+    /// What happened up to this version is forgotten of every kind, also of those of which there is nothing yet.
+    compacted: u64,
 }
 
 impl Store {
     /// An empty one.
     pub(crate) fn new() -> Self {
         // No object is ever at version 1, which clients give to say that nothing must be there.
-        Self { collections: BTreeMap::new(), trees: Trees::default(), version: 1 }
+        Self { collections: BTreeMap::new(), trees: Trees::default(), version: 1, compacted: 0 }
     }
 
     /// The version of the last write.
@@ -154,6 +156,11 @@ impl Store {
         let mut kinds = self.collections.iter();
         // There are few kinds, and most are not looked at further than their first letter.
         kinds.any(|((of, name), one)| of == group && name == plural && !one.objects.is_empty())
+    }
+
+    /// Watches of a kind that begin at or before this version are told to list again.
+    pub(crate) fn forgotten(&self, kind: &KindKey) -> u64 {
+        self.collection(kind).map_or(self.compacted, |collection| collection.forgotten)
     }
 
     /// Every kind with its objects.
@@ -202,7 +209,11 @@ impl Store {
             (_, plural) if plural == "events" => {}
             _ => stored.place.set(self.trees.keep(tree.clone())),
         }
-        let collection = self.collections.entry(kind.clone()).or_default();
+        let compacted = self.compacted;
+        let collection = self
+            .collections
+            .entry(kind.clone())
+            .or_insert_with(|| Collection { forgotten: compacted, ..Collection::default() });
         let before = collection.objects.insert(key.clone(), stored).map(|before| {
             self.trees.forget(before.place.get());
             before.text
@@ -258,6 +269,7 @@ impl Store {
 
     /// Forgets what happened so far, as etcd does from time to time.
     pub(crate) fn compact(&mut self) {
+        self.compacted = self.version;
         for collection in self.collections.values_mut() {
             collection.history.clear();
             collection.forgotten = self.version;

@@ -38,11 +38,18 @@ pub enum Bug {
     DeletionGrowsNoGeneration,
     ManagedFieldsCanBeForged,
     GenerateNameIsKept,
+    CollectionIsDeletedWhole,
+    OrderIsIgnored,
+    MoveLeavesWhatItMoved,
+    InitialEventsDoNotEnd,
+    WatchTellsOfItsBeginning,
+    FieldsAreNotSelected,
+    WarningsAreKept,
 }
 
 /// All of them.
 #[doc(hidden)]
-pub const BUGS: [Bug; 30] = [
+pub const BUGS: [Bug; 37] = [
     Bug::UpdateLeavesOwners,
     Bug::RemovalLeavesOwners,
     Bug::NoCapOfManagers,
@@ -73,6 +80,13 @@ pub const BUGS: [Bug; 30] = [
     Bug::DeletionGrowsNoGeneration,
     Bug::ManagedFieldsCanBeForged,
     Bug::GenerateNameIsKept,
+    Bug::CollectionIsDeletedWhole,
+    Bug::OrderIsIgnored,
+    Bug::MoveLeavesWhatItMoved,
+    Bug::InitialEventsDoNotEnd,
+    Bug::WatchTellsOfItsBeginning,
+    Bug::FieldsAreNotSelected,
+    Bug::WarningsAreKept,
 ];
 
 thread_local! {

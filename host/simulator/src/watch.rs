@@ -108,8 +108,8 @@ pub(crate) struct Watcher {
     /// Empty for all namespaces.
     pub(crate) namespace: String,
     pub(crate) selector: Selector,
-    pub(crate) api_version: String,
-    pub(crate) object_kind: String,
+    /// An object of the kind of which nothing is said.
+    pub(crate) blank: Arc<Value>,
     pub(crate) bookmarks: bool,
     pub(crate) ends: Timestamp,
     pub(crate) next_bookmark: Timestamp,
@@ -199,12 +199,14 @@ impl Watcher {
         if initial {
             metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
         }
-        let (kind, api_version) = match self.shown {
-            Shown::Plain => (&*self.object_kind, &*self.api_version),
-            Shown::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
-            Shown::Table { .. } => ("Table", "meta.k8s.io/v1"),
+        let mut object = match self.shown {
+            Shown::Plain => Value::clone(&self.blank),
+            Shown::Metadata => {
+                json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"})
+            }
+            Shown::Table { .. } => json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1"}),
         };
-        let object = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
+        object["metadata"] = metadata;
         self.feed.send(line("BOOKMARK", &Bytes::from(object.to_string())));
     }
 

@@ -108,6 +108,10 @@ fn a_watch_begins_after_the_version_it_names_and_is_told_when_that_is_forgotten(
     let events = lines(&mut body);
     assert_eq!(events[0]["type"], "ERROR");
     assert_eq!(events[0]["object"]["code"], 410);
+    // Nothing is known either of a kind of which there was nothing yet.
+    let path = format!("/api/v1/namespaces/default/secrets?watch=true&resourceVersion={since}");
+    let mut body = ask(&simulator, "GET", &path, "", &Value::Null, "").into_body();
+    assert_eq!(lines(&mut body)[0]["object"]["code"], 410);
 }
 
 #[test]

@@ -47,6 +47,13 @@ const THINGS: &str = "/apis/x.dev/v1/namespaces/default/things";
 
 #[test]
 fn a_rule_of_a_built_in_kind_that_is_not_known_is_not_kept() {
+    // A real server warns of it.
+    let twice = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]);
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "x:1", "env": twice}]}});
+    let request = Request::builder().method("POST").uri(format!("{CORE}/pods"));
+    let request = request.header("content-type", "application/json");
+    let response = simulator().request(request.body(Bytes::from(pod.to_string())).unwrap());
+    assert_eq!((response.status().as_u16(), response.headers().get("warning")), (201, None));
     let template =
         json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "x:1"}]}});
     let job = json!({"metadata": {"name": "a"}, "spec": {"schedule": "@hourly", "timeZone": "Nowhere/Town", "jobTemplate": {"spec": {"template": template}}}});
@@ -98,6 +105,11 @@ fn a_dry_run_of_a_delete_that_takes_the_last_finalizer_off_is_answered_by_an_emp
     let path = format!("{CORE}/configmaps/a");
     let (code, answer) = send(&simulator, "DELETE", &path, "application/json", &options);
     assert_eq!((code, &answer["metadata"]), (200, &json!({})));
+    // A real server's has `replicas: 0` and `selector: null` in its spec.
+    let path = "/apis/apps/v1/namespaces/default/statefulsets?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let (code, bookmark) = send(&simulator, "GET", path, "", &Value::Null);
+    assert_eq!((code, &bookmark["type"]), (200, &json!("BOOKMARK")));
+    assert!(bookmark["object"]["spec"].get("replicas").is_none(), "{bookmark}");
 }
 
 #[test]

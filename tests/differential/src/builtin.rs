@@ -20,14 +20,8 @@ fn must(must: Vec<(&'static str, Shape)>, rest: Vec<(&'static str, Shape)>) -> S
     Shape::Must(must, rest)
 }
 
-fn subject(
-    api_version: &'static str,
-    kind: &'static str,
-    path: String,
-    lists: &'static str,
-    content: Shape,
-) -> Subject {
-    Subject { api_version, kind, path, content, status: None, strategic: true, lists }
+fn subject(api_version: &'static str, kind: &'static str, path: String, content: Shape) -> Subject {
+    Subject { api_version, kind, path, content, status: None, strategic: true }
 }
 
 fn labels() -> Shape {
@@ -156,7 +150,6 @@ fn workloads(namespace: &str) -> Vec<Subject> {
         "apps/v1",
         "Deployment",
         path("apps/v1", "deployments"),
-        "map, atomic",
         must(vec![("spec", deployment)], vec![]),
     );
     deployment.status = Some(some(vec![
@@ -204,21 +197,18 @@ fn workloads(namespace: &str) -> Vec<Subject> {
             "apps/v1",
             "StatefulSet",
             path("apps/v1", "statefulsets"),
-            "map, atomic",
             must(vec![("spec", stateful)], vec![]),
         ),
         subject(
             "apps/v1",
             "ReplicaSet",
             path("apps/v1", "replicasets"),
-            "map, atomic",
             must(vec![("spec", replica_set)], vec![]),
         ),
         subject(
             "batch/v1",
             "CronJob",
             path("batch/v1", "cronjobs"),
-            "map, atomic",
             must(vec![("spec", cron)], vec![]),
         ),
     ]
@@ -255,7 +245,14 @@ fn lives(namespace: &str) -> Vec<Subject> {
             ("firstTimestamp", one(&["2026-11-22T00:00:00Z"])),
         ],
     );
-    let pod = must(vec![("spec", pod_spec(&["Always", "Never"]))], vec![]);
+    // Without a kubelet what is on a node stays as long as it is given time, which the simulator lets pass.
+    let mut on_a_node = pod_spec(&["Always", "Never"]);
+    if let Shape::Must(must, rest) = &mut on_a_node {
+        must.push(("terminationGracePeriodSeconds", of(&[json!(0), json!(600), json!(900)])));
+        rest.retain(|(name, _)| *name != "terminationGracePeriodSeconds");
+        rest.push(("nodeName", one(&["node-a"])));
+    }
+    let pod = must(vec![("spec", on_a_node)], vec![]);
     let phase = some(vec![
         ("phase", one(&["Pending", "Running", "Succeeded"])),
         (
@@ -267,7 +264,7 @@ fn lives(namespace: &str) -> Vec<Subject> {
         ),
         ("podIP", one(&["10.0.0.1"])),
     ]);
-    let mut pod = subject("v1", "Pod", path("/api/v1", "pods"), "map, set, atomic", pod);
+    let mut pod = subject("v1", "Pod", path("/api/v1", "pods"), pod);
     pod.status = Some(phase);
     vec![
         pod,
@@ -275,10 +272,9 @@ fn lives(namespace: &str) -> Vec<Subject> {
             "batch/v1",
             "Job",
             path("/apis/batch/v1", "jobs"),
-            "map, atomic",
             must(vec![("spec", job)], vec![]),
         ),
-        subject("v1", "Event", path("/api/v1", "events"), "none", event),
+        subject("v1", "Event", path("/api/v1", "events"), event),
     ]
 }
 
@@ -308,18 +304,11 @@ fn of_the_cluster() -> Vec<Subject> {
     );
     let rbac = |plural: &str| format!("/apis/rbac.authorization.k8s.io/v1/{plural}");
     vec![
-        subject(
-            "rbac.authorization.k8s.io/v1",
-            "ClusterRole",
-            rbac("clusterroles"),
-            "atomic",
-            role,
-        ),
+        subject("rbac.authorization.k8s.io/v1", "ClusterRole", rbac("clusterroles"), role),
         subject(
             "rbac.authorization.k8s.io/v1",
             "ClusterRoleBinding",
             rbac("clusterrolebindings"),
-            "atomic",
             binding,
         ),
     ]
@@ -386,15 +375,15 @@ pub fn subjects(namespace: &str) -> Vec<Subject> {
     all.extend(lives(namespace));
     all.extend(of_the_cluster());
     all.extend([
-        subject("v1", "Secret", core("secrets"), "none", some(vec![("data", bytes()), ("stringData", texts()), ("type", one(&["Opaque"]))])),
-        subject("v1", "Service", core("services"), "map", must(vec![("spec", service)], vec![])),
-        subject("v1", "ServiceAccount", core("serviceaccounts"), "map, atomic", some(vec![("automountServiceAccountToken", of(&[json!(true), json!(false)])), ("imagePullSecrets", of(&[json!([{"name": "a"}]), json!([{"name": "b"}])]))])),
-        subject("v1", "PersistentVolumeClaim", core("persistentvolumeclaims"), "atomic", must(vec![("spec", claim)], vec![])),
-        subject("rbac.authorization.k8s.io/v1", "Role", path("rbac.authorization.k8s.io/v1", "roles"), "atomic", some(vec![("rules", rules.clone()), ("rules", rules)])),
-        subject("rbac.authorization.k8s.io/v1", "RoleBinding", path("rbac.authorization.k8s.io/v1", "rolebindings"), "atomic", must(vec![("roleRef", of(&[json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"})]))], vec![("subjects", of(&[json!([{"kind": "ServiceAccount", "name": "a", "namespace": "n"}]), json!([{"kind": "User", "name": "u"}])]))])),
-        subject("coordination.k8s.io/v1", "Lease", path("coordination.k8s.io/v1", "leases"), "none", some(vec![("spec", lease.clone()), ("spec", lease)])),
-        subject("networking.k8s.io/v1", "NetworkPolicy", path("networking.k8s.io/v1", "networkpolicies"), "atomic", must(vec![("spec", policy)], vec![])),
-        subject("networking.k8s.io/v1", "Ingress", path("networking.k8s.io/v1", "ingresses"), "atomic", must(vec![("spec", ingress)], vec![])),
+        subject("v1", "Secret", core("secrets"), some(vec![("data", bytes()), ("stringData", texts()), ("type", one(&["Opaque"]))])),
+        subject("v1", "Service", core("services"), must(vec![("spec", service)], vec![])),
+        subject("v1", "ServiceAccount", core("serviceaccounts"), some(vec![("automountServiceAccountToken", of(&[json!(true), json!(false)])), ("imagePullSecrets", of(&[json!([{"name": "a"}]), json!([{"name": "b"}])]))])),
+        subject("v1", "PersistentVolumeClaim", core("persistentvolumeclaims"), must(vec![("spec", claim)], vec![])),
+        subject("rbac.authorization.k8s.io/v1", "Role", path("rbac.authorization.k8s.io/v1", "roles"), some(vec![("rules", rules.clone()), ("rules", rules)])),
+        subject("rbac.authorization.k8s.io/v1", "RoleBinding", path("rbac.authorization.k8s.io/v1", "rolebindings"), must(vec![("roleRef", of(&[json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"})]))], vec![("subjects", of(&[json!([{"kind": "ServiceAccount", "name": "a", "namespace": "n"}]), json!([{"kind": "User", "name": "u"}])]))])),
+        subject("coordination.k8s.io/v1", "Lease", path("coordination.k8s.io/v1", "leases"), some(vec![("spec", lease.clone()), ("spec", lease)])),
+        subject("networking.k8s.io/v1", "NetworkPolicy", path("networking.k8s.io/v1", "networkpolicies"), must(vec![("spec", policy)], vec![])),
+        subject("networking.k8s.io/v1", "Ingress", path("networking.k8s.io/v1", "ingresses"), must(vec![("spec", ingress)], vec![])),
     ]);
     all
 }

@@ -36,12 +36,23 @@ pub struct Step {
     /// it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
+    /// A watch is over when it has told of something in whose text this stands, with `{n}` and `{s}` as above. A real server says no
+    /// more by itself when it has told everything.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub until: String,
     /// For the report: what it is about.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
+    /// The same: the API version and the kind, for which lists of it are touched.
+    #[serde(default, skip_serializing_if = "is_no_kind")]
+    pub of: (String, String),
     /// What the real answer must be, besides the same as the simulator's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
+}
+
+fn is_no_kind(of: &(String, String)) -> bool {
+    of.1.is_empty()
 }
 
 /// Requests that follow each other.

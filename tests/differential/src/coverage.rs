@@ -1,32 +1,51 @@
 //! What the random requests have reached.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+
+use serde_json::Value;
 
 use crate::case::Step;
 use crate::real::Reply;
+use crate::types::Types;
 
 /// How often which kind of request had which outcome.
 #[derive(Debug, Default)]
 pub struct Coverage {
-    /// By what it is about and the code.
-    counts: BTreeMap<(String, u16), usize>,
+    /// What requests touch.
+    types: Types,
+    /// By what it is about, what it touches and the code. A request that touches several kinds of lists is counted with each.
+    counts: BTreeMap<(String, &'static str, u16), usize>,
     /// Requests.
     pub total: usize,
     /// Those that were accepted.
     pub accepted: usize,
-    /// Those whose answer shows an object with two managers or more.
+    /// Those whose answer shows an object that two managers or more own something of.
     pub shared: usize,
 }
 
+/// Whether an object has entries of two managers: of two names, not of one that writes in several ways.
+fn is_shared(object: &Value) -> bool {
+    let entries = object["metadata"]["managedFields"].as_array();
+    let names: BTreeSet<&str> =
+        entries.into_iter().flatten().filter_map(|entry| entry["manager"].as_str()).collect();
+    names.len() > 1
+}
+
 impl Coverage {
+    /// One that tells kinds of lists apart, by what is published of types.
+    pub fn of(types: Types) -> Self {
+        Self { types, ..Self::default() }
+    }
+
     /// Counts a request.
     pub fn count(&mut self, step: &Step, reply: &Reply) {
-        *self.counts.entry((step.about.clone(), reply.code)).or_default() += 1;
+        for touched in self.types.touched(step) {
+            *self.counts.entry((step.about.clone(), touched, reply.code)).or_default() += 1;
+        }
         self.total += 1;
         self.accepted += usize::from(reply.code < 300);
-        let managers = reply.body["metadata"]["managedFields"].as_array();
-        self.shared += usize::from(managers.is_some_and(|list| list.len() > 1));
+        self.shared += usize::from(is_shared(&reply.body));
     }
 }
 
@@ -40,13 +59,31 @@ impl fmt::Display for Coverage {
             percent(self.accepted),
             percent(self.shared)
         )?;
-        let mut lines: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for ((about, code), count) in &self.counts {
-            lines.entry(about).or_default().push(format!("{code}: {count}"));
+        let mut lines: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+        for ((about, touched, code), count) in &self.counts {
+            lines.entry((about, touched)).or_default().push(format!("{code}: {count}"));
         }
-        for (about, counts) in lines {
-            writeln!(f, "  {about:<50} {}", counts.join(", "))?;
+        for ((about, touched), counts) in lines {
+            writeln!(f, "  {about:<40} {touched:<12} {}", counts.join(", "))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn one_manager_who_writes_in_two_ways_is_one() {
+        let object = |names: &[&str]| {
+            let entries: Vec<Value> = names.iter().map(|name| json!({ "manager": name })).collect();
+            json!({"metadata": {"managedFields": entries}})
+        };
+        assert!(!is_shared(&object(&["ann", "ann"])));
+        assert!(is_shared(&object(&["ann", "bob", "ann"])));
+        assert!(!is_shared(&json!({"items": []})));
     }
 }

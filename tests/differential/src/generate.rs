@@ -8,16 +8,18 @@ use crate::shapes::{Shape, Subject, subjects, value};
 
 /// Requests in a case.
 const STEPS: usize = 14;
+/// One in so many cases is watched.
+const WATCHED: u32 = 8;
 /// The namespace of all requests, as [`crate::case::fill`] finds it.
 const NAMESPACE: &str = "{n}";
 /// How many managers apply and update.
 const MANAGERS: [&str; 3] = ["ann", "bob", "cid"];
 
 /// What is remembered of an object while a case is made.
-struct Maker<'r> {
-    rng: &'r mut Rng,
-    subject: Subject,
-    names: Vec<&'static str>,
+pub(crate) struct Maker<'r> {
+    pub(crate) rng: &'r mut Rng,
+    pub(crate) subject: Subject,
+    pub(crate) names: Vec<&'static str>,
 }
 
 /// A case of requests about one kind.
@@ -29,20 +31,18 @@ pub fn case(rng: &mut Rng) -> Case {
     let names = if rng.u8(..4) == 0 { vec!["one", "two"] } else { vec!["one"] };
     let mut maker = Maker { rng, subject, names };
     let mut steps = Vec::new();
-    let watched = maker.one_in(60);
     if maker.one_in(40) {
         steps.extend(maker.crowd());
+    }
+    if steps.is_empty() && maker.rng.u8(..4) > 0 {
+        // Something to work on.
+        steps.extend(maker.beginning());
     }
     for _ in 0..STEPS {
         steps.push(maker.step());
     }
-    if watched {
-        // The watch begins where the only list was.
-        steps.retain(|step| !step.path.contains("labelSelector"));
-        let first = format!("{}?labelSelector=run={{s}}", maker.subject.path);
-        steps.insert(0, maker.make("GET", first.clone(), "", Value::Null, "list"));
-        let path = format!("{first}&watch=true&timeoutSeconds=2&resourceVersion={{rv:list}}");
-        steps.push(maker.make("GET", path, "", Value::Null, "watch"));
+    if maker.one_in(WATCHED) {
+        maker.watch(&mut steps);
     }
     steps.push(maker.list());
     if maker.one_in(3) && maker.is_namespaced() {
@@ -56,23 +56,23 @@ pub fn case(rng: &mut Rng) -> Case {
 }
 
 impl Maker<'_> {
-    fn one_in(&mut self, many: u32) -> bool {
+    pub(crate) fn one_in(&mut self, many: u32) -> bool {
         self.rng.u32(..many) == 0
     }
 
-    fn is_namespaced(&self) -> bool {
+    pub(crate) fn is_namespaced(&self) -> bool {
         self.subject.path.contains("/namespaces/")
     }
 
-    fn name(&mut self) -> &'static str {
+    pub(crate) fn name(&mut self) -> &'static str {
         self.names[self.rng.usize(..self.names.len())]
     }
 
-    fn manager(&mut self) -> &'static str {
+    pub(crate) fn manager(&mut self) -> &'static str {
         MANAGERS[self.rng.usize(..MANAGERS.len())]
     }
 
-    fn labels(&mut self) -> Value {
+    pub(crate) fn labels(&mut self) -> Value {
         let shape = Shape::Map(
             vec!["app", "tier"],
             Box::new(Shape::One(vec!["a".into(), "b".into(), "c".into()])),
@@ -112,7 +112,22 @@ impl Maker<'_> {
         metadata
     }
 
-    fn object(&mut self, name: &str) -> Value {
+    pub(crate) fn object(&mut self, name: &str) -> Value {
+        let mut object = self.right_object(name);
+        if self.one_in(14) {
+            self.spoil(&mut object);
+            // How long what is on a node is given must be said: see its shape.
+            if let Some(spec) = object["spec"].as_object_mut()
+                && !spec.get("terminationGracePeriodSeconds").is_some_and(Value::is_number)
+            {
+                spec.remove("nodeName");
+            }
+        }
+        object
+    }
+
+    /// One in which there is no mistake.
+    pub(crate) fn right_object(&mut self, name: &str) -> Value {
         let mut object = value(&self.subject.content.clone(), self.rng);
         object["apiVersion"] = self.subject.api_version.into();
         object["kind"] = self.subject.kind.into();
@@ -121,9 +136,6 @@ impl Maker<'_> {
             && let Some(status) = self.subject.status.clone()
         {
             object["status"] = value(&status, self.rng);
-        }
-        if self.one_in(14) {
-            self.spoil(&mut object);
         }
         object
     }
@@ -178,22 +190,25 @@ impl Maker<'_> {
     }
 
     fn step(&mut self) -> Step {
-        match self.rng.u8(..34) {
+        match self.rng.u8(..36) {
             0..12 => self.apply(),
             12..15 => self.create(),
             15..18 => self.update(),
             18..21 => self.patch("application/merge-patch+json"),
-            21..23 => self.json_patch(),
-            23..25 => self.patch("application/strategic-merge-patch+json"),
+            21 => self.json_patch(),
+            22 => self.pointers(),
+            23 => self.patch("application/strategic-merge-patch+json"),
+            24 => self.strategic_patch(),
             25..29 => self.status(),
             29..31 => self.delete(),
-            31 => self.list(),
-            32 => self.scale(),
+            31 | 32 => self.list(),
+            33 => self.scale(),
+            34 => self.delete_collection(),
             _ => self.get(),
         }
     }
 
-    fn make(
+    pub(crate) fn make(
         &self,
         method: &str,
         path: String,
@@ -206,13 +221,26 @@ impl Maker<'_> {
             path,
             content_type: content_type.to_owned(),
             body,
-            about: format!("{what} {} ({})", self.subject.kind, self.subject.lists),
+            about: format!("{what} {}", self.subject.kind),
+            of: (self.subject.api_version.to_owned(), self.subject.kind.to_owned()),
             ..Step::default()
         }
     }
 
-    fn path(&self, name: &str, query: &str) -> String {
+    pub(crate) fn path(&self, name: &str, query: &str) -> String {
         format!("{}/{name}{{s}}{query}", self.subject.path)
+    }
+
+    /// An object of two managers, in which there is no mistake.
+    fn beginning(&mut self) -> Vec<Step> {
+        let name = self.name();
+        let apply = |maker: &mut Self, manager: &str, force: &str| {
+            let object = maker.right_object(name);
+            let path = maker.path(name, &format!("?fieldManager={manager}{force}"));
+            maker.make("PATCH", path, "application/apply-patch+yaml", object, "apply")
+        };
+        let force = if self.one_in(4) { "" } else { "&force=true" };
+        vec![apply(self, MANAGERS[0], ""), apply(self, MANAGERS[1], force)]
     }
 
     /// More managers than are kept apart.
@@ -226,7 +254,7 @@ impl Maker<'_> {
         steps
     }
 
-    fn extra(&mut self) -> String {
+    pub(crate) fn extra(&mut self) -> String {
         let mut text = String::new();
         if self.one_in(12) {
             text.push_str("&dryRun=All");
@@ -375,31 +403,14 @@ impl Maker<'_> {
 
     fn delete(&mut self) -> Step {
         let name = self.name();
-        let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
-        match self.rng.u8(..10) {
-            0 => body["preconditions"] = json!({"uid": "33333333-3333-4333-8333-333333333333"}),
-            1 | 2 => body["preconditions"] = json!({"uid": format!("{{uid:{name}}}")}),
-            3 => body["preconditions"] = json!({"resourceVersion": format!("{{rv:{name}}}")}),
-            4 => body["preconditions"] = json!({"resourceVersion": "1"}),
-            5 => body["dryRun"] = json!(["All"]),
-            _ => {}
+        let mut body = self.delete_options(name);
+        let mut query = String::new();
+        if self.one_in(3) {
+            query = crate::collections::in_query(&body).replacen('&', "?", 1);
+            body = Value::Null;
         }
-        // A dry run that would take the last finalizer off is not compared: see docs/simulator.md.
-        if self.rng.bool() && body["dryRun"].is_null() {
-            let policy = ["Background", "Foreground", "Orphan"][self.rng.usize(..3)];
-            body["propagationPolicy"] = policy.into();
-        }
-        let path = self.path(name, "");
+        let path = self.path(name, &query);
         self.make("DELETE", path, "", body, "delete")
-    }
-
-    fn list(&mut self) -> Step {
-        let more = ["", ",app=a", ",app!=a", ",tier", ",!tier", ",app in (a,b)", ",app notin (a)"];
-        let more = more[self.rng.usize(..more.len())].replace(' ', "%20");
-        // Where everybody's objects are, a page may end before somebody else's.
-        let limit = if self.one_in(3) && self.is_namespaced() { "&limit=1" } else { "" };
-        let path = format!("{}?labelSelector=run={{s}}{more}{limit}", self.subject.path);
-        self.make("GET", path, "", Value::Null, "list")
     }
 
     fn scale(&mut self) -> Step {

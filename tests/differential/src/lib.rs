@@ -3,7 +3,9 @@
 
 pub mod builtin;
 pub mod case;
+mod collections;
 pub mod coverage;
+mod directives;
 pub mod expect;
 pub mod follow;
 pub mod generate;
@@ -15,3 +17,5 @@ pub mod sentinel;
 pub mod shapes;
 pub mod shrink;
 pub mod told;
+pub mod types;
+mod watching;

@@ -63,6 +63,22 @@ pub trait Server {
     /// If there is no answer at all.
     fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure>;
 
+    /// A watch, until it has told of something in whose text this stands, or it ends. By default all that there is to tell.
+    ///
+    /// # Errors
+    /// If there is no answer at all.
+    fn send_until(&self, request: Request<Bytes>, _until: &str) -> Result<Reply, Failure> {
+        self.send(request)
+    }
+
+    /// Waits until those who read a collection in no certain version find what was written to it.
+    ///
+    /// # Errors
+    /// If there is no answer at all.
+    fn refresh(&self, _collection: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Brings its clock to this time, if it has one of its own and is behind.
     fn reach(&self, _time: Timestamp) {}
 
@@ -146,17 +162,45 @@ impl Real {
     }
 }
 
+/// Whether one of the whole lines has a text.
+fn told(lines: &[u8], text: &str) -> bool {
+    lines.ends_with(b"\n") && String::from_utf8_lossy(lines).contains(text)
+}
+
 impl Server for Real {
     fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure> {
+        self.send_until(request, "")
+    }
+
+    fn send_until(&self, request: Request<Bytes>, until: &str) -> Result<Reply, Failure> {
         let (mut parts, body) = request.into_parts();
         parts.uri = format!("{}{}", self.base, parts.uri).parse()?;
         parts.headers.remove(header::HOST);
+        let asked = format!("{} {} {}", parts.method, parts.uri, String::from_utf8_lossy(&body));
         let request = Request::from_parts(parts, Full::new(body));
         self.runtime.block_on(async {
-            let response = self.client.request(request).await?;
-            let (head, body) = response.into_parts();
-            Ok(Reply::read(&head, &body.collect().await?.to_bytes()))
+            let response = self.client.request(request).await;
+            let response = response.map_err(|error| format!("{asked}: {error:?}"))?;
+            let (head, mut body) = response.into_parts();
+            if until.is_empty() {
+                return Ok(Reply::read(&head, &body.collect().await?.to_bytes()));
+            }
+            let mut read = Vec::new();
+            while let Some(frame) = body.frame().await {
+                let Ok(data) = frame?.into_data() else { continue };
+                read.extend_from_slice(&data);
+                if told(&read, until) {
+                    break;
+                }
+            }
+            Ok(Reply::read(&head, &read))
         })
+    }
+
+    /// A list of what is there now is answered when the cache has it.
+    fn refresh(&self, collection: &str) -> Result<(), Failure> {
+        let uri = format!("{collection}?limit=1");
+        self.send(Request::builder().uri(uri).body(Bytes::new())?).map(|_| ())
     }
 
     fn settle(&self, wait: Wait) -> Result<(), Failure> {

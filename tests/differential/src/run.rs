@@ -1,15 +1,17 @@
 //! Running a case against both servers.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, header};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::case::{Case, Known, Place, Step, fill, fill_value};
 use crate::normal::Names;
 use crate::real::{Failure, Reply, Server};
 use crate::sentinel::Wait;
+use crate::watching::{LONG, SHORT};
 
 /// How long a real server's controllers may take.
 const BOUND: Duration = Duration::from_mins(1);
@@ -39,18 +41,30 @@ struct Side<'a> {
     known: Known,
     /// The object that was answered last.
     last: Value,
+    /// Whether the last write was refused.
+    refused: bool,
 }
 
 impl<'a> Side<'a> {
     fn new(server: &'a dyn Server) -> Self {
-        Self { server, names: Names::default(), known: Known::new(), last: Value::Null }
+        Self {
+            server,
+            names: Names::default(),
+            known: Known::new(),
+            last: Value::Null,
+            refused: false,
+        }
     }
 
     fn step(&mut self, step: &Step, place: &Place) -> Result<(Reply, (u16, Value)), Failure> {
-        let path = fill(&step.path, place, &self.known);
+        let mut filled = fill(&step.path, place, &self.known);
+        if !step.until.is_empty() && self.refused {
+            // Nothing bears the mark.
+            filled = filled.replace(LONG, SHORT);
+        }
         let mut request = Request::builder()
             .method(step.method.as_str())
-            .uri(path)
+            .uri(&filled)
             .header(header::ACCEPT, "application/json")
             .header(header::USER_AGENT, "differential/1");
         if !step.user.is_empty() {
@@ -75,18 +89,31 @@ impl<'a> Side<'a> {
             request = request.header(header::CONTENT_TYPE, kind);
             Bytes::from(content.to_string())
         };
-        let reply = self.server.send(request.body(body)?)?;
+        if step.path.contains("watch=true") || step.path.contains("resourceVersion=") {
+            let collection = filled.split('?').next().unwrap_or_default();
+            self.server.refresh(collection)?;
+        }
+        let until = fill(&step.until, place, &self.known);
+        let reply = self.server.send_until(request.body(body)?, &until)?;
+        if step.method != "GET" {
+            self.refused = reply.code >= 300;
+        }
         if step.method != "GET"
-            && let Some((path, version)) =
-                written(&fill(&step.path, place, &self.known), &reply.body)
+            && let Some((path, version)) = written(&filled, &reply.body)
         {
             self.server.catch_up(&path, &version)?;
         }
         self.learn(&reply.body, &place.word);
-        let mut normal = self.names.normal(&reply.body);
-        // One event alone is no list of lines.
-        if step.path.contains("watch=true") && normal["type"].is_string() {
-            normal = Value::Array(vec![normal]);
+        let mut body = reply.body.clone();
+        if step.path.contains("watch=true") {
+            body = events(body);
+        }
+        let mut normal = self.names.normal(&body);
+        // Which of several unknown members is told first depends on how the server keeps texts.
+        let warnings: BTreeSet<&String> =
+            reply.warnings.iter().filter(|text| !is_of_content(text)).collect();
+        if normal.is_object() && !warnings.is_empty() {
+            normal["warnings"] = json!(warnings);
         }
         Ok((reply.clone(), (reply.code, normal)))
     }
@@ -106,6 +133,38 @@ impl<'a> Side<'a> {
             self.last.clone_from(body);
         }
     }
+}
+
+/// Whether a warning is about the content of an object: `299 - "spec.containers[0].env[1]: ..."`. What is wrong with built-in kinds is
+/// told in fewer words, see docs/simulator.md.
+fn is_of_content(warning: &str) -> bool {
+    warning.strip_prefix("299 - \"").is_some_and(|text| text.starts_with("spec."))
+}
+
+/// What a watch has told that is compared.
+fn events(mut body: Value) -> Value {
+    // One event alone is no list of lines.
+    if body["type"].is_string() {
+        body = Value::Array(vec![body]);
+    }
+    for event in body.as_array_mut().into_iter().flatten() {
+        // It counts what others write too.
+        if event["type"] == "BOOKMARK" {
+            event["object"]["metadata"]["resourceVersion"] = Value::Null;
+            // Besides it is an object of nothing: see docs/simulator.md.
+            if let Some(object) = event["object"].as_object_mut() {
+                object
+                    .retain(|name, _| matches!(name.as_str(), "kind" | "apiVersion" | "metadata"));
+            }
+        }
+    }
+    if let Some(events) = body.as_array_mut() {
+        // When a server says besides how far it is depends on the time.
+        events.retain(|event| {
+            event["type"] != "BOOKMARK" || event["object"]["metadata"]["annotations"].is_object()
+        });
+    }
+    body
 }
 
 /// Where the object lies that a write was answered by, and its version.

@@ -35,8 +35,6 @@ pub struct Subject {
     pub status: Option<Shape>,
     /// Whether strategic merge patches are served.
     pub strategic: bool,
-    /// What kinds of lists it has, for the report.
-    pub lists: &'static str,
 }
 
 fn one(values: &[&str]) -> Shape {
@@ -214,7 +212,6 @@ fn gizmo() -> Subject {
         content: Shape::Some(vec![("spec", spec.clone()), ("spec", spec)]),
         status: Some(Shape::Some(vec![("phase", one(&["no", "yes", "well"]))])),
         strategic: false,
-        lists: "map, atomic",
     }
 }
 
@@ -291,7 +288,6 @@ fn gadget(namespace: &str) -> Subject {
             ("conditions", conditions),
         ])),
         strategic: false,
-        lists: "map, set, atomic",
     }
 }
 
@@ -308,7 +304,6 @@ fn config_map(namespace: &str) -> Subject {
         ]),
         status: None,
         strategic: true,
-        lists: "none",
     }
 }
 

@@ -67,6 +67,9 @@ struct ToldStep {
     body: Value,
     #[serde(default)]
     edit: Value,
+    /// What a watch is over with: see [`Step::until`].
+    #[serde(default)]
+    until: String,
     /// Leave the body as it is.
     #[serde(default)]
     plain: bool,
@@ -108,7 +111,7 @@ pub fn parse(text: &str) -> Result<Vec<Case>, Failure> {
 }
 
 fn step(told: ToldStep) -> Result<Step, Failure> {
-    let ToldStep { r#do: text, mut body, edit, plain, expect } = told;
+    let ToldStep { r#do: text, mut body, edit, until, plain, expect } = told;
     let mut expect: Expect = serde_json::from_value(expect.into())?;
     let mut words = text.split_whitespace();
     let verb = words.next().ok_or("there is no verb")?;
@@ -156,7 +159,7 @@ fn step(told: ToldStep) -> Result<Step, Failure> {
     if verb == "watch" {
         query.push("watch=true".to_owned());
     }
-    let mut step = Step { method: method.to_owned(), edit, ..Step::default() };
+    let mut step = Step { method: method.to_owned(), edit, until, ..Step::default() };
     while let Some(word) = words.next() {
         match word {
             "by" => query.push(format!("fieldManager={}", words.next().ok_or("by whom?")?)),

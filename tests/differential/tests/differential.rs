@@ -89,7 +89,7 @@ fn random_requests_are_answered_as_a_real_api_server_answers_them() {
     println!("INNKEEPER_SEED={seed}");
     let rng = fastrand::Rng::with_seed(seed);
     let plan = Mutex::new(Plan { rng, cases: 0, requests: 0, most: requests });
-    let coverage = Mutex::new(Coverage::default());
+    let coverage = Mutex::new(Coverage::of(bench.types()));
     let found = Mutex::new(BTreeMap::new());
     let lanes = number("INNKEEPER_DIFFERENTIAL_LANES", LANES);
     let start = std::time::Instant::now();

@@ -40,10 +40,15 @@ fn walk(schema: &Schema, value: &mut Value, path: &Place<'_>, dropped: &mut Vec<
             });
         }
         Value::Array(items) => {
-            if let Some(inner) = &schema.items {
-                for (index, item) in items.iter_mut().enumerate() {
-                    walk(inner, item, &path.item(index), dropped);
-                }
+            let nothing = Schema::default();
+            let inner = match &schema.items {
+                Some(inner) => inner,
+                None if schema.preserve || schema.free => return,
+                // A list where none should be: nothing in it is known.
+                None => &nothing,
+            };
+            for (index, item) in items.iter_mut().enumerate() {
+                walk(inner, item, &path.item(index), dropped);
             }
         }
         _ => {}
@@ -66,5 +71,8 @@ mod tests {
         let dropped = prune(&schema, &mut value);
         assert_eq!(value, json!({"a": {"b": "1"}, "free": {"z": 1}, "map": {"k": {"x": 1}}}));
         assert_eq!(dropped, ["a.c", "map.k.y", "q"]);
+        let mut value = json!({"a": {"b": [[{"c": 2}], 1]}});
+        assert_eq!(prune(&schema, &mut value), ["a.b[0][0].c"]);
+        assert_eq!(value, json!({"a": {"b": [[{}], 1]}}));
     }
 }

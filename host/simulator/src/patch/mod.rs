@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 use crate::status_error::StatusError;
+use crate::switch::{Bug, planted};
 
 /// The kinds of patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,15 @@ fn json(object: &Value, patch: Value) -> Result<Value, StatusError> {
     };
     let mut object = object.clone();
     for mut operation in operations {
+        // Where it goes is looked for when it is gone.
+        if operation["op"] == "move" && !planted(Bug::MoveLeavesWhatItMoved) {
+            let from = count(&object, operation["from"].as_str().unwrap_or_default(), false);
+            operation["value"] = object.pointer(&from).cloned().unwrap_or_default();
+            operation["op"] = "add".into();
+            let gone = serde_json::from_value(serde_json::json!({"op": "remove", "path": from}));
+            json_patch::patch(&mut object, &[gone.map_err(|_| refused())?])
+                .map_err(|_| refused())?;
+        }
         loosen(&object, &mut operation);
         let step: json_patch::PatchOperation =
             serde_json::from_value(operation).map_err(|_| refused())?;
@@ -113,6 +123,18 @@ fn loosen(object: &Value, operation: &mut Value) {
             operation[name] = count(object, path, adds).into();
         }
     }
+    if kind == "move" {
+        operation["op"] = "copy".into();
+    }
+    if kind == "copy" {
+        // A member that is not there is copied as null.
+        let from = operation["from"].as_str().unwrap_or_default();
+        let parent = from.rsplit_once('/').and_then(|(parent, _)| object.pointer(parent));
+        if parent.is_some_and(Value::is_object) && object.pointer(from).is_none() {
+            operation["op"] = "add".into();
+            operation["value"] = Value::Null;
+        }
+    }
     if !matches!(kind.as_str(), "add" | "replace" | "test") {
         return;
     }
@@ -125,8 +147,11 @@ fn loosen(object: &Value, operation: &mut Value) {
     if !in_map || object.pointer(&path).is_some() {
         return;
     }
-    if kind == "replace" || (kind == "test" && operation["value"].is_null()) {
-        // Both leave null there, which says as much as nothing.
+    if kind == "replace" {
         operation["op"] = "add".into();
+    } else if kind == "test" && operation["value"].is_null() {
+        // What is there is what it is.
+        operation["value"] = object.pointer(parent).cloned().unwrap_or_default();
+        operation["path"] = parent.into();
     }
 }

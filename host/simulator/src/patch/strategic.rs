@@ -1,25 +1,30 @@
-//! Strategic merge patches: merge patches that know how lists are keyed.
+//! Strategic merge patches: merge patches that know how lists are keyed, and have directives.
 
 use serde_json::{Map, Value};
 
-use crate::apply::shape::go;
+use crate::apply::shape::{go, go_type};
 use crate::schema::{Additional, Schema, Strategy};
 use crate::status_error::StatusError;
+use crate::switch::{Bug, planted};
 use crate::value::same;
 
-const ORDER: &str = "$setElementOrder/";
-const DELETE: &str = "$deleteFromPrimitiveList/";
+/// What is to become of a map, or of an item of a list.
+const PATCH: &str = "$patch";
+/// Which members of a map stay.
+const RETAIN: &str = "$retainKeys";
+/// In which order a list is to be.
+const ORDER: &str = "$setElementOrder";
+/// What goes out of a list of plain values.
+const DELETE: &str = "$deleteFromPrimitiveList";
+
+type Members = Map<String, Value>;
 
 /// The object after a patch.
 pub(super) fn apply(schema: &Schema, object: &Value, patch: &Value) -> Result<Value, StatusError> {
     let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
         return Err(StatusError::bad_request("json: cannot unmarshal into an object"));
     };
-    Ok(Value::Object(map(Some(schema), object.clone(), patch)?))
-}
-
-fn directive(patch: &Map<String, Value>) -> Option<&str> {
-    patch.get("$patch").and_then(Value::as_str)
+    Ok(Value::Object(map(Some(schema), object.clone(), patch.clone())?))
 }
 
 fn member<'a>(schema: Option<&'a Schema>, name: &str) -> Option<&'a Schema> {
@@ -31,208 +36,343 @@ fn member<'a>(schema: Option<&'a Schema>, name: &str) -> Option<&'a Schema> {
     }
 }
 
-/// A value that is new: without directives and nulls.
-fn clean(value: &Value) -> Value {
+/// The list that a directive in a map is about.
+fn about<'a>(name: &'a str, directive: &str) -> Option<&'a str> {
+    name.strip_prefix(directive)?.strip_prefix('/')
+}
+
+/// A value that is new: without nulls, and without what has a directive. Nothing, if it has one itself.
+fn new(value: Value) -> Option<Value> {
     match value {
-        Value::Object(map) => map
-            .iter()
-            .filter(|(name, value)| !name.starts_with('$') && !value.is_null())
-            .map(|(name, value)| (name.clone(), clean(value)))
-            .collect::<Map<_, _>>()
-            .into(),
-        Value::Array(items) => items
-            .iter()
-            .filter(|item| item.as_object().is_none_or(|map| directive(map).is_none()))
-            .map(clean)
-            .collect(),
-        other => other.clone(),
+        Value::Object(map) if map.contains_key(PATCH) => None,
+        Value::Object(map) => {
+            let members = map.into_iter().filter(|(_, value)| !value.is_null());
+            Some(members.filter_map(|(name, value)| Some((name, new(value)?))).collect())
+        }
+        Value::Array(items) => Some(items.into_iter().filter_map(new).collect()),
+        other => Some(other),
     }
 }
 
 fn map(
     schema: Option<&Schema>,
-    mut object: Map<String, Value>,
-    patch: &Map<String, Value>,
-) -> Result<Map<String, Value>, StatusError> {
-    match directive(patch) {
-        Some("replace") => {
-            let mut rest = patch.clone();
-            rest.remove("$patch");
-            return Ok(rest);
-        }
-        Some("delete") => return Ok(Map::new()),
-        None => {}
-        Some(other) => {
-            let shown = go(&Value::Object(patch.clone()));
-            let text = format!("unknown patch type: {other} in map: {shown}");
-            return Err(StatusError::unforeseen(text));
-        }
+    mut object: Members,
+    mut patch: Members,
+) -> Result<Members, StatusError> {
+    if let Some(directive) = patch.get(PATCH) {
+        return match directive.as_str() {
+            Some("replace") => {
+                patch.remove(PATCH);
+                Ok(patch)
+            }
+            Some("delete") => Ok(Map::new()),
+            _ => Err(unknown(&directive.clone(), patch)),
+        };
     }
-    if let Some(kept) = patch.get("$retainKeys") {
-        let kept = kept.as_array().map(Vec::as_slice).unwrap_or_default();
-        let keeps = |name: &str| kept.iter().any(|one| one == name);
-        let mut said = patch.iter().filter(|(name, value)| {
-            let directive =
-                *name == "$retainKeys" || name.starts_with(ORDER) || name.starts_with(DELETE);
-            !value.is_null() && !directive
-        });
-        if said.any(|(name, _)| !keeps(name)) {
-            return Err(StatusError::bad_request("invalid patch format of retainKeys"));
-        }
-        object.retain(|name, _| keeps(name));
-    }
-    for (name, order) in patch {
-        if let Some(list) = name.strip_prefix(ORDER)
-            && let (Some(items), Some(order)) = (patch.get(list), order.as_array())
-        {
-            let key = member(schema, list).and_then(|one| one.strategy.key.clone());
-            check_order(key.as_deref(), items, order)?;
-        }
+    retain(&mut object, &mut patch)?;
+    let orders: Vec<String> =
+        patch.keys().filter(|name| name.starts_with(ORDER)).cloned().collect();
+    for name in orders {
+        let order = patch.remove(&name).unwrap_or_default();
+        let list = about(&name, ORDER).ok_or_else(|| {
+            StatusError::bad_request("invalid patch format of setElementOrder list")
+        })?;
+        let order = items(order)?;
+        in_order(member(schema, list), list, &order, &mut object, &mut patch)?;
     }
     for (name, value) in patch {
-        if let Some(list) = name.strip_prefix(DELETE) {
-            let gone = value.as_array().cloned().unwrap_or_default();
-            if let Some(Value::Array(items)) = object.get_mut(list) {
-                items.retain(|item| !gone.iter().any(|one| same(one, item)));
+        let (name, deletes) = match about(&name, DELETE) {
+            Some(list) => (list, true),
+            None if name.starts_with(DELETE) => {
+                return Err(StatusError::bad_request("invalid patch format of primitive list"));
             }
-        }
-    }
-    for (name, value) in patch.iter().filter(|(name, _)| !name.starts_with('$')) {
-        let inner = member(schema, name);
-        let order = patch.get(&format!("{ORDER}{name}")).and_then(Value::as_array);
-        match (object.remove(name), value) {
-            (_, Value::Null) => {}
-            (Some(Value::Object(old)), Value::Object(new)) => {
-                object.insert(name.clone(), Value::Object(map(inner, old, new)?));
-            }
-            (Some(Value::Array(old)), Value::Array(new)) => {
-                let strategy = inner.map(|one| one.strategy.clone()).unwrap_or_default();
-                let merged = if strategy.merge {
-                    list(inner, &strategy, old, new, order)?
-                } else {
-                    new.clone()
-                };
-                object.insert(name.clone(), Value::Array(merged));
-            }
-            (_, new) => {
-                object.insert(name.clone(), clean(new));
-            }
-        }
-    }
-    for (name, order) in patch {
-        let Some(list) = name.strip_prefix(ORDER) else { continue };
-        if patch.contains_key(list) {
+            None => (name.as_str(), false),
+        };
+        if value.is_null() {
+            object.remove(name);
             continue;
         }
-        let key = member(schema, list).and_then(|one| one.strategy.key.clone());
-        if let (Some(Value::Array(items)), Some(order)) = (object.get_mut(list), order.as_array()) {
-            let before = items.clone();
-            *items = ordered(key.as_deref(), &before, items, order);
+        let inner = member(schema, name);
+        let merged = match (object.remove(name), value) {
+            (Some(Value::Object(old)), Value::Object(patch)) => {
+                Some(Value::Object(map(inner, old, patch)?))
+            }
+            (Some(Value::Array(old)), Value::Array(patch)) => {
+                Some(Value::Array(list(inner, old, patch, deletes)?))
+            }
+            (old, _) if deletes => old,
+            (_, value) => new(value),
+        };
+        if let Some(merged) = merged {
+            object.insert(name.to_owned(), merged);
         }
     }
     Ok(object)
 }
 
+/// Takes away what is not to stay.
+fn retain(object: &mut Members, patch: &mut Members) -> Result<(), StatusError> {
+    let Some(kept) = patch.remove(RETAIN) else { return Ok(()) };
+    let wrong = || StatusError::bad_request("invalid patch format of retainKeys");
+    let kept = kept.as_array().ok_or_else(wrong)?;
+    let keeps = |name: &str| kept.iter().any(|one| one == name);
+    let mut said = patch.iter().filter(|(name, value)| {
+        !value.is_null() && !name.starts_with(ORDER) && !name.starts_with(DELETE)
+    });
+    if said.any(|(name, _)| !keeps(name)) {
+        return Err(wrong());
+    }
+    object.retain(|name, _| keeps(name));
+    Ok(())
+}
+
+/// Merges a list of which the patch says the order.
+fn in_order(
+    schema: Option<&Schema>,
+    name: &str,
+    order: &[Value],
+    object: &mut Members,
+    patch: &mut Members,
+) -> Result<(), StatusError> {
+    let old = object.get(name).cloned().map(items).transpose()?;
+    let said = patch.remove(name).map(items).transpose()?;
+    let key = schema.and_then(|one| one.strategy.key.as_deref());
+    check_order(key, said.as_deref().unwrap_or_default(), order)?;
+    let before = old.clone().unwrap_or_default();
+    let merged = match (old, &said) {
+        (None, None) => return Ok(()),
+        (Some(old), None) => old,
+        (None, Some(said)) => said.iter().cloned().filter_map(unnulled).collect(),
+        (Some(old), Some(said)) => list(schema, old, said.clone(), false)?,
+    };
+    let said = said.unwrap_or_default();
+    if before.is_empty() && said.is_empty() {
+        return Err(StatusError::unforeseen("no elements in any of the given slices"));
+    }
+    object.insert(name.to_owned(), ordered(key, &merged, order, &before, order)?.into());
+    Ok(())
+}
+
+/// What is new without what has a directive; nulls stay.
+fn unnulled(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(map) if map.contains_key(PATCH) => None,
+        Value::Object(map) => Some(
+            map.into_iter().filter_map(|(name, value)| Some((name, unnulled(value)?))).collect(),
+        ),
+        Value::Array(items) => Some(items.into_iter().filter_map(unnulled).collect()),
+        other => Some(other),
+    }
+}
+
+/// A list after what a patch says of it.
 fn list(
+    schema: Option<&Schema>,
+    old: Vec<Value>,
+    patch: Vec<Value>,
+    deletes: bool,
+) -> Result<Vec<Value>, StatusError> {
+    let strategy = schema.map(|one| one.strategy.clone()).unwrap_or_default();
+    if !strategy.merge && !deletes {
+        return Ok(patch);
+    }
+    let kind = |value: &Value| std::mem::discriminant(value);
+    let mut all = old.iter().chain(&patch);
+    let Some(first) = all.next() else { return Ok(old) };
+    if first.is_array() {
+        return Err(StatusError::new(422, "", "lists of lists are not supported"));
+    }
+    if all.any(|other| kind(other) != kind(first)) {
+        let text = format!("[{} {}]", go(&old.into()), go(&patch.into()));
+        return Err(StatusError::unforeseen(format!(
+            "list element types are not identical: {text}"
+        )));
+    }
+    if !first.is_object() {
+        return plain(old, &patch, deletes);
+    }
+    keyed(schema, &strategy, old, patch)
+}
+
+/// A list of plain values.
+fn plain(old: Vec<Value>, patch: &[Value], deletes: bool) -> Result<Vec<Value>, StatusError> {
+    if deletes {
+        let goes = |item: &Value| patch.iter().any(|one| same(one, item));
+        return Ok(old.into_iter().filter(|item| !goes(item)).collect());
+    }
+    let mut merged: Vec<Value> = Vec::new();
+    for item in old.iter().chain(patch) {
+        if !merged.iter().any(|one| same(one, item)) {
+            merged.push(item.clone());
+        }
+    }
+    ordered(None, &merged, patch, &old, patch)
+}
+
+/// A list of maps, which have a key.
+fn keyed(
     schema: Option<&Schema>,
     strategy: &Strategy,
     old: Vec<Value>,
-    new: &[Value],
-    order: Option<&Vec<Value>>,
+    patch: Vec<Value>,
 ) -> Result<Vec<Value>, StatusError> {
     let Some(key) = strategy.key.as_deref() else {
-        let before = old.clone();
-        let mut items: Vec<Value> = Vec::new();
-        for item in old.iter().chain(new) {
-            if !items.iter().any(|one| same(one, item)) {
-                items.push(item.clone());
-            }
-        }
-        return Ok(ordered(None, &before, &items, order.map_or(new, Vec::as_slice)));
+        return Err(StatusError::unforeseen("cannot merge lists without merge key"));
     };
-    let replaces = |item: &Value| item.as_object().and_then(directive) == Some("replace");
-    if new.iter().any(replaces) {
-        return Ok(new.iter().filter(|item| !replaces(item)).map(clean).collect());
-    }
-    let before = old.clone();
-    let mut items = old;
-    let element = schema.and_then(|one| one.items.as_deref());
-    for item in new {
-        let Some(patch) = item.as_object() else { continue };
-        let Some(value) = patch.get(key) else {
-            return Err(StatusError::unforeseen(format!(
-                "map: {} does not contain declared merge key: {key}",
-                go(item)
-            )));
+    let (mut items, mut rest, mut replaces) = (old, Vec::new(), false);
+    for item in patch {
+        let Some(directive) = item.get(PATCH) else {
+            rest.push(item);
+            continue;
         };
-        let found =
-            items.iter().position(|one| one.get(key).is_some_and(|other| same(other, value)));
-        match (found, directive(patch)) {
-            (_, Some("delete")) => {
-                items.retain(|one| !one.get(key).is_some_and(|other| same(other, value)));
+        match directive.as_str() {
+            Some("delete") => {
+                let gone = item.get(key).ok_or_else(|| keyless(&item, key))?;
+                items.retain(|one| !one.get(key).is_some_and(|value| same(value, gone)));
             }
-            (Some(index), _) => {
-                let Value::Object(present) = items[index].clone() else { continue };
-                items[index] = Value::Object(map(element, present, patch)?);
+            Some("replace") => replaces = true,
+            Some("merge") => {
+                let text = "merging lists cannot yet be specified in the patch";
+                return Err(StatusError::unforeseen(text));
             }
-            (None, _) => items.push(clean(item)),
+            _ => {
+                let directive = directive.clone();
+                return Err(unknown(&directive, item.as_object().cloned().unwrap_or_default()));
+            }
         }
     }
-    // Without an order what the patch names comes in the patch's.
-    Ok(ordered(Some(key), &before, &items, order.map_or(new, Vec::as_slice)))
+    if replaces {
+        (items, rest) = (rest, Vec::new());
+    }
+    let before = items.clone();
+    let element = schema.and_then(|one| one.items.as_deref());
+    for item in &rest {
+        let value = item.get(key).ok_or_else(|| keyless(item, key))?;
+        let place = items.iter().position(|one| one.get(key).is_some_and(|has| same(has, value)));
+        match (place, item) {
+            (Some(place), Value::Object(patch)) => {
+                let present = items[place].as_object().cloned().unwrap_or_default();
+                items[place] = Value::Object(map(element, present, patch.clone())?);
+            }
+            _ => items.push(item.clone()),
+        }
+    }
+    ordered(Some(key), &items, &rest, &before, &rest)
 }
 
 /// What the patch has of a list must stand as the order that it gives says.
-fn check_order(key: Option<&str>, items: &Value, order: &[Value]) -> Result<(), StatusError> {
-    let id = |item: &Value| match key {
-        Some(key) => item.get(key).cloned().unwrap_or_default(),
-        None => item.clone(),
-    };
-    let list = items.as_array().map(Vec::as_slice).unwrap_or_default();
-    if order.is_empty() {
+fn check_order(key: Option<&str>, said: &[Value], order: &[Value]) -> Result<(), StatusError> {
+    if order.is_empty() || said.is_empty() {
         return Ok(());
     }
+    let goes = |item: &Value| key.is_some() && item.get(PATCH).is_some_and(|one| one == "delete");
     let mut left = order.iter();
-    for item in list.iter().filter(|item| item.as_object().and_then(directive).is_none()) {
-        if !left.any(|one| same(&id(one), &id(item))) {
+    let mut waiting = said.iter().filter(|item| !goes(item)).peekable();
+    while let Some(item) = waiting.peek() {
+        if item.get(PATCH).is_some() {
+            waiting.next();
+            continue;
+        }
+        let Some(next) = left.next() else {
             return Err(StatusError::unforeseen(format!(
-                "The order in patch list:\n{}\n doesn't match {} list:\n{}\n",
-                go(items),
-                ORDER.trim_end_matches('/'),
-                go(&order.into())
+                "The order in patch list:\n{}\n doesn't match {ORDER} list:\n{}\n",
+                go(&said.to_vec().into()),
+                go(&order.to_vec().into())
             )));
+        };
+        if same(id(key, item)?, id(key, next)?) {
+            waiting.next();
+        }
+        // Items with directives at the end need no place.
+        while waiting.peek().is_some_and(|item| item.get(PATCH).is_some()) {
+            waiting.next();
         }
     }
     Ok(())
 }
 
-/// The items in the order that the patch gives; others keep their places as far as that goes.
-fn ordered(key: Option<&str>, before: &[Value], items: &[Value], order: &[Value]) -> Vec<Value> {
-    let id = |item: &Value| match key {
+/// What tells an item from the others.
+fn id<'a>(key: Option<&str>, item: &'a Value) -> Result<&'a Value, StatusError> {
+    let Some(key) = key else { return Ok(item) };
+    if !item.is_object() {
+        return Err(wrong_type("map[string]interface {}", item));
+    }
+    item.get(key).ok_or_else(|| keyless(item, key))
+}
+
+/// The items: those that `named` names in its order, which `order` is for most, the others in that of `before`, each where it was
+/// as far as that goes.
+fn ordered(
+    key: Option<&str>,
+    items: &[Value],
+    named: &[Value],
+    before: &[Value],
+    order: &[Value],
+) -> Result<Vec<Value>, StatusError> {
+    if planted(Bug::OrderIsIgnored) {
+        return Ok(items.to_vec());
+    }
+    for item in items.iter().chain(order).chain(before) {
+        id(key, item)?;
+    }
+    let name = |item: &Value| match key {
         Some(key) => item.get(key).cloned().unwrap_or_default(),
         None => item.clone(),
     };
     let place =
-        |list: &[Value], item: &Value| list.iter().position(|one| same(&id(one), &id(item)));
-    let mut named: Vec<&Value> = items.iter().filter(|item| place(order, item).is_some()).collect();
-    named.sort_by_key(|item| place(order, item));
-    let others = items.iter().filter(|item| place(order, item).is_none());
-    let mut others: Vec<&Value> = others.collect();
-    others.sort_by_key(|item| place(before, item));
-    let (mut left, mut right) = (others.into_iter().peekable(), named.into_iter().peekable());
+        |list: &[Value], item: &Value| list.iter().position(|one| same(&name(one), &name(item)));
+    let (right, left): (Vec<Value>, Vec<Value>) =
+        items.iter().cloned().partition(|item| place(named, item).is_some());
+    let right = sorted(right, &|item| place(order, item));
+    let left = sorted(left, &|item| place(before, item));
+    let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
     let mut result = Vec::new();
     loop {
-        match (left.peek(), right.peek()) {
-            (Some(one), Some(other)) => {
-                let less = match (place(before, one), place(before, other)) {
-                    (Some(a), Some(b)) => a < b,
-                    _ => false,
-                };
-                result.extend(if less { left.next() } else { right.next() }.cloned());
-            }
-            (Some(_), None) => result.extend(left.next().cloned()),
-            (None, Some(_)) => result.extend(right.next().cloned()),
-            (None, None) => return result,
+        let first = match (left.peek(), right.peek()) {
+            (Some(one), Some(other)) => match (place(before, one), place(before, other)) {
+                (Some(one), Some(other)) => one < other,
+                _ => false,
+            },
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => return Ok(result),
+        };
+        result.extend(if first { left.next() } else { right.next() });
+    }
+}
+
+/// The items by their places. One without a place goes before all that it meets, as the server's comparison has it.
+fn sorted(mut items: Vec<Value>, place: &dyn Fn(&Value) -> Option<usize>) -> Vec<Value> {
+    let less = |one: &Value, other: &Value| match (place(one), place(other)) {
+        (Some(one), Some(other)) => one < other,
+        _ => true,
+    };
+    for end in 1..items.len() {
+        let mut at = end;
+        while at > 0 && less(&items[at], &items[at - 1]) {
+            items.swap(at, at - 1);
+            at -= 1;
         }
     }
+    items
+}
+
+fn items(value: Value) -> Result<Vec<Value>, StatusError> {
+    match value {
+        Value::Array(items) => Ok(items),
+        other => Err(wrong_type("[]interface {}", &other)),
+    }
+}
+
+fn wrong_type(expected: &str, value: &Value) -> StatusError {
+    StatusError::unforeseen(format!("expected a {expected}, but received a {}", go_type(value)))
+}
+
+fn keyless(item: &Value, key: &str) -> StatusError {
+    StatusError::unforeseen(format!("map: {} does not contain declared merge key: {key}", go(item)))
+}
+
+fn unknown(directive: &Value, patch: Members) -> StatusError {
+    let (directive, patch) = (go(directive), go(&Value::Object(patch)));
+    StatusError::unforeseen(format!("unknown patch type: {directive} in map: {patch}"))
 }

@@ -26,9 +26,9 @@ impl Cluster {
     ) -> Result<Written, StatusError> {
         let decoded = Self::decode(ask, object)?;
         let mut object = decoded.object;
-        let mut warnings = decoded.warnings;
+        self.warned.extend(decoded.warnings);
         Self::check_namespace(ask, &mut object)?;
-        warnings.extend(once(&mut object, false));
+        self.warned.extend(once(&mut object, false));
         if meta(&object, "name").is_empty() && !meta(&object, "generateName").is_empty() {
             let base: String = meta(&object, "generateName").chars().take(58).collect();
             object["metadata"]["name"] = format!("{base}{}", self.suffix()).into();
@@ -44,11 +44,11 @@ impl Cluster {
         }
         let mut object = self.track(ask, None, object);
         self.mutate(ask, Operation::Create, &mut object, None)?;
-        warnings.extend(once(&mut object, true));
+        self.warned.extend(once(&mut object, true));
         if planted(Bug::GenerateNameIsKept) {
             crate::object::unset(&mut object, "generateName");
         }
         let object = self.store_new(ask, object, decoded.shares_labels)?;
-        Ok(Written { code: 201, object, warnings })
+        Ok(Written { code: 201, object })
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::list_options::number;
+use super::collection::selector;
+use super::list_options::{check_list, number};
 use super::write::parse;
 use super::{Ask, Outcome};
 use crate::admission::Operation;
@@ -21,6 +22,9 @@ use crate::tracked::Tracked;
 pub(crate) const ORPHAN: &str = "orphan";
 /// Holds an object until what it owns is gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+
+/// What is said when a Job is deleted without a word about its Pods.
+const CHILDREN_STAY: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 /// How a delete is to be done.
 #[derive(Clone, Debug, Default)]
@@ -82,8 +86,9 @@ impl Options {
         let said = |name: &str| query.has(name).then(|| query.get(name).to_owned());
         let dry_run: Vec<String> = said("dryRun").into_iter().collect();
         let options = Self {
-            uid: None,
-            version: None,
+            // Also where a list takes the version for its own.
+            uid: said("uid").filter(|uid| !uid.is_empty()),
+            version: said("resourceVersion").filter(|version| !version.is_empty()),
             policy: said("propagationPolicy"),
             orphan: said("orphanDependents").map(|_| query.is("orphanDependents")),
             grace: number(query, "gracePeriodSeconds")?,
@@ -139,10 +144,19 @@ impl Cluster {
     /// `delete`.
     pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome {
         let options = Options::read(ask)?;
+        self.warn(ask, &options);
         let (answer, gone) = self.delete_by(ask, &options)?;
         // Who says that nothing is to be orphaned is told that it is not over yet.
         let code = if !gone && options.orphan == Some(false) { 202 } else { 200 };
         Ok(Answer::bytes(code, answer.text().clone()))
+    }
+
+    /// Warns whoever says nothing of what becomes of dependents that stay.
+    fn warn(&mut self, ask: &Ask<'_>, options: &Options) {
+        let silent = options.policy.is_none() && options.orphan.is_none();
+        if silent && kinds::orphans_by_default(&ask.kind) {
+            self.warned.push(CHILDREN_STAY.to_owned());
+        }
     }
 
     /// Deletes an object as the options say. Gives what is answered.
@@ -295,7 +309,10 @@ impl Cluster {
 
     /// `deletecollection`.
     pub(super) fn delete_collection(&mut self, ask: &Ask<'_>) -> Outcome {
+        // What the list asks for is looked at first.
+        selector(ask, check_list)?;
         let options = Options::read(ask)?;
+        self.warn(ask, &options);
         let page = self.page(ask)?;
         for stored in &page.items {
             let found = stored.object();

@@ -134,7 +134,9 @@ pub(super) struct Start {
 
 impl Start {
     /// What a list asks for, whose options have been checked.
-    pub(super) fn read(query: &Query, present: u64) -> Result<Self, StatusError> {
+    /// Which one object is looked for, if it is one, is in no page.
+    pub(super) fn read(ask: &Ask<'_>, present: u64, one: bool) -> Result<Self, StatusError> {
+        let query = ask.query;
         if !query.get("continue").is_empty() {
             let (start, from) = decode(query.get("continue")).map_err(|why| {
                 StatusError::bad_request(format!("invalid continue token: {why}"))
@@ -153,12 +155,14 @@ impl Start {
         }
         let version = version(query)
             .map_err(|why| StatusError::bad_request(format!("invalid resource version: {why}")))?;
-        let limited = number(query, "limit")?.is_some_and(|limit| limit > 0);
+        // What is deleted is listed in pages.
+        let limited = ask.request.method == "DELETE"
+            || number(query, "limit")?.is_some_and(|limit| limit > 0);
         let exact = match query.get(MATCH) {
             EXACT => true,
             NOT_OLDER => false,
             // As it was before clients could say which they mean.
-            _ => limited && version > 0,
+            _ => limited && !one && version > 0,
         };
         if version > present {
             return Err(too_large(version, present));

@@ -149,6 +149,7 @@ impl Cluster {
             Ok(answer) => answer,
             Err(error) => Answer::error(&error),
         };
+        // Also of what was refused.
         if let Answer::Json { warnings, .. } = &mut answer {
             warnings.append(&mut self.warned);
         }

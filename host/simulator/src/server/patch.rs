@@ -64,14 +64,15 @@ impl Cluster {
         let Some(old) = self.present(ask) else {
             return Err(StatusError::not_found(ask.named(&ask.target.name)));
         };
-        let Decoded { mut object, mut warnings, .. } = Self::patched(ask, kind, &old)?;
+        let Decoded { mut object, warnings, .. } = Self::patched(ask, kind, &old)?;
+        self.warned.extend(warnings);
         Self::check_namespace(ask, &mut object)?;
         Self::check_name(ask, &object)?;
         let mut object = self.track(ask, Some(&old), object);
         self.mutate(ask, Admitted::Update, &mut object, Some(&old))?;
-        warnings.extend(once(&mut object, true));
+        self.warned.extend(once(&mut object, true));
         let object = self.store_change(ask, &old, object)?;
-        Ok(Written { code: 200, object, warnings }.answer())
+        Ok(Written { code: 200, object }.answer())
     }
 
     /// What a patch makes of an object.
@@ -87,7 +88,7 @@ impl Cluster {
             patched.to_string()
         };
         Self::redecode(ask, patched).map_err(|error| {
-            if !error.is_shape() || (ask.kind.custom.is_some() && !error.is_strict()) {
+            if !error.is_shape() {
                 return error;
             }
             let error = FieldError::invalid("patch", text, error.problem());
@@ -160,7 +161,7 @@ impl Cluster {
         self.mutate(ask, Admitted::Create, &mut object, None)?;
         let shares_labels = shares_labels(&ask.kind, &value);
         let object = self.store_new(ask, object, shares_labels)?;
-        Ok(Written { code: 201, object, warnings: Vec::new() }.answer())
+        Ok(Written { code: 201, object }.answer())
     }
 
     /// What the document of an apply makes of an object, with its managers.

@@ -12,7 +12,9 @@ use crate::user::User;
 impl Cluster {
     /// Answers who somebody is, or whether he may do something.
     pub(super) fn review(&mut self, ask: &Ask<'_>) -> Outcome {
-        let mut object = Self::decode(ask, super::write::read(ask)?)?.object;
+        let decoded = Self::decode(ask, super::write::read(ask)?)?;
+        self.warned.extend(decoded.warnings);
+        let mut object = decoded.object;
         if ask.kind.namespaced {
             Self::check_namespace(ask, &mut object)?;
         }

@@ -166,11 +166,14 @@ impl Cluster {
                 scale
             }
             Some(Way::Patch(kind)) => {
-                self.rewritten(&of_scale, Self::patched(&of_scale, kind, &live)?.object, &live)?
+                let decoded = Self::patched(&of_scale, kind, &live)?;
+                self.warned.extend(decoded.warnings);
+                self.rewritten(&of_scale, decoded.object, &live)?
             }
             None => {
-                let scale = Self::decode(&of_scale, read(&of_scale)?)?.object;
-                self.rewritten(&of_scale, scale, &live)?
+                let decoded = Self::decode(&of_scale, read(&of_scale)?)?;
+                self.warned.extend(decoded.warnings);
+                self.rewritten(&of_scale, decoded.object, &live)?
             }
         };
         self.mutate(&of_scale, Operation::Update, &mut scale, Some(&live))?;

@@ -26,8 +26,8 @@ impl Cluster {
     ) -> Result<Written, StatusError> {
         let decoded = Self::decode(ask, object)?;
         let mut object = decoded.object;
-        let mut warnings = decoded.warnings;
-        warnings.extend(once(&mut object, false));
+        self.warned.extend(decoded.warnings);
+        self.warned.extend(once(&mut object, false));
         let name = &ask.target.name;
         Self::check_namespace(ask, &mut object)?;
         if meta(&object, "name").is_empty() {
@@ -52,7 +52,7 @@ impl Cluster {
             let mut object = self.track(ask, None, object);
             self.mutate(ask, Operation::Create, &mut object, None)?;
             let object = self.store_new(ask, object, decoded.shares_labels)?;
-            return Ok(Written { code: 201, object, warnings: Vec::new() });
+            return Ok(Written { code: 201, object });
         };
         let (said, present) = (meta(&object, "uid"), meta(&old, "uid"));
         if !said.is_empty() && said != present {
@@ -61,9 +61,9 @@ impl Cluster {
         }
         let mut object = self.track(ask, Some(&old), object);
         self.mutate(ask, Operation::Update, &mut object, Some(&old))?;
-        warnings.extend(once(&mut object, true));
+        self.warned.extend(once(&mut object, true));
         let object = self.store_change(ask, &old, object)?;
-        Ok(Written { code: 200, object, warnings })
+        Ok(Written { code: 200, object })
     }
 }
 

@@ -1,17 +1,21 @@
 //! Beginning a watch.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
 use super::collection::selector;
 use super::list_options::{begins_with_all, check_watch, number, too_large, version};
+use super::write::blank;
 use super::{Ask, Outcome};
 use crate::cluster::Cluster;
 use crate::crd::reading;
 use crate::http::accept::View;
 use crate::request::Answer;
 use crate::status_error::StatusError;
+use crate::switch::{Bug, planted};
 use crate::table::Include;
 use crate::watch::{Feed, Shown, Watcher};
 
@@ -22,9 +26,7 @@ impl Cluster {
     /// `watch`.
     pub(super) fn begin_watch(&mut self, ask: &Ask<'_>) -> Outcome {
         let query = ask.query;
-        let selector = selector(ask)?;
-        check_watch(query)?;
-        let initial = query.is("sendInitialEvents");
+        let selector = selector(ask, check_watch)?;
         // No time at all is none that was said; less than that is over at once.
         let seconds = number(query, "timeoutSeconds")?.filter(|seconds| *seconds != 0);
         let seconds = seconds.unwrap_or(DEFAULT_SECONDS);
@@ -37,8 +39,7 @@ impl Cluster {
             kind: ask.kind_key().clone(),
             namespace: ask.namespace().to_owned(),
             selector,
-            api_version: ask.kind.api_version(),
-            object_kind: ask.kind.name.clone(),
+            blank: Arc::new(Value::clone(&blank(ask))),
             bookmarks: query.is("allowWatchBookmarks"),
             ends,
             next_bookmark: ends,
@@ -66,20 +67,22 @@ impl Cluster {
                 return Ok(Answer::Watch(feed));
             }
             self.show_all(ask, &watcher);
-            if initial && watcher.bookmarks {
+            // Also where the client did not ask for it in so many words.
+            if watcher.bookmarks && !planted(Bug::InitialEventsDoNotEnd) {
                 watcher.bookmark(present, true);
             }
         } else {
             // From no version on is from now on.
             let since = if since == 0 { present } else { since };
+            let forgotten = self.store.forgotten(ask.kind_key());
+            if since < forgotten {
+                let message = format!("too old resource version: {since} ({forgotten})");
+                watcher.expire(&StatusError::new(410, "Expired", message).body());
+                return Ok(Answer::Watch(feed));
+            }
             if let Some(collection) = self.store.collection(ask.kind_key()) {
-                if since < collection.forgotten {
-                    let message =
-                        format!("too old resource version: {since} ({})", collection.forgotten);
-                    watcher.expire(&StatusError::new(410, "Expired", message).body());
-                    return Ok(Answer::Watch(feed));
-                }
-                for event in collection.history.iter().filter(|event| event.version > since) {
+                let first = since + u64::from(!planted(Bug::WatchTellsOfItsBeginning));
+                for event in collection.history.iter().filter(|event| event.version >= first) {
                     watcher.tell(event, self.now());
                 }
             }

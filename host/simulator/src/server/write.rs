@@ -40,13 +40,12 @@ pub(crate) struct Written {
     pub(crate) code: u16,
     /// The object as it is stored.
     pub(crate) object: Arc<Tracked>,
-    pub(crate) warnings: Vec<String>,
 }
 
 impl Written {
     /// As a client reads it.
     pub(crate) fn answer(self) -> Answer {
-        Answer::Json { code: self.code, body: self.object.text().clone(), warnings: self.warnings }
+        Answer::Json { code: self.code, body: self.object.text().clone(), warnings: Vec::new() }
     }
 }
 

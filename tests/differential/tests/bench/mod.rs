@@ -1,5 +1,6 @@
 //! A real API server and simulators, prepared alike.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,8 @@ use innkeeper_controlplane::{ControlPlane, Options};
 use innkeeper_differential_tests::case::{Case, Place, Step};
 use innkeeper_differential_tests::real::{Real, Reply, Server};
 use innkeeper_differential_tests::run::{Difference, run};
-use innkeeper_differential_tests::shapes::{definition, ruled_definition};
+use innkeeper_differential_tests::shapes::{definition, ruled_definition, subjects};
+use innkeeper_differential_tests::types::Types;
 use innkeeper_simulator::{Controllers, Simulator};
 use serde_json::{Value, json};
 
@@ -77,6 +79,32 @@ impl Bench {
             Lane { bench: self, real, simulated: self.simulator(), namespace: String::new() };
         lane.enter();
         lane
+    }
+
+    /// What the real server publishes of the kinds that random requests are about.
+    #[allow(dead_code, reason = "not every program reports what it reached")]
+    pub(crate) fn types(&self) -> Types {
+        let real = Real::connect(self.plane.kubeconfig(), self.controllers).unwrap();
+        let mut types = Types::default();
+        let subjects = subjects("{n}");
+        let versions: BTreeSet<&str> = subjects.iter().map(|one| one.api_version).collect();
+        for version in versions.into_iter().filter(|version| !version.contains("innkeeper")) {
+            let root = if version.contains('/') { "apis" } else { "api" };
+            let path = format!("/openapi/v3/{root}/{version}");
+            let reply = real.send(Request::builder().uri(path).body(Bytes::new()).unwrap());
+            types.read(&reply.unwrap().body);
+        }
+        let custom = [definition(), ruled_definition()];
+        for subject in &subjects {
+            let definition = custom.iter().find(|one| one["spec"]["names"]["kind"] == subject.kind);
+            types.name(subject.api_version, subject.kind, definition);
+            assert!(
+                types.has(subject.api_version, subject.kind),
+                "{} is not published",
+                subject.kind
+            );
+        }
+        types
     }
 
     /// A number that nobody had yet.
