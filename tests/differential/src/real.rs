@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use bytes::Bytes;
@@ -162,20 +163,20 @@ impl Real {
     }
 }
 
-/// Whether one of the whole lines has a text.
-fn told(lines: &[u8], text: &str) -> bool {
-    lines.ends_with(b"\n") && String::from_utf8_lossy(lines).contains(text)
+/// How long a server may be busy, and how often it is asked then.
+const BUSY: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Whether a server asks to be asked again, as one does whose watch cache of a kind has just begun.
+fn is_busy(reply: &Reply) -> bool {
+    let said = reply.body["message"].as_str().unwrap_or_default();
+    reply.code == 429 && said.contains("storage is (re)initializing")
 }
 
-impl Server for Real {
-    fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure> {
-        self.send_until(request, "")
-    }
-
-    fn send_until(&self, request: Request<Bytes>, until: &str) -> Result<Reply, Failure> {
-        let (mut parts, body) = request.into_parts();
-        parts.uri = format!("{}{}", self.base, parts.uri).parse()?;
-        parts.headers.remove(header::HOST);
+impl Real {
+    /// One request, with the whole address.
+    fn ask(&self, request: Request<Bytes>, until: &str) -> Result<Reply, Failure> {
+        let (parts, body) = request.into_parts();
         let asked = format!("{} {} {}", parts.method, parts.uri, String::from_utf8_lossy(&body));
         let request = Request::from_parts(parts, Full::new(body));
         self.runtime.block_on(async {
@@ -195,6 +196,34 @@ impl Server for Real {
             }
             Ok(Reply::read(&head, &read))
         })
+    }
+}
+
+/// Whether one of the whole lines has a text.
+fn told(lines: &[u8], text: &str) -> bool {
+    lines.ends_with(b"\n") && String::from_utf8_lossy(lines).contains(text)
+}
+
+impl Server for Real {
+    fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure> {
+        self.send_until(request, "")
+    }
+
+    fn send_until(&self, request: Request<Bytes>, until: &str) -> Result<Reply, Failure> {
+        let (mut parts, body) = request.into_parts();
+        parts.uri = format!("{}{}", self.base, parts.uri).parse()?;
+        parts.headers.remove(header::HOST);
+        let deadline = Instant::now() + BUSY;
+        loop {
+            let reply = self.ask(Request::from_parts(parts.clone(), body.clone()), until)?;
+            if !is_busy(&reply) {
+                return Ok(reply);
+            }
+            if Instant::now() > deadline {
+                return Err(format!("the server is busy for {BUSY:?}: {}", reply.body).into());
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// A list of what is there now is answered when the cache has it.
