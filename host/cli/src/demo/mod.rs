@@ -41,16 +41,8 @@ pub(crate) struct Arguments {
     /// Only compile the guests into the folder of --cache-dir, so that the next demo starts at once.
     #[arg(long, requires = "cache_dir", conflicts_with_all = ["kubeconfig", "once"])]
     compile_only: bool,
-    /// End when all stories are told; the exit status tells whether they went as they should.
-    #[arg(long)]
-    once: bool,
-    /// Do not wait for the clock: an hour passes as fast as the machine can. On a real cluster, go on as soon as a
-    /// story is told.
-    #[arg(long)]
-    fast: bool,
-    /// Write lines, not tables, also on a terminal.
-    #[arg(long)]
-    plain: bool,
+    #[command(flatten)]
+    manner: Manner,
     /// What is random in the simulated cluster (uids, made names) comes from this number.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, conflicts_with = "kubeconfig")]
     seed: u64,
@@ -64,7 +56,22 @@ pub(crate) struct Arguments {
     context: Option<String>,
 }
 
-impl Arguments {
+/// How it is told.
+#[derive(clap::Args)]
+struct Manner {
+    /// End when all stories are told; the exit status tells whether they went as they should.
+    #[arg(long)]
+    once: bool,
+    /// Do not wait for the clock: an hour passes as fast as the machine can. On a real cluster, go on as soon as a
+    /// story is told.
+    #[arg(long)]
+    fast: bool,
+    /// Write lines, not tables, also on a terminal.
+    #[arg(long)]
+    plain: bool,
+}
+
+impl Manner {
     fn pace(&self) -> Pace {
         if self.fast { Pace::Fast } else { Pace::Clock }
     }
@@ -80,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => on_simulated(arguments, &components),
     };
     match told {
-        Err(error) if error.is::<Stopped>() && !arguments.once => Ok(()),
+        Err(error) if error.is::<Stopped>() && !arguments.manner.once => Ok(()),
         told => told,
     }
 }
@@ -108,9 +115,9 @@ fn on_simulated(arguments: &Arguments, components: &Components) -> anyhow::Resul
     let told = innkeeper_lab::block_on(async {
         let lab = cluster::start(simulator, &guests, components, arguments.seed).await?;
         let place = Place::Simulated(Box::new(lab));
-        let view = View::new(arguments.plain, &place.title(), &served.kubeconfig)?;
-        let teller = Teller::new(place, activity, view, arguments.pace(), stop);
-        tell(teller, components, arguments.once).await
+        let view = View::new(arguments.manner.plain, &place.title(), &served.kubeconfig)?;
+        let teller = Teller::new(place, activity, view, arguments.manner.pace(), stop);
+        tell(teller, components, arguments.manner.once).await
     })?;
     served.end();
     told
@@ -140,7 +147,7 @@ fn on_real(
         let cache = arguments.cache_dir.as_deref();
         let real = Real::start(&named, components, cache, stop.clone()).await?;
         let place = Place::Real(Box::new(real));
-        let view = View::new(arguments.plain, &place.title(), &named.kubeconfig);
+        let view = View::new(arguments.manner.plain, &place.title(), &named.kubeconfig);
         let view = match view {
             Ok(view) => view,
             Err(error) => {
@@ -148,8 +155,8 @@ fn on_real(
                 return Err(error);
             }
         };
-        let teller = Teller::new(place, activity, view, arguments.pace(), stop);
-        tell(teller, components, arguments.once).await
+        let teller = Teller::new(place, activity, view, arguments.manner.pace(), stop);
+        tell(teller, components, arguments.manner.once).await
     });
     // Compiling children are not waited for.
     runtime.shutdown_background();
