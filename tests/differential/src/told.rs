@@ -10,7 +10,7 @@ use crate::expect::Expect;
 use crate::real::Failure;
 
 /// The kinds that can be named in short, with their API versions, and whether they are in a namespace.
-const KINDS: [(&str, &str, &str, bool); 22] = [
+const KINDS: [(&str, &str, &str, bool); 24] = [
     ("clusterroles", "rbac.authorization.k8s.io/v1", "ClusterRole", false),
     ("configmaps", "v1", "ConfigMap", true),
     ("cronjobs", "batch/v1", "CronJob", true),
@@ -28,6 +28,7 @@ const KINDS: [(&str, &str, &str, bool); 22] = [
         false,
     ),
     ("namespaces", "v1", "Namespace", false),
+    ("persistentvolumeclaims", "v1", "PersistentVolumeClaim", true),
     ("persistentvolumes", "v1", "PersistentVolume", false),
     ("pods", "v1", "Pod", true),
     ("replicasets", "apps/v1", "ReplicaSet", true),
@@ -37,6 +38,7 @@ const KINDS: [(&str, &str, &str, bool); 22] = [
     ("serviceaccounts", "v1", "ServiceAccount", true),
     ("services", "v1", "Service", true),
     ("statefulsets", "apps/v1", "StatefulSet", true),
+    ("storageclasses", "storage.k8s.io/v1", "StorageClass", false),
     (
         "validatingwebhookconfigurations",
         "admissionregistration.k8s.io/v1",

@@ -3,6 +3,7 @@
 mod admission;
 mod canonical;
 mod choices;
+mod claim;
 mod daemon_set;
 mod defaults;
 pub(crate) mod event_names;
@@ -123,17 +124,19 @@ pub(crate) fn creates_on_update(kind: &Kind) -> bool {
 /// Whether a delete is answered by the object.
 pub(crate) fn returns_deleted(kind: &Kind) -> bool {
     kind.custom.is_none()
-        && kind.group.is_empty()
         && matches!(
-            kind.name.as_str(),
-            "Pod"
-                | "Service"
-                | "PersistentVolumeClaim"
-                | "PersistentVolume"
-                | "ServiceAccount"
-                | "ResourceQuota"
-                | "PodTemplate"
-                | "Namespace"
+            (kind.group.as_str(), kind.name.as_str()),
+            (
+                "",
+                "Pod"
+                    | "Service"
+                    | "PersistentVolumeClaim"
+                    | "PersistentVolume"
+                    | "ServiceAccount"
+                    | "ResourceQuota"
+                    | "PodTemplate"
+                    | "Namespace"
+            ) | ("storage.k8s.io", "StorageClass")
         )
 }
 

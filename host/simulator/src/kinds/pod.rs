@@ -36,7 +36,7 @@ pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
             }
         }
         ("", "Service") => service(spec, errors),
-        ("", "PersistentVolumeClaim") => claim(spec, errors),
+        ("", "PersistentVolumeClaim") => super::claim::rules(spec, errors),
         ("networking.k8s.io", "Ingress") => {
             let spec = &object["spec"];
             if spec["defaultBackend"].is_null() && spec["rules"].is_null() {
@@ -116,6 +116,27 @@ fn job_template(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
+/// The ports of a container have numbers, and names of their own.
+fn ports(container: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let mut names: Vec<&Value> = Vec::new();
+    for (index, port) in container["ports"].as_array().into_iter().flatten().enumerate() {
+        let path = format!("{path}.ports[{index}]");
+        let name = &port["name"];
+        if name.as_str().is_some_and(|name| !name.is_empty()) {
+            if names.contains(&name) {
+                errors.push(FieldError::duplicate(format!("{path}.name"), name.clone()));
+            }
+            names.push(name);
+        }
+        let field = format!("{path}.containerPort");
+        match port["containerPort"].as_i64().unwrap_or(0) {
+            0 => errors.push(FieldError::required(field, "")),
+            1..=65535 => {}
+            number => errors.push(FieldError::invalid(field, number, PORT)),
+        }
+    }
+}
+
 fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let list = spec["containers"].as_array();
     if list.is_none_or(Vec::is_empty) {
@@ -148,6 +169,7 @@ fn containers(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::duplicate(format!("{path}.name"), name.clone()));
         }
         names.push(name);
+        ports(container, &path, errors);
         for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
             let handlers = ["httpGet", "exec", "tcpSocket", "grpc"];
             let probed = &container[probe];
@@ -228,16 +250,6 @@ fn service(spec: &Value, errors: &mut Vec<FieldError>) {
                 errors.push(FieldError::invalid(format!("{path}.{member}"), number, PORT));
             }
         }
-    }
-}
-
-fn claim(spec: &Value, errors: &mut Vec<FieldError>) {
-    if spec["accessModes"].as_array().is_none_or(Vec::is_empty) {
-        let why = "at least 1 access mode is required";
-        errors.push(FieldError::required("spec.accessModes", why));
-    }
-    if spec["resources"]["requests"]["storage"].is_null() {
-        errors.push(FieldError::required("spec.resources[storage]", ""));
     }
 }
 
@@ -419,6 +431,7 @@ pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<
             fixed("type", &["type"]);
             sealed(new, old, &["data"], errors);
         }
+        ("", "PersistentVolumeClaim") => super::claim::immutable(new, old, errors),
         ("", "ConfigMap") => sealed(new, old, &["data", "binaryData"], errors),
         _ => {}
     }

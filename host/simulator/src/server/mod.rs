@@ -5,6 +5,7 @@ mod connect;
 mod create;
 mod delete;
 mod event_group;
+mod growth;
 mod list_options;
 mod owners;
 mod patch;

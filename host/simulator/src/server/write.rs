@@ -295,6 +295,7 @@ impl Cluster {
         if !errors.is_empty() {
             return Err(StatusError::invalid(ask.named_kind(&name), &errors));
         }
+        self.check_growth(ask, &new, old)?;
         // Of a scale has been asked as such.
         if ask.target.subresource != "scale" {
             self.confirm(ask, Admitted::Update, Some(&new), Some(old))?;

@@ -1,0 +1,38 @@
+//! Claims that ask for more: what the admission plugin PersistentVolumeClaimResize lets through.
+
+use serde_json::Value;
+
+use super::Ask;
+use crate::cluster::Cluster;
+use crate::kinds::quantity::billionths;
+use crate::status_error::StatusError;
+
+const WHY: &str = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
+
+impl Cluster {
+    /// A claim that has its volume may ask for more if its class says that volumes can grow.
+    pub(super) fn check_growth(
+        &self,
+        ask: &Ask<'_>,
+        new: &Value,
+        old: &Value,
+    ) -> Result<(), StatusError> {
+        if !ask.kind.is("", "PersistentVolumeClaim") || !ask.target.subresource.is_empty() {
+            return Ok(());
+        }
+        let size = |claim: &Value| {
+            let size = claim["spec"]["resources"]["requests"]["storage"].as_str();
+            size.and_then(billionths).unwrap_or_default()
+        };
+        if size(new) <= size(old) || old["status"]["phase"] != "Bound" {
+            return Ok(());
+        }
+        let class = old["spec"]["storageClassName"].as_str().unwrap_or_default();
+        let kind = ("storage.k8s.io".to_owned(), "storageclasses".to_owned());
+        let found = self.object(&kind, &(String::new(), class.to_owned()));
+        if found.is_some_and(|class| class["allowVolumeExpansion"] == true) {
+            return Ok(());
+        }
+        Err(StatusError::refused(ask.named(&ask.target.name), WHY))
+    }
+}
