@@ -11,6 +11,7 @@ use innkeeper_simulator::{Controllers, Simulator};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::teller::EARLIER;
 use crate::objects;
 
 /// A guest: its name, and its Module with account and rights.
@@ -64,9 +65,9 @@ impl Components {
     }
 }
 
-/// A cluster with all controllers, at the present time.
+/// A cluster with all controllers, a little before the present time.
 pub(super) fn simulator(seed: u64) -> Simulator {
-    Simulator::with(seed, Timestamp::now(), Controllers::all())
+    Simulator::with(seed, Timestamp::now() - EARLIER, Controllers::all())
 }
 
 /// Puts all into the cluster, and starts the operator on it.

@@ -87,7 +87,7 @@ pub(super) async fn tell(
 ) -> anyhow::Result<()> {
     teller.say("The guests are put into the cluster, and the operator compiles them.")?;
     teller
-        .until("all modules serve", async |api| {
+        .until_before("all modules serve", async |api| {
             let all = api.list("/apis/innkeeper.dev/v1alpha1/modules").await?;
             Ok(!all.is_empty() && all.iter().all(|one| is_true(one, "Ready")))
         })

@@ -15,6 +15,9 @@ use crate::out;
 /// How much time passes between two looks.
 const STEP: Duration = Duration::from_millis(200);
 
+/// How much earlier than now a simulated cluster begins: its guests are loaded when the demo does.
+pub(super) const EARLIER: Duration = Duration::from_secs(10);
+
 /// How long a result is looked at before the next story.
 const LOOK: Duration = Duration::from_secs(3);
 
@@ -57,6 +60,8 @@ pub(super) struct Teller {
     stop: Stop,
     begun: Instant,
     passed: Duration,
+    /// How much more time has passed than on the wall, since nobody had to watch it.
+    ahead: Duration,
 }
 
 impl Teller {
@@ -67,7 +72,8 @@ impl Teller {
         speed: Pace,
         stop: Stop,
     ) -> Self {
-        Self { place, activity, view, speed, stop, begun: Instant::now(), passed: Duration::ZERO }
+        let (begun, passed, ahead) = (Instant::now(), Duration::ZERO, Duration::ZERO);
+        Self { place, activity, view, speed, stop, begun, passed, ahead }
     }
 
     /// Requests to the cluster.
@@ -122,7 +128,7 @@ impl Teller {
             self.view.look(self.place.api(), self.passed).await?;
             if self.speed == Pace::Clock && !self.place.has_own_time() {
                 // Nothing else runs on this thread.
-                thread::sleep(self.passed.saturating_sub(self.begun.elapsed()));
+                thread::sleep(self.passed.saturating_sub(self.begun.elapsed() + self.ahead));
             }
         }
         Ok(())
@@ -144,6 +150,30 @@ impl Teller {
                 anyhow::bail!("{what}: not within {} s", bound.as_secs());
             }
             self.pass(STEP).await?;
+        }
+        Ok(())
+    }
+
+    /// The same in the time before the demo, of which nobody sees anything: a simulated cluster begins [`EARLIER`], and
+    /// takes no longer for it than the machine does.
+    ///
+    /// # Errors
+    /// As [`Self::until`].
+    pub(super) async fn until_before(
+        &mut self,
+        what: &str,
+        holds: impl AsyncFnMut(&Api) -> Result<bool, ApiFailure>,
+    ) -> anyhow::Result<()> {
+        let speed = std::mem::replace(&mut self.speed, Pace::Fast);
+        let held = self.until(what, holds).await;
+        self.speed = speed;
+        held?;
+        if !self.place.has_own_time() {
+            // Its clock comes to that on the wall.
+            let left = (EARLIER + self.begun.elapsed()).saturating_sub(self.passed);
+            self.place.pass(left).await?;
+            self.passed += left;
+            self.ahead = self.passed.saturating_sub(self.begun.elapsed());
         }
         Ok(())
     }
