@@ -19,7 +19,7 @@ const MERGED: [&str; 8] = [
     "ownerReferences",
 ];
 /// Kinds whose rules the simulator does not know: nothing is taken out of them. See docs/simulator.md.
-const RULED: [&str; 2] = ["Ingress", "NetworkPolicy"];
+const RULED: [&str; 3] = ["Ingress", "NetworkPolicy", "PersistentVolumeClaim"];
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const JSON: &str = "application/json-patch+json";
 
