@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
+use serde::Serialize;
 
 /// More is not kept.
 const BYTES_MAX: usize = 1 << 20;
@@ -11,6 +12,12 @@ const BYTES_MAX: usize = 1 << 20;
 thread_local! {
     /// One for each that is written while another one is.
     static FREE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Writes something as JSON.
+pub(crate) fn json(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
+    // A tree whose names are texts can be written, and memory takes it.
+    let _ = serde_json::to_writer(out, value);
 }
 
 /// A text that `write` writes.

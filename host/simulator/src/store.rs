@@ -58,10 +58,7 @@ impl Stored {
 
 /// The text of a tree.
 pub(crate) fn text_of(value: &Value) -> Bytes {
-    scratch::text(|out| {
-        // A tree whose names are texts can be written.
-        let _ = serde_json::to_writer(out, value);
-    })
+    scratch::text(|out| scratch::json(value, out))
 }
 
 /// The trees that are kept, the oldest first.

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::apply::ledger::Ledger;
-use crate::scratch;
+use crate::scratch::{self, json};
 
 const MANAGED: &str = "managedFields";
 
@@ -94,29 +94,24 @@ impl Tracked {
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        let Value::Object(body) = &self.body else { return value(&self.body, out) };
+        let Value::Object(body) = &self.body else { return json(&self.body, out) };
         if self.ledger.is_empty() {
-            return value(&self.body, out);
+            return json(&self.body, out);
         }
         let mut sign = b'{';
         for (name, member) in body {
             out.push(std::mem::replace(&mut sign, b','));
-            value(name, out);
+            json(name, out);
             out.push(b':');
             match member {
                 Value::Object(metadata) if name == "metadata" => {
                     listed(metadata, &self.ledger, out);
                 }
-                other => value(other, out),
+                other => json(other, out),
             }
         }
         out.push(b'}');
     }
-}
-
-fn value(value: &(impl serde::Serialize + ?Sized), out: &mut Vec<u8>) {
-    // A tree whose names are texts can be written.
-    let _ = serde_json::to_writer(out, value);
 }
 
 /// Writes metadata with a list, in its place in the order of names.
@@ -124,7 +119,7 @@ fn listed(metadata: &Map<String, Value>, list: &Ledger, out: &mut Vec<u8>) {
     let mut sign = b'{';
     let mut put = |name: &str, out: &mut Vec<u8>| {
         out.push(std::mem::replace(&mut sign, b','));
-        value(name, out);
+        json(name, out);
         out.push(b':');
     };
     let mut waits = true;
@@ -135,7 +130,7 @@ fn listed(metadata: &Map<String, Value>, list: &Ledger, out: &mut Vec<u8>) {
             waits = false;
         }
         put(name, out);
-        value(member, out);
+        json(member, out);
     }
     if waits {
         put(MANAGED, out);
@@ -213,7 +208,7 @@ impl<'de> Visitor<'de> for Metadata<'_> {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{Bytes, Ledger, Tracked, Value};
 
     fn object() -> Value {
         json!({

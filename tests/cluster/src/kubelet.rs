@@ -2,11 +2,16 @@
 //! test says what becomes of one, in the pod's status. What follows from it (the statuses of
 //! `ReplicaSets`, Deployments and Jobs) is the controller manager's own.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::stage::SOON;
 use crate::{Admin, Kind, eventually};
+
+/// How often [`run_all`] looks for pods.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// The pods of a namespace that carry a label and are not going.
 pub async fn pods(admin: &Admin, namespace: &str, label: (&str, &str)) -> Result<Vec<Value>> {
@@ -74,10 +79,60 @@ async fn says(
     is_ready: bool,
 ) -> Result<Value> {
     let pod = admin.must_get(Kind::POD, namespace, name).await?;
+    let status = json!({ "status": status(&pod, phase, is_ready) });
+    admin.merge_status(Kind::POD, namespace, name, &status).await
+}
+
+/// The pod as its spec is now.
+fn status(pod: &Value, phase: &str, is_ready: bool) -> Value {
     let mut status = json!({"phase": phase, "conditions": [
         {"type": "Ready", "status": if is_ready { "True" } else { "False" }}]});
     if let Some(generation) = pod["metadata"]["generation"].as_i64() {
         status["observedGeneration"] = generation.into();
     }
-    admin.merge_status(Kind::POD, namespace, name, &json!({ "status": status })).await
+    status
+}
+
+/// Says of all pods that wait, in whatever namespace, that they run and are ready, and of those of Jobs that they have ended
+/// well, for ever.
+pub async fn run_all(admin: Admin) {
+    let mut addresses = 1;
+    loop {
+        for pod in admin.list(Kind::POD, "").await.unwrap_or_default() {
+            let going = !pod["metadata"]["deletionTimestamp"].is_null();
+            if going || pod["status"]["phase"] != "Pending" {
+                continue;
+            }
+            addresses += 1;
+            let address = format!("10.1.{}.{}", addresses / 250, addresses % 250);
+            let status = json!({ "status": whole_status(&pod, &address) });
+            let text = |name: &str| pod["metadata"][name].as_str().unwrap_or_default();
+            // It may be gone by now.
+            let _ = admin.merge_status(Kind::POD, text("namespace"), text("name"), &status).await;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// A pod whose containers have done at once what they are for, each with its own status.
+fn whole_status(pod: &Value, address: &str) -> Value {
+    let made = &pod["metadata"]["creationTimestamp"];
+    let runs = json!({"running": {"startedAt": made}});
+    let has_run = json!({"terminated": {"exitCode": 0, "startedAt": made, "finishedAt": made}});
+    let is_of_job = pod["metadata"]["ownerReferences"][0]["kind"] == "Job";
+    let (phase, state) = if is_of_job { ("Succeeded", &has_run) } else { ("Running", &runs) };
+    let statuses = |member: &str, state: &Value| {
+        let containers = pod["spec"][member].as_array().into_iter().flatten();
+        let status = |container: &Value| {
+            json!({"name": container["name"], "image": container["image"], "imageID": "",
+                "ready": !is_of_job, "started": !is_of_job, "restartCount": 0, "state": state})
+        };
+        containers.map(status).collect::<Vec<_>>().into()
+    };
+    let mut status = status(pod, phase, !is_of_job);
+    status["podIP"] = address.into();
+    status["podIPs"] = json!([{ "ip": address }]);
+    status["containerStatuses"] = statuses("containers", state);
+    status["initContainerStatuses"] = statuses("initContainers", &has_run);
+    status
 }

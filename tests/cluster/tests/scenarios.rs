@@ -1,65 +1,14 @@
 //! The scenarios of the guests on a real control plane: the same folders that `innkeeper test` plays on the
 //! simulator.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use innkeeper_cluster_tests::stage::program;
-use innkeeper_cluster_tests::{Admin, Kind, Stage};
-use serde_json::{Value, json};
+use innkeeper_cluster_tests::{Admin, Stage, kubelet};
+use serde_json::json;
 use tokio::process::Command;
-
-/// How often it is looked for Pods that nobody runs.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// So many claims can be bound.
 const VOLUMES: usize = 16;
-
-/// Says of all Pods that they run and are ready, and of those of Jobs that they have ended, for ever: the control
-/// plane has no nodes.
-async fn run_all_pods(admin: Admin) {
-    let mut addresses = 1;
-    loop {
-        for pod in admin.list(Kind::POD, "").await.unwrap_or_default() {
-            let going = !pod["metadata"]["deletionTimestamp"].is_null();
-            if going || pod["status"]["phase"] != "Pending" {
-                continue;
-            }
-            addresses += 1;
-            let address = format!("10.1.{}.{}", addresses / 250, addresses % 250);
-            let status = json!({ "status": status(&pod, &address) });
-            let text = |name: &str| pod["metadata"][name].as_str().unwrap_or_default();
-            // It may be gone by now.
-            let _ = admin.merge_status(Kind::POD, text("namespace"), text("name"), &status).await;
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-}
-
-/// What a kubelet would say of a Pod, whose containers do at once what they are for.
-fn status(pod: &Value, address: &str) -> Value {
-    let made = &pod["metadata"]["creationTimestamp"];
-    let runs = json!({"running": {"startedAt": made}});
-    let has_run = json!({"terminated": {"exitCode": 0, "startedAt": made, "finishedAt": made}});
-    let is_of_job = pod["metadata"]["ownerReferences"][0]["kind"] == "Job";
-    let (phase, state) = if is_of_job { ("Succeeded", &has_run) } else { ("Running", &runs) };
-    let statuses = |member: &str, state: &Value| {
-        let containers = pod["spec"][member].as_array().into_iter().flatten();
-        let status = |container: &Value| {
-            json!({"name": container["name"], "image": container["image"], "imageID": "",
-                "ready": !is_of_job, "started": !is_of_job, "restartCount": 0, "state": state})
-        };
-        containers.map(status).collect::<Vec<_>>()
-    };
-    let ready = if is_of_job { "False" } else { "True" };
-    json!({
-        "phase": phase, "podIP": address, "podIPs": [{"ip": address}],
-        "observedGeneration": pod["metadata"]["generation"],
-        "conditions": [{"type": "Ready", "status": ready}],
-        "containerStatuses": statuses("containers", state),
-        "initContainerStatuses": statuses("initContainers", &has_run),
-    })
-}
 
 /// Volumes for the claims of the cases: nobody makes any when they are claimed.
 async fn volumes(admin: &Admin) -> Result<()> {
@@ -85,7 +34,7 @@ async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()
         stage.ready(module).await?;
     }
     volumes(&stage.admin).await?;
-    let pods = tokio::spawn(run_all_pods(stage.admin.clone()));
+    let pods = tokio::spawn(kubelet::run_all(stage.admin.clone()));
     let folder = format!("{}/../../guests/{guest}/tests/scenarios", env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(program()?);
     command.args(["test", &folder, "--timeout", "60", "--kubeconfig"]);

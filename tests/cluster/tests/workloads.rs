@@ -36,9 +36,10 @@ const MORE: [&str; 9] = [
     "api/v1 events",
 ];
 
-/// What the third story is about, with the volumes.
-const CLAIMED: [&str; 2] = ["api/v1 persistentvolumeclaims", "api/v1 events"];
-const VOLUMES: &str = "/api/v1/persistentvolumes";
+/// What the third story is about.
+const CLAIMED: [&str; 3] = ["api/v1 persistentvolumeclaims", VOLUMES, "api/v1 events"];
+/// These are in no namespace.
+const VOLUMES: &str = "api/v1 persistentvolumes";
 
 /// Either side.
 enum Side {
@@ -76,17 +77,28 @@ impl World {
         }
     }
 
-    async fn list(&self, kind: &str) -> Result<Vec<Value>> {
+    /// Where a kind's objects are, or one of them.
+    fn path(&self, kind: &str) -> String {
         let (version, plural) = kind.split_once(' ').unwrap();
-        let path = format!("/{version}/namespaces/{}/{plural}", self.namespace);
-        let list = self.send("GET", &path, "", &Value::Null).await?;
+        if kind.starts_with(VOLUMES) {
+            return format!("/{version}/{plural}");
+        }
+        format!("/{version}/namespaces/{}/{plural}", self.namespace)
+    }
+
+    /// Begins a story.
+    async fn begin(&self) -> Result<()> {
+        let namespace = json!({"metadata": {"name": self.namespace}});
+        self.send("POST", "/api/v1/namespaces", "application/json", &namespace).await.map(|_| ())
+    }
+
+    async fn list(&self, kind: &str) -> Result<Vec<Value>> {
+        let list = self.send("GET", &self.path(kind), "", &Value::Null).await?;
         Ok(list["items"].as_array().cloned().unwrap_or_default())
     }
 
     async fn create(&self, kind: &str, object: &Value) -> Result<()> {
-        let (version, plural) = kind.split_once(' ').unwrap();
-        let path = format!("/{version}/namespaces/{}/{plural}", self.namespace);
-        self.send("POST", &path, "application/json", object).await.map(|_| ())
+        self.send("POST", &self.path(kind), "application/json", object).await.map(|_| ())
     }
 
     /// Waits until it comes true: the real one for a minute, the simulated one for a minute of its own.
@@ -141,16 +153,13 @@ impl World {
             let mut status = status.clone();
             status["podIP"] = address.as_str().into();
             status["podIPs"] = json!([{"ip": address}]);
-            let path = format!("/api/v1/namespaces/{}/pods/{name}/status", self.namespace);
-            let kind = "application/merge-patch+json";
-            self.send("PATCH", &path, kind, &json!({ "status": status })).await?;
+            self.patch(&format!("api/v1 pods/{name}/status"), &json!({ "status": status })).await?;
         }
         Ok(())
     }
 
     async fn play(&self) -> Result<Vec<String>> {
-        let namespace = json!({"metadata": {"name": self.namespace}});
-        self.send("POST", "/api/v1/namespaces", "application/json", &namespace).await?;
+        self.begin().await?;
         let labels = json!({"app": "web"});
         let deployment = json!({"metadata": {"name": "web", "annotations": {"a": "b"}}, "spec": {
             "replicas": 2, "selector": {"matchLabels": labels},
@@ -178,17 +187,15 @@ impl World {
         let job = self.list("api/v1 pods").await?;
         let pod = job.iter().find(|pod| pod["metadata"]["labels"]["job-name"] == "work").unwrap();
         let name = pod["metadata"]["name"].as_str().unwrap();
-        let path = format!("/api/v1/namespaces/{}/pods/{name}/status", self.namespace);
         let ended = json!({"status": {"phase": "Succeeded", "conditions": [
             {"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-22T00:00:00Z"}]}});
-        self.send("PATCH", &path, "application/merge-patch+json", &ended).await?;
+        self.patch(&format!("api/v1 pods/{name}/status"), &ended).await?;
         self.until("the Job is complete", |seen| {
             seen.jobs[0]["status"]["completionTime"].is_string()
         })
         .await?;
-        let path = "/apis/apps/v1/namespaces/story/deployments/web";
         let one = json!({"spec": {"replicas": 1}});
-        self.send("PATCH", path, "application/merge-patch+json", &one).await?;
+        self.patch("apis/apps/v1 deployments/web", &one).await?;
         self.until("one Pod is left", |seen| {
             seen.pods.len() == 2
                 && seen.deployments[0]["status"]["replicas"] == 1
@@ -212,15 +219,17 @@ impl World {
     }
 
     async fn patch(&self, what: &str, change: &Value) -> Result<()> {
-        let (group, one) = what.split_once(' ').unwrap();
-        let path = format!("/{group}/namespaces/{}/{one}", self.namespace);
-        self.send("PATCH", &path, "application/merge-patch+json", change).await.map(|_| ())
+        let kind = "application/merge-patch+json";
+        self.send("PATCH", &self.path(what), kind, change).await.map(|_| ())
+    }
+
+    async fn delete(&self, what: &str) -> Result<()> {
+        self.send("DELETE", &self.path(what), "application/json", &Value::Null).await.map(|_| ())
     }
 
     /// Sets of Pods one after the other, what a schedule makes, and where a Service leads.
     async fn play_more(&self) -> Result<Vec<String>> {
-        let namespace = json!({"metadata": {"name": self.namespace}});
-        self.send("POST", "/api/v1/namespaces", "application/json", &namespace).await?;
+        self.begin().await?;
         let work = json!({"spec": {"template": {"spec": {"restartPolicy": "Never",
             "containers": [{"name": "work", "image": "busybox"}]}}}});
         for (name, suspended) in [("tick", false), ("still", true)] {
@@ -340,28 +349,17 @@ impl World {
 
 /// Of claims and volumes.
 impl World {
-    async fn volumes(&self) -> Result<Vec<Value>> {
-        let list = self.send("GET", VOLUMES, "", &Value::Null).await?;
-        Ok(list["items"].as_array().cloned().unwrap_or_default())
-    }
-
     /// Waits until so many volumes are in this phase.
     async fn until_volumes(&self, phase: &str, count: usize) -> Result<()> {
-        let mut seen = Vec::new();
-        for _ in 0..600 {
-            seen = self.volumes().await?;
-            if seen.iter().filter(|one| one["status"]["phase"] == phase).count() == count {
-                return Ok(());
-            }
-            self.wait().await;
-        }
-        bail!("{count} volumes are {phase}: not within two minutes: {seen:#?}")
+        self.until_all(&format!("{count} volumes are {phase}"), VOLUMES, |volumes| {
+            volumes.iter().filter(|one| one["status"]["phase"] == phase).count() == count
+        })
+        .await
     }
 
     /// Claims of different sorts find the volumes that are meant for them, and leave them.
     async fn play_claims(&self) -> Result<Vec<String>> {
-        let namespace = json!({"metadata": {"name": self.namespace}});
-        self.send("POST", "/api/v1/namespaces", "application/json", &namespace).await?;
+        self.begin().await?;
         let kept = json!({"namespace": self.namespace, "name": "kept-for"});
         for (name, size, modes, more) in [
             ("small", "1Gi", json!(["ReadWriteOnce"]), json!({})),
@@ -377,7 +375,7 @@ impl World {
             for (member, value) in more.as_object().into_iter().flatten() {
                 volume["spec"][member] = value.clone();
             }
-            self.send("POST", VOLUMES, "application/json", &volume).await?;
+            self.create(VOLUMES, &volume).await?;
         }
         self.until_volumes("Available", 6).await?;
         for (name, size, mode, more) in [
@@ -405,26 +403,14 @@ impl World {
         })
         .await?;
         self.until_all("one is told why not", CLAIMED[1], |events| !events.is_empty()).await?;
-        let path = format!("/api/v1/namespaces/{}/persistentvolumeclaims/any", self.namespace);
-        self.send("DELETE", &path, "application/json", &Value::Null).await?;
+        self.delete("api/v1 persistentvolumeclaims/any").await?;
         self.until_volumes("Released", 1).await?;
         // Free, it goes; in use, it waits.
         for name in ["small", "large"] {
-            let path = format!("{VOLUMES}/{name}");
-            self.send("DELETE", &path, "application/json", &Value::Null).await?;
+            self.delete(&format!("{VOLUMES}/{name}")).await?;
         }
         self.until_volumes("Released", 0).await?;
-        let mut all = self.volumes().await?;
-        for volume in &mut all {
-            volume["kind"] = "persistentvolumes".into();
-        }
-        for kind in CLAIMED {
-            for mut object in self.list(kind).await? {
-                object["kind"] = kind.split_once(' ').unwrap().1.into();
-                all.push(object);
-            }
-        }
-        Ok(normalised(&all))
+        self.all(&CLAIMED).await
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use crate::apply::fieldset::{Element, FieldSet};
+use crate::scratch::json;
 
 /// The name of a member: a step, or what says that the step above is in the set itself.
 enum Name {
@@ -109,7 +110,7 @@ fn inside(set: &FieldSet, member: bool, out: &mut Vec<u8>) {
         texts.sort_by(|(one, ..), (other, ..)| one.cmp(other));
         for (text, member, child) in texts {
             comma(out);
-            quoted(&text, out);
+            json(&text, out);
             below(member, child, out);
         }
     }
@@ -133,21 +134,15 @@ fn field(name: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(name.as_bytes());
         out.push(b'"');
     } else {
-        quoted(&["f:", name].concat(), out);
+        json(&["f:", name].concat(), out);
     }
-}
-
-/// A text in JSON.
-pub(super) fn quoted(text: &str, out: &mut Vec<u8>) {
-    // A text can be written into memory.
-    let _ = serde_json::to_writer(out, text);
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::*;
+    use super::{FieldSet, read, write};
 
     #[test]
     fn texts_are_those_of_the_trees() {

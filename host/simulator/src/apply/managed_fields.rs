@@ -295,20 +295,20 @@ pub(super) fn write(managers: &Managers, out: &mut Vec<u8>) {
         }
         first = false;
         out.extend_from_slice(b"{\"apiVersion\":");
-        fields_v1::quoted(&owned.version, out);
+        scratch::json(&owned.version, out);
         out.extend_from_slice(b",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":");
         out.extend_from_slice(owned.text());
         out.extend_from_slice(b",\"manager\":");
-        fields_v1::quoted(&manager.name, out);
+        scratch::json(&manager.name, out);
         out.extend_from_slice(b",\"operation\":");
-        fields_v1::quoted(manager.operation.text(), out);
+        scratch::json(manager.operation.text(), out);
         if !manager.subresource.is_empty() {
             out.extend_from_slice(b",\"subresource\":");
-            fields_v1::quoted(&manager.subresource, out);
+            scratch::json(&manager.subresource, out);
         }
         if let Some(time) = &owned.time {
             out.extend_from_slice(b",\"time\":");
-            fields_v1::quoted(time, out);
+            scratch::json(time, out);
         }
         out.push(b'}');
     }

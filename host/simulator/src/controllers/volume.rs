@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::client::{CLAIMS, Client, VOLUMES, key_of, text};
 use super::workload::Workload;
 use crate::cluster::Cluster;
+use crate::kinds::claim::asked;
 use crate::kinds::quantity::billionths;
 use crate::object::{finalizers, is_terminating, meta, set_finalizers};
 use crate::selector::Selector;
@@ -158,12 +159,10 @@ fn is_claimed(volume: &Value, claim: &Key) -> bool {
 
 /// Whether a volume has what a claim asks for, whoever may have it.
 fn is_enough(volume: &Value, claim: &Value) -> bool {
-    let amount = |value: &Value| billionths(text(value));
     let modes = volume["spec"]["accessModes"].as_array();
-    let asked = claim["spec"]["accessModes"].as_array().into_iter().flatten();
+    let ways = claim["spec"]["accessModes"].as_array().into_iter().flatten();
     !is_terminating(volume)
         && volume["spec"]["volumeMode"] == claim["spec"]["volumeMode"]
-        && amount(&volume["spec"]["capacity"]["storage"])
-            >= amount(&claim["spec"]["resources"]["requests"]["storage"])
-        && asked.into_iter().all(|mode| modes.is_some_and(|modes| modes.contains(mode)))
+        && billionths(text(&volume["spec"]["capacity"]["storage"])) >= Some(asked(claim))
+        && ways.into_iter().all(|mode| modes.is_some_and(|modes| modes.contains(mode)))
 }

@@ -5,6 +5,15 @@ use serde_json::Value;
 use super::quantity::billionths;
 use crate::status_error::FieldError;
 
+/// How much a claim asks for, in billionths of a byte; nothing, if it does not say.
+pub(crate) fn asked(claim: &Value) -> i128 {
+    size(&claim["spec"]["resources"]["requests"]["storage"])
+}
+
+fn size(quantity: &Value) -> i128 {
+    quantity.as_str().and_then(billionths).unwrap_or_default()
+}
+
 /// What a claim must have.
 pub(super) fn rules(spec: &Value, errors: &mut Vec<FieldError>) {
     if spec["accessModes"].as_array().is_none_or(Vec::is_empty) {
@@ -19,7 +28,6 @@ pub(super) fn rules(spec: &Value, errors: &mut Vec<FieldError>) {
 /// What of a claim does not change: all but a class and a volume that it is given, and, once it has the
 /// volume, how much it asks for.
 pub(super) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
-    let amount = |object: &Value| object["spec"]["resources"]["requests"]["storage"].clone();
     let is_bound = new["status"]["phase"] == "Bound";
     let rest = |object: &Value| {
         let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
@@ -38,8 +46,7 @@ pub(super) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) 
         let why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         errors.push(FieldError::forbidden("spec", why));
     }
-    let size = |value: &Value| value.as_str().and_then(billionths).unwrap_or_default();
-    let (now, was) = (size(&amount(new)), size(&amount(old)));
+    let (now, was) = (asked(new), asked(old));
     // What was asked for too much is taken back, down to what there is.
     if now < was && now <= size(&old["status"]["capacity"]["storage"]) {
         let why = "field can not be less than status.capacity";

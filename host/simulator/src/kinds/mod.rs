@@ -3,7 +3,7 @@
 mod admission;
 mod canonical;
 mod choices;
-mod claim;
+pub(crate) mod claim;
 mod daemon_set;
 mod defaults;
 pub(crate) mod event_names;

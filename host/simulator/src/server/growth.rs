@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Ask;
 use crate::cluster::Cluster;
-use crate::kinds::quantity::billionths;
+use crate::kinds::claim::asked;
 use crate::status_error::StatusError;
 
 const WHY: &str = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
@@ -20,11 +20,7 @@ impl Cluster {
         if !ask.kind.is("", "PersistentVolumeClaim") || !ask.target.subresource.is_empty() {
             return Ok(());
         }
-        let size = |claim: &Value| {
-            let size = claim["spec"]["resources"]["requests"]["storage"].as_str();
-            size.and_then(billionths).unwrap_or_default()
-        };
-        if size(new) <= size(old) || old["status"]["phase"] != "Bound" {
+        if asked(new) <= asked(old) || old["status"]["phase"] != "Bound" {
             return Ok(());
         }
         let class = old["spec"]["storageClassName"].as_str().unwrap_or_default();
