@@ -10,7 +10,7 @@ use crate::command::{cargo, line, root};
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 21] = [
+const ARROW: [(&str, &[&str]); 22] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
     // Its bench runs the same guest natively; its tests make guests of their own.
@@ -69,6 +69,10 @@ const ARROW: [(&str, &[&str]); 21] = [
     (
         "innkeeper-loop-tests",
         &["innkeeper-lab", "innkeeper-simulator", "innkeeper-cluster", "innkeeper-core"],
+    ),
+    (
+        "innkeeper-hostile-tests",
+        &["innkeeper-lab", "innkeeper-modules", "innkeeper-simulator", "innkeeper-tiny-guests"],
     ),
     // Small, so that it answers soon on a fresh machine.
     (

@@ -1,0 +1,1 @@
+//! CustomResourceDefinitions that a guest describes.

@@ -1,0 +1,1 @@
+//! Kinds, plurals and scopes that a guest invents.

@@ -1,0 +1,1 @@
+//! Guests and tenants that take more than their share.

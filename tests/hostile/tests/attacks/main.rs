@@ -1,0 +1,13 @@
+//! Hostile guests against the real operator on a simulated cluster, one file per class of attack.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+mod baseline;
+mod definitions;
+mod discovery;
+mod fairness;
+mod listening;
+mod output;
+mod ownership;
+mod schemas;
+mod secrets;

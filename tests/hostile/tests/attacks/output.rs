@@ -1,0 +1,1 @@
+//! Names and texts of guests that reach people and files.

@@ -1,0 +1,1 @@
+//! Objects, labels and finalizers of others.

@@ -1,0 +1,1 @@
+//! Schemas that take time and memory.
