@@ -10,6 +10,8 @@ use innkeeper_contract::{Condition, Event};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::names;
+
 /// Status and conditions together, in bytes of JSON: an object has at most about 1.5 MB.
 pub const STATUS_BYTES_MAX: usize = 256 << 10;
 
@@ -30,6 +32,9 @@ const TYPE_BYTES_MAX: usize = 316;
 
 /// The longest reason of a condition, in bytes: Kubernetes' limit.
 const REASON_BYTES_MAX: usize = 1_024;
+
+/// The longest reason of an Event, in bytes: Kubernetes' limit.
+const EVENT_REASON_BYTES_MAX: usize = 128;
 
 /// Checks what a guest says.
 ///
@@ -65,8 +70,10 @@ pub fn check(
         return Err(format!("conditions[{index}].{problem}"));
     }
     for (index, event) in events.iter().enumerate() {
-        if event.reason.is_empty() {
-            return Err(format!("events[{index}].reason is empty"));
+        if !is_reason(&event.reason) || event.reason.len() > EVENT_REASON_BYTES_MAX {
+            return Err(format!(
+                "events[{index}].reason is not a CamelCase word of at most {EVENT_REASON_BYTES_MAX} bytes"
+            ));
         }
     }
     let bytes = status.map_or(0, size) + size(conditions);
@@ -95,19 +102,16 @@ pub fn cut(text: &str, bytes: usize) -> String {
     format!("{}...", &text[..text.floor_char_boundary(bytes)])
 }
 
-/// A name, with or without a DNS name and a slash before it.
+/// A name, with or without a DNS name and a slash before it. Kubernetes bounds the whole, not the
+/// name.
 fn is_type(text: &str) -> bool {
-    let word = |text: &str| {
-        let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-        ends(text.chars().next())
-            && ends(text.chars().next_back())
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
-    };
     let (prefix, name) = text.split_once('/').map_or((None, text), |(a, b)| (Some(a), b));
-    let lower = |prefix: &str| !prefix.contains(|c: char| c.is_ascii_uppercase() || c == '_');
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     text.len() <= TYPE_BYTES_MAX
-        && word(name)
-        && prefix.is_none_or(|prefix| word(prefix) && lower(prefix))
+        && ends(name.chars().next())
+        && ends(name.chars().next_back())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        && prefix.is_none_or(names::is_subdomain)
 }
 
 /// How many bytes something has as JSON.
@@ -159,11 +163,13 @@ mod tests {
 
     #[test]
     fn what_the_server_would_refuse_is_named_with_its_place() {
-        for type_ in ["", "a b", "-a", "A.com/x", "a/b/c", &"x".repeat(317)] {
+        let hostile = ["", "a b", "-a", "A.com/x", "a/b/c", "a..b/c", "a\n", "Ready\u{202e}"];
+        for type_ in hostile.into_iter().chain([&*"x".repeat(317)]) {
             let told = refused(&[condition("Ready", "Ok", ""), condition(type_, "Ok", "")]);
             assert_eq!(told, "conditions[1].type is not a word like Ready or example.com/Ready");
         }
-        for reason in ["", "two words", "1st", "Colon:", &"x".repeat(1_025)] {
+        let hostile = ["", "two words", "1st", "Colon:", "A\nB", "A\u{1b}[2J", "A\u{200b}B"];
+        for reason in hostile.into_iter().chain([&*"x".repeat(1_025)]) {
             let told = refused(&[condition("Ready", reason, "")]);
             assert_eq!(told, "conditions[0].reason is not a CamelCase word");
         }
@@ -171,12 +177,14 @@ mod tests {
             refused(&[condition("Ready", "Ok", &"m".repeat(32_769))]),
             "conditions[0].message has more than 32768 bytes"
         );
-        let event =
-            Event { type_: EventType::Normal, reason: String::new(), message: String::new() };
-        assert_eq!(
-            check(None, &[], std::slice::from_ref(&event)).unwrap_err(),
-            "events[0].reason is empty"
-        );
+        for reason in ["", "two words", "A\nB", "A\u{9b}2J", "A\0", &"x".repeat(129)] {
+            let event =
+                Event { type_: EventType::Normal, reason: reason.into(), message: String::new() };
+            assert_eq!(
+                check(None, &[], std::slice::from_ref(&event)).unwrap_err(),
+                "events[0].reason is not a CamelCase word of at most 128 bytes"
+            );
+        }
     }
 
     #[test]

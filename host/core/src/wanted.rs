@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::ownership::{KEPT_FOR_LABEL, Primary};
 use crate::plan::DELETABLE_ANNOTATION;
-use crate::{Key, Target, churn, decoration, order, said, settled};
+use crate::{Key, Target, churn, decoration, foreign, names, order, said, settled};
 
 /// Why a `desired` document is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -187,6 +187,13 @@ impl Wish {
             wanted.push(one);
         }
         wanted.sort_by(|a, b| order::sort_key(&a.target).cmp(&order::sort_key(&b.target)));
+        for (index, kept) in desired.keep.iter().enumerate() {
+            names::check_reference(&kept.api_version, &kept.kind, &kept.namespace, &kept.name)
+                .map_err(|problem| Refusal::Malformed {
+                    what: format!("keep[{index}]"),
+                    problem,
+                })?;
+        }
         let keep =
             desired.keep.iter().map(|reference| complete(reference, manifest, primary)).collect();
         Ok(Self { wanted, keep })
@@ -218,7 +225,7 @@ fn read_one(
     let (api_version, kind_name) = (text("/apiVersion"), text("/kind"));
     let (name, given_namespace) = (text("/metadata/name"), text("/metadata/namespace"));
     let what = format!("{} {}", if kind_name.is_empty() { "an object" } else { kind_name }, name);
-    let what = said::cut(&what, WHAT_BYTES_MAX);
+    let what = foreign::one_line(&what, WHAT_BYTES_MAX);
     let malformed =
         |problem: String| Refusal::Malformed { what: what.trim_end().to_owned(), problem };
 
@@ -234,17 +241,19 @@ fn read_one(
     {
         return Err(malformed(format!("metadata.{member} is not the guest's to give")));
     }
-    // A name becomes a segment of a URL (Kubernetes: IsValidPathSegmentName).
-    for (member, value) in [("metadata.name", name), ("metadata.namespace", given_namespace)] {
-        if matches!(value, "." | "..") || value.contains(['/', '%', '?', '#']) || value.len() > 253
-        {
-            return Err(malformed(format!("{member} is not a name that Kubernetes allows")));
-        }
+    // A name becomes a segment of a URL.
+    if !names::is_object_name(api_version, kind_name, name) {
+        return Err(malformed("metadata.name is not a name that Kubernetes allows".to_owned()));
     }
-    for member in ["labels", "annotations"] {
-        if object["metadata"].get(member).is_some_and(|value| !value.is_object()) {
-            return Err(malformed(format!("metadata.{member} is not an object")));
-        }
+    if !given_namespace.is_empty() && !names::is_label(given_namespace) {
+        return Err(malformed(
+            "metadata.namespace is not a name that Kubernetes allows".to_owned(),
+        ));
+    }
+    names::check_metadata(&object["metadata"]).map_err(malformed)?;
+    // `kubectl` reads an object with this member as a list, and applies the items in its place.
+    if object.get("items").is_some() {
+        return Err(malformed("items is a member of lists, not of objects".to_owned()));
     }
     if object.get("status").is_some() {
         return Err(malformed("status belongs to the controller of the object".to_owned()));
@@ -256,7 +265,7 @@ fn read_one(
         .find(|owned| owned.kind.api_version == api_version && owned.kind.kind == kind_name)
         .ok_or_else(|| Refusal::UndeclaredKind {
             what: what.clone(),
-            kind: said::cut(&format!("{api_version} {kind_name}"), WHAT_BYTES_MAX),
+            kind: foreign::one_line(format_args!("{api_version} {kind_name}"), WHAT_BYTES_MAX),
         })?;
     let policy: BTreeSet<Policy> = desired.policy.iter().copied().collect();
     let merges = policy.contains(&Policy::Merge);
@@ -447,6 +456,24 @@ mod tests {
             ],
         );
         refused(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a\n\u{202e}b"}}),
+            expect![[
+                r"the guest gave an unusable object (Service a\n\u{202e}b): metadata.name is not a name that Kubernetes allows"
+            ]],
+        );
+        refused(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "b c"}}),
+            expect![
+                "the guest gave an unusable object (Service a): metadata.namespace is not a name that Kubernetes allows"
+            ],
+        );
+        refused(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "items": []}),
+            expect![
+                "the guest gave an unusable object (Service a): items is a member of lists, not of objects"
+            ],
+        );
+        refused(
             json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "annotations": []}}),
             expect![
                 "the guest gave an unusable object (Service a): metadata.annotations is not an object"
@@ -476,6 +503,27 @@ mod tests {
             read(json!([twice, twice]), false).unwrap_err().to_string(),
             "the guest gave Service web/a twice"
         );
+    }
+
+    #[test]
+    fn a_reference_to_keep_is_refused_when_its_name_is_none() {
+        let keep = |api_version: &str, kind: &str, namespace: &str, name: &str| {
+            let kept = json!({"keep": [{"apiVersion": api_version, "kind": kind,
+                "namespace": namespace, "name": name}]});
+            let desired: Desired = serde_json::from_value(kept).unwrap();
+            Wish::read(&desired, &manifest(), &primary(), false).map_err(|error| error.to_string())
+        };
+        assert_eq!(keep("v1", "Service", "", "a").unwrap().keep.len(), 1);
+        for (api_version, kind, namespace, name, problem) in [
+            ("v1", "Service", "", "a b", "name `a b`"),
+            ("v1", "Service", "", "a\u{1b}[2J", r"name `a\u{1b}[2J`"),
+            ("v1", "Service", "x\n", "a", r"namespace `x\n`"),
+            ("v1/..", "Service", "", "a", "apiVersion `v1/..`"),
+            ("v1", "\0", "", "a", r"kind `\u{0}`"),
+        ] {
+            let error = keep(api_version, kind, namespace, name).unwrap_err();
+            assert!(error.contains("(keep[0])") && error.contains(problem), "{error}");
+        }
     }
 
     #[test]

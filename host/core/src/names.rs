@@ -1,0 +1,310 @@
+//! Kubernetes' grammars of names: one function each, as `apimachinery/pkg/util/validation` has them.
+//!
+//! A name of a guest is checked where it enters, before it reaches a URL, a field manager, a
+//! printed document or a log.
+
+use innkeeper_contract::Kind;
+use serde_json::{Map, Value};
+
+use crate::foreign;
+
+/// The longest label of a DNS name, in bytes (RFC 1123).
+const LABEL_BYTES_MAX: usize = 63;
+
+/// The longest name of an object, in bytes.
+const NAME_BYTES_MAX: usize = 253;
+
+/// How much of a bad name a message quotes, in bytes.
+const QUOTED_BYTES_MAX: usize = 253;
+
+/// Groups whose objects may have any name that is one segment of a path: Kubernetes' RBAC
+/// (`system:node`), and OpenShift's API server for users and rights.
+const PATH_SEGMENT_GROUPS: [&str; 4] = [
+    "rbac.authorization.k8s.io",
+    "authorization.openshift.io",
+    "oauth.openshift.io",
+    "user.openshift.io",
+];
+
+/// Further kinds with such names: an IPv6 address, and `SIGNER:NAME`.
+const PATH_SEGMENT_KINDS: [(&str, &str); 2] =
+    [("networking.k8s.io", "IPAddress"), ("certificates.k8s.io", "ClusterTrustBundle")];
+
+/// Whether a text is a label of RFC 1123: the name of a namespace.
+pub fn is_label(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() <= LABEL_BYTES_MAX && is_framed(text, inner, |byte| inner(byte) || byte == b'-')
+}
+
+/// Whether a text is a label of RFC 1035, which begins with a letter: a plural, a version.
+pub fn is_letter_label(text: &str) -> bool {
+    is_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+/// Whether a text is a subdomain of RFC 1123: the name of most objects, and of an API group.
+pub fn is_subdomain(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() <= NAME_BYTES_MAX
+        && text.split('.').all(|label| is_framed(label, inner, |byte| inner(byte) || byte == b'-'))
+}
+
+/// Whether a text is the name of a kind: CamelCase, at most 63 letters and digits.
+pub fn is_kind(text: &str) -> bool {
+    text.len() <= LABEL_BYTES_MAX
+        && text.starts_with(|c: char| c.is_ascii_uppercase())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Whether a text is a group and a version, or a version alone for the core group.
+pub fn is_api_version(text: &str) -> bool {
+    match text.split_once('/') {
+        Some((group, version)) => is_subdomain(group) && is_letter_label(version),
+        None => is_letter_label(text),
+    }
+}
+
+/// Whether a text is a qualified name: `[PREFIX/]NAME`, the key of a label, a finalizer.
+pub fn is_qualified(text: &str) -> bool {
+    match text.split_once('/') {
+        Some((prefix, name)) => is_subdomain(prefix) && is_qualified_word(name),
+        None => is_qualified_word(text),
+    }
+}
+
+/// Whether a text is the value of a label.
+pub fn is_label_value(text: &str) -> bool {
+    text.is_empty() || is_qualified_word(text)
+}
+
+/// Whether an object of a kind may have this name.
+///
+/// The grammar is that of a subdomain, but for the few kinds whose names are any segment of a
+/// path; there control, format and space characters are refused all the same.
+pub fn is_object_name(api_version: &str, kind: &str, name: &str) -> bool {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    if PATH_SEGMENT_GROUPS.contains(&group) || PATH_SEGMENT_KINDS.contains(&(group, kind)) {
+        is_path_segment(name)
+    } else {
+        is_subdomain(name)
+    }
+}
+
+/// Checks apiVersion, kind, name and namespace of a reference to an object; an empty namespace is
+/// none.
+///
+/// # Errors
+/// Which member is wrong, and its grammar.
+pub fn check_reference(
+    api_version: &str,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> Result<(), String> {
+    let quoted = |text: &str| foreign::one_line(text, QUOTED_BYTES_MAX);
+    if !is_api_version(api_version) {
+        return Err(format!("apiVersion `{}` is not a group and a version", quoted(api_version)));
+    }
+    if !is_kind(kind) {
+        return Err(format!("kind `{}` is not a CamelCase name", quoted(kind)));
+    }
+    if !is_object_name(api_version, kind, name) {
+        return Err(format!("name `{}` is not a name that Kubernetes allows", quoted(name)));
+    }
+    if !namespace.is_empty() && !is_label(namespace) {
+        return Err(format!("namespace `{}` is not a label of RFC 1123", quoted(namespace)));
+    }
+    Ok(())
+}
+
+/// Checks the labels, annotations and finalizers of `metadata`.
+///
+/// # Errors
+/// Which member is wrong, and its grammar.
+pub fn check_metadata(metadata: &Value) -> Result<(), String> {
+    let quoted = |text: &str| foreign::one_line(text, QUOTED_BYTES_MAX);
+    for member in ["labels", "annotations"] {
+        let texts = match metadata.get(member) {
+            None => continue,
+            Some(Value::Object(texts)) => texts,
+            Some(_) => return Err(format!("metadata.{member} is not an object")),
+        };
+        let bad = bad_key(texts, |key| match member {
+            // Kubernetes lets the prefix of an annotation have capitals.
+            "annotations" => is_qualified(&key.to_ascii_lowercase()),
+            _ => is_qualified(key),
+        });
+        if let Some(key) = bad {
+            return Err(format!(
+                "metadata.{member} has the key `{}`: not a qualified name ([DNS name/]name of letters, digits, `-`, `_` and `.`)",
+                quoted(key)
+            ));
+        }
+        for (key, value) in texts {
+            let Some(value) = value.as_str() else {
+                return Err(format!("metadata.{member}.{key} is not a text"));
+            };
+            if member == "labels" && !is_label_value(value) {
+                return Err(format!(
+                    "metadata.labels.{key} is `{}`: not the value of a label (at most 63 letters, digits, `-`, `_` and `.`)",
+                    quoted(value)
+                ));
+            }
+        }
+    }
+    let finalizers = match metadata.get("finalizers") {
+        None => return Ok(()),
+        Some(Value::Array(finalizers)) => finalizers,
+        Some(_) => return Err("metadata.finalizers is not a list".to_owned()),
+    };
+    for finalizer in finalizers {
+        let Some(name) = finalizer.as_str() else {
+            return Err("metadata.finalizers has a member that is not a text".to_owned());
+        };
+        if !is_qualified(name) {
+            return Err(format!(
+                "metadata.finalizers has `{}`: not a qualified name",
+                quoted(name)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn bad_key(texts: &Map<String, Value>, is_good: impl Fn(&str) -> bool) -> Option<&str> {
+    texts.keys().map(String::as_str).find(|key| !is_good(key))
+}
+
+/// One segment of a path that a reader can see as a whole.
+fn is_path_segment(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= NAME_BYTES_MAX
+        && !matches!(text, "." | "..")
+        && !text.contains([' ', '/', '%', '?', '#'])
+        && text.chars().all(foreign::is_visible)
+}
+
+fn is_qualified_word(text: &str) -> bool {
+    let ends = |byte: u8| byte.is_ascii_alphanumeric();
+    text.len() <= LABEL_BYTES_MAX
+        && is_framed(text, ends, |byte| ends(byte) || matches!(byte, b'-' | b'_' | b'.'))
+}
+
+/// Not empty; the first and the last byte are `ends`, all are `inner`.
+fn is_framed(text: &str, ends: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(|&byte| ends(byte))
+        && bytes.last().is_some_and(|&byte| ends(byte))
+        && bytes.iter().all(|&byte| inner(byte))
+}
+
+/// Whether an object of a declared kind may have this name.
+pub fn is_name_of(kind: &Kind, name: &str) -> bool {
+    is_object_name(&kind.api_version, &kind.kind, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What no name may hold, whatever its kind.
+    const HOSTILE: [&str; 16] = [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "a%2fb",
+        "a?b",
+        "a#b",
+        "a b",
+        " a",
+        "a\nb",
+        "a\rb",
+        "a\0b",
+        "a\u{1b}[2Jb",
+        "a\u{202e}b",
+        "a\u{200b}b",
+        "a\u{85}b",
+    ];
+
+    #[test]
+    fn hostile_names_are_refused_for_every_kind() {
+        for name in HOSTILE {
+            for (api_version, kind) in [
+                ("v1", "ConfigMap"),
+                ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+                ("networking.k8s.io/v1", "IPAddress"),
+                ("example.com/v1", "Tiny"),
+            ] {
+                assert!(!is_object_name(api_version, kind, name), "{kind} {name:?}");
+            }
+            assert!(!is_label(name) && !is_subdomain(name) && !is_kind(name), "{name:?}");
+            if name != "a/b" {
+                assert!(!is_qualified(name) && !is_api_version(name), "{name:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_each_kind_follow_its_grammar() {
+        for (api_version, kind, name, is_good) in [
+            ("v1", "ConfigMap", "kube-root-ca.crt", true),
+            ("v1", "ConfigMap", "0a", true),
+            ("v1", "ConfigMap", "system:x", false),
+            ("v1", "ConfigMap", "Upper", false),
+            ("v1", "ConfigMap", "a_b", false),
+            ("v1", "ConfigMap", "-a", false),
+            ("v1", "ConfigMap", "a..b", false),
+            ("rbac.authorization.k8s.io/v1", "ClusterRole", "system:node", true),
+            ("rbac.authorization.k8s.io/v1", "RoleBinding", "Upper_Case", true),
+            ("user.openshift.io/v1", "Group", "system:authenticated", true),
+            ("networking.k8s.io/v1", "IPAddress", "2001:db8::1", true),
+            ("networking.k8s.io/v1", "Ingress", "2001:db8::1", false),
+            ("certificates.k8s.io/v1beta1", "ClusterTrustBundle", "example.com:a:b", true),
+        ] {
+            assert_eq!(is_object_name(api_version, kind, name), is_good, "{kind} {name}");
+        }
+        let long = "a".repeat(253);
+        assert!(is_subdomain(&long) && !is_subdomain(&format!("{long}a")) && !is_label(&long));
+    }
+
+    #[test]
+    fn groups_versions_kinds_and_plurals_are_no_wildcards_and_no_other_scalars() {
+        for good in ["v1", "apps/v1", "quay.io/v1alpha1"] {
+            assert!(is_api_version(good), "{good}");
+        }
+        for bad in ["*", "*/v1", "a/*", "/v1", "apps/", "a/b/c", "v1 ", "1", "apps/1e3", "V1"] {
+            assert!(!is_api_version(bad), "{bad}");
+        }
+        for bad in ["*", "1e3", "0x1f", "12", "-", "~"] {
+            assert!(!is_letter_label(bad), "{bad}");
+        }
+        assert!(is_kind("HTTPRoute") && !is_kind("httpRoute") && !is_kind("A-B"));
+    }
+
+    #[test]
+    fn what_metadata_may_not_hold_is_named_by_its_member() {
+        let good = json!({"labels": {"app": "", "example.com/a_B": "x.y"},
+            "annotations": {"Example.com/note": "any\ntext"}, "finalizers": ["a.b/c", "orphan"]});
+        assert_eq!(check_metadata(&good), Ok(()));
+        for (metadata, member) in [
+            (json!({"labels": {"a b": "c"}}), "metadata.labels"),
+            (json!({"labels": {"a\n": "c"}}), "metadata.labels"),
+            (json!({"labels": {"a": "\u{202e}"}}), "metadata.labels.a"),
+            (json!({"labels": {"a": "x".repeat(64)}}), "metadata.labels.a"),
+            (json!({"labels": {"a": 1}}), "metadata.labels.a is not a text"),
+            (json!({"labels": []}), "metadata.labels is not an object"),
+            (json!({"annotations": {"a/b/c": ""}}), "metadata.annotations"),
+            (json!({"annotations": {"\u{1b}[2J": ""}}), "metadata.annotations"),
+            (json!({"annotations": {"a": null}}), "metadata.annotations.a is not a text"),
+            (json!({"finalizers": ["a b"]}), "metadata.finalizers"),
+            (json!({"finalizers": "a"}), "metadata.finalizers is not a list"),
+            (json!({"finalizers": [1]}), "metadata.finalizers"),
+        ] {
+            let error = check_metadata(&metadata).unwrap_err();
+            assert!(error.starts_with(member), "{error}");
+            assert!(error.chars().all(foreign::is_visible), "{error:?}");
+        }
+    }
+}
