@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use innkeeper_contract::{Kind, Manifest, Scope};
-use innkeeper_core::said;
+use innkeeper_core::{foreign, names as grammar};
+use semver::Version;
 use serde_json::Value;
 
 use crate::module;
@@ -15,6 +16,9 @@ const KINDS_MAX: usize = 100;
 
 /// The most CustomResourceDefinitions that a guest may describe.
 const CRDS_MAX: usize = 20;
+
+/// The longest version of a guest, in bytes.
+const VERSION_BYTES_MAX: usize = 128;
 
 /// How many errors are told; the others show up when these are mended.
 const ERRORS_MAX: usize = 20;
@@ -40,11 +44,20 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
     if !errors.is_empty() {
         return Err(errors);
     }
-    if manifest.name.is_empty() || manifest.name.len() > 253 {
-        errors.push("name: must have 1 to 253 characters".to_owned());
+    if !grammar::is_subdomain(&manifest.name) {
+        errors.push(format!(
+            "name: {:?} is not a name of Kubernetes (lower case letters, digits, '-' and '.', at most 253 characters)",
+            manifest.name
+        ));
     }
-    if manifest.version.len() > 128 {
-        errors.push("version: must have at most 128 characters".to_owned());
+    // A guest without a version has an empty one.
+    let version = &manifest.version;
+    if !version.is_empty()
+        && (version.len() > VERSION_BYTES_MAX || Version::parse(version).is_err())
+    {
+        errors.push(format!(
+            "version: {version:?} is not a semantic version of at most {VERSION_BYTES_MAX} characters, like 1.2.3 or 1.2.3-rc.1"
+        ));
     }
     kind("primary", &manifest.primary, &mut errors);
     if manifest.primary.group() == module::GROUP {
@@ -69,7 +82,7 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
     }
     if let Some(finalizer) = &manifest.finalizer
         && !finalizer.is_empty()
-        && !is_qualified(finalizer)
+        && !is_finalizer(finalizer)
     {
         errors.push(format!("finalizer: {finalizer:?} is not a name like example.com/cleanup"));
     }
@@ -78,7 +91,7 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
     }
     errors.truncate(ERRORS_MAX);
     for error in &mut errors {
-        *error = said::cut(error, ERROR_BYTES_MAX);
+        *error = foreign::one_line(&*error, ERROR_BYTES_MAX);
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
@@ -88,24 +101,21 @@ fn names(kind: &Kind) -> (String, String) {
 }
 
 fn kind(place: &str, kind: &Kind, errors: &mut Vec<String>) {
-    let (group, version) = kind.api_version.split_once('/').unwrap_or(("", &kind.api_version));
-    if !(group.is_empty() && !kind.api_version.contains('/') || is_subdomain(group))
-        || !is_label(version)
-    {
+    if !grammar::is_api_version(&kind.api_version) {
         errors.push(format!(
             "{place}.apiVersion: {:?} is not a group and a version",
             kind.api_version
         ));
     }
-    let mut chars = kind.kind.chars();
-    if !chars.next().is_some_and(|c| c.is_ascii_uppercase())
-        || !chars.all(|c| c.is_ascii_alphanumeric())
-        || kind.kind.len() > 63
-    {
+    if !grammar::is_kind(&kind.kind) {
         errors.push(format!("{place}.kind: {:?} is not a CamelCase name", kind.kind));
     }
-    if !is_label(&kind.plural) {
+    if !grammar::is_letter_label(&kind.plural) {
         errors.push(format!("{place}.plural: {:?} is not a lower-case plural", kind.plural));
+    }
+    // `kubectl` and this host read an object of such a kind as the objects in its `items`.
+    if kind.kind == "List" {
+        errors.push(format!("{place}.kind: List is no kind of its own"));
     }
 }
 
@@ -120,8 +130,8 @@ fn crd(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<St
         return;
     }
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
-    if !is_subdomain(group)
-        || !is_label(plural)
+    if !grammar::is_subdomain(group)
+        || !grammar::is_letter_label(plural)
         || text("/metadata/name") != format!("{plural}.{group}")
     {
         errors.push(format!(
@@ -147,7 +157,7 @@ fn crd(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<St
         if plural != primary.plural || text("/spec/scope") != scope {
             errors.push(format!(
                 "{place}: is {plural}, {}; the primary is {}, {scope}",
-                text("/spec/scope"),
+                foreign::one_line(text("/spec/scope"), 63),
                 primary.plural
             ));
         }
@@ -167,31 +177,12 @@ fn crd(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<St
     }
 }
 
-/// One part of a DNS name.
-fn is_label(text: &str) -> bool {
-    !text.is_empty()
-        && text.len() <= 63
-        && !text.starts_with('-')
-        && !text.ends_with('-')
-        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-}
-
-fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_label)
-}
-
-/// A finalizer: one word, or a DNS name, a slash and a word.
-fn is_qualified(text: &str) -> bool {
-    let word = |text: &str| {
-        let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-        text.len() <= 63
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
-            && ends(text.chars().next())
-            && ends(text.chars().next_back())
-    };
-    match text.split_once('/') {
-        Some((prefix, name)) => is_subdomain(prefix) && word(name),
-        None => is_subdomain(text) && text.contains('.'),
+/// A finalizer: a DNS name, a slash and a word, or a DNS name with a dot.
+fn is_finalizer(text: &str) -> bool {
+    if text.contains('/') {
+        grammar::is_qualified(text)
+    } else {
+        grammar::is_subdomain(text) && text.contains('.')
     }
 }
 
@@ -246,6 +237,74 @@ mod tests {
                 reads[1].apiVersion: "/v1" is not a group and a version
                 reads[1].kind: "pod" is not a CamelCase name
                 reads[1].plural: "pods?x" is not a lower-case plural"#]],
+        );
+    }
+
+    #[test]
+    fn names_and_versions_that_would_change_a_document_are_refused() {
+        for name in [
+            "",
+            "a\n---\nkind: ClusterRoleBinding",
+            "a\rb",
+            "a\u{85}b",
+            "a\u{2028}b",
+            "a\u{202e}b",
+            "a\u{1b}]52;c;eA==\u{7}",
+            "a #b",
+            " a",
+            "-a",
+            "a: b",
+            "%YAML",
+            "&a",
+            "*a",
+            "!!bool",
+            "Upper",
+            "a_b",
+        ] {
+            let mut manifest = manifest("g");
+            manifest.name = name.to_owned();
+            let errors = check(&manifest).unwrap_err();
+            assert!(errors.len() == 1 && errors[0].starts_with("name: "), "{errors:?}");
+            assert!(errors[0].chars().all(foreign::is_visible), "{errors:?}");
+        }
+        let long = format!("1.0.0-{}", "a".repeat(200));
+        for version in
+            ["1", "v1.0.0", "1.0.0\n", "1.0.0\nkind: X", "on", "1e3", "01.0.0", " 1.0.0", &long]
+        {
+            let mut manifest = manifest("g");
+            manifest.version = version.to_owned();
+            let errors = check(&manifest).unwrap_err();
+            assert!(errors.len() == 1 && errors[0].starts_with("version: "), "{errors:?}");
+        }
+        for version in ["", "1.2.3", "0.1.0-rc.1+build.5"] {
+            let mut manifest = manifest("my-guest.v2");
+            manifest.version = version.to_owned();
+            assert_eq!(check(&manifest), Ok(()), "{version}");
+        }
+    }
+
+    #[test]
+    fn kinds_that_would_grant_everything_or_other_scalars_are_refused() {
+        refused(
+            |manifest| {
+                manifest.reads = vec![
+                    Kind::namespaced("*/v1", "Pod", "pods"),
+                    Kind::namespaced("*", "Pod", "pods"),
+                    Kind::namespaced("v1", "*", "pods"),
+                    Kind::namespaced("v1", "Pod", "*"),
+                    Kind::namespaced("v1", "Pod", "1e3"),
+                    Kind::namespaced("v1", "List", "lists"),
+                    Kind::namespaced("v1", "Pod", "pods, secrets"),
+                ];
+            },
+            &expect![[r#"
+                reads[0].apiVersion: "*/v1" is not a group and a version
+                reads[1].apiVersion: "*" is not a group and a version
+                reads[2].kind: "*" is not a CamelCase name
+                reads[3].plural: "*" is not a lower-case plural
+                reads[4].plural: "1e3" is not a lower-case plural
+                reads[5].kind: List is no kind of its own
+                reads[6].plural: "pods, secrets" is not a lower-case plural"#]],
         );
     }
 

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use innkeeper_core::manager::MODULE_NAME_BYTES_MAX;
+use innkeeper_core::names;
 use innkeeper_sandbox::Limits;
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
@@ -256,13 +257,7 @@ impl Check {
     }
 
     fn subdomain(&mut self, field: &str, name: &str) {
-        let label = |label: &str| {
-            !label.is_empty()
-                && !label.starts_with('-')
-                && !label.ends_with('-')
-                && label.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-        };
-        if name.len() > 253 || !name.split('.').all(label) {
+        if !names::is_subdomain(name) {
             self.error(field, format!(
                 "{name:?} is not a name: lower case letters, digits, '-' and '.', each part beginning and ending with a letter or a digit, at most 253 characters"
             ));
@@ -471,29 +466,16 @@ impl Check {
     }
 
     fn label_key(&mut self, field: &str, key: &str) {
-        let (prefix, name) =
-            key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
-        if let Some(prefix) = prefix {
-            self.subdomain(field, prefix);
-        }
-        if name.is_empty() || !is_label_text(name) {
+        if !names::is_qualified(key) {
             self.error(field, format!("{key:?} is not a label: letters, digits, '-', '_' and '.', at most 63 characters, perhaps after a DNS name and '/'"));
         }
     }
 
     fn label_value(&mut self, field: &str, value: &str) {
-        if !is_label_text(value) {
+        if !names::is_label_value(value) {
             self.error(field, format!("{value:?} is not a label's value: letters, digits, '-', '_' and '.', at most 63 characters"));
         }
     }
-}
-
-fn is_label_text(text: &str) -> bool {
-    let ends = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
-    text.len() <= 63
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
-        && ends(text.chars().next())
-        && ends(text.chars().next_back())
 }
 
 /// A duration as Kubernetes users write it: `30s`, `1h30m`, `500ms`, and the bare `0`.
