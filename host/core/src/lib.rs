@@ -23,6 +23,7 @@ pub mod order;
 pub mod ownership;
 pub mod plan;
 pub mod readiness;
+pub mod reserved;
 pub mod said;
 pub mod schema;
 pub mod selector;
