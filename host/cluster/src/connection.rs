@@ -9,6 +9,7 @@ use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ConfigExt as _};
 use tower::{BoxError, Service, ServiceBuilder};
 
+use crate::discovery::Discovery;
 use crate::fence::FencedConnector;
 use crate::transport::{Counts, Requests, Transport};
 use crate::{Account, ConnectError, Env, Fence, Identity, SecretKey, Session, Settings};
@@ -90,17 +91,33 @@ impl Cluster {
 
     /// Requests as the host itself.
     pub fn host(&self) -> Session {
-        self.host.get_or_init(|| self.session(Identity::Host, None)).clone()
+        let make = || {
+            let client = self.client(None);
+            let discovery = Arc::new(Discovery::new(client.clone(), self.env.clone()));
+            let (env, settings) = (self.env.clone(), self.settings.clone());
+            Session::new(client, Identity::Host, env, settings, self.secrets.clone(), discovery)
+        };
+        self.host.get_or_init(make).clone()
     }
 
-    /// Requests as a ServiceAccount, by impersonation.
+    /// Requests as a ServiceAccount, by impersonation, for a module: see [`Session::for_module`].
     ///
     /// A name that cannot stand in a header cannot be a ServiceAccount's either; the
     /// requests of such a session go as a user who has no rights.
     pub fn as_account(&self, account: &Account) -> Session {
         let user = HeaderValue::from_str(&account.user())
             .unwrap_or(HeaderValue::from_static("system:serviceaccount::"));
-        self.session(Identity::Account(account.clone()), Some(user))
+        let identity = Identity::Account(account.clone());
+        let discovery = self.host().discovery().clone();
+        let (env, settings) = (self.env.clone(), self.settings.clone());
+        let client = self.client(Some(user));
+        Session::new(client, identity, env, settings, self.secrets.clone(), discovery).for_module()
+    }
+
+    /// What is served in an API group may have changed (a CustomResourceDefinition came, changed or
+    /// went): discovery is asked again before its kinds are used.
+    pub fn kinds_changed(&self, group: &str) {
+        self.host().discovery().forget(group);
     }
 
     /// The ambient world that it was given.
@@ -118,7 +135,7 @@ impl Cluster {
         self.counts.all()
     }
 
-    fn session(&self, identity: Identity, user: Option<HeaderValue>) -> Session {
+    fn client(&self, user: Option<HeaderValue>) -> kube::Client {
         let transport = Transport {
             pool: self.pool.clone(),
             env: self.env.clone(),
@@ -127,13 +144,7 @@ impl Cluster {
             fence: self.fence.clone(),
             user,
         };
-        Session::new(
-            kube::Client::new(transport, "default"),
-            identity,
-            self.env.clone(),
-            self.settings.clone(),
-            self.secrets.clone(),
-        )
+        kube::Client::new(transport, "default")
     }
 }
 

@@ -12,9 +12,13 @@ use std::time::Duration;
 use kube::core::Status;
 
 use crate::Identity;
+use crate::discovery::Mismatch;
 
 /// The longest message kept of an answer, in bytes: the server quotes whole pod templates.
 pub const MESSAGE_BYTES_MAX: usize = 1024;
+
+/// The reason of a kind that the API server serves otherwise than a manifest declares it.
+pub const KIND_MISMATCH: &str = "KindMismatch";
 
 /// A right that is missing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +73,12 @@ pub enum ApiError {
     NotServed {
         /// Group, version and kind.
         kind: String,
+    },
+    /// The API server serves the kind otherwise than the request takes it.
+    #[error("{mismatch}")]
+    KindMismatch {
+        /// Declared and served.
+        mismatch: Box<Mismatch>,
     },
     /// The namespace is not there.
     #[error("namespace {namespace} is not there")]
@@ -193,6 +203,7 @@ impl ApiError {
         match self {
             Self::NotFound { .. } => "NotFound",
             Self::NotServed { .. } => "NotServed",
+            Self::KindMismatch { .. } => KIND_MISMATCH,
             Self::NamespaceMissing { .. } => "NamespaceMissing",
             Self::NamespaceTerminating { .. } => "NamespaceTerminating",
             Self::Forbidden { .. } => "Forbidden",

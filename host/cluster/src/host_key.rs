@@ -86,7 +86,9 @@ pub async fn host_key(
     };
     let bytes = found.data.get(MEMBER).and_then(|text| STANDARD.decode(text).ok());
     match bytes {
-        Some(bytes) if bytes.len() >= KEY_BYTES_MIN => Ok(SecretKey::new(&bytes)),
+        Some(bytes) if bytes.len() >= KEY_BYTES_MIN => {
+            Ok(SecretKey::new(&bytes).kept_in(namespace))
+        }
         _ => Err(HostKeyError::Malformed { namespace: namespace.to_owned() }),
     }
 }

@@ -4,6 +4,7 @@
 //! - [`Cluster`]: one connection pool. [`Cluster::host`] and [`Cluster::as_account`] give a
 //!   [`Session`]: get, apply, delete, access reviews, discovery, Events as one identity.
 //! - [`cache`]: one shared cache per kind, read through a module's [`cache::View`].
+//! - [`discovery`]: what the API server serves, against which the kinds of manifests are compared.
 //! - [`lease`] and [`Fence`]: of several hosts one works, and stops sending before another may.
 //! - [`ApiError`]: what went wrong, told apart so that a caller can act on it.
 //!
@@ -12,6 +13,7 @@
 pub mod cache;
 pub mod connection;
 pub mod crd;
+pub mod discovery;
 pub mod env;
 pub mod error;
 pub mod events;
@@ -32,6 +34,7 @@ pub use cache::{
     Caches, Change, Frozen, KindState, Listener, Namespaces, Seen, Source, View, Writing,
 };
 pub use connection::Cluster;
+pub use discovery::{Mismatch, Served};
 pub use env::{Backoff, Elapsed, Env, Task};
 pub use error::{ApiError, ConnectError, Denial, FieldConflict};
 pub use fence::Fence;

@@ -118,6 +118,29 @@ impl Server {
         found.unwrap()
     }
 
+    /// What discovery says unless a rule says otherwise: the kinds of most tests, not logged.
+    fn discovery(&self, ask: &str) -> Option<Value> {
+        let state = self.state.lock().unwrap();
+        if state.always.contains_key(ask) || state.once.contains_key(ask) {
+            return None;
+        }
+        let resources = match ask {
+            "GET /api/v1" => resources(&[
+                ("configmaps", "ConfigMap", true),
+                ("secrets", "Secret", true),
+                ("services", "Service", true),
+                ("namespaces", "Namespace", false),
+                ("nodes", "Node", false),
+            ]),
+            "GET /apis/apps/v1" => resources(&[("deployments", "Deployment", true)]),
+            "GET /apis/apiextensions.k8s.io/v1" => {
+                resources(&[("customresourcedefinitions", "CustomResourceDefinition", false)])
+            }
+            _ => return None,
+        };
+        Some(resources)
+    }
+
     async fn serve(self, request: Request<Body>) -> Result<Response<ReplyBody>, BoxError> {
         let user = request
             .headers()
@@ -127,6 +150,9 @@ impl Server {
         let query = request.uri().query().unwrap_or_default();
         let ask = format!("{} {path}", request.method());
         let named = format!("{user} {ask}");
+        if let Some(document) = self.discovery(&ask) {
+            return Ok(respond(200, None, document.to_string()));
+        }
         let reply = {
             let mut state = self.state.lock().unwrap();
             let seconds = self.start.elapsed().as_secs_f64();
@@ -174,6 +200,17 @@ fn respond(code: u16, retry_after: Option<u64>, body: String) -> Response<ReplyB
     }
     let body = Full::new(Bytes::from(body)).map_err(|never: Infallible| match never {});
     response.body(body.boxed_unsync()).unwrap()
+}
+
+/// A document of discovery: plural, kind and whether it is namespaced.
+pub(crate) fn resources(all: &[(&str, &str, bool)]) -> Value {
+    let resources: Vec<Value> = all
+        .iter()
+        .map(|(name, kind, namespaced)| {
+            json!({ "name": name, "kind": kind, "namespaced": namespaced })
+        })
+        .collect();
+    json!({ "kind": "APIResourceList", "resources": resources })
 }
 
 pub(crate) fn status(code: u16, reason: &str, message: &str, details: &Value) -> Value {

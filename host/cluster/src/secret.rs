@@ -18,6 +18,8 @@ const DIGITS: usize = 16;
 #[derive(Clone)]
 pub struct SecretKey {
     mac: Arc<Hmac<Sha256>>,
+    /// The namespace of the Secret that holds the key, if it is kept in one.
+    namespace: Option<Arc<str>>,
 }
 
 impl SecretKey {
@@ -31,7 +33,18 @@ impl SecretKey {
             use sha2::Digest as _;
             block[..32].copy_from_slice(&Sha256::digest(key));
         }
-        Self { mac: Arc::new(Hmac::new((&block).into())) }
+        Self { mac: Arc::new(Hmac::new((&block).into())), namespace: None }
+    }
+
+    /// The same key, kept in a Secret of this namespace: no module reads Secrets there.
+    #[must_use]
+    pub fn kept_in(self, namespace: &str) -> Self {
+        Self { namespace: Some(namespace.into()), ..self }
+    }
+
+    /// The namespace of the Secret that holds the key.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
     }
 
     /// A key that is forgotten with the process: digests change at every start.

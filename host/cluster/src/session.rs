@@ -1,17 +1,21 @@
 //! Requests as one identity.
 
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use innkeeper_contract::Kind;
 use innkeeper_core::manager::HOST;
-use innkeeper_core::{Key, Manager, Object};
+use innkeeper_core::object::{self, DecodeError};
+use innkeeper_core::{Key, Manager, Object, host_objects};
 use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::discovery::{Discovery, Served};
 use crate::error::{Asked, Guard, is_read};
 use crate::transport::{NoAnswer, Repeatable};
 use crate::{ApiError, Env, Identity, SecretKey, Settings};
@@ -31,6 +35,9 @@ pub struct Session {
     env: Env,
     settings: Settings,
     secrets: SecretKey,
+    discovery: Arc<Discovery>,
+    /// Its kinds and names come from a guest.
+    for_module: bool,
 }
 
 /// Whether an apply takes over fields that other managers hold.
@@ -103,8 +110,74 @@ impl Session {
         env: Env,
         settings: Settings,
         secrets: SecretKey,
+        discovery: Arc<Discovery>,
     ) -> Self {
-        Self { client, identity, env, settings, secrets }
+        Self { client, identity, env, settings, secrets, discovery, for_module: false }
+    }
+
+    /// The same for what a guest declares and wants: each kind is compared with discovery before a
+    /// request names it, Secrets in Innkeeper's own namespaces are not read, and objects that belong
+    /// to Innkeeper itself are not written.
+    #[must_use]
+    pub fn for_module(self) -> Self {
+        Self { for_module: true, ..self }
+    }
+
+    /// What the API server serves.
+    pub fn discovery(&self) -> &Arc<Discovery> {
+        &self.discovery
+    }
+
+    /// How the API server serves a kind, by an answer at most `age` old. A kind that the host itself
+    /// names is taken as it is.
+    ///
+    /// # Errors
+    /// If discovery gives no answer.
+    pub(crate) async fn served(&self, kind: &Kind, age: Duration) -> Result<Served, ApiError> {
+        if self.for_module {
+            self.discovery.served(kind, age).await
+        } else {
+            Ok(Served::AsDeclared)
+        }
+    }
+
+    /// Whether what is served of a kind's group may have changed since it was last asked for.
+    pub(crate) async fn may_have_changed(&self, kind: &Kind) -> bool {
+        self.for_module && self.discovery.may_have_changed(kind).await
+    }
+
+    /// Refuses a kind that is served otherwise. One that is not served is the server's to refuse.
+    async fn check_kind(&self, kind: &Kind) -> Result<(), ApiError> {
+        match self.served(kind, Duration::MAX).await? {
+            Served::AsDeclared | Served::Not => Ok(()),
+            Served::Otherwise(mismatch) => {
+                Err(ApiError::KindMismatch { mismatch: Box::new(mismatch) })
+            }
+        }
+    }
+
+    /// Whether a namespace belongs to the host: nothing in it is a module's.
+    pub fn is_reserved(&self, namespace: &str) -> bool {
+        host_objects::is_namespace(namespace)
+            || (!namespace.is_empty() && self.secrets.namespace() == Some(namespace))
+    }
+
+    /// Whether an object is kept from this session: a Secret of the host, such as the key of the
+    /// digests.
+    pub(crate) fn hides(&self, kind: &Kind, key: &Key) -> bool {
+        self.for_module && object::holds_secrets(kind) && self.is_reserved(key.namespace())
+    }
+
+    /// Refuses a write to an object that belongs to Innkeeper itself.
+    fn check_write(&self, kind: &Kind, key: &Key) -> Result<(), ApiError> {
+        if self.for_module
+            && (host_objects::is_object(kind, key) || self.is_reserved(key.namespace()))
+        {
+            let message =
+                format!("{} {key} belongs to Innkeeper itself: no module writes it", kind.kind);
+            return Err(ApiError::Invalid { message });
+        }
+        Ok(())
     }
 
     /// As whom the requests are made.
@@ -151,6 +224,7 @@ impl Session {
         struct List<T> {
             items: Vec<T>,
         }
+        self.check_kind(kind).await?;
         let asked = self.asked("list", kind, "", namespace, Guard::None);
         let path = path(kind, Some(namespace).filter(|one| !one.is_empty()), None, "")?;
         let request = request(Method::GET, &path, "", "", Vec::new())?;
@@ -165,6 +239,11 @@ impl Session {
         kind: &'a Kind,
         key: &'a Key,
     ) -> Result<(Asked<'a>, String), ApiError> {
+        if self.hides(kind, key) {
+            let message = format!("{} {key} is not for modules", kind.kind);
+            return Err(ApiError::NotFound { message });
+        }
+        self.check_kind(kind).await?;
         let asked = self.asked("get", kind, "", key.namespace(), Guard::None);
         let path = path(kind, Some(key.namespace()), Some(key.name()), "")?;
         let request = request(Method::GET, &path, "", "", Vec::new())?;
@@ -217,6 +296,8 @@ impl Session {
             None if metadata["uid"].is_string() => Guard::Uid,
             None => Guard::None,
         };
+        self.check_write(kind, key)?;
+        self.check_kind(kind).await?;
         let asked = self.asked("patch", kind, subresource, key.namespace(), guard);
         let path = path(kind, Some(key.namespace()), Some(key.name()), subresource)?;
         let query = format!(
@@ -236,7 +317,8 @@ impl Session {
 
     /// Merges a patch into an object, as `manager`: for lists that others write to as well, of which
     /// an apply would only take away what nobody else has applied. `body` has the
-    /// `metadata.resourceVersion` that the patch was made for.
+    /// `metadata.resourceVersion` that the patch was made for. Takes finalizers off, so that it is
+    /// allowed everywhere.
     pub async fn merge_patch(
         &self,
         kind: &Kind,
@@ -244,6 +326,7 @@ impl Session {
         manager: &Manager,
         body: &Value,
     ) -> Result<Object, ApiError> {
+        self.check_kind(kind).await?;
         let asked = self.asked("patch", kind, "", key.namespace(), Guard::Version);
         let path = path(kind, Some(key.namespace()), Some(key.name()), "")?;
         let query = format!("fieldManager={}", encoded(&manager.to_string()));
@@ -263,6 +346,8 @@ impl Session {
         uid: &str,
         propagation: Propagation,
     ) -> Result<Deleted, ApiError> {
+        self.check_write(kind, key)?;
+        self.check_kind(kind).await?;
         let asked = self.asked("delete", kind, "", key.namespace(), Guard::Uid);
         let path = path(kind, Some(key.namespace()), Some(key.name()), "")?;
         let body = json!({
@@ -338,35 +423,6 @@ impl Session {
         Ok(review.status.allowed)
     }
 
-    /// Whether the API server serves a kind now, by discovery.
-    pub async fn served(&self, kind: &Kind) -> Result<bool, ApiError> {
-        #[derive(serde::Deserialize)]
-        struct Resources {
-            #[serde(default)]
-            resources: Option<Vec<Resource>>,
-        }
-        #[derive(serde::Deserialize)]
-        struct Resource {
-            name: String,
-            kind: String,
-        }
-        let asked = self.asked("get", kind, "", "", Guard::None);
-        let request = request(Method::GET, &group_path(kind), "", "", Vec::new())?;
-        match self.ask(Ask { asked: asked.clone(), request, repeatable: true }).await {
-            Ok((_, text)) => {
-                let resources: Resources =
-                    serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))?;
-                Ok(resources
-                    .resources
-                    .into_iter()
-                    .flatten()
-                    .any(|resource| resource.name == kind.plural && resource.kind == kind.kind))
-            }
-            Err(ApiError::NotServed { .. } | ApiError::NotFound { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Creates an object by POST. Only for what is never applied: Events, and what is immutable.
     pub async fn create(&self, kind: &Kind, namespace: &str, body: &Value) -> Result<(), ApiError> {
         let asked = self.asked("create", kind, "", namespace, Guard::Absent);
@@ -403,17 +459,18 @@ impl Session {
     }
 
     /// Reads an object as the server sent it, with digests in place of a Secret's values.
-    pub(crate) fn decode(
-        &self,
-        kind: &Kind,
-        text: &str,
-    ) -> Result<Object, innkeeper_core::object::DecodeError> {
-        if kind.kind == "Secret" && kind.group().is_empty() {
-            let digest = |key: &Key, name: &str, value: &str| self.secrets.digest(key, name, value);
-            Object::decode(kind, text, Some(&digest))
-        } else {
-            Object::decode(kind, text, None)
+    pub(crate) fn decode(&self, kind: &Kind, text: &str) -> Result<Object, DecodeError> {
+        let digest = |key: &Key, name: &str, value: &str| self.secrets.digest(key, name, value);
+        let object = Object::decode(kind, text, Some(&digest))?;
+        // What a primary may own goes by the namespace in which it is stored.
+        if self.for_module && object.key.namespace().is_empty() == kind.is_namespaced() {
+            return Err(DecodeError::OtherScope {
+                namespace: object.key.namespace().into(),
+                asked: kind.to_string().into(),
+                scope: if kind.is_namespaced() { "Namespaced" } else { "Cluster" },
+            });
         }
+        Ok(object)
     }
 
     async fn ask(&self, ask: Ask<'_>) -> Result<(StatusCode, String), ApiError> {
@@ -474,7 +531,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, SEGMENT).to_string()
 }
 
-fn group_path(kind: &Kind) -> String {
+pub(crate) fn group_path(kind: &Kind) -> String {
     let root = if kind.group().is_empty() { "/api" } else { "/apis" };
     let version = encoded(kind.version());
     match kind.group() {

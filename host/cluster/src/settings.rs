@@ -50,6 +50,14 @@ pub const UNSERVED_LEAST: Duration = Duration::from_secs(1);
 /// The longest wait before looking again for a kind that is not served.
 pub const UNSERVED_MOST: Duration = Duration::from_secs(30);
 
+/// How old an answer of discovery may be: a kind that is read is compared with it again after this
+/// time. Definitions that change are noticed at once; this is for API servers behind an `APIService`.
+pub const DISCOVERY_PERIOD: Duration = Duration::from_mins(5);
+
+/// How long after a definition changed its kinds are compared with discovery once more: a server tells
+/// of the change before its discovery shows it.
+pub const DISCOVERY_SETTLES: Duration = Duration::from_secs(5);
+
 /// The first wait before a right that was denied is asked for again; doubles up to
 /// [`DENIED_MOST`]. Short, since a module and its rights are often applied together.
 pub const DENIED_LEAST: Duration = Duration::from_secs(1);

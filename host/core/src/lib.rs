@@ -16,6 +16,7 @@ pub mod fieldset;
 pub mod figures;
 pub mod finalizer;
 pub mod foreign;
+pub mod host_objects;
 pub mod labels;
 pub mod manager;
 pub mod names;

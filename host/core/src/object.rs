@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{Labels, Manager};
+use crate::{Labels, Manager, said};
 use innkeeper_contract::Kind;
 
 /// The annotation that is dropped from every object.
@@ -155,7 +155,35 @@ pub enum DecodeError {
     /// It is not JSON, or a member of `metadata` has another type than Kubernetes gives it.
     #[error("not a Kubernetes object: {0}")]
     Json(#[from] serde_json::Error),
+    /// It is a Secret whose `data` or `stringData` maps names to something else than texts. The error
+    /// quotes nothing: it might quote a value.
+    #[error("a Secret whose data is not a map of texts")]
+    Secret,
+    /// It says that it is of another kind than the one that was asked for.
+    #[error("the object says that it is {said}, but {asked} was asked for")]
+    OtherKind {
+        /// Its own group, version and kind.
+        said: Box<str>,
+        /// The kind that was asked for.
+        asked: Box<str>,
+    },
+    /// It lies in a namespace although its kind has none, or in none although its kind has one.
+    #[error("the object lies in namespace {namespace:?}, but {asked} has scope {scope}")]
+    OtherScope {
+        /// Its namespace.
+        namespace: Box<str>,
+        /// The kind that was asked for.
+        asked: Box<str>,
+        /// The scope of that kind.
+        scope: &'static str,
+    },
 }
+
+/// The kind of objects that hold metadata only, as the API server names it when it is asked for these.
+const METADATA_KIND: &str = "PartialObjectMetadata";
+
+/// How much of an object's own kind an error quotes, in bytes.
+const SAID_BYTES_MAX: usize = 256;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -201,15 +229,21 @@ pub type Digest<'a> = dyn Fn(&Key, &str, &str) -> String + 'a;
 impl Object {
     /// Reads an object as the API server writes it.
     ///
-    /// `kind` goes into the text where the server left it out, as it does in lists.
-    /// `digest` is given for Secrets: each value of `data` and `stringData` is replaced by
-    /// what it answers, so that a Secret's bytes are never kept.
+    /// `kind` goes into the text where the server left it out, as it does in lists. With `digest`
+    /// each value of `data` and `stringData` of a Secret is replaced by what it answers, so that a
+    /// Secret's bytes are never kept. The resource ([`holds_secrets`]) and the object's own kind
+    /// decide what is a Secret: either is enough.
+    ///
+    /// # Errors
+    /// If the text is not an object, or says that it is of another kind than `kind`.
     pub fn decode(
         kind: &Kind,
         text: &str,
         digest: Option<&Digest<'_>>,
     ) -> Result<Self, DecodeError> {
         let members: Members<'_> = serde_json::from_str(text)?;
+        let own = OwnKind::of(&members)?;
+        own.check(kind)?;
         let metadata_text = members.get("metadata").map_or("{}", |metadata| metadata.get());
         let metadata: Metadata<'_> = serde_json::from_str(metadata_text)?;
         let key = Key::new(&metadata.namespace, &metadata.name);
@@ -235,11 +269,11 @@ impl Object {
                 replaced.insert(name, quoted(value));
             }
         }
-        if let Some(digest) = digest {
+        if let Some(digest) = digest.filter(|_| holds_secrets(kind) || own.is_secret()) {
             for name in ["data", "stringData"] {
                 if let Some(values) = members.get(name) {
                     let values: Option<BTreeMap<String, String>> =
-                        serde_json::from_str(values.get())?;
+                        serde_json::from_str(values.get()).map_err(|_| DecodeError::Secret)?;
                     let values: BTreeMap<_, _> = values
                         .unwrap_or_default()
                         .into_iter()
@@ -315,6 +349,58 @@ impl Object {
     /// Bytes that it takes in a cache: its text and the text of our entries.
     pub fn bytes(&self) -> usize {
         self.text.len() + self.entries.iter().map(|entry| entry.fields.len()).sum::<usize>()
+    }
+}
+
+/// Whether objects of a kind are Secrets: by group and resource, whatever the kind is called, and by the
+/// kind's name, whatever the resource is called.
+pub fn holds_secrets(kind: &Kind) -> bool {
+    kind.group().is_empty() && (kind.plural == "secrets" || kind.kind == "Secret")
+}
+
+/// What an object says of its own kind; the server leaves it out in lists.
+struct OwnKind<'a> {
+    api_version: Option<Cow<'a, str>>,
+    kind: Option<Cow<'a, str>>,
+}
+
+impl<'a> OwnKind<'a> {
+    fn of(members: &Members<'a>) -> Result<Self, DecodeError> {
+        let text = |name: &str| -> Result<Option<Cow<'a, str>>, DecodeError> {
+            let Some(raw) = members.get(name) else { return Ok(None) };
+            let raw: &'a str = raw.get();
+            let plain = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
+            Ok(match plain.filter(|plain| !plain.contains('\\')) {
+                Some(plain) => Some(Cow::Borrowed(plain)),
+                None => serde_json::from_str::<Option<String>>(raw)?.map(Cow::Owned),
+            })
+        };
+        Ok(Self { api_version: text("apiVersion")?, kind: text("kind")? })
+    }
+
+    fn is_secret(&self) -> bool {
+        self.kind.as_deref() == Some("Secret")
+            && self.api_version.as_deref().is_none_or(|version| !version.contains('/'))
+    }
+
+    /// Metadata is asked for under a kind of its own; an object that leaves out its kind is in a list.
+    fn check(&self, asked: &Kind) -> Result<(), DecodeError> {
+        let is_metadata = self.kind.as_deref() == Some(METADATA_KIND)
+            && self.api_version.as_deref().is_some_and(|one| one.starts_with("meta.k8s.io/"));
+        let differs = |said: &Option<Cow<'_, str>>, asked: &str| {
+            said.as_deref().is_some_and(|said| !said.is_empty() && said != asked)
+        };
+        if is_metadata
+            || !(differs(&self.kind, &asked.kind) || differs(&self.api_version, &asked.api_version))
+        {
+            return Ok(());
+        }
+        let part = |part: &Option<Cow<'_, str>>| part.as_deref().unwrap_or("-").to_owned();
+        let said = format!("{} {}", part(&self.api_version), part(&self.kind));
+        Err(DecodeError::OtherKind {
+            said: said::cut(&said, SAID_BYTES_MAX).into(),
+            asked: asked.to_string().into(),
+        })
     }
 }
 
@@ -422,13 +508,67 @@ mod tests {
     #[test]
     fn the_values_of_a_secret_are_replaced() {
         let text = r#"{"metadata":{"name":"s","namespace":"n"},"data":{"password":"aHVudGVyMg=="},"type":"Opaque"}"#;
-        let object =
-            decode(text, Some(&|key, name, value| format!("{key}/{name}/{}", value.len())))
-                .unwrap();
+        let object = redacted(&Kind::namespaced("v1", "Secret", "secrets"), text).unwrap();
         assert_eq!(
             object.text.as_ref(),
-            r#"{"data":{"password":"n/s/password/12"},"metadata":{"name":"s","namespace":"n"},"type":"Opaque","apiVersion":"apps/v1","kind":"Deployment"}"#
+            r#"{"data":{"password":"n/s/password/12"},"metadata":{"name":"s","namespace":"n"},"type":"Opaque","apiVersion":"v1","kind":"Secret"}"#
         );
+    }
+
+    fn redacted(kind: &Kind, text: &str) -> Result<Object, DecodeError> {
+        let digest: &Digest<'_> = &|key, name, value| format!("{key}/{name}/{}", value.len());
+        Object::decode(kind, text, Some(digest))
+    }
+
+    #[test]
+    fn a_secret_is_redacted_whatever_its_kind_or_resource_is_called() {
+        let item = r#"{"metadata":{"name":"s","namespace":"n"},"data":{"a":"aHVudGVyMg=="},"stringData":{"b":"hunter2"}}"#;
+        for kind in [
+            Kind::namespaced("v1", "Secret", "secrets"),
+            Kind::namespaced("v1", "Sekret", "secrets"),
+            Kind::namespaced("v1", "ConfigMap", "secrets"),
+            Kind::namespaced("v1", "Secret", "configmaps"),
+            Kind::cluster("v1", "SECRET", "secrets"),
+            Kind::namespaced("v2", "Secret", "secrets"),
+        ] {
+            let object = redacted(&kind, item).unwrap();
+            assert!(!object.text.contains("aHVudGVyMg=="), "{kind:?}: {}", object.text);
+            assert!(!object.text.contains("hunter2"), "{kind:?}: {}", object.text);
+        }
+        let map = redacted(&Kind::namespaced("v1", "ConfigMap", "configmaps"), item).unwrap();
+        assert!(map.text.contains("hunter2"), "a ConfigMap is given whole: {}", map.text);
+    }
+
+    #[test]
+    fn an_object_of_another_kind_is_refused_and_redacted_where_it_is_a_secret() {
+        let foo = Kind::namespaced("x.example.com/v1", "Foo", "foos");
+        for said in [
+            r#""apiVersion":"v1","kind":"Secret""#,
+            r#""kind":"Secret","apiVersion":"v1""#,
+            r#""apiVersion":"v1","kind":"\u0053ecret""#,
+            r#""apiVersion":"x.example.com/v2","kind":"Foo""#,
+            r#""apiVersion":"x.example.com/v1","kind":"foo""#,
+            r#""kind":"Bar""#,
+        ] {
+            let text = format!(r#"{{{said},"metadata":{{"name":"s"}},"data":{{"a":"hunter2"}}}}"#);
+            let error = redacted(&foo, &text).unwrap_err();
+            assert!(matches!(error, DecodeError::OtherKind { .. }), "{said}: {error}");
+            assert!(!error.to_string().contains("hunter2"));
+        }
+        let secret = Kind::namespaced("v1", "Secret", "secrets");
+        let escaped = r#"{"apiVersion":"v1","kind":"\u0053ecret","\u0064ata":{"a":"hunter2"}}"#;
+        assert!(!redacted(&secret, escaped).unwrap().text.contains("hunter2"));
+        let nested = r#"{"metadata":{"name":"s"},"data":{"a":{"b":"hunter2"}}}"#;
+        let error = redacted(&secret, nested).unwrap_err().to_string();
+        assert_eq!(error, "a Secret whose data is not a map of texts");
+    }
+
+    #[test]
+    fn metadata_of_an_object_is_read_under_the_kind_of_metadata() {
+        let text = r#"{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"a"}}"#;
+        assert_eq!(decode(text, None).unwrap().key.name(), "a");
+        let text = text.replace("meta.k8s.io/v1", "v1");
+        assert!(decode(&text, None).is_err());
     }
 
     #[test]

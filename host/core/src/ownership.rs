@@ -94,9 +94,14 @@ impl Primary {
     }
 
     /// Whether Kubernetes lets an object be owned by this primary: a namespaced owner owns
-    /// only in its own namespace.
+    /// only in its own namespace. The namespace in which the primary is stored decides: the scope
+    /// that a manifest declares is a guest's word.
     pub fn may_own(&self, target: &Target) -> bool {
-        !self.target.kind.is_namespaced() || self.target.key.namespace() == target.key.namespace()
+        let home = self.target.key.namespace();
+        if home.is_empty() && !self.target.kind.is_namespaced() {
+            return true;
+        }
+        !home.is_empty() && target.kind.is_namespaced() && target.key.namespace() == home
     }
 
     /// The owner reference that makes this primary the controller of an object.
@@ -211,5 +216,29 @@ mod tests {
         assert!(primary().may_own(&service("web")));
         assert!(!primary().may_own(&service("other")));
         assert!(!primary().may_own(&service("")));
+    }
+
+    #[test]
+    fn the_namespace_of_the_stored_primary_decides_what_it_owns_whatever_scope_is_declared() {
+        let at = |kind: Kind, namespace: &str| {
+            Primary::new("m", Target::new(Arc::new(kind), Key::new(namespace, "a")), "u")
+        };
+        let target =
+            |kind: Kind, namespace: &str| Target::new(Arc::new(kind), Key::new(namespace, "b"));
+        let service = || Kind::namespaced("v1", "Service", "services");
+        let namespace = || Kind::cluster("v1", "Namespace", "namespaces");
+
+        let lies = at(Kind::cluster("x.dev/v1", "Foo", "foos"), "web");
+        assert!(lies.may_own(&target(service(), "web")));
+        assert!(!lies.may_own(&target(service(), "other")));
+        assert!(!lies.may_own(&target(namespace(), "")));
+
+        let of_the_cluster = at(Kind::cluster("x.dev/v1", "Foo", "foos"), "");
+        assert!(of_the_cluster.may_own(&target(service(), "other")));
+        assert!(of_the_cluster.may_own(&target(namespace(), "")));
+
+        let without_namespace = at(Kind::namespaced("x.dev/v1", "Foo", "foos"), "");
+        assert!(!without_namespace.may_own(&target(service(), "other")));
+        assert!(!without_namespace.may_own(&target(namespace(), "")));
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::ownership::{KEPT_FOR_LABEL, Primary};
 use crate::plan::DELETABLE_ANNOTATION;
-use crate::{Key, Target, churn, decoration, foreign, names, order, said, settled};
+use crate::{Key, Target, churn, decoration, foreign, host_objects, names, order, said, settled};
 
 /// Why a `desired` document is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +29,14 @@ pub enum Refusal {
         "the guest gave {what}, outside the primary's namespace; the Module does not allow that (spec.allowCrossNamespace)"
     )]
     CrossNamespace {
+        /// The object.
+        what: String,
+    },
+    /// An object belongs to Innkeeper itself.
+    #[error(
+        "the guest gave {what}, which belongs to Innkeeper itself: no module writes the namespaces innkeeper-system and innkeeper-modules, or kinds of innkeeper.dev; have the guest leave it out"
+    )]
+    Reserved {
         /// The object.
         what: String,
     },
@@ -60,6 +68,7 @@ impl Refusal {
         match self {
             Self::UndeclaredKind { .. } => "UndeclaredKind",
             Self::CrossNamespace { .. } => "CrossNamespace",
+            Self::Reserved { .. } => "ReservedObject",
             Self::Twice { .. } | Self::Malformed { .. } => "MalformedObject",
             Self::MalformedStatus { .. } => "MalformedStatus",
         }
@@ -287,6 +296,9 @@ fn read_one(
     let at_home = primary.may_own(&target);
     if !at_home && !cross_namespace {
         return Err(Refusal::CrossNamespace { what: target.to_string() });
+    }
+    if host_objects::is_object(&target.kind, &target.key) {
+        return Err(Refusal::Reserved { what: target.to_string() });
     }
 
     let mut body = object.clone();
@@ -556,6 +568,47 @@ mod tests {
         .assert_eq(&read(elsewhere(json!([])), true).unwrap_err().to_string());
         let with_finalizer = Manifest { finalizer: Some(String::new()), ..manifest() };
         read_with(&with_finalizer, elsewhere(json!([])), true).unwrap();
+    }
+
+    #[test]
+    fn an_object_of_innkeeper_itself_is_refused_whatever_the_module_allows() {
+        let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let service = |namespace: &str| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": namespace}});
+        let with_finalizer = Manifest { finalizer: Some(String::new()), ..manifest() };
+        for object in [
+            namespace("innkeeper-modules"),
+            namespace("innkeeper-system"),
+            service("innkeeper-modules"),
+            service("innkeeper-system"),
+        ] {
+            for policy in [json!([]), json!(["merge"]), json!(["orphan"])] {
+                let objects = json!([{"object": object, "policy": policy}]);
+                let refusal = read_with(&with_finalizer, objects, true).unwrap_err();
+                assert_eq!(refusal.reason(), "ReservedObject", "{refusal}");
+            }
+        }
+        let objects = json!([{"object": namespace("web"), "policy": ["merge"]}]);
+        read_with(&with_finalizer, objects, true).unwrap();
+    }
+
+    #[test]
+    fn a_scope_that_a_manifest_invents_opens_no_other_namespace() {
+        let mut manifest = manifest();
+        manifest.primary.scope = innkeeper_contract::Scope::Cluster;
+        let lies = Primary::new(
+            "podroute",
+            Target::new(Arc::new(manifest.primary.clone()), Key::new("web", "first")),
+            "u1",
+        );
+        for object in [
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "other"}}),
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
+        ] {
+            let desired: Desired =
+                serde_json::from_value(json!({"objects": [{"object": object}]})).unwrap();
+            let refusal = Wish::read(&desired, &manifest, &lies, false).unwrap_err();
+            assert_eq!(refusal.reason(), "CrossNamespace", "{refusal}");
+        }
     }
 
     #[test]

@@ -146,14 +146,12 @@ fn crd(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<St
     if !matches!(text("/spec/conversion/strategy"), "" | "None") {
         errors.push(format!("{place}.spec.conversion: a conversion webhook is not supported"));
     }
+    agrees(place, definition, manifest, errors);
     // The manifest and the definition name the same kind twice: they must agree, or the host
     // would watch what is not there.
     let primary = &manifest.primary;
     if group == primary.group() && text("/spec/names/kind") == primary.kind {
-        let scope = match primary.scope {
-            Scope::Namespaced => "Namespaced",
-            Scope::Cluster => "Cluster",
-        };
+        let scope = scope_of(primary);
         if plural != primary.plural || text("/spec/scope") != scope {
             errors.push(format!(
                 "{place}: is {plural}, {}; the primary is {}, {scope}",
@@ -174,6 +172,43 @@ fn crd(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<St
                 primary.version()
             ));
         }
+    }
+}
+
+/// Checks that a definition and the kinds owned and read that it defines agree: discovery cannot
+/// compare a kind before its definition is installed.
+fn agrees(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<String>) {
+    let text =
+        |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
+    let (kind, scope) = (text("/spec/names/kind"), text("/spec/scope"));
+    let primary = &manifest.primary;
+    let owned = manifest.owned.iter().enumerate();
+    let owned = owned.map(|(index, owned)| (format!("owned[{index}].kind"), &owned.kind));
+    let reads = manifest.reads.iter().enumerate();
+    let reads = reads.map(|(index, kind)| (format!("reads[{index}]"), kind));
+    let all = [("primary".to_owned(), primary)].into_iter().chain(owned).chain(reads);
+    for (of, declared) in all.filter(|(_, one)| one.group() == group) {
+        let is_named = declared.kind == kind;
+        // Of the primary's own definition the version is compared too, by the caller.
+        if (!is_named && declared.plural != plural) || (is_named && *declared == *primary) {
+            continue;
+        }
+        if !is_named || declared.plural != plural || scope_of(declared) != scope {
+            errors.push(format!(
+                "{place}: defines {kind} as {plural}, {scope}; {of} declares {} as {}, {}",
+                declared.kind,
+                declared.plural,
+                scope_of(declared)
+            ));
+        }
+    }
+}
+
+fn scope_of(kind: &Kind) -> &'static str {
+    match kind.scope {
+        Scope::Namespaced => "Namespaced",
+        Scope::Cluster => "Cluster",
     }
 }
 
@@ -305,6 +340,55 @@ mod tests {
                 reads[4].plural: "1e3" is not a lower-case plural
                 reads[5].kind: List is no kind of its own
                 reads[6].plural: "pods, secrets" is not a lower-case plural"#]],
+        );
+    }
+
+    #[test]
+    fn kinds_that_differ_in_case_or_are_subresources_are_refused() {
+        refused(
+            |manifest| {
+                manifest.reads = [
+                    ("secret", "secrets"),
+                    ("ſecret", "secrets"),
+                    ("Seсret", "secrets"),
+                    ("Secret", "Secrets"),
+                    ("Secret", "secrets/status"),
+                    ("Secret", "ѕecrets"),
+                    ("Secret", "secrets."),
+                    ("Secret", ""),
+                ]
+                .map(|(kind, plural)| Kind::namespaced("v1", kind, plural))
+                .into();
+            },
+            &expect![[r#"
+                reads[0].kind: "secret" is not a CamelCase name
+                reads[1].kind: "ſecret" is not a CamelCase name
+                reads[2].kind: "Seсret" is not a CamelCase name
+                reads[3].plural: "Secrets" is not a lower-case plural
+                reads[4].plural: "secrets/status" is not a lower-case plural
+                reads[5].plural: "ѕecrets" is not a lower-case plural
+                reads[6].plural: "secrets." is not a lower-case plural
+                reads[7].plural: "" is not a lower-case plural"#]],
+        );
+    }
+
+    #[test]
+    fn a_definition_must_agree_with_every_kind_that_the_manifest_declares() {
+        refused(
+            |manifest| {
+                manifest.primary = Kind::namespaced("quay.io/v1alpha1", "Other", "podroutes");
+                manifest.owned = vec![OwnedKind {
+                    kind: Kind::cluster("quay.io/v1alpha1", "Podroute", "podroutes"),
+                    optional: true,
+                    merges: false,
+                }];
+                manifest.reads = vec![Kind::namespaced("quay.io/v1", "Podroute", "routes")];
+                manifest.crds = vec![definition()];
+            },
+            &expect![[r#"
+                crds[0]: defines Podroute as podroutes, Namespaced; primary declares Other as podroutes, Namespaced
+                crds[0]: defines Podroute as podroutes, Namespaced; owned[0].kind declares Podroute as podroutes, Cluster
+                crds[0]: defines Podroute as podroutes, Namespaced; reads[0] declares Podroute as routes, Namespaced"#]],
         );
     }
 

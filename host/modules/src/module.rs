@@ -35,7 +35,7 @@ pub fn kind() -> Kind {
 }
 
 /// The namespace of the modules' ServiceAccounts and source ConfigMaps.
-pub const NAMESPACE: &str = "innkeeper-modules";
+pub const NAMESPACE: &str = innkeeper_core::host_objects::MODULES_NAMESPACE;
 
 /// The key of the guest in its ConfigMap's `binaryData`, unless the Module names one.
 pub const SOURCE_KEY: &str = "guest.wasm";

@@ -314,6 +314,7 @@ impl Apply<'_> {
                 Next::EndRound
             }
             ApiError::NotServed { .. }
+            | ApiError::KindMismatch { .. }
             | ApiError::Forbidden { .. }
             | ApiError::Invalid { .. }
             | ApiError::NamespaceMissing { .. }

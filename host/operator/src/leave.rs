@@ -249,7 +249,8 @@ pub fn gone(running: &Running) -> Vec<Kind> {
         })
     };
     let is_gone = |kind: &Kind| match frozen.states().get(kind) {
-        Some(KindState::NotServed) => true,
+        // Nothing of it can be reached.
+        Some(KindState::NotServed | KindState::Mismatched(_)) => true,
         Some(KindState::Synced) => frozen
             .list(kind, None, &|_| true)
             .is_ok_and(|objects| !objects.iter().any(|object| ours(object))),

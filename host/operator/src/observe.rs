@@ -193,6 +193,7 @@ fn refused(why: Unreadable) -> ReadError {
         Unreadable::NotServed => ReadError::NotServed,
         Unreadable::Undeclared => ReadError::Undeclared,
         Unreadable::Forbidden(denial) => ReadError::Forbidden(denial.to_string()),
+        Unreadable::Mismatched(mismatch) => ReadError::Forbidden(mismatch.to_string()),
         Unreadable::NotSynced(why) => ReadError::Forbidden(why),
     }
 }

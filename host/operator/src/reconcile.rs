@@ -530,7 +530,13 @@ fn keep_only_wanted(memory: &mut Memory, wish: &Wish) {
 /// Every declared kind has been read, or it is known why it cannot be.
 fn is_synced(frozen: &Frozen) -> bool {
     frozen.states().values().all(|state| {
-        matches!(state, KindState::Synced | KindState::NotServed | KindState::Forbidden(_))
+        matches!(
+            state,
+            KindState::Synced
+                | KindState::NotServed
+                | KindState::Mismatched(_)
+                | KindState::Forbidden(_)
+        )
     })
 }
 

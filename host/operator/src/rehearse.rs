@@ -19,13 +19,13 @@ use innkeeper_modules::{Again, Deed, Rehearsal, Verdict};
 use innkeeper_sandbox::Outcome;
 use jiff::Timestamp;
 
-use crate::apply;
 use crate::granted::Granted;
 use crate::observe::Observation;
 use crate::queue::Work;
 use crate::reconcile;
 use crate::running::Running;
 use crate::shared::Shared;
+use crate::{apply, declared};
 
 /// For so many primaries a candidate is run at most; of more, evenly chosen ones.
 pub const REHEARSED_MAX: usize = 500;
@@ -62,6 +62,7 @@ pub async fn rehearse(
     serving: Option<&Arc<Running>>,
 ) -> Result<Rehearsal, Verdict> {
     until_read(shared, candidate).await?;
+    declared::check_view(candidate)?;
     let primaries = primaries(candidate);
     let mut rehearsal = Rehearsal { primaries: count(primaries.len()), ..Rehearsal::default() };
     let began = shared.env.instant();

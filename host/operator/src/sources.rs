@@ -49,6 +49,13 @@ pub enum Happened {
     SourcesChanged,
     /// A module's source could not be read and is to be read again.
     ReadAgain(String),
+    /// The API server serves kinds otherwise than a module's candidate declares them.
+    Mismatched {
+        /// The module's name.
+        module: String,
+        /// The groups of these kinds.
+        groups: BTreeSet<String>,
+    },
     /// Any CustomResourceDefinition may have changed.
     DefinitionsChanged,
     /// A CustomResourceDefinition came, changed or went; its name.

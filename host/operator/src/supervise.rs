@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use innkeeper_cluster::error::KIND_MISMATCH;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
@@ -23,6 +24,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::copies;
 use crate::crds::{self, Statuses};
+use crate::declared;
 use crate::health::{Failing, News, Runs};
 use crate::leave;
 use crate::rehearse;
@@ -67,6 +69,8 @@ pub struct Supervisor {
     /// The last rehearsal of each module.
     rehearsals: BTreeMap<String, Task<()>>,
     retries: BTreeMap<String, Backoff>,
+    /// The groups of the kinds that each module's last candidate declares otherwise than they are served.
+    mismatched: BTreeMap<String, BTreeSet<String>>,
     /// What was said last of each module, where there is no status to write to.
     said: BTreeMap<String, Vec<Condition>>,
     /// The conditions of each module that have been known since the host started.
@@ -99,6 +103,7 @@ impl Supervisor {
             before: BTreeMap::new(),
             rehearsals: BTreeMap::new(),
             retries: BTreeMap::new(),
+            mismatched: BTreeMap::new(),
             said: BTreeMap::new(),
             known: BTreeMap::new(),
         }
@@ -158,11 +163,16 @@ impl Supervisor {
             }
             Happened::Definition(name) => {
                 if let Some((_, group)) = name.split_once('.') {
+                    self.shared.cluster.kinds_changed(group);
                     self.caches.kind_may_be_served(group);
+                    self.retry_mismatched(group).await;
                 }
                 self.read_definition(&name);
             }
             Happened::ReadAgain(module) => self.fetch(&module),
+            Happened::Mismatched { module, groups } => {
+                self.mismatched.insert(module, groups);
+            }
             Happened::DefinitionsChanged => {
                 for running in self.shared.modules() {
                     self.read_definition(&running.primary.resource());
@@ -251,6 +261,7 @@ impl Supervisor {
                 self.rehearsals.remove(name);
                 self.before.remove(name);
                 self.retries.remove(name);
+                self.mismatched.remove(name);
                 self.said.remove(name);
                 self.known.remove(name);
                 self.shared.stop(name);
@@ -269,7 +280,18 @@ impl Supervisor {
     fn session(&self, service_account: Option<&str>) -> Session {
         match service_account {
             Some(name) => self.shared.cluster.as_account(&Account::new(module::NAMESPACE, name)),
-            None => self.shared.cluster.host(),
+            None => self.shared.cluster.host().for_module(),
+        }
+    }
+
+    /// A definition changed: candidates that were refused for a kind of its group are tried again.
+    async fn retry_mismatched(&mut self, group: &str) {
+        let of_group = |(_, groups): &(&String, &BTreeSet<String>)| groups.contains(group);
+        let names: Vec<String> =
+            self.mismatched.iter().filter(of_group).map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.mismatched.remove(&name);
+            self.handle(&name, Input::Retry).await;
         }
     }
 
@@ -295,12 +317,35 @@ impl Supervisor {
         let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
         let execution = self.shared.execution;
         let loads = self.loads.clone();
+        let host = self.shared.cluster.host();
+        // What served already stays decided: its kinds are compared one by one as they are read.
+        let digest = job.component.digest.to_string();
+        let report = self.driver.report(name);
+        let is_decided = report.is_some_and(|one| {
+            one.members.get("digest").and_then(|value| value.as_str()) == Some(&*digest)
+        });
+        self.mismatched.remove(name);
         self.spawn("load", async move {
             // Modules take turns: whoever asked first is loaded first.
-            let _permit = loads.acquire_owned().await;
+            let permit = loads.acquire_owned().await;
             let input = match execution {
                 Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
                 Execution::Inline => job.run(&engine),
+            };
+            drop(permit);
+            let input = match input {
+                Input::Loaded { digest, result: Ok(guest) } if !is_decided => {
+                    let result = match declared::check(&host, &guest).await {
+                        Ok(()) => Ok(guest),
+                        Err(refused) => {
+                            let (module, groups) = (module.clone(), refused.groups);
+                            let _ = outbox.send(Happened::Mismatched { module, groups });
+                            Err(refused.verdict)
+                        }
+                    };
+                    Input::Loaded { digest, result }
+                }
+                input => input,
             };
             let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
         });
@@ -695,11 +740,13 @@ fn say(name: &str, condition: &Condition) {
 /// What a module may not or cannot read: a condition each, which names verb, resource and namespace.
 fn readable(running: &Running) -> Vec<Condition> {
     let (mut denied, mut unserved, mut failing) = (Vec::new(), Vec::new(), Vec::new());
+    let mut mismatched = Vec::new();
     let mut syncing = false;
     for (kind, state) in running.view.states() {
         match state {
             KindState::Forbidden(denial) => denied.push(denial.to_string()),
             KindState::NotServed => unserved.push(kind.to_string()),
+            KindState::Mismatched(mismatch) => mismatched.push(mismatch.to_string()),
             KindState::Failing(why) => failing.push(format!("{kind}: {why}")),
             KindState::Syncing => syncing = true,
             KindState::Synced => {}
@@ -723,12 +770,17 @@ fn readable(running: &Running) -> Vec<Condition> {
             ("Granted", "The ServiceAccount may read all declared kinds."),
             ("Forbidden", ""),
         ),
-        make(
-            "Served",
-            &unserved,
-            ("Served", "The cluster serves all declared kinds."),
-            ("NotServed", "The cluster does not serve "),
-        ),
+        if mismatched.is_empty() {
+            make(
+                "Served",
+                &unserved,
+                ("Served", "The cluster serves all declared kinds."),
+                ("NotServed", "The cluster does not serve "),
+            )
+        } else {
+            mismatched.extend(unserved.iter().map(|kind| format!("{kind} is not served")));
+            make("Served", &mismatched, ("", ""), (KIND_MISMATCH, ""))
+        },
     ];
     if !failing.is_empty() {
         conditions.push(make("Reading", &failing, ("", ""), ("Failing", "")));

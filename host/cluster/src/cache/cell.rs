@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::change::{Change, KindState, Notice, Source, StateChange};
 use super::objects::{Objects, Step};
-use crate::{Denial, Identity, Session, Task};
+use crate::{Denial, Identity, Mismatch, Session, Task};
 
 /// Which cache.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +50,7 @@ pub(super) enum Phase {
     Syncing,
     Synced,
     NotServed,
+    Mismatched(Mismatch),
     Failing(String),
 }
 
@@ -138,6 +139,7 @@ pub(super) fn first(cache: &Cache, take: impl Fn(&Member) -> bool) -> Option<&Id
 pub(super) fn state_of(phase: &Phase, admission: &Admission) -> KindState {
     match (phase, admission) {
         (Phase::NotServed, _) => KindState::NotServed,
+        (Phase::Mismatched(mismatch), _) => KindState::Mismatched(mismatch.clone()),
         (_, Admission::Denied(denial)) => KindState::Forbidden(denial.clone()),
         (Phase::Failing(message), _) => KindState::Failing(message.clone()),
         (Phase::Synced, Admission::Admitted) => KindState::Synced,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Object};
 
-use crate::Denial;
+use crate::{Denial, Mismatch};
 
 /// How a cache got to know of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub enum KindState {
     Synced,
     /// The API server does not serve it (now).
     NotServed,
+    /// The API server serves it otherwise than it is declared: nothing of it is read or written.
+    Mismatched(Mismatch),
     /// The view's identity may not read it.
     Forbidden(Denial),
     /// It could not be read yet, and why; tried again. (A cache that has been read once

@@ -16,11 +16,13 @@ use tokio::time::Instant;
 use super::cell::{CacheId, Content, News};
 use super::raw::{Raw, RawMetadata, Wire};
 use super::shared::{Closed, Shared};
+use crate::discovery::Served;
 use crate::error::{Asked, Guard};
 use crate::settings::{
-    REFUSALS, UNCONFIRMED, UNSERVED_LEAST, UNSERVED_MOST, WATCH_RETRY_LEAST, WATCH_RETRY_MOST,
+    DISCOVERY_PERIOD, DISCOVERY_SETTLES, REFUSALS, UNCONFIRMED, UNSERVED_LEAST, UNSERVED_MOST,
+    WATCH_RETRY_LEAST, WATCH_RETRY_MOST,
 };
-use crate::{ApiError, Backoff, Denial, Env, Session, Task};
+use crate::{ApiError, Backoff, Denial, Env, Mismatch, Session, Task};
 
 /// Why one session stopped filling a cache.
 enum End {
@@ -29,6 +31,10 @@ enum End {
     /// What it had was too old: it starts anew.
     Expired,
     NotServed,
+    /// The kind is served otherwise than it is declared.
+    Mismatched(Mismatch),
+    /// Discovery does not say how the kind is served: nothing is listed.
+    Unverified(ApiError),
     Forbidden(Denial),
 }
 
@@ -46,9 +52,12 @@ pub(super) async fn follow(shared: Arc<Shared>, id: CacheId, serial: u64, poke: 
             }
             Err(Closed) => return,
         };
-        let end = match id.content {
-            Content::Whole => fill::<Raw>(&shared, &id, serial, &session, &poke, &mut failed).await,
-            Content::Metadata => {
+        let end = match (verify(&id, &session, DISCOVERY_PERIOD).await, id.content) {
+            (Err(end), _) => end,
+            (Ok(()), Content::Whole) => {
+                fill::<Raw>(&shared, &id, serial, &session, &poke, &mut failed).await
+            }
+            (Ok(()), Content::Metadata) => {
                 fill::<RawMetadata>(&shared, &id, serial, &session, &poke, &mut failed).await
             }
         };
@@ -62,10 +71,57 @@ pub(super) async fn follow(shared: Arc<Shared>, id: CacheId, serial: u64, poke: 
                     () = env.sleep(unserved.advance()) => {}
                 }
             }
+            End::Mismatched(mismatch) => {
+                tracing::warn!(cache = %id, "{mismatch}");
+                shared.mismatched(&id, serial, mismatch);
+                tokio::select! {
+                    biased;
+                    () = poke.notified() => {}
+                    () = env.sleep(env.jitter(UNSERVED_MOST)) => {}
+                }
+            }
+            End::Unverified(error) => {
+                let wait = failed.advance();
+                tracing::warn!(
+                    cache = %id, %error,
+                    "discovery does not answer, asked again in {} ms", wait.as_millis(),
+                );
+                shared.failing(&id, serial, error.to_string());
+                tokio::select! {
+                    biased;
+                    () = poke.notified() => {}
+                    () = env.sleep(wait) => {}
+                }
+            }
             End::Forbidden(denial) => {
                 shared.admit(&id, serial, session.identity(), Some(denial));
             }
         }
+    }
+}
+
+/// Compares the kind of a cache with discovery, by an answer at most `age` old.
+async fn verify(id: &CacheId, session: &Session, age: Duration) -> Result<(), End> {
+    match session.served(&id.kind, age).await {
+        Ok(Served::AsDeclared) => Ok(()),
+        Ok(Served::Not) => Err(End::NotServed),
+        Ok(Served::Otherwise(mismatch)) => Err(End::Mismatched(mismatch)),
+        Err(error) => Err(End::Unverified(error)),
+    }
+}
+
+/// Looks again, while a cache is read, whether its kind is still served as it is declared. Gives the
+/// time until the next look.
+///
+/// A kind that is not served is told by its watch: until then it may have been looked up in the
+/// moment in which a definition was replaced.
+async fn verify_again(id: &CacheId, session: &Session, age: Duration) -> Result<Duration, End> {
+    // A server shows a changed definition in its discovery a moment after it tells of the change.
+    let may_have_changed = session.may_have_changed(&id.kind).await;
+    match verify(id, session, age).await {
+        Ok(()) if !may_have_changed => Ok(DISCOVERY_PERIOD),
+        Ok(()) | Err(End::NotServed | End::Unverified(_)) => Ok(DISCOVERY_SETTLES),
+        Err(end) => Err(end),
     }
 }
 
@@ -81,17 +137,39 @@ async fn fill<K: Wire + 'static>(
     // Dropped, and so ended, when the next list is done or another session takes over.
     let mut _confirming: Option<Task<()>> = None;
     let mut refused = 0;
+    let mut lists = 0;
+    let mut look_at = shared.env().instant() + DISCOVERY_PERIOD;
     loop {
         let event = tokio::select! {
             biased;
             () = poke.notified() => {
-                if shared.is_holder(id, serial, session.identity()) {
-                    continue;
+                if !shared.is_holder(id, serial, session.identity()) {
+                    return End::Left;
                 }
-                return End::Left;
+                match verify_again(id, session, DISCOVERY_PERIOD).await {
+                    Ok(wait) => look_at = shared.env().instant() + wait,
+                    Err(end) => return end,
+                }
+                continue;
+            }
+            () = tokio::time::sleep_until(look_at) => {
+                match verify_again(id, session, DISCOVERY_SETTLES / 2).await {
+                    Ok(wait) => look_at = shared.env().instant() + shared.env().jitter(wait),
+                    Err(end) => return end,
+                }
+                continue;
             }
             event = events.next() => event,
         };
+        // A watch that lists again may do so since the definition was replaced.
+        if let Some(Ok(Event::Init)) = &event {
+            lists += 1;
+            if lists > 1
+                && let Err(end) = verify(id, session, DISCOVERY_SETTLES / 2).await
+            {
+                return end;
+            }
+        }
         let error = match event {
             None => return End::Expired,
             Some(Ok(event)) => {
@@ -169,6 +247,11 @@ fn take<K: Wire>(
 ) -> bool {
     let decode = |raw: &K| -> Option<Arc<Object>> {
         match session.decode(&id.kind, raw.text()) {
+            Ok(object) if session.hides(&id.kind, &object.key) => None,
+            Ok(object) if !id.covers(object.key.namespace()) => {
+                tracing::error!(cache = %id, key = %object.key, "the API server gave an object of another namespace; it is left out");
+                None
+            }
             Ok(object) => Some(Arc::new(object)),
             Err(error) => {
                 tracing::error!(cache = %id, %error, "an object of the API server cannot be read");

@@ -8,7 +8,7 @@ use innkeeper_core::{Key, Labels, Object};
 
 use super::change::KindState;
 use super::objects::Live;
-use crate::Denial;
+use crate::{Denial, Mismatch};
 
 /// What a view saw at one moment: it does not change any more, and costs next to nothing to keep.
 #[derive(Clone, Debug)]
@@ -34,6 +34,9 @@ impl Part {
         match (&self.live, &self.state) {
             (Some(live), _) => Ok(live),
             (None, KindState::NotServed) => Err(Unreadable::NotServed),
+            (None, KindState::Mismatched(mismatch)) => {
+                Err(Unreadable::Mismatched(mismatch.clone()))
+            }
             (None, KindState::Forbidden(denial)) => Err(Unreadable::Forbidden(denial.clone())),
             (None, KindState::Failing(message)) => Err(Unreadable::NotSynced(message.clone())),
             (None, KindState::Syncing | KindState::Synced) => {
@@ -52,6 +55,9 @@ pub enum Unreadable {
     /// The API server does not serve the kind (now).
     #[error("not served")]
     NotServed,
+    /// The API server serves it otherwise than it is declared.
+    #[error("{0}")]
+    Mismatched(Mismatch),
     /// The view's identity may not read it.
     #[error("{0}")]
     Forbidden(Denial),
@@ -162,6 +168,7 @@ fn worst(parts: &[Part]) -> KindState {
         KindState::Failing(_) => 2,
         KindState::Forbidden(_) => 3,
         KindState::NotServed => 4,
+        KindState::Mismatched(_) => 5,
     };
     parts
         .iter()

@@ -142,8 +142,9 @@ impl Caches {
         });
     }
 
-    /// Something in this API group changed (a CustomResourceDefinition was established):
-    /// its kinds that are not served are looked for at once.
+    /// Something in this API group changed (a CustomResourceDefinition was established): its kinds
+    /// that are not served are looked for at once, and those that are read are compared with discovery
+    /// again. Say [`Cluster::kinds_changed`](crate::Cluster::kinds_changed) first.
     pub fn kind_may_be_served(&self, group: &str) {
         self.shared.look_for(group);
     }

@@ -21,7 +21,7 @@ use super::follow::follow;
 use super::frozen::{Frozen, Part};
 use super::objects::{Objects, Step};
 use super::review::review;
-use crate::{Denial, Env, Identity, Session};
+use crate::{Denial, Env, Identity, Mismatch, Session};
 
 /// Writes of one object that are under way.
 #[derive(Default)]
@@ -281,10 +281,12 @@ impl Shared {
         });
     }
 
+    /// All caches of a group look at discovery again, also those that are read: a definition may have
+    /// been replaced by another one.
     pub(super) fn look_for(&self, group: &str) {
         let inner = self.lock();
         for (id, cache) in &inner.caches {
-            if id.kind.group() == group && cache.phase != Phase::Synced {
+            if id.kind.group() == group {
                 cache.poke.notify_one();
             }
         }
@@ -311,7 +313,8 @@ impl Shared {
             cache.holder = chosen;
             let member = cache.holder.as_ref().and_then(|identity| cache.members.get(identity));
             let session = member.map(|member| member.session.clone());
-            if session.is_none() && cache.phase != Phase::NotServed {
+            let is_known = matches!(cache.phase, Phase::NotServed | Phase::Mismatched(_));
+            if session.is_none() && !is_known {
                 // Nobody watches: what is there is not served until it has been listed again.
                 cache.phase = Phase::Syncing;
                 told(id, cache, notices);
@@ -386,6 +389,15 @@ impl Shared {
 
     /// The kind is not served: what was there is gone.
     pub(super) fn not_served(&self, id: &CacheId, serial: u64) {
+        self.close(id, serial, Phase::NotServed);
+    }
+
+    /// The kind is served otherwise than it is declared: what was there is not shown any more.
+    pub(super) fn mismatched(&self, id: &CacheId, serial: u64, mismatch: Mismatch) {
+        self.close(id, serial, Phase::Mismatched(mismatch));
+    }
+
+    fn close(&self, id: &CacheId, serial: u64, phase: Phase) {
         self.with_cache(id, serial, |cache, notices| {
             let complete = cache.objects.is_complete();
             let steps = cache.objects.clear();
@@ -393,7 +405,7 @@ impl Shared {
                 let steps = steps.into_iter();
                 notices.extend(steps.map(|step| changed(id, step, Source::Watch)));
             }
-            cache.phase = Phase::NotServed;
+            cache.phase = phase;
             told(id, cache, notices);
         });
     }

@@ -4,8 +4,8 @@ use innkeeper_contract::Kind;
 use innkeeper_core::{Key, Manager};
 use serde_json::{Value, json};
 
-use crate::scripted::{Reply, Server, status};
-use crate::{ApiError, Applied, Deleted, Force, Propagation};
+use crate::scripted::{Reply, Server, resources, status};
+use crate::{ApiError, Applied, Deleted, Force, Propagation, Served};
 
 const MAP: &str = "/api/v1/namespaces/n/configmaps/x";
 
@@ -183,13 +183,20 @@ async fn whether_a_kind_is_served_is_asked_of_its_group() {
     let server = Server::new();
     let routes = Kind::namespaced("route.openshift.io/v1", "Route", "routes");
     let session = server.session("a");
-    assert!(!session.served(&routes).await.unwrap());
     let group = "GET /apis/route.openshift.io/v1";
-    server.always(group, Reply::Json(200, json!({ "resources": [] })));
-    assert!(!session.served(&routes).await.unwrap());
-    let resources = json!([{ "name": "routes", "kind": "Route" }]);
-    server.always(group, Reply::Json(200, json!({ "resources": resources })));
-    assert!(session.served(&routes).await.unwrap());
+    for (document, expected) in [
+        (None, Served::Not),
+        (Some(json!({ "resources": [] })), Served::Not),
+        (Some(resources(&[("routes", "Route", true)])), Served::AsDeclared),
+    ] {
+        if let Some(document) = document {
+            server.always(group, Reply::Json(200, document));
+        }
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let served = session.discovery().served(&routes, Duration::MAX).await;
+        assert_eq!(served.unwrap(), expected);
+    }
+    assert_eq!(server.count("host GET /apis/route.openshift.io/v1"), 3, "the host itself asks");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,265 @@
+//! What the API server serves, by discovery: asked once per group and version for the whole host.
+//!
+//! A manifest's kind, plural and scope are a guest's word. URLs and rights go by plural, so a
+//! manifest that calls the resource `secrets` by another kind reads Secrets. The API server is the
+//! authority on what is behind a path.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Limited};
+use innkeeper_contract::{Kind, Scope};
+use kube::client::Body;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use crate::error::{Asked, Guard};
+use crate::session::group_path;
+use crate::{ApiError, Env, Identity};
+
+/// The longest answer of discovery for one group and version, in bytes: the core group has 10 KB.
+const ANSWER_BYTES_MAX: usize = 8 << 20;
+
+/// So many groups and versions are kept; with more, all are asked for again.
+const ANSWERS_MAX: usize = 1_024;
+
+/// How long "not served", "served otherwise" and an error hold: a change may be seconds old.
+const DOUBT: Duration = Duration::from_secs(1);
+
+/// The longest name of a kind or of a resource that is quoted, in bytes.
+const NAME_BYTES_MAX: usize = 63;
+
+/// How the API server serves a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// As it is declared.
+    AsDeclared,
+    /// Not at all (now).
+    Not,
+    /// Otherwise than it is declared.
+    Otherwise(Mismatch),
+}
+
+/// A kind that the API server serves otherwise than a manifest declares it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the manifest declares {declared}, but the API server serves {served}: nothing of it is read or written; correct the guest's manifest or the definition of the kind"
+)]
+pub struct Mismatch {
+    declared: Box<str>,
+    served: Box<str>,
+}
+
+/// A resource in the answer of discovery.
+#[derive(Clone, Debug, Deserialize)]
+struct Resource {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    namespaced: bool,
+    /// The group of its objects, if it is another one than that of the path.
+    #[serde(default)]
+    group: String,
+}
+
+/// What the API server serves in one group and version.
+#[derive(Debug, Default)]
+struct Entry {
+    /// How often it was said that something may have changed.
+    changes: AtomicU64,
+    answer: tokio::sync::Mutex<Option<Answer>>,
+}
+
+#[derive(Debug)]
+struct Answer {
+    asked: Instant,
+    /// [`Entry::changes`] when it was asked for.
+    changes: u64,
+    /// `None` if the group and version are not served.
+    result: Result<Option<Vec<Resource>>, ApiError>,
+}
+
+/// The discovery documents of one API server, as the host reads them.
+pub struct Discovery {
+    client: kube::Client,
+    env: Env,
+    entries: Mutex<BTreeMap<String, Arc<Entry>>>,
+}
+
+impl Discovery {
+    /// Asks with the host's own client: the answer serves all modules, so none of their accounts may
+    /// be the one that gives it.
+    pub(crate) fn new(client: kube::Client, env: Env) -> Self {
+        Self { client, env, entries: Mutex::default() }
+    }
+
+    /// How the API server serves a kind, by an answer that is at most `age` old.
+    ///
+    /// # Errors
+    /// If there is no answer. Then nothing is known, and the kind must not be used.
+    pub async fn served(&self, kind: &Kind, age: Duration) -> Result<Served, ApiError> {
+        let entry = self.entry(&kind.api_version);
+        let mut answer = entry.answer.lock().await;
+        let now = self.env.instant();
+        let known = answer.as_ref().filter(|answer| {
+            answer.changes == entry.changes.load(Ordering::Acquire)
+                && now.duration_since(answer.asked) <= age
+        });
+        if let Some(known) = known {
+            let served = known.compare(kind);
+            let is_new = now.duration_since(known.asked) < DOUBT;
+            if is_new || matches!(served, Ok(Served::AsDeclared)) {
+                return served;
+            }
+        }
+        let changes = entry.changes.load(Ordering::Acquire);
+        let result = self.ask(kind).await;
+        // A failure is told for a while from its end on: it may have taken long.
+        let asked = if result.is_ok() { now } else { self.env.instant() };
+        answer.insert(Answer { asked, changes, result }).compare(kind)
+    }
+
+    /// Whether something may have changed since a kind was last asked for.
+    pub(crate) async fn may_have_changed(&self, kind: &Kind) -> bool {
+        let entry = self.entry(&kind.api_version);
+        let answer = entry.answer.lock().await;
+        let changes = entry.changes.load(Ordering::Acquire);
+        answer.as_ref().is_none_or(|answer| answer.changes != changes)
+    }
+
+    /// What is served in a group may have changed: it is asked for again.
+    pub fn forget(&self, group: &str) {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        for (api_version, entry) in &*entries {
+            if api_version.split_once('/').map_or("", |(group, _)| group) == group {
+                entry.changes.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+    }
+
+    fn entry(&self, api_version: &str) -> Arc<Entry> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() >= ANSWERS_MAX && !entries.contains_key(api_version) {
+            entries.clear();
+        }
+        entries.entry(api_version.to_owned()).or_default().clone()
+    }
+
+    async fn ask(&self, kind: &Kind) -> Result<Option<Vec<Resource>>, ApiError> {
+        #[derive(Deserialize)]
+        struct Resources {
+            #[serde(default)]
+            resources: Option<Vec<Resource>>,
+        }
+        let path = group_path(kind);
+        let asked = Asked {
+            identity: &Identity::Host,
+            verb: "get",
+            kind,
+            subresource: "",
+            namespace: "",
+            guard: Guard::None,
+        };
+        let other = |code: u16, message: String| ApiError::Other {
+            code,
+            message: format!("discovery at {path}: {message}"),
+        };
+        let request = Request::builder()
+            .method(Method::GET)
+            .uri(&path)
+            .header(header::ACCEPT, "application/json")
+            .body(Body::empty())
+            .map_err(|error| other(0, error.to_string()))?;
+        let response = self.client.send(request).await.map_err(|error| asked.unanswered(&error))?;
+        let (parts, body) = response.into_parts();
+        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+        let bytes = body.map_err(|error| other(0, error.to_string()))?.to_bytes();
+        match parts.status {
+            StatusCode::NOT_FOUND => Ok(None),
+            StatusCode::FORBIDDEN => Err(other(
+                403,
+                "the host may not read it; bind the ClusterRole system:discovery to its account"
+                    .to_owned(),
+            )),
+            status if !status.is_success() => Err(asked.refused(status.as_u16(), &bytes)),
+            _ => {
+                let read: Resources = serde_json::from_slice(&bytes)
+                    .map_err(|error| other(0, format!("the answer cannot be read: {error}")))?;
+                Ok(Some(read.resources.unwrap_or_default()))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Discovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Discovery(..)")
+    }
+}
+
+impl Answer {
+    fn compare(&self, kind: &Kind) -> Result<Served, ApiError> {
+        match &self.result {
+            Ok(Some(resources)) => Ok(compare(kind, resources)),
+            Ok(None) => Ok(Served::Not),
+            Err(error) => Err(error.clone()),
+        }
+    }
+}
+
+/// Compares a declared kind with the resources of its group and version.
+fn compare(kind: &Kind, resources: &[Resource]) -> Served {
+    let same = |one: &Resource| {
+        one.kind == kind.kind
+            && one.name == kind.plural
+            && one.namespaced == kind.is_namespaced()
+            && (one.group.is_empty() || one.group == kind.group())
+    };
+    // A subresource is no resource of its own, whatever a manifest calls it.
+    let resources = || resources.iter().filter(|one| !one.name.contains('/'));
+    let of_plural = resources().find(|one| one.name == kind.plural);
+    let found = of_plural.or_else(|| resources().find(|one| one.kind == kind.kind));
+    match found {
+        None => Served::Not,
+        Some(one) if same(one) => Served::AsDeclared,
+        Some(one) => Served::Otherwise(Mismatch {
+            declared: described(
+                &kind.api_version,
+                &kind.kind,
+                &kind.plural,
+                kind.scope == Scope::Namespaced,
+            ),
+            served: described(
+                if one.group.is_empty() { &kind.api_version } else { &one.group },
+                &one.kind,
+                &one.name,
+                one.namespaced,
+            ),
+        }),
+    }
+}
+
+fn described(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Box<str> {
+    let scope = if namespaced { "Namespaced" } else { "Cluster" };
+    let [api_version, kind, plural] = [api_version, kind, plural].map(quotable);
+    format!("{api_version} {kind} (plural {plural}, scope {scope})").into()
+}
+
+/// A name as it may stand in a condition: an aggregated API server writes what it likes.
+fn quotable(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .take(NAME_BYTES_MAX)
+        .map(|c| if c.is_ascii_graphic() { c } else { '?' })
+        .collect();
+    if plain.is_empty() { "?".to_owned() } else { plain }
+}
+
+#[cfg(test)]
+mod tests;
