@@ -11,7 +11,7 @@ use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Leave, Plan, annotation};
 use innkeeper_core::wanted::{Refusal, Wish};
-use innkeeper_core::{Object, Target, said};
+use innkeeper_core::{Object, Target, consent, said};
 use innkeeper_sandbox::{CallError, Outcome, Run};
 use jiff::Timestamp;
 
@@ -293,7 +293,7 @@ async fn round(
     }
     let nothing_left = plan.going.is_empty() && seen.findings.problems.is_empty();
     if deleting && seen.finalized && nothing_left {
-        return let_go(&finalizers, seen, memory).await;
+        return let_go(&finalizers, true, seen, memory).await;
     }
     Round::Quiet(seen)
 }
@@ -317,13 +317,18 @@ async fn take_turn(
             Written::Yes | Written::Overtaken => Round::Again(seen),
             Written::No(problem) => seen.hindered(problem),
         }),
-        Turn::Release => Err(let_go(finalizers, seen, memory).await),
+        Turn::Release => Err(let_go(finalizers, false, seen, memory).await),
     }
 }
 
-/// Takes the module's finalizers off a primary.
-async fn let_go(finalizers: &Finalizers<'_>, seen: Box<Sight>, memory: &mut Memory) -> Round {
-    match finalizers.release(memory).await {
+/// Takes the module's finalizers off a primary. `finalized`: the guest has nothing left to do for it.
+async fn let_go(
+    finalizers: &Finalizers<'_>,
+    finalized: bool,
+    seen: Box<Sight>,
+    memory: &mut Memory,
+) -> Round {
+    match finalizers.release(finalized, memory).await {
         Written::Yes => {
             finalizers.shared.health.note(finalizers.work, None);
             Round::Nothing(Done::Ok(None))
@@ -487,7 +492,7 @@ pub fn make_plan(
         memory: &memory.plan,
         readable: all_readable(observation.running(), frozen),
         deleting: observation.primary().is_terminating(),
-        adopt: annotation(observation.primary(), ADOPT_ANNOTATION).as_deref() == Some("true"),
+        adopt: consent::of_user(observation.primary(), ADOPT_ANNOTATION).as_deref() == Some("true"),
         now,
     })
 }
