@@ -89,6 +89,7 @@ pub async fn reconcile(shared: &Shared, caches: &Caches, work: &Work, deeds: &mu
     if done == Done::Forget {
         shared.index().forget(work);
         shared.health.note(work, None);
+        shared.events.forget(&work.module, &memory.uid);
     } else {
         shared.memories.put(work, memory);
     }
@@ -123,7 +124,7 @@ async fn burst(
         adopted.append(&mut seen.findings.adopted);
         changed.append(&mut seen.findings.changed);
         for event in seen.findings.events.drain(..) {
-            if !events.contains(&event) {
+            if events.len() < said::EVENTS_MAX && !events.contains(&event) {
                 events.push(event);
             }
         }
@@ -205,6 +206,7 @@ async fn round(
         }
     };
     if memory.uid != primary.uid {
+        shared.events.forget(&work.module, &memory.uid);
         *memory = Memory { uid: primary.uid.clone(), ..Memory::default() };
     }
 
@@ -423,7 +425,8 @@ fn take_outcome(
     let wish = running
         .wish(&desired, primary)
         .map_err(|refusal| (of_refusal(&refusal), refusal.reason()))?;
-    let Desired { status, conditions, events, requeue_after_seconds, finalized, .. } = desired;
+    let Desired { status, conditions, mut events, requeue_after_seconds, finalized, .. } = desired;
+    said::cut_notes(&mut events);
     seen.finalized = finalized;
     seen.findings.status = Some(status.unwrap_or_default());
     seen.findings.conditions = conditions;
@@ -448,11 +451,19 @@ fn of_refusal(refusal: &Refusal) -> Problem {
 }
 
 fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
-    let Failure { reason, message, permanent, status, conditions, events, requeue_after_seconds } =
-        failure;
+    let Failure {
+        reason,
+        message,
+        permanent,
+        status,
+        conditions,
+        mut events,
+        requeue_after_seconds,
+    } = failure;
     if let Err(problem) = said::check(status.as_ref(), &conditions, &events) {
         return of_refusal(&Refusal::MalformedStatus { problem });
     }
+    said::cut_notes(&mut events);
     seen.findings.status = status;
     seen.findings.conditions = conditions;
     seen.findings.events = events;
