@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use innkeeper_contract::{Kind, Manifest, Readiness, Reference};
 use innkeeper_core::observed::{self, Observed};
 use innkeeper_core::ownership::{KEPT_FOR_LABEL, Primary};
+use innkeeper_core::reserved::Grants;
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Key, Object, Selector, Target, plan};
 use innkeeper_modules::parameters;
@@ -349,7 +350,7 @@ impl Answer {
                 });
             }
         };
-        let wish = Wish::read(desired, manifest, primary, false)
+        let wish = Wish::read(desired, manifest, primary, Grants::default())
             .context("the operator would refuse what the guest desires")?;
         let objects = wish
             .wanted
@@ -388,7 +389,7 @@ impl Answer {
         let stays = |target: &Target, object: &Object| {
             remain.contains(&target.reference())
                 || (primary.is_terminating() && is_kept(object, me))
-                || !plan::may_be_deleted(target, object)
+                || !plan::may_be_deleted(me, target, object)
         };
         let goes = owned.iter().filter(|(target, object, _)| !stays(target, object));
         let goes: Vec<String> = goes.map(|(target, ..)| target.to_string()).collect();

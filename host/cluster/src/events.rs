@@ -3,13 +3,14 @@
 //! An Event is written when something begins to be so. While it stays so it is counted, not
 //! written again: each Event costs a request and a place in the server's store.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use innkeeper_contract::{Event, EventType, Kind};
-use innkeeper_core::{Key, Object};
+use innkeeper_core::{Key, Object, said};
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use crate::{ApiError, Env, Session};
@@ -17,8 +18,15 @@ use crate::{ApiError, Env, Session};
 /// An Event that comes again within this time after the last time is counted, not written.
 pub const QUIET: Duration = Duration::from_mins(30);
 
-/// How many different Events are remembered; the oldest are forgotten first.
-pub const REMEMBERED_MAX: usize = 4096;
+/// How many different Events of one reporter about one object are remembered; the oldest are forgotten
+/// first. More than [`AT_ONCE_MAX`] and what is spared within [`QUIET`].
+pub const REMEMBERED_MAX: usize = 64;
+
+/// How many objects may be remembered before those are forgotten about which nothing counts any more.
+const OBJECTS_BEFORE_SWEEP: usize = 4096;
+
+/// Bytes kept of the SHA-256 of an Event: its texts may be long, and a guest chooses them.
+const HASH_BYTES: usize = 16;
 
 /// How many Events about one object are written at once; then one each [`SPARE`]. The rule of
 /// Kubernetes' own recorder, so that one object cannot fill the server's store.
@@ -28,10 +36,10 @@ pub const AT_ONCE_MAX: u32 = 25;
 pub const SPARE: Duration = Duration::from_mins(5);
 
 /// The longest note, in bytes: Kubernetes' limit.
-pub const NOTE_BYTES_MAX: usize = 1024;
+pub const NOTE_BYTES_MAX: usize = said::NOTE_BYTES_MAX;
 
 /// The longest reason and action, in bytes: Kubernetes' limit.
-const REASON_BYTES_MAX: usize = 128;
+const REASON_BYTES_MAX: usize = said::EVENT_REASON_BYTES_MAX;
 
 /// Who writes the Events, as `kubectl describe` shows it.
 const CONTROLLER: &str = "innkeeper.dev/host";
@@ -74,18 +82,83 @@ pub struct Events {
     seen: Mutex<Remembered>,
 }
 
-/// Uid, reason and note.
-type Signature = (Box<str>, Box<str>, Box<str>);
+/// The hash of an Event's type, reason and note.
+type Signature = [u8; HASH_BYTES];
 
+fn signature(event: &Event) -> Signature {
+    let mut hash = Sha256::new();
+    let type_ = match event.type_ {
+        EventType::Normal => "Normal",
+        EventType::Warning => "Warning",
+    };
+    // What is written of the two texts is what tells Events apart.
+    let note = cut(&event.message, NOTE_BYTES_MAX);
+    for part in [type_, cut(&event.reason, REASON_BYTES_MAX), note] {
+        hash.update(part);
+        hash.update([0]);
+    }
+    let mut signature = [0; HASH_BYTES];
+    signature.copy_from_slice(&hash.finalize()[..HASH_BYTES]);
+    signature
+}
+
+/// What is remembered: of each reporter, by the uid of the object.
 #[derive(Debug, Default)]
 struct Remembered {
-    last: BTreeMap<Signature, (Instant, u32)>,
-    /// In the order in which they were written first.
-    order: VecDeque<Signature>,
-    /// By uid: what was written about an object.
-    spent: BTreeMap<Box<str>, Spent>,
-    /// How many of these there may be before those that no longer count are dropped.
+    reporters: BTreeMap<Box<str>, BTreeMap<Box<str>, About>>,
+    /// How many objects there may be before those that no longer count are dropped.
     sweep_at: usize,
+}
+
+/// What is remembered of the Events of one reporter about one object.
+#[derive(Debug)]
+struct About {
+    /// When each was heard last, and how often since it was written.
+    last: BTreeMap<Signature, (Instant, u32)>,
+    spent: Spent,
+}
+
+impl About {
+    /// Whether it still makes a difference.
+    fn counts(&mut self, now: Instant) -> bool {
+        self.last.retain(|_, (last, _)| is_recent(*last, now));
+        !self.last.is_empty() || self.spent.left(now) > 0
+    }
+
+    /// Forgets the oldest, if there are more than [`REMEMBERED_MAX`].
+    fn bound(&mut self) {
+        while self.last.len() > REMEMBERED_MAX
+            && let Some(oldest) =
+                self.last.iter().min_by_key(|(_, (last, _))| *last).map(|(hash, _)| *hash)
+        {
+            self.last.remove(&oldest);
+        }
+    }
+}
+
+impl Remembered {
+    fn objects(&self) -> usize {
+        self.reporters.values().map(BTreeMap::len).sum()
+    }
+
+    /// What is remembered about an object, made if there is nothing.
+    fn about(&mut self, reporter: &str, uid: &str, now: Instant) -> &mut About {
+        let is_new = self.reporters.get(reporter).is_none_or(|objects| !objects.contains_key(uid));
+        if is_new && self.objects() >= self.sweep_at.max(OBJECTS_BEFORE_SWEEP) {
+            for objects in self.reporters.values_mut() {
+                objects.retain(|_, about| about.counts(now));
+            }
+            self.reporters.retain(|_, objects| !objects.is_empty());
+            self.sweep_at = 2 * self.objects();
+        }
+        let objects = self.reporters.entry(reporter.into()).or_default();
+        let empty = || About { last: BTreeMap::new(), spent: Spent { count: 0, since: now } };
+        objects.entry(uid.into()).or_insert_with(empty)
+    }
+}
+
+fn is_recent(last: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(last) < QUIET
 }
 
 /// How many Events an object has had, as far as they still count.
@@ -105,6 +178,18 @@ impl Spent {
         }
         self.count
     }
+
+    /// Whether one more may be written; counts it.
+    fn spend(&mut self, now: Instant) -> bool {
+        if self.left(now) >= AT_ONCE_MAX {
+            return false;
+        }
+        if self.count == 0 {
+            self.since = now;
+        }
+        self.count += 1;
+        true
+    }
 }
 
 impl Events {
@@ -113,26 +198,23 @@ impl Events {
         Self { env, instance: instance.to_owned(), seen: Mutex::default() }
     }
 
-    /// Writes an Event as the session's identity, unless the same was written about the
-    /// same object not long ago. `action` says what the host was doing (`Reconcile`).
+    /// Writes an Event as the session's identity, unless the same reporter wrote the same about the
+    /// same object not long ago. `reporter` is the module, so that no module uses up the Events of
+    /// another; `action` says what the host was doing (`Reconcile`).
     ///
     /// It goes into the object's namespace, `default` for a cluster-scoped one. An Event that
     /// could not be written is forgotten, so that the next time tries again.
     pub async fn publish(
         &self,
         session: &Session,
+        reporter: &str,
         regarding: &Regarding<'_>,
         action: &str,
         event: &Event,
     ) -> Result<Published, ApiError> {
-        let signature: Signature =
-            (regarding.uid.into(), event.reason.as_str().into(), event.message.as_str().into());
-        if let Some(count) = self.count(&signature) {
-            return Ok(Published::Counted(count));
-        }
-        if !self.spend(regarding.uid) {
-            self.forget(&signature);
-            return Ok(Published::TooMany);
+        let signature = signature(event);
+        if let Some(without_a_write) = self.note(reporter, regarding.uid, signature) {
+            return Ok(without_a_write);
         }
         let kind = Kind::namespaced("events.k8s.io/v1", "Event", "events");
         let namespace = match regarding.key.namespace() {
@@ -168,54 +250,58 @@ impl Events {
         });
         let written = session.create(&kind, namespace, &body).await;
         if written.is_err() {
-            self.forget(&signature);
+            self.unnote(reporter, regarding.uid, &signature);
         }
         written.map(|()| Published::Written)
     }
 
-    /// Counts an Event that was written not long ago; else remembers it, and gives `None`.
-    fn count(&self, signature: &Signature) -> Option<u32> {
+    /// Forgets what a reporter wrote about an object: it is gone.
+    pub fn forget(&self, reporter: &str, uid: &str) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(objects) = seen.reporters.get_mut(reporter) {
+            objects.remove(uid);
+            if objects.is_empty() {
+                seen.reporters.remove(reporter);
+            }
+        }
+    }
+
+    /// Forgets all that a reporter wrote: its module is gone.
+    pub fn forget_reporter(&self, reporter: &str) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.reporters.remove(reporter);
+    }
+
+    /// How many objects something is remembered about, of all reporters.
+    pub fn remembered_objects(&self) -> usize {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).objects()
+    }
+
+    /// Notes an Event: `None` if it is to be written; else what became of it.
+    fn note(&self, reporter: &str, uid: &str, signature: Signature) -> Option<Published> {
         let now = self.env.instant();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((last, count)) = seen.last.get_mut(signature) {
-            let recent = now.saturating_duration_since(*last) < QUIET;
-            *last = now;
-            *count = if recent { *count + 1 } else { 0 };
-            return recent.then_some(*count);
+        let about = seen.about(reporter, uid, now);
+        let known = about.last.get_mut(&signature);
+        if let Some((last, count)) = known.filter(|(last, _)| is_recent(*last, now)) {
+            (*last, *count) = (now, *count + 1);
+            return Some(Published::Counted(*count));
         }
-        seen.last.insert(signature.clone(), (now, 0));
-        seen.order.push_back(signature.clone());
-        while seen.order.len() > REMEMBERED_MAX
-            && let Some(oldest) = seen.order.pop_front()
-        {
-            seen.last.remove(&oldest);
+        if !about.spent.spend(now) {
+            about.last.remove(&signature);
+            return Some(Published::TooMany);
         }
+        about.last.insert(signature, (now, 0));
+        about.bound();
         None
     }
 
-    /// Whether one more may be written about an object; counts it.
-    fn spend(&self, uid: &str) -> bool {
-        let now = self.env.instant();
+    fn unnote(&self, reporter: &str, uid: &str, signature: &Signature) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.spent.len() >= seen.sweep_at.max(REMEMBERED_MAX) {
-            seen.spent.retain(|_, spent| spent.left(now) > 0);
-            seen.sweep_at = 2 * seen.spent.len();
+        let objects = seen.reporters.get_mut(reporter);
+        if let Some(about) = objects.and_then(|objects| objects.get_mut(uid)) {
+            about.last.remove(signature);
         }
-        let spent = seen.spent.entry(uid.into()).or_insert(Spent { count: 0, since: now });
-        if spent.left(now) >= AT_ONCE_MAX {
-            return false;
-        }
-        if spent.count == 0 {
-            spent.since = now;
-        }
-        spent.count += 1;
-        true
-    }
-
-    fn forget(&self, signature: &Signature) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.last.remove(signature);
-        seen.order.retain(|other| other != signature);
     }
 }
 

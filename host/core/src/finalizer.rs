@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::fieldset::{Element, FieldSet};
+use crate::object::{Entry, Operation};
 use crate::{Manager, Object, Target};
 
 /// Before the module's name, the name of a finalizer whose guest gives none.
@@ -61,17 +62,20 @@ impl Finalizer {
 
     /// What is to be done for a primary. `selected`: the module reconciles it.
     pub fn turn(&self, primary: &Object, selected: bool) -> Turn {
-        let is_on = |name: &str| primary.finalizers.iter().any(|one| **one == *name);
         let wanted = self.name().filter(|_| selected);
         let going = primary.is_terminating();
-        if going && wanted.is_some_and(is_on) {
+        let wrote = self.written(primary, Who::This);
+        if going
+            && let Some(name) = wanted
+            && is_on(primary, name)
+            && (wrote.contains(name) || !self.written(primary, Who::Others).contains(name))
+        {
             return Turn::Finalize;
         }
         // What a version before has written under another name has to come off as well.
-        let wrote = self.written(primary);
         if wanted.is_none() || going {
             return match () {
-                () if !self.on(primary).is_empty() => Turn::Release,
+                () if self.holds(primary) => Turn::Release,
                 () if going || !selected => Turn::Nothing,
                 () => Turn::Work,
             };
@@ -88,43 +92,84 @@ impl Finalizer {
         body
     }
 
-    /// The merge patch that takes the module's finalizers off a primary of this version. It is no
-    /// apply: that would leave a finalizer which somebody else has applied as well, and the
-    /// primary would never go.
-    pub fn release(&self, primary: &Object) -> Value {
-        let off = self.on(primary);
+    /// Whether the module has a finalizer on a primary: by its own entry of `managedFields`, since a
+    /// name alone may be anybody's.
+    pub fn holds(&self, primary: &Object) -> bool {
+        self.written(primary, Who::This).iter().any(|name| is_on(primary, name))
+    }
+
+    /// The body of an apply that gives up the finalizers which another module has written as well:
+    /// they stay until that module takes them off. `None` if there are none.
+    pub fn disclaim(&self, target: &Target, primary: &Object) -> Option<Value> {
+        let mine = self.written(primary, Who::This);
+        let others = self.written(primary, Who::Others);
+        if mine.is_disjoint(&others) {
+            return None;
+        }
+        let mut body = target.body();
+        body["metadata"]["uid"] = (&*primary.uid).into();
+        body["metadata"]["finalizers"] = mine.difference(&others).cloned().collect();
+        Some(body)
+    }
+
+    /// The merge patch that takes the module's finalizers off a primary of this version; `None` if
+    /// none is on it. It is no apply: that would leave a finalizer which somebody else has applied as
+    /// well, and the primary would never go.
+    ///
+    /// `finalized`: the guest was asked what is left to do, so the finalizer of its name comes off
+    /// whoever wrote it (the operator before this one, for example), but for another module's.
+    pub fn release(&self, primary: &Object, finalized: bool) -> Option<Value> {
+        let mut off = self.written(primary, Who::This);
+        off.extend(self.name.clone().filter(|_| finalized));
+        let others = self.written(primary, Who::Others);
+        off.retain(|name| is_on(primary, name) && !others.contains(name));
+        if off.is_empty() {
+            return None;
+        }
         let rest: Vec<_> =
             primary.finalizers.iter().filter(|name| !off.contains(&***name)).collect();
-        json!({
+        Some(json!({
             "metadata": { "resourceVersion": primary.resource_version, "finalizers": rest },
+        }))
+    }
+
+    /// The finalizers that this module, or other modules, have written, by their entries of
+    /// `managedFields`.
+    fn written(&self, primary: &Object, who: Who) -> BTreeSet<String> {
+        let is_meant = |entry: &&Entry| {
+            matches!(entry.manager, Manager::Finalizer { .. })
+                && (entry.manager == self.manager) == (who == Who::This)
+                && entry.operation == Operation::Apply
+                && entry.subresource.is_empty()
+        };
+        let entries = primary.entries.iter().filter(is_meant);
+        entries.flat_map(|entry| finalizers_of(&entry.fields)).collect()
+    }
+}
+
+/// Whose finalizers are meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    This,
+    Others,
+}
+
+fn is_on(primary: &Object, name: &str) -> bool {
+    primary.finalizers.iter().any(|one| **one == *name)
+}
+
+/// The finalizers that an entry of `managedFields` holds.
+fn finalizers_of(fields: &str) -> Vec<String> {
+    let Ok(entry) = FieldSet::parse(fields) else { return Vec::new() };
+    let finalizers =
+        entry.field("metadata").and_then(|metadata| metadata.below().field("finalizers"));
+    let elements = finalizers.into_iter().flat_map(|finalizers| finalizers.below().iter());
+    elements
+        .filter_map(|(element, _)| match element {
+            Element::Value(text) => serde_json::from_str(text).ok(),
+            _ => None,
         })
-    }
-
-    /// The finalizers of the module that are on a primary: the one of this name, and what was
-    /// written under another.
-    pub fn on(&self, primary: &Object) -> BTreeSet<String> {
-        let mut names = self.written(primary);
-        names.extend(self.name.clone());
-        names.retain(|name| primary.finalizers.iter().any(|one| **one == **name));
-        names
-    }
-
-    /// The finalizers that the module has written, by its entry of `managedFields`.
-    fn written(&self, primary: &Object) -> BTreeSet<String> {
-        let entry = primary.applied_by(&self.manager).and_then(|text| FieldSet::parse(text).ok());
-        let Some(entry) = entry else { return BTreeSet::new() };
-        let finalizers = entry
-            .field("metadata")
-            .and_then(|metadata| metadata.below().field("finalizers"))
-            .into_iter();
-        finalizers
-            .flat_map(|finalizers| finalizers.below().iter())
-            .filter_map(|(element, _)| match element {
-                Element::Value(text) => serde_json::from_str(text).ok(),
-                _ => None,
-            })
-            .collect()
-    }
+        .collect()
 }
 
 #[cfg(test)]
@@ -216,9 +261,57 @@ mod tests {
     #[test]
     fn only_its_own_come_off_and_only_of_the_version_that_was_seen() {
         let held = primary(&["x", OURS, "a.b/c"], &[OURS], true);
-        assert_eq!(
-            named(Some("a.b/c")).release(&held),
-            json!({"metadata": {"resourceVersion": "7", "finalizers": ["x"]}})
+        let without = |names: &[&str]| {
+            Some(json!({"metadata": {"resourceVersion": "7", "finalizers": names}}))
+        };
+        let named = named(Some("a.b/c"));
+        assert_eq!(named.release(&held, false), without(&["x", "a.b/c"]));
+        assert_eq!(named.release(&held, true), without(&["x"]), "the guest was asked");
+        assert_eq!(named.release(&primary(&["x"], &[], true), true), None);
+    }
+
+    /// A primary whose finalizer `a.b/c` two modules have written.
+    fn shared() -> Object {
+        let entry = |manager: &str| {
+            json!({"manager": manager, "operation": "Apply",
+                "fieldsV1": {"f:metadata": {"f:finalizers": {"v:\"a.b/c\"": {}}}}})
+        };
+        let object = json!({"metadata": {
+            "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",
+            "finalizers": ["a.b/c"], "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "managedFields": [entry("innkeeper/m/finalizer"), entry("innkeeper/other/finalizer")],
+        }});
+        let kind = Kind::namespaced("example.com/v1", "Thing", "things");
+        Object::decode(&kind, &object.to_string(), None).unwrap()
+    }
+
+    #[test]
+    fn finalizer_of_another_module_is_disclaimed_and_never_taken_off() {
+        let shared = shared();
+        let target = Target::new(
+            std::sync::Arc::new(Kind::namespaced("example.com/v1", "Thing", "things")),
+            shared.key.clone(),
         );
+        let named = named(Some("a.b/c"));
+        assert_eq!(named.turn(&shared, true), Turn::Finalize);
+        assert_eq!(named.release(&shared, true), None);
+        let body = named.disclaim(&target, &shared).unwrap();
+        assert_eq!(body["metadata"]["finalizers"], json!([]));
+        assert_eq!(body["metadata"]["uid"], "u");
+        assert_eq!(named.disclaim(&target, &primary(&["a.b/c"], &["a.b/c"], true)), None);
+
+        let third = Finalizer::new("third", Some("a.b/c"));
+        assert_eq!(third.turn(&shared, true), Turn::Nothing, "it did not write it");
+        assert_eq!(third.turn(&shared, false), Turn::Nothing);
+    }
+
+    #[test]
+    fn finalizer_of_a_primary_that_is_not_selected_stays_unless_this_module_wrote_it() {
+        for going in [false, true] {
+            let anothers = primary(&["a.b/c"], &[], going);
+            assert_eq!(named(Some("a.b/c")).turn(&anothers, false), Turn::Nothing);
+            assert_eq!(named(Some("a.b/c")).release(&anothers, false), None);
+            assert!(!named(Some("a.b/c")).holds(&anothers));
+        }
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod additive;
 pub mod churn;
+pub mod consent;
 pub mod contested;
 pub mod decoration;
 pub mod difference;
@@ -26,6 +27,7 @@ pub mod order;
 pub mod ownership;
 pub mod plan;
 pub mod readiness;
+pub mod reserved;
 pub mod said;
 pub mod schema;
 pub mod selector;

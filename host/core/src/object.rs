@@ -321,12 +321,15 @@ impl Object {
         owners.chain(self.entries.iter().filter_map(|entry| entry.manager.uid())).collect()
     }
 
-    /// Whether a primary owns or made it: one that was only merged into is somebody else's.
+    /// Whether a primary owns or made it: one that was only merged into is somebody else's, and so is
+    /// one where somebody used our name otherwise than by an apply.
     pub fn is_made_for(&self, uid: &str) -> bool {
-        self.owners.iter().any(|owner| *owner.uid == *uid)
-            || self.entries.iter().any(
-                |entry| matches!(&entry.manager, Manager::Primary { uid: maker, .. } if maker == uid),
-            )
+        let made = |entry: &Entry| {
+            entry.operation == Operation::Apply
+                && entry.subresource.is_empty()
+                && matches!(&entry.manager, Manager::Primary { uid: maker, .. } if maker == uid)
+        };
+        self.owners.iter().any(|owner| *owner.uid == *uid) || self.entries.iter().any(made)
     }
 
     /// The fields that a manager of ours holds by apply on the object itself.
@@ -339,6 +342,24 @@ impl Object {
                     && entry.manager == *manager
             })
             .map(|entry| &*entry.fields)
+    }
+
+    /// The value of an annotation; `None` if it is not there.
+    pub fn annotation(&self, name: &str) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Head {
+            metadata: Annotated,
+        }
+        #[derive(Deserialize)]
+        struct Annotated {
+            #[serde(default)]
+            annotations: Option<BTreeMap<String, String>>,
+        }
+        // Most objects do not have it: do not parse those.
+        if !self.text.contains(name) {
+            return None;
+        }
+        serde_json::from_str::<Head>(&self.text).ok()?.metadata.annotations?.remove(name)
     }
 
     /// Whether it is being deleted.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::consent::{is_made_by, is_merged_label};
 use crate::{Manager, Object, Target};
 
 /// The annotation by which a primary takes over objects that nobody owns.
@@ -41,7 +42,7 @@ pub enum Standing {
 }
 
 /// Who holds an object that a primary wants.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Holder {
     /// The controller's kind and name (`Podroute first`), or empty where there is none.
     pub controller: String,
@@ -82,15 +83,34 @@ impl Primary {
         hex::encode(&hash.finalize()[..IDENTITY_BYTES])
     }
 
+    /// The name of the module that reconciles it.
+    pub fn module(&self) -> &str {
+        match &self.manager {
+            Manager::Primary { module, .. } => module,
+            _ => "",
+        }
+    }
+
+    /// Whether a name is the primary's own, in whichever version of its kind.
+    pub fn is_at(&self, target: &Target) -> bool {
+        let (mine, kind) = (&self.target.kind, &target.kind);
+        mine.group() == kind.group() && mine.kind == kind.kind && self.target.key == target.key
+    }
+
     /// Whether an object outlived its primary, and this is that primary again. What another module
     /// made for this same primary is that module's.
+    ///
+    /// The label alone says nothing, since whoever may write the object may write the label: this
+    /// module must have made the object, for a primary of whatever uid, and no guest merged the label.
     pub fn is_kept(&self, object: &Object) -> bool {
         let anothers = |manager: &Manager| {
             matches!(manager, Manager::Primary { uid, .. } if **uid == *self.uid)
                 && *manager != self.manager
         };
         object.labels.get(KEPT_FOR_LABEL).is_some_and(|value| *value == *self.identity())
+            && object.entries.iter().any(|entry| is_made_by(entry, self.module()))
             && !object.entries.iter().any(|entry| anothers(&entry.manager))
+            && !is_merged_label(object, KEPT_FOR_LABEL)
     }
 
     /// Whether Kubernetes lets an object be owned by this primary: a namespaced owner owns

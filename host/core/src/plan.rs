@@ -17,7 +17,7 @@ use crate::fieldset::FieldSet;
 use crate::ownership::{Holder, Primary, Standing};
 use crate::settled::{self, Remembered};
 use crate::wanted::{Wanted, Wish};
-use crate::{Manager, Object, Target, drift, order};
+use crate::{Manager, Object, Target, consent, drift, order};
 
 /// The annotation on an object whose kind holds data and which may be deleted all the same.
 pub const DELETABLE_ANNOTATION: &str = "innkeeper.dev/deletable";
@@ -258,7 +258,11 @@ pub fn plan(input: &Input<'_>) -> Plan {
     let mut going = Vec::new();
     if input.complete {
         let mut prunes = prunes(input);
-        prunes.extend(take_backs(input));
+        let unmerged = |target: &Target| {
+            let is_unmerge = |step: &Step| matches!(step.action, Action::TakeBack { .. });
+            steps.iter().any(|step| step.target == *target && is_unmerge(step))
+        };
+        prunes.extend(take_backs(input).filter(|step| !unmerged(&step.target)));
         going = going_of(input, &prunes);
         let clean = input.memory.clean
             && !steps
@@ -290,23 +294,29 @@ fn for_wanted(input: &Input<'_>, wanted: &Wanted, seen: &Seen) -> Action {
     if wanted.has(Policy::Merge) {
         return merge(input, wanted, object);
     }
+    // A name of the same object in another version of its kind, say.
+    if !object.uid.is_empty() && object.uid == input.primary.uid {
+        return Action::Leave(Leave::Conflict(Holder::default()));
+    }
     match input.primary.standing(object) {
         Standing::Others(holder) => Action::Leave(Leave::Conflict(holder)),
         _ if object.is_terminating() => Action::Leave(Leave::Terminating),
+        // What the guest merged goes first, so that it does not decide what is adopted.
+        Standing::Nobodys if input.adopt && input.primary.merged(object) => {
+            Action::TakeBack { uid: object.uid.clone() }
+        }
         Standing::Nobodys
             if input.primary.is_kept(object) || input.adopt && has_labels(object, wanted) =>
         {
             match rejected(input, wanted) {
-                Some(rejected) => for_rejected(wanted, object, rejected),
+                Some(rejected) => for_rejected(input, wanted, object, rejected),
                 None => Action::Adopt {
                     uid: object.uid.clone(),
                     resource_version: object.resource_version.clone(),
                 },
             }
         }
-        Standing::Nobodys => {
-            Action::Leave(Leave::Conflict(Holder { controller: String::new(), uid: String::new() }))
-        }
+        Standing::Nobodys => Action::Leave(Leave::Conflict(Holder::default())),
         Standing::Ours => for_ours(input, wanted, object),
     }
 }
@@ -347,7 +357,7 @@ fn for_ours(input: &Input<'_>, wanted: &Wanted, object: &Object) -> Action {
         return Action::Leave(Leave::Settled);
     }
     if let Some(rejected) = rejected(input, wanted) {
-        return for_rejected(wanted, object, rejected);
+        return for_rejected(input, wanted, object, rejected);
     }
     if let Some(contest) = input.memory.reverts.contest(&wanted.target, input.now) {
         return Action::Leave(Leave::Contested(contest));
@@ -357,10 +367,15 @@ fn for_ours(input: &Input<'_>, wanted: &Wanted, object: &Object) -> Action {
 }
 
 /// The server refuses to change the object so: made anew, if that helps and may be.
-fn for_rejected(wanted: &Wanted, object: &Object, rejected: &Rejected) -> Action {
+fn for_rejected(
+    input: &Input<'_>,
+    wanted: &Wanted,
+    object: &Object,
+    rejected: &Rejected,
+) -> Action {
     let recreate = rejected.immutable
         && wanted.has(Policy::RecreateWhenImmutable)
-        && may_be_deleted(&wanted.target, object);
+        && may_be_deleted(input.primary, &wanted.target, object);
     if recreate {
         Action::Recreate { uid: object.uid.clone() }
     } else {
@@ -409,9 +424,11 @@ fn rejected<'a>(input: &Input<'a>, wanted: &Wanted) -> Option<&'a Rejected> {
     input.memory.rejected.get(&wanted.target).filter(|rejected| rejected.digest == wanted.digest())
 }
 
-/// The labels of an object say that it is the one that is wanted.
+/// The labels of an object say that it is the one that is wanted. Those that a guest merged say nothing.
 fn has_labels(object: &Object, wanted: &Wanted) -> bool {
-    wanted.labels.iter().all(|(name, value)| object.labels.get(name) == Some(value))
+    wanted.labels.iter().all(|(name, value)| {
+        object.labels.get(name) == Some(value) && !consent::is_merged_label(object, name)
+    })
 }
 
 /// Two primaries that want one name never split the names between them: if one object is not
@@ -475,7 +492,7 @@ fn prunes(input: &Input<'_>) -> Vec<Step> {
             wanted: None,
             action: if input.deleting && input.primary.is_kept(object) {
                 Action::Leave(Leave::Kept)
-            } else if may_be_deleted(target, object) {
+            } else if may_be_deleted(input.primary, target, object) {
                 Action::Delete { uid: object.uid.clone() }
             } else {
                 Action::Leave(Leave::Protected)
@@ -509,29 +526,17 @@ fn going_of(input: &Input<'_>, prunes: &[Step]) -> Vec<Target> {
         .collect()
 }
 
-/// Whether an object that is no longer wanted goes: not if its kind holds data, unless it says so itself.
-pub fn may_be_deleted(target: &Target, object: &Object) -> bool {
+/// Whether an object that is no longer wanted goes: not if its kind holds data, unless it says so itself,
+/// and a user or the host has it say so.
+pub fn may_be_deleted(primary: &Primary, target: &Target, object: &Object) -> bool {
     let kind = (target.kind.group(), target.kind.kind.as_str());
-    !PROTECTED.contains(&kind)
-        || annotation(object, DELETABLE_ANNOTATION).as_deref() == Some("true")
+    let says = || consent::of_user_or_module(object, DELETABLE_ANNOTATION, primary.module());
+    !PROTECTED.contains(&kind) || says().as_deref() == Some("true")
 }
 
 /// The value of an annotation; `None` if it is not there.
 pub fn annotation(object: &Object, name: &str) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        metadata: Metadata,
-    }
-    #[derive(serde::Deserialize)]
-    struct Metadata {
-        #[serde(default)]
-        annotations: Option<BTreeMap<String, String>>,
-    }
-    // Most objects do not have it: do not parse those.
-    if !object.text.contains(name) {
-        return None;
-    }
-    serde_json::from_str::<Head>(&object.text).ok()?.metadata.annotations?.remove(name)
+    object.annotation(name)
 }
 
 impl fmt::Display for Leave {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::names;
 
-/// Status and conditions together, in bytes of JSON: an object has at most about 1.5 MB.
+/// Status, conditions and Events together, in bytes of JSON: an object has at most about 1.5 MB.
 pub const STATUS_BYTES_MAX: usize = 256 << 10;
 
 /// Conditions in one answer.
@@ -20,6 +20,12 @@ pub const CONDITIONS_MAX: usize = 64;
 
 /// Events in one answer: each costs a request.
 pub const EVENTS_MAX: usize = 32;
+
+/// The longest note of an Event, in bytes: Kubernetes' limit.
+pub const NOTE_BYTES_MAX: usize = 1_024;
+
+/// The longest reason of an Event, in bytes: Kubernetes' limit.
+pub const EVENT_REASON_BYTES_MAX: usize = 128;
 
 /// The longest message of a guest's failure, in bytes; what is beyond is cut.
 pub const MESSAGE_BYTES_MAX: usize = 4_096;
@@ -32,9 +38,6 @@ const TYPE_BYTES_MAX: usize = 316;
 
 /// The longest reason of a condition, in bytes: Kubernetes' limit.
 const REASON_BYTES_MAX: usize = 1_024;
-
-/// The longest reason of an Event, in bytes: Kubernetes' limit.
-const EVENT_REASON_BYTES_MAX: usize = 128;
 
 /// Checks what a guest says.
 ///
@@ -70,19 +73,31 @@ pub fn check(
         return Err(format!("conditions[{index}].{problem}"));
     }
     for (index, event) in events.iter().enumerate() {
-        if !is_reason(&event.reason) || event.reason.len() > EVENT_REASON_BYTES_MAX {
+        if event.reason.len() > EVENT_REASON_BYTES_MAX || !is_reason(&event.reason) {
             return Err(format!(
                 "events[{index}].reason is not a CamelCase word of at most {EVENT_REASON_BYTES_MAX} bytes"
             ));
         }
     }
-    let bytes = status.map_or(0, size) + size(conditions);
+    let said = status.map_or(0, size) + size(conditions);
+    let bytes = if events.is_empty() { said } else { said + size(events) };
     if bytes > STATUS_BYTES_MAX {
         return Err(format!(
-            "status and conditions have {bytes} bytes, the limit is {STATUS_BYTES_MAX}"
+            "status, conditions and events have {bytes} bytes, the limit is {STATUS_BYTES_MAX}"
         ));
     }
     Ok(())
+}
+
+/// Cuts the messages of Events to what Kubernetes takes, so that no more than that is kept.
+pub fn cut_notes(events: &mut [Event]) {
+    for event in events {
+        if event.message.len() > NOTE_BYTES_MAX {
+            let end = event.message.floor_char_boundary(NOTE_BYTES_MAX);
+            // A new text: one that is cut in its place keeps its memory.
+            event.message = event.message[..end].to_owned();
+        }
+    }
 }
 
 /// Whether a text can be the reason of a condition.
@@ -193,14 +208,33 @@ mod tests {
         assert_eq!(refused(&many), "65 conditions are more than the 64 that a guest may give");
         let event = Event { type_: EventType::Normal, reason: "A".into(), message: String::new() };
         assert_eq!(
-            check(None, &[], &vec![event; 33]).unwrap_err(),
+            check(None, &[], &vec![event.clone(); 33]).unwrap_err(),
             "33 events are more than the 32 that a guest may give"
         );
         let status = json!({"text": "x".repeat(STATUS_BYTES_MAX)});
         assert_eq!(
             check(status.as_object(), &[], &[]).unwrap_err(),
-            "status and conditions have 262157 bytes, the limit is 262144"
+            "status, conditions and events have 262157 bytes, the limit is 262144"
         );
+        let long = Event { message: "x".repeat(10_000), ..event };
+        let told = check(None, &[], &vec![long; EVENTS_MAX]).unwrap_err();
+        assert!(told.starts_with("status, conditions and events have 32"), "{told}");
+    }
+
+    #[test]
+    fn message_of_an_event_is_cut_to_what_kubernetes_takes_and_gives_its_memory_back() {
+        let mut events = vec![
+            Event {
+                type_: EventType::Normal,
+                reason: "A".into(),
+                message: "é".repeat(100_000),
+            };
+            2
+        ];
+        events[1].message = "short".into();
+        cut_notes(&mut events);
+        assert_eq!((events[0].message.len(), &*events[1].message), (1_024, "short"));
+        assert!(events[0].message.capacity() < 2_048);
     }
 
     #[test]

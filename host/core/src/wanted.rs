@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::ownership::{KEPT_FOR_LABEL, Primary};
 use crate::plan::DELETABLE_ANNOTATION;
+use crate::reserved::{self, Grants};
 use crate::{Key, Target, churn, decoration, foreign, host_objects, names, order, said, settled};
 
 /// Why a `desired` document is refused.
@@ -167,12 +168,12 @@ const FORBIDDEN_METADATA: [&str; 9] = [
 impl Wish {
     /// Checks and completes a `desired` document.
     ///
-    /// `cross_namespace`: the Module allows objects outside the primary's namespace.
+    /// `grants`: what the Module allows.
     pub fn read(
         desired: &Desired,
         manifest: &Manifest,
         primary: &Primary,
-        cross_namespace: bool,
+        grants: Grants,
     ) -> Result<Self, Refusal> {
         if decoration::decorates(manifest)
             && (desired.status.is_some() || !desired.conditions.is_empty())
@@ -189,7 +190,7 @@ impl Wish {
         let mut wanted = Vec::with_capacity(desired.objects.len());
         let mut names = BTreeSet::new();
         for object in &desired.objects {
-            let one = read_one(object, manifest, primary, cross_namespace)?;
+            let one = read_one(object, manifest, primary, grants)?;
             if !names.insert(one.target.clone()) {
                 return Err(Refusal::Twice { what: one.target.to_string() });
             }
@@ -227,7 +228,7 @@ fn read_one(
     desired: &innkeeper_contract::DesiredObject,
     manifest: &Manifest,
     primary: &Primary,
-    cross_namespace: bool,
+    grants: Grants,
 ) -> Result<Wanted, Refusal> {
     let object = &desired.object;
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -284,6 +285,7 @@ fn read_one(
         ));
     }
 
+    reserved::check(object, merges, grants).map_err(malformed)?;
     if owned.merges && !merges {
         return Err(malformed(format!(
             "the manifest says that the guest only merges into {}, so it needs the policy merge",
@@ -294,11 +296,17 @@ fn read_one(
     let namespace = namespace_of(&owned.kind, given_namespace, primary).map_err(malformed)?;
     let target = Target::new(Arc::new(owned.kind.clone()), Key::new(namespace, name));
     let at_home = primary.may_own(&target);
-    if !at_home && !cross_namespace {
+    if !at_home && !grants.cross_namespace {
         return Err(Refusal::CrossNamespace { what: target.to_string() });
     }
     if host_objects::is_object(&target.kind, &target.key) {
         return Err(Refusal::Reserved { what: target.to_string() });
+    }
+    if !merges && primary.is_at(&target) {
+        return Err(malformed(
+            "it is the primary itself, which a guest does not make: give the policy merge"
+                .to_owned(),
+        ));
     }
 
     let mut body = object.clone();
@@ -386,7 +394,8 @@ mod tests {
         cross_namespace: bool,
     ) -> Result<Wish, Refusal> {
         let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
-        Wish::read(&desired, manifest, &primary(), cross_namespace)
+        let grants = Grants { cross_namespace, ..Grants::default() };
+        Wish::read(&desired, manifest, &primary(), grants)
     }
 
     fn refused(object: Value, expected: Expect) {
@@ -523,7 +532,8 @@ mod tests {
             let kept = json!({"keep": [{"apiVersion": api_version, "kind": kind,
                 "namespace": namespace, "name": name}]});
             let desired: Desired = serde_json::from_value(kept).unwrap();
-            Wish::read(&desired, &manifest(), &primary(), false).map_err(|error| error.to_string())
+            Wish::read(&desired, &manifest(), &primary(), Grants::default())
+                .map_err(|error| error.to_string())
         };
         assert_eq!(keep("v1", "Service", "", "a").unwrap().keep.len(), 1);
         for (api_version, kind, namespace, name, problem) in [
@@ -545,7 +555,7 @@ mod tests {
         let desired =
             json!({"conditions": [{"type": "Ready", "status": "True", "reason": "two words"}]});
         let desired: Desired = serde_json::from_value(desired).unwrap();
-        let refusal = Wish::read(&desired, &manifest, &primary, false).unwrap_err();
+        let refusal = Wish::read(&desired, &manifest, &primary, Grants::default()).unwrap_err();
         assert_eq!(refusal.reason(), "MalformedStatus");
         assert_eq!(
             refusal.to_string(),
@@ -606,7 +616,7 @@ mod tests {
         ] {
             let desired: Desired =
                 serde_json::from_value(json!({"objects": [{"object": object}]})).unwrap();
-            let refusal = Wish::read(&desired, &manifest, &lies, false).unwrap_err();
+            let refusal = Wish::read(&desired, &manifest, &lies, Grants::default()).unwrap_err();
             assert_eq!(refusal.reason(), "CrossNamespace", "{refusal}");
         }
     }

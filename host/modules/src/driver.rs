@@ -22,7 +22,7 @@ use crate::module::{self, KindName, KindStatus, ModuleStatus, RehearsalStatus};
 use crate::parameters::{self, ParametersError};
 use crate::registry::{Loaded, Modules, Served};
 use crate::source::{Component, Digest, SourceError};
-use crate::{Module, Place, Settings, manifest};
+use crate::{Module, Place, Settings, finalizers, manifest};
 
 pub use message::{Action, CrdWish, Input, Leaving, LoadJob, Report};
 
@@ -156,7 +156,7 @@ impl<G: Loaded> Driver<G> {
             Input::Left(result) => vec![Event::Left(result)],
             Input::Source(result) => vec![life.on_source(result)],
             Input::Copy { digest, result } => vec![life.on_copy(digest, result)],
-            Input::Loaded { digest, result } => vec![life.on_loaded(digest, result)],
+            Input::Loaded { digest, result } => vec![life.on_loaded(name, digest, result)],
             Input::Rehearsed { digest, result } => {
                 if let Ok(rehearsal) = &result {
                     life.note_rehearsal(digest, rehearsal);
@@ -305,7 +305,7 @@ impl<G: Loaded> Life<G> {
         Event::Recalled { digest, result }
     }
 
-    fn on_loaded(&mut self, digest: Digest, result: Result<G, Verdict>) -> Event {
+    fn on_loaded(&mut self, name: &str, digest: Digest, result: Result<G, Verdict>) -> Event {
         let result = result.and_then(|guest| {
             let manifest = guest.manifest();
             manifest::check(manifest).map_err(|errors| {
@@ -318,7 +318,10 @@ impl<G: Loaded> Life<G> {
             let facts = Facts {
                 title: title(manifest),
                 has_crds: !manifest.crds.is_empty(),
-                fits: self.settings.as_ref().map_or(Ok(()), |settings| fits(manifest, settings)),
+                fits: self.settings.as_ref().map_or(Ok(()), |settings| {
+                    finalizers::check(name, manifest, settings)?;
+                    fits(manifest, settings)
+                }),
             };
             self.aside = Some((digest, guest));
             Ok(facts)

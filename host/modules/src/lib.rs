@@ -21,6 +21,7 @@
 
 mod crd;
 pub mod driver;
+mod finalizers;
 pub mod folder;
 pub mod machine;
 pub mod manifest;

@@ -149,6 +149,11 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_cross_namespace: bool,
 
+    /// Whether the guest may put finalizers on the objects that it makes. Such an object stays until
+    /// somebody takes them off. A finalizer on the primary needs no permission.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_finalizers: bool,
+
     /// Names of Secrets, in the namespace of a primary, whose bytes the guest may read; of all other
     /// Secrets it sees digests. The ServiceAccount needs the right to get them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -83,6 +83,8 @@ pub struct Settings {
     pub namespaces: BTreeSet<String>,
     /// Whether objects may lie outside the primary's namespace.
     pub allow_cross_namespace: bool,
+    /// Whether the objects that the guest makes may have finalizers.
+    pub allow_finalizers: bool,
     /// Secrets in a primary's namespace whose bytes the guest may read.
     pub read_secrets: BTreeSet<String>,
     /// Plan, but write nothing.
@@ -187,6 +189,7 @@ impl Settings {
                 selector,
                 namespaces: spec.namespaces.iter().cloned().collect(),
                 allow_cross_namespace: spec.allow_cross_namespace,
+                allow_finalizers: spec.allow_finalizers,
                 read_secrets: spec.read_secrets.iter().cloned().collect(),
                 suspend: spec.suspend,
                 rollout,

@@ -1,10 +1,11 @@
 //! Writing a module's finalizer on a primary, and taking it off.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use innkeeper_cluster::session::Force;
-use innkeeper_cluster::{ApiError, Caches};
-use innkeeper_core::{Object, Target};
+use innkeeper_cluster::{ApiError, Caches, Session};
+use innkeeper_core::{Finalizer, Object, Target};
 
 use crate::memory::Memory;
 use crate::problem::{Problem, Retry};
@@ -39,6 +40,32 @@ pub struct Finalizers<'a> {
     pub primary: &'a Arc<Object>,
 }
 
+/// Takes a module's finalizers off a primary: gives up those that another module has written as
+/// well, and removes the others. Gives the primary as it is after that.
+///
+/// `finalized`: the guest has nothing left to do for it.
+///
+/// # Errors
+/// What the API server answers.
+pub async fn take_off(
+    session: &Session,
+    finalizer: &Finalizer,
+    target: &Target,
+    primary: &Object,
+    finalized: bool,
+) -> Result<Object, ApiError> {
+    let (kind, key, manager) = (&target.kind, &target.key, finalizer.manager());
+    let mut primary = Cow::Borrowed(primary);
+    if let Some(body) = finalizer.disclaim(target, &primary) {
+        let applied = session.apply(kind, key, manager, &body, Force::Yes).await?;
+        primary = Cow::Owned(applied.object);
+    }
+    match finalizer.release(&primary, finalized) {
+        Some(body) => session.merge_patch(kind, key, manager, &body).await,
+        None => Ok(primary.into_owned()),
+    }
+}
+
 impl Finalizers<'_> {
     /// Writes the module's finalizer.
     pub async fn add(&self, memory: &mut Memory) -> Written {
@@ -54,15 +81,13 @@ impl Finalizers<'_> {
         self.ended(target, result, memory, ("finalizer", "written"))
     }
 
-    /// Takes the module's finalizers off.
-    pub async fn release(&self, memory: &mut Memory) -> Written {
+    /// Takes the module's finalizers off. `finalized`: the guest has nothing left to do.
+    pub async fn release(&self, finalized: bool, memory: &mut Memory) -> Written {
         let target = self.target();
-        let finalizer = &self.running.finalizer;
-        let body = finalizer.release(self.primary);
-        let session = &self.running.session;
+        let running = self.running;
         let _writing = self.caches.writing(&target.kind, &target.key);
         let result =
-            session.merge_patch(&target.kind, &target.key, finalizer.manager(), &body).await;
+            take_off(&running.session, &running.finalizer, &target, self.primary, finalized).await;
         self.ended(target, result, memory, (RELEASE, "taken off"))
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use innkeeper_cluster::cache::Unreadable;
 use innkeeper_cluster::{ApiError, Backoff, KindState, Session};
 use innkeeper_contract::Kind;
-use innkeeper_core::{Finalizer, Manager, Object};
+use innkeeper_core::{Finalizer, Manager, Object, Target};
 use innkeeper_modules::driver::Leaving as Left;
 use innkeeper_modules::{Again, Verdict, module};
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ fn held(running: &Running) -> Result<Vec<Arc<Object>>, Verdict> {
         return Err(Verdict::new("NotReleased", message, Again::Later));
     }
     let mut primaries = running.primaries();
-    primaries.retain(|primary| !running.finalizer.on(primary).is_empty());
+    primaries.retain(|primary| running.finalizer.holds(primary));
     Ok(primaries)
 }
 
@@ -175,6 +175,7 @@ async fn by_hand(
     };
     let everywhere = [String::new()].into();
     let namespaces = if namespaces.is_empty() { &everywhere } else { namespaces };
+    let kind = Arc::new(primary.clone());
     let mut let_go = 0;
     for namespace in namespaces {
         let found: Vec<Value> = match session.list_as(primary, namespace).await {
@@ -184,11 +185,11 @@ async fn by_hand(
         };
         for value in found {
             let Ok(object) = Object::decode(primary, &value.to_string(), None) else { continue };
-            if finalizer.on(&object).is_empty() || except.contains(object.key.namespace()) {
+            if !finalizer.holds(&object) || except.contains(object.key.namespace()) {
                 continue;
             }
-            let body = finalizer.release(&object);
-            match session.merge_patch(primary, &object.key, finalizer.manager(), &body).await {
+            let target = Target::new(kind.clone(), object.key.clone());
+            match finalize::take_off(session, finalizer, &target, &object, false).await {
                 Ok(_) => let_go += 1,
                 Err(ApiError::NotFound { .. }) => {}
                 Err(error) => return Err(refused(error)),

@@ -11,7 +11,7 @@ use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Leave, Plan, annotation};
 use innkeeper_core::wanted::{Refusal, Wish};
-use innkeeper_core::{Object, Target, said};
+use innkeeper_core::{Object, Target, consent, said};
 use innkeeper_sandbox::{CallError, Outcome, Run};
 use jiff::Timestamp;
 
@@ -89,6 +89,7 @@ pub async fn reconcile(shared: &Shared, caches: &Caches, work: &Work, deeds: &mu
     if done == Done::Forget {
         shared.index().forget(work);
         shared.health.note(work, None);
+        shared.events.forget(&work.module, &memory.uid);
     } else {
         shared.memories.put(work, memory);
     }
@@ -123,7 +124,7 @@ async fn burst(
         adopted.append(&mut seen.findings.adopted);
         changed.append(&mut seen.findings.changed);
         for event in seen.findings.events.drain(..) {
-            if !events.contains(&event) {
+            if events.len() < said::EVENTS_MAX && !events.contains(&event) {
                 events.push(event);
             }
         }
@@ -205,6 +206,7 @@ async fn round(
         }
     };
     if memory.uid != primary.uid {
+        shared.events.forget(&work.module, &memory.uid);
         *memory = Memory { uid: primary.uid.clone(), ..Memory::default() };
     }
 
@@ -293,7 +295,7 @@ async fn round(
     }
     let nothing_left = plan.going.is_empty() && seen.findings.problems.is_empty();
     if deleting && seen.finalized && nothing_left {
-        return let_go(&finalizers, seen, memory).await;
+        return let_go(&finalizers, true, seen, memory).await;
     }
     Round::Quiet(seen)
 }
@@ -317,13 +319,18 @@ async fn take_turn(
             Written::Yes | Written::Overtaken => Round::Again(seen),
             Written::No(problem) => seen.hindered(problem),
         }),
-        Turn::Release => Err(let_go(finalizers, seen, memory).await),
+        Turn::Release => Err(let_go(finalizers, false, seen, memory).await),
     }
 }
 
-/// Takes the module's finalizers off a primary.
-async fn let_go(finalizers: &Finalizers<'_>, seen: Box<Sight>, memory: &mut Memory) -> Round {
-    match finalizers.release(memory).await {
+/// Takes the module's finalizers off a primary. `finalized`: the guest has nothing left to do for it.
+async fn let_go(
+    finalizers: &Finalizers<'_>,
+    finalized: bool,
+    seen: Box<Sight>,
+    memory: &mut Memory,
+) -> Round {
+    match finalizers.release(finalized, memory).await {
         Written::Yes => {
             finalizers.shared.health.note(finalizers.work, None);
             Round::Nothing(Done::Ok(None))
@@ -418,7 +425,8 @@ fn take_outcome(
     let wish = running
         .wish(&desired, primary)
         .map_err(|refusal| (of_refusal(&refusal), refusal.reason()))?;
-    let Desired { status, conditions, events, requeue_after_seconds, finalized, .. } = desired;
+    let Desired { status, conditions, mut events, requeue_after_seconds, finalized, .. } = desired;
+    said::cut_notes(&mut events);
     seen.finalized = finalized;
     seen.findings.status = Some(status.unwrap_or_default());
     seen.findings.conditions = conditions;
@@ -443,11 +451,19 @@ fn of_refusal(refusal: &Refusal) -> Problem {
 }
 
 fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
-    let Failure { reason, message, permanent, status, conditions, events, requeue_after_seconds } =
-        failure;
+    let Failure {
+        reason,
+        message,
+        permanent,
+        status,
+        conditions,
+        mut events,
+        requeue_after_seconds,
+    } = failure;
     if let Err(problem) = said::check(status.as_ref(), &conditions, &events) {
         return of_refusal(&Refusal::MalformedStatus { problem });
     }
+    said::cut_notes(&mut events);
     seen.findings.status = status;
     seen.findings.conditions = conditions;
     seen.findings.events = events;
@@ -487,7 +503,7 @@ pub fn make_plan(
         memory: &memory.plan,
         readable: all_readable(observation.running(), frozen),
         deleting: observation.primary().is_terminating(),
-        adopt: annotation(observation.primary(), ADOPT_ANNOTATION).as_deref() == Some("true"),
+        adopt: consent::of_user(observation.primary(), ADOPT_ANNOTATION).as_deref() == Some("true"),
         now,
     })
 }

@@ -260,7 +260,9 @@ async fn events(
     events.extend(findings.events.iter().cloned());
     for event in events {
         let regarding = Regarding::object(&running.primary, primary);
-        match shared.events.publish(&running.session, &regarding, "Reconcile", &event).await {
+        let (session, module) = (&running.session, running.name());
+        let published = shared.events.publish(session, module, &regarding, "Reconcile", &event);
+        match published.await {
             Ok(Published::Written) => shared.count_write(running.name(), "event"),
             Ok(Published::Counted(_) | Published::TooMany) => {}
             // An Event is a courtesy: what it says stands in the conditions too.

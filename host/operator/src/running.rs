@@ -9,6 +9,7 @@ use innkeeper_contract::{Desired, Kind};
 use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::annotation;
+use innkeeper_core::reserved::Grants;
 use innkeeper_core::wanted::{Refusal, Wish};
 use innkeeper_core::{Finalizer, Object, Selector, decoration};
 use innkeeper_modules::{Served, Settings, resync_period};
@@ -165,8 +166,12 @@ impl Running {
     /// # Errors
     /// If it breaks the contract, or wants what the Module does not allow.
     pub fn wish(&self, desired: &Desired, primary: &Primary) -> Result<Wish, Refusal> {
-        let cross_namespace = self.settings().allow_cross_namespace;
-        Wish::read(desired, self.guest().manifest(), primary, cross_namespace)
+        let settings = self.settings();
+        let grants = Grants {
+            cross_namespace: settings.allow_cross_namespace,
+            finalizers: settings.allow_finalizers,
+        };
+        Wish::read(desired, self.guest().manifest(), primary, grants)
     }
 
     /// The objects of the primary kind in the module's namespaces, by namespace and name. One that cannot

@@ -145,6 +145,7 @@ impl Shared {
         self.index().forget_module(name);
         self.memories.forget_module(name);
         self.health.forget_module(name);
+        self.events.forget_reporter(name);
     }
 
     /// The modules have been listed.

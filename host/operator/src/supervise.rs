@@ -695,7 +695,8 @@ impl Supervisor {
         let Some(object) = self.place.module_object(name) else { return };
         let regarding = Regarding::object(self.place.module_kind(), &object);
         let session = self.shared.cluster.host();
-        let written = self.shared.events.publish(&session, &regarding, "Load", event).await;
+        let written =
+            self.shared.events.publish(&session, HOST_MODULE, &regarding, "Load", event).await;
         if let Err(error) = written {
             tracing::warn!(module = name, "an Event cannot be written: {error}");
         }

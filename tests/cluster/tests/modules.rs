@@ -18,7 +18,7 @@ use serde_json::json;
 
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
-const LABEL: &str = "bench.innkeeper.dev/version";
+const LABEL: &str = "bench.example.com/version";
 
 fn bench(namespace: &str, name: &str, replicas: u32) -> String {
     json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,

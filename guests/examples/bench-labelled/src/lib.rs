@@ -1,11 +1,11 @@
 //! The bench guest with one visible difference: every object carries the label
-//! `bench.innkeeper.dev/version: v2`. Tests replace one by the other while it runs.
+//! `bench.example.com/version: v2`. Tests replace one by the other while it runs.
 
 use bench_guest::Bench;
 use innkeeper_sdk::{Context, Manifest, Observed, Outcome, Reconciler};
 
 /// The label that tells this version's objects.
-pub const LABEL: (&str, &str) = ("bench.innkeeper.dev/version", "v2");
+pub const LABEL: (&str, &str) = ("bench.example.com/version", "v2");
 
 /// The bench guest's logic, and a label.
 pub struct Guest;
@@ -43,7 +43,7 @@ mod tests {
         labelled.is_complete().desires_objects(2);
         for (plain, labelled) in plain.objects().iter().zip(labelled.objects()) {
             let mut expected = plain.clone();
-            expected["metadata"]["labels"]["bench.innkeeper.dev/version"] = json!("v2");
+            expected["metadata"]["labels"]["bench.example.com/version"] = json!("v2");
             assert_eq!(*labelled, expected);
         }
     }

@@ -215,7 +215,7 @@ async fn an_event_is_written_once_and_counted_after_that() {
         reason: "Conflict".into(),
         message: "taken".into(),
     };
-    let publish = || events.publish(&session, &regarding, "Reconcile", &event);
+    let publish = || events.publish(&session, "m", &regarding, "Reconcile", &event);
     assert_eq!(publish().await.unwrap_err().reason(), "Forbidden");
     assert_eq!(publish().await.unwrap(), Published::Written, "what failed is tried again");
     assert_eq!(publish().await.unwrap(), Published::Counted(1));
@@ -240,7 +240,7 @@ async fn one_object_has_so_many_events_at_once_and_then_one_each_five_minutes() 
             message: message.to_string(),
         };
         let regarding = Regarding { kind: &kind, key: &key, uid };
-        events.publish(&session, &regarding, "Reconcile", &event).await.unwrap()
+        events.publish(&session, "m", &regarding, "Reconcile", &event).await.unwrap()
     };
     for message in 0..AT_ONCE_MAX {
         assert_eq!(publish("u1", message).await, Published::Written);
@@ -255,4 +255,72 @@ async fn one_object_has_so_many_events_at_once_and_then_one_each_five_minutes() 
     assert_eq!(publish("u1", 101).await, Published::Written);
     assert_eq!(publish("u1", 102).await, Published::Written);
     assert_eq!(publish("u1", 103).await, Published::TooMany);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_a_module_neither_use_up_those_of_another_nor_outlive_their_object() {
+    use crate::events::{AT_ONCE_MAX, Events, Published, REMEMBERED_MAX, Regarding, SPARE};
+    let server = Server::new();
+    server.always("POST /apis/events.k8s.io/v1/namespaces/n/events", Reply::Json(201, json!({})));
+    let events = Events::new(Server::env(), "host-1");
+    let session = server.session("a");
+    let (kind, key) = (maps(), key());
+    let publish = async |module: &str, uid: &str, message: &str| {
+        let event = innkeeper_contract::Event {
+            type_: innkeeper_contract::EventType::Normal,
+            reason: "Flood".into(),
+            message: message.into(),
+        };
+        let regarding = Regarding { kind: &kind, key: &key, uid };
+        events.publish(&session, module, &regarding, "Reconcile", &event).await.unwrap()
+    };
+    for message in 0..AT_ONCE_MAX {
+        publish("hostile", "u1", &message.to_string()).await;
+    }
+    assert_eq!(publish("hostile", "u1", "more").await, Published::TooMany);
+    assert_eq!(publish("good", "u1", "more").await, Published::Written);
+
+    // What was cut is the same, and is not written twice.
+    let long = "x".repeat(4 << 20);
+    assert_eq!(publish("good", "u1", &long).await, Published::Written);
+    assert_eq!(publish("good", "u1", &format!("{long}y")).await, Published::Counted(1));
+
+    // Ever new Events about one object: what is remembered of it is bounded, and the newest stay.
+    for message in 0..4 * REMEMBERED_MAX {
+        tokio::time::sleep(SPARE / 8).await;
+        publish("hostile", "u2", &format!("late {message}")).await;
+    }
+    assert_eq!(events.remembered_objects(), 3);
+    for object in 0..100 {
+        publish("hostile", &format!("v{object}"), "once").await;
+    }
+    assert_eq!(events.remembered_objects(), 103);
+    events.forget("hostile", "v7");
+    assert_eq!(events.remembered_objects(), 102);
+    events.forget_reporter("hostile");
+    assert_eq!(events.remembered_objects(), 1);
+    events.forget("good", "u1");
+    assert_eq!(events.remembered_objects(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_about_ever_new_objects_are_forgotten_when_nothing_of_them_counts() {
+    use crate::events::{Events, QUIET, Regarding};
+    let server = Server::new();
+    server.always("POST /apis/events.k8s.io/v1/namespaces/n/events", Reply::Json(201, json!({})));
+    let events = Events::new(Server::env(), "host-1");
+    let session = server.session("a");
+    let (kind, key) = (maps(), key());
+    let event = innkeeper_contract::Event {
+        type_: innkeeper_contract::EventType::Normal,
+        reason: "Flood".into(),
+        message: "x".repeat(1 << 10),
+    };
+    for object in 0..10_000 {
+        let uid = format!("u{object}");
+        let regarding = Regarding { kind: &kind, key: &key, uid: &uid };
+        events.publish(&session, "m", &regarding, "Reconcile", &event).await.unwrap();
+        tokio::time::sleep(QUIET / 1_000).await;
+    }
+    assert!(events.remembered_objects() <= 4_096, "{}", events.remembered_objects());
 }

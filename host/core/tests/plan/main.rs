@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
+mod consent;
 mod merging;
 mod outliving;
 mod world;

@@ -6,6 +6,7 @@ use expect_test::Expect;
 use innkeeper_contract::{Desired, Kind, Manifest};
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::{self, Input, Memory, Plan, Seen};
+use innkeeper_core::reserved::Grants;
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Key, Object, Target};
 use jiff::Timestamp;
@@ -48,7 +49,7 @@ pub(crate) fn world(objects: &Value) -> World {
         "u1",
     );
     let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
-    let wish = Wish::read(&desired, &manifest, &primary, false).unwrap();
+    let wish = Wish::read(&desired, &manifest, &primary, Grants::default()).unwrap();
     World {
         manifest,
         primary,

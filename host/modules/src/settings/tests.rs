@@ -62,6 +62,7 @@ fn a_whole_spec_is_understood() {
             selector: "app=a,example.com/tier=,env in (dev,test),env notin (prod),x,!y".into(),
             namespaces: ["a".to_owned(), "b".to_owned()].into(),
             allow_cross_namespace: false,
+            allow_finalizers: false,
             read_secrets: BTreeSet::new(),
             suspend: true,
             rollout: Rollout::default(),
@@ -154,7 +155,7 @@ fn the_shape_is_checked_with_the_field() {
         &json!({"source": {"file": "g"}, "rollOut": {"strategy": "Manual"}}),
         Place::Folder,
         &expect![
-            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `crdGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `readSecrets`, `suspend`, `rollout`"
+            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `crdGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `readSecrets`, `suspend`, `rollout`"
         ],
     );
     refused(&json!({}), Place::Folder, &expect!["spec: missing field `source`"]);

@@ -90,10 +90,10 @@ fn the_finalizer_is_told_before_the_first_primary_has_it() {
     let mut driver = driver();
     driver.handle("m", module(1, &spec()));
     driver.handle("m", source("a"));
-    driver.handle("m", loaded("a", |manifest| manifest.finalizer = Some("a.b/c".into())));
+    driver.handle("m", loaded("a", |manifest| manifest.finalizer = Some("quay.io/c".into())));
     // It is being written down, and serves when it is.
     assert!(driver.modules().get("m").is_none());
-    assert_eq!(driver.report("m").unwrap().members["finalizer"], "a.b/c");
+    assert_eq!(driver.report("m").unwrap().members["finalizer"], "quay.io/c");
 }
 
 #[test]

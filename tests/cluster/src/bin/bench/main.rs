@@ -19,7 +19,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
-const LABEL: &str = "bench.innkeeper.dev/version";
+const LABEL: &str = "bench.example.com/version";
 
 /// Measures the host on a control plane of its own.
 #[derive(Parser)]

@@ -1,0 +1,176 @@
+//! Names that belong to the host: labels, annotations and finalizers of `innkeeper.dev` and of
+//! every domain below it.
+//!
+//! The host reads permissions from these names: which object outlived its primary, which object may
+//! be deleted, which primary adopts. A guest that could write them could grant itself the same.
+//! Only the metadata of the desired object counts. Labels in a Pod template, or in any other part of
+//! the spec, are ordinary content: whatever a controller copies from there has no entry of this
+//! module in `managedFields`, and the host acts on nothing without one.
+
+use serde_json::{Map, Value};
+
+use crate::said;
+
+/// The domain of the host's own names.
+pub const DOMAIN: &str = "innkeeper.dev";
+
+/// How much of a name a message shows, in bytes: the longest that Kubernetes allows.
+const NAME_BYTES_MAX: usize = 317;
+
+/// What a Module allows its guest beyond its own objects in the namespace of the primary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Objects outside the namespace of the primary (`spec.allowCrossNamespace`).
+    pub cross_namespace: bool,
+    /// Finalizers on the objects that the guest makes (`spec.allowFinalizers`).
+    pub finalizers: bool,
+}
+
+/// Whether the name of a label, an annotation or a finalizer is the host's.
+///
+/// Kubernetes compares the domain of an annotation without regard to case, so this does too.
+pub fn is_reserved(name: &str) -> bool {
+    is_within(domain(name), DOMAIN)
+}
+
+/// The domain of a qualified name: all of it where it has no slash.
+pub fn domain(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(domain, _)| domain)
+}
+
+/// Whether a domain is `parent` or lies below it.
+pub fn is_within(domain: &str, parent: &str) -> bool {
+    let domain = domain.trim().trim_end_matches('.').to_ascii_lowercase();
+    domain.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+/// Checks the labels, annotations and finalizers of a desired object.
+///
+/// `merges`: the object is somebody else's, and the guest merges into it.
+///
+/// # Errors
+/// The first name that the guest may not write, with its place and what to do.
+pub fn check(object: &Value, merges: bool, grants: Grants) -> Result<(), String> {
+    let metadata = &object["metadata"];
+    for member in ["labels", "annotations"] {
+        let names = metadata[member].as_object().into_iter().flat_map(Map::keys);
+        for name in names {
+            check_name(&format!("metadata.{member}"), name)?;
+        }
+    }
+    match metadata.get("finalizers") {
+        None | Some(Value::Null) => Ok(()),
+        Some(finalizers) => check_finalizers(finalizers, merges, grants),
+    }
+}
+
+fn check_name(place: &str, name: &str) -> Result<(), String> {
+    let told = || said::cut(name, NAME_BYTES_MAX);
+    if is_reserved(name) {
+        return Err(format!(
+            "{place}: {:?} belongs to the host, as all names of {DOMAIN}; leave it out, and give a policy (orphan, deletable) instead",
+            told()
+        ));
+    }
+    // A lookalike of the domain in another script; Kubernetes allows ASCII only.
+    if !name.is_ascii() || name.contains(|c: char| c.is_ascii_control()) {
+        return Err(format!("{place}: {:?} is not a name that Kubernetes allows", told()));
+    }
+    Ok(())
+}
+
+fn check_finalizers(finalizers: &Value, merges: bool, grants: Grants) -> Result<(), String> {
+    let place = "metadata.finalizers";
+    if merges {
+        return Err(format!("{place}: a guest puts no finalizer on an object of somebody else"));
+    }
+    if !grants.finalizers {
+        return Err(format!(
+            "{place}: the Module does not allow finalizers on objects (spec.allowFinalizers); a finalizer on the primary is declared in the manifest"
+        ));
+    }
+    let names = finalizers.as_array().ok_or_else(|| format!("{place} is not a list"))?;
+    for name in names {
+        let name = name.as_str().ok_or_else(|| format!("{place}: an item is not a text"))?;
+        check_name(place, name)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn name_of_the_hosts_domain_is_reserved_in_every_spelling() {
+        for name in [
+            "innkeeper.dev/adopt",
+            "innkeeper.dev",
+            "x.innkeeper.dev/adopt",
+            "Innkeeper.DEV/kept-for",
+            "innkeeper.dev./adopt",
+            " innkeeper.dev/adopt",
+        ] {
+            assert!(is_reserved(name), "{name:?}");
+        }
+        for name in ["app", "innkeeper.dev.example.com/a", "notinnkeeper.dev/a", "a/innkeeper.dev"]
+        {
+            assert!(!is_reserved(name), "{name:?}");
+        }
+    }
+
+    fn refused(metadata: &Value, merges: bool, finalizers: bool) -> String {
+        let grants = Grants { finalizers, ..Grants::default() };
+        check(&json!({ "metadata": metadata }), merges, grants).unwrap_err()
+    }
+
+    #[test]
+    fn reserved_name_is_refused_with_its_place() {
+        assert_eq!(
+            refused(&json!({"labels": {"a": "b", "innkeeper.dev/kept-for": "x"}}), true, false),
+            "metadata.labels: \"innkeeper.dev/kept-for\" belongs to the host, as all names of innkeeper.dev; leave it out, and give a policy (orphan, deletable) instead"
+        );
+        let annotations = json!({"annotations": {"INNKEEPER.dev/adopt": 7}});
+        assert!(refused(&annotations, false, true).starts_with("metadata.annotations"));
+    }
+
+    #[test]
+    fn name_outside_ascii_is_refused() {
+        let lookalike = json!({"labels": {"innkeep\u{435}r.dev/kept-for": "x"}});
+        assert!(refused(&lookalike, false, false).contains("is not a name that Kubernetes allows"));
+        let zero_width = json!({"annotations": {"innkeeper\u{200b}.dev/adopt": "true"}});
+        assert!(refused(&zero_width, false, false).contains("is not a name"));
+    }
+
+    #[test]
+    fn long_name_is_cut_in_the_message() {
+        let long = format!("innkeeper.dev/{}", "x".repeat(1 << 20));
+        assert!(refused(&json!({"labels": {long: "x"}}), false, false).len() < 1_000);
+    }
+
+    #[test]
+    fn finalizer_needs_the_grant_and_is_never_merged() {
+        let finalizers = json!({"finalizers": ["example.com/a"]});
+        assert!(refused(&finalizers, false, false).contains("spec.allowFinalizers"));
+        assert!(refused(&json!({"finalizers": []}), false, false).contains("spec.allowFinalizers"));
+        assert!(refused(&finalizers, true, true).contains("somebody else"));
+        let reserved = json!({"finalizers": ["innkeeper.dev/other"]});
+        assert!(refused(&reserved, false, true).contains("belongs to the host"));
+        assert_eq!(
+            refused(&json!({"finalizers": "a"}), false, true),
+            "metadata.finalizers is not a list"
+        );
+        let grants = Grants { finalizers: true, ..Grants::default() };
+        assert_eq!(check(&json!({"metadata": finalizers}), false, grants), Ok(()));
+    }
+
+    #[test]
+    fn label_in_a_pod_template_is_ordinary_content() {
+        let template =
+            json!({"template": {"metadata": {"labels": {"innkeeper.dev/kept-for": "x"}}}});
+        let object = json!({"metadata": {"labels": {"app": "a"}}, "spec": template});
+        assert_eq!(check(&object, false, Grants::default()), Ok(()));
+    }
+}
