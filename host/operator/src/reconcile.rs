@@ -21,6 +21,7 @@ use crate::deeds::Deeds;
 use crate::finalize::{Finalizers, Written};
 use crate::granted::Granted;
 use crate::health::Failing;
+use crate::lane;
 use crate::memory::Memory;
 use crate::observe::{Observation, own};
 use crate::problem::{Problem, Problems, Retry};
@@ -362,7 +363,8 @@ pub async fn run(
     observation: &mut Observation<'_>,
 ) -> Result<Run, CallError> {
     let asked = shared.elapsed();
-    let _permit = shared.permits.acquire(running.name()).await;
+    let tenant = lane::tenant_of(&observation.primary().key).to_owned();
+    let _permit = shared.permits.acquire(running.name(), &tenant).await;
     shared
         .metrics
         .permit_wait_seconds
