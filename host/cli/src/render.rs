@@ -259,6 +259,7 @@ impl Host for World {
         kind: &ResourceKind,
         namespace: &str,
         name: &str,
+        _: usize,
     ) -> Result<String, ReadError> {
         let kind = self.kind(kind)?.clone();
         let (object, readiness) =
@@ -271,6 +272,7 @@ impl Host for World {
         kind: &ResourceKind,
         namespace: &str,
         label_selector: &str,
+        _: usize,
     ) -> Result<String, ReadError> {
         let kind = self.kind(kind)?;
         let selector: Selector =

@@ -23,10 +23,21 @@ pub struct Observed<'a> {
     pub deleting: bool,
 }
 
+/// Bytes beside the text of an object: its readiness, without its message.
+const ENVELOPE_BYTES: usize = 64;
+
+/// The bytes of the texts of objects in a document, which it has without the messages of their
+/// readiness: to be asked before a document is joined.
+pub fn bytes<'a>(objects: impl IntoIterator<Item = &'a Object>) -> usize {
+    objects.into_iter().fold(0, |sum: usize, object| {
+        sum.saturating_add(object.text.len()).saturating_add(ENVELOPE_BYTES)
+    })
+}
+
 impl Observed<'_> {
     /// The document.
     pub fn document(&self) -> String {
-        let owned_bytes: usize = self.owned.iter().map(|(object, _)| object.text.len() + 64).sum();
+        let owned_bytes = bytes(self.owned.iter().map(|(object, _)| *object));
         let mut out = String::with_capacity(self.object.text.len() + owned_bytes + 128);
         out.push_str(r#"{"object":"#);
         out.push_str(&self.object.text);
@@ -45,14 +56,14 @@ impl Observed<'_> {
 
 /// An `observed-object` document: the answer of `cluster.get`.
 pub fn object_document(object: &Object, readiness: &Readiness) -> String {
-    let mut out = String::with_capacity(object.text.len() + 64);
+    let mut out = String::with_capacity(object.text.len() + ENVELOPE_BYTES);
     push_object(&mut out, object, readiness);
     out
 }
 
 /// An `observed-list` document: the answer of `cluster.list`.
 pub fn list_document(objects: &[(&Object, Readiness)]) -> String {
-    let bytes: usize = objects.iter().map(|(object, _)| object.text.len() + 64).sum();
+    let bytes = bytes(objects.iter().map(|(object, _)| *object));
     let mut out = String::with_capacity(bytes + 16);
     out.push_str(r#"{"items":"#);
     list(&mut out, objects.iter().map(|(object, readiness)| (*object, readiness)));
@@ -146,6 +157,14 @@ mod tests {
         .document();
         let read: innkeeper_contract::Observed = serde_json::from_str(&text).unwrap();
         assert!(read.owned.is_empty() && read.parameters.is_null() && !read.deleting);
+    }
+
+    #[test]
+    fn bytes_are_about_those_of_the_document() {
+        let (a, b) = (object("a"), object("b"));
+        let text = list_document(&[(&a, Readiness::default()), (&b, Readiness::default())]);
+        let counted = bytes([&a, &b]);
+        assert!(counted.abs_diff(text.len()) < 2 * ENVELOPE_BYTES, "{counted} {}", text.len());
     }
 
     #[test]

@@ -297,8 +297,8 @@ pub struct Limits {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub reads: Option<u32>,
 
-    /// Writes that the module may make in a second, in the long run; 200 if left out. Twenty times
-    /// as many may be made at once after a pause.
+    /// Writes that the module may make in a second, in the long run; 200 if left out. After a pause
+    /// twenty times as many may be made at once for one namespace, thirty times for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub writes_per_second: Option<u32>,

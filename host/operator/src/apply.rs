@@ -121,7 +121,7 @@ impl Apply<'_> {
         let result = session.apply(&target.kind, &target.key, manager, &body, force).await;
         match (result, wanted) {
             (Ok(applied), Some(wanted)) => {
-                self.shared.count_write(self.running.name(), verb);
+                self.shared.count_write(self.work, verb);
                 let predecessors = self.me.predecessors(&applied.object);
                 let uid = applied.object.uid.clone();
                 self.applied(step, (&wanted.body, manager), applied, memory, outcome);
@@ -196,7 +196,7 @@ impl Apply<'_> {
         tracing::info!(module = %self.running.name(), primary = %self.work.key, "take back from {target}");
         match self.empty(target, uid, &self.me.merger).await {
             Ok(()) => {
-                self.shared.count_write(self.running.name(), "take_back");
+                self.shared.count_write(self.work, "take_back");
                 memory.plan.applied.remove(target);
                 memory.plan.rejected.remove(target);
                 outcome.changed.insert(target.clone(), Deed::Changed);
@@ -230,7 +230,7 @@ impl Apply<'_> {
         let result = session.delete(&target.kind, &target.key, uid, Propagation::Background).await;
         match result {
             Ok(deleted) => {
-                self.shared.count_write(self.running.name(), "delete");
+                self.shared.count_write(self.work, "delete");
                 memory.plan.applied.remove(target);
                 memory.plan.rejected.remove(target);
                 match deleted {

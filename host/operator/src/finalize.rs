@@ -105,7 +105,7 @@ impl Finalizers<'_> {
         let error = match result {
             Ok(object) => {
                 tracing::info!(module = %self.running.name(), primary = %self.work.key, "the finalizer is {what}");
-                self.shared.count_write(self.running.name(), verb);
+                self.shared.count_write(self.work, verb);
                 shared::wrote(self.shared, self.caches, &target, object, self.work);
                 return Written::Yes;
             }

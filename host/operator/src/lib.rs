@@ -1,7 +1,7 @@
 //! The loop: watch, observe, run, plan, apply, report.
 //!
 //! One file a noun:
-//! - [`queue`], [`backoff`]: which key is next. [`reads`]: which change concerns which key.
+//! - [`queue`], [`lane`], [`backoff`]: which key is next. [`reads`]: which change concerns which key.
 //!   Both are plain data, without a clock.
 //! - [`observe`], [`apply`], [`report`]: rooms of one round; the room between them, the plan, is
 //!   in `innkeeper-core`, and the run in `innkeeper-sandbox`.
@@ -21,6 +21,7 @@ mod folder;
 pub mod granted;
 pub mod guest_log;
 pub mod health;
+pub mod lane;
 pub mod leave;
 pub mod memory;
 pub mod metrics;

@@ -8,7 +8,7 @@ use innkeeper_cluster::{Frozen, Seen};
 use innkeeper_contract::{Kind, Unapplied};
 use innkeeper_core::observed::{self, Observed};
 use innkeeper_core::{Key, Object, Selector, Target, readiness};
-use innkeeper_sandbox::{Host, Level, ReadError, ResourceKind};
+use innkeeper_sandbox::{CallError, Host, Level, ReadError, ResourceKind};
 use jiff::Timestamp;
 
 use crate::granted::Granted;
@@ -81,23 +81,38 @@ impl<'a> Observation<'a> {
     }
 
     /// The `observed` document. What is only merged into is not the primary's own.
-    pub fn document(&self, made: &[(Target, Arc<Object>)], unapplied: &[Unapplied]) -> String {
+    ///
+    /// # Errors
+    /// [`CallError::ObservedTooLarge`] if it would have more than `limit` bytes, before it is joined.
+    pub fn document(
+        &self,
+        made: &[(Target, Arc<Object>)],
+        unapplied: &[Unapplied],
+        limit: usize,
+    ) -> Result<String, CallError> {
         let declared = |target: &Target| {
             self.running.kind(&target.kind.api_version, &target.kind.kind).is_some()
         };
-        let owned: Vec<_> = own(made, &self.primary)
-            .filter(|(target, _)| declared(target))
+        let owned: Vec<_> =
+            own(made, &self.primary).filter(|(target, _)| declared(target)).collect();
+        let texts = observed::bytes(owned.iter().map(|(_, object)| &**object));
+        let messages: usize = unapplied.iter().map(|one| one.message.len()).sum();
+        if texts.saturating_add(self.primary.text.len()).saturating_add(messages) > limit {
+            return Err(CallError::ObservedTooLarge { limit });
+        }
+        let owned: Vec<_> = owned
+            .into_iter()
             .map(|(target, object)| (&**object, readiness::of(&target.kind, object)))
             .collect();
-        Observed {
+        let document = Observed {
             object: &self.primary,
             owned: &owned,
             unapplied,
             unserved: &self.unserved(),
             parameters: &self.running.parameters,
             deleting: self.primary.is_terminating(),
-        }
-        .document()
+        };
+        Ok(document.document())
     }
 
     /// What is at a name; recorded as read.
@@ -128,6 +143,7 @@ impl Host for Observation<'_> {
         kind: &ResourceKind,
         namespace: &str,
         name: &str,
+        room: usize,
     ) -> Result<String, ReadError> {
         let target = Target::new(self.kind(kind)?, Key::new(namespace, name));
         match self.look(&target) {
@@ -137,6 +153,9 @@ impl Host for Observation<'_> {
                     Some(granted) => granted,
                     None => &object,
                 };
+                if observed::bytes([object]) > room {
+                    return Err(ReadError::TooLarge);
+                }
                 Ok(observed::object_document(object, &readiness::of(&target.kind, object)))
             }
             Seen::Absent => Err(ReadError::NotFound),
@@ -153,6 +172,7 @@ impl Host for Observation<'_> {
         kind: &ResourceKind,
         namespace: &str,
         label_selector: &str,
+        room: usize,
     ) -> Result<String, ReadError> {
         let kind = self.kind(kind)?;
         let selector: Selector =
@@ -165,6 +185,9 @@ impl Host for Observation<'_> {
         let within = (!namespace.is_empty()).then_some(namespace);
         let objects =
             self.frozen.list(&kind, within, &|labels| selector.matches(labels)).map_err(refused)?;
+        if observed::bytes(objects.iter().map(|object| &**object)) > room {
+            return Err(ReadError::TooLarge);
+        }
         let objects: Vec<_> =
             objects.iter().map(|object| (&**object, readiness::of(&kind, object))).collect();
         Ok(observed::list_document(&objects))

@@ -44,6 +44,16 @@ impl Default for Bounds {
     }
 }
 
+/// No module takes all workers from the others, and no namespace of a module those of the module.
+fn queue_bounds(workers: usize) -> queue::Bounds {
+    let per_module = (workers.div_ceil(4) * 3 + 1).min(workers.saturating_sub(1)).max(1);
+    queue::Bounds {
+        running: workers,
+        running_per_module: per_module,
+        running_per_tenant: per_module.saturating_sub(1).max(1),
+    }
+}
+
 /// A host of modules. Cheap to clone; [`Operator::run`] runs it.
 #[derive(Clone)]
 pub struct Operator {
@@ -73,11 +83,7 @@ impl Operator {
     ) -> Result<Self, prometheus::Error> {
         let env = cluster.env().clone();
         let workers = bounds.workers.max(1);
-        let queue = Queue::new(
-            // No module can take all workers from the others.
-            queue::Bounds { running: workers, running_per_module: workers.div_ceil(4) * 3 },
-            Backoff::default(),
-        );
+        let queue = Queue::new(queue_bounds(workers), Backoff::default());
         let shared = Arc::new(Shared::new(
             cluster,
             engine.permits().clone(),
@@ -184,5 +190,23 @@ impl Operator {
             }
         }
         metrics.text()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::queue_bounds;
+
+    #[test]
+    fn workers_are_left_for_other_modules_and_other_namespaces() {
+        let bounds = |workers| {
+            let bounds = queue_bounds(workers);
+            (bounds.running, bounds.running_per_module, bounds.running_per_tenant)
+        };
+        assert_eq!(bounds(1), (1, 1, 1));
+        assert_eq!(bounds(2), (2, 1, 1));
+        assert_eq!(bounds(4), (4, 3, 2));
+        assert_eq!(bounds(8), (8, 7, 6));
+        assert_eq!(bounds(32), (32, 25, 24));
     }
 }

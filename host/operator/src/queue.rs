@@ -4,8 +4,15 @@
 //! - A key waits at most once, and is worked on by at most one worker: a wake during the work
 //!   runs it once more afterwards.
 //! - Modules take turns: one with many keys cannot hold up one with few.
-//! - At most [`Bounds::running_per_module`] keys of one module are worked on at once.
-//! - A module that has written more than it may waits ([`Rate`]); the others do not.
+//! - Tenants of a module take turns too ([`crate::lane`]): a tenant is a namespace, or a cluster-scoped
+//!   primary. The one that had its turn longest ago comes first.
+//! - Keys that a change woke come before keys whose time has come and before those that are woken
+//!   because their module, or what it may read, is another; these get one turn of
+//!   [`ROUTINE_TURN`](crate::lane::ROUTINE_TURN) at least.
+//! - At most [`Bounds::running_per_module`] keys of one module are worked on at once, and at most
+//!   [`Bounds::running_per_tenant`] of one tenant.
+//! - A module that has written more than it may waits, and so does a tenant
+//!   ([`Rate`](crate::rate::Rate)); the others do not.
 //! - A key that failed waits by [`Backoff`]; a change that concerns it runs it at once. Its
 //!   failures are forgotten when it succeeds.
 //! - Whoever gets a key learns what has woken it since it was worked on last.
@@ -14,15 +21,16 @@
 //! Time is given by the caller as a duration since some start: the queue reads no clock, so
 //! tests and the simulator run it on virtual time.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
+use std::ops::Bound;
 use std::time::Duration;
 
 use innkeeper_core::Key;
 
 use crate::backoff::Backoff;
 use crate::cause::{Cause, Causes};
-use crate::rate::Rate;
+use crate::lane::{Class, Lane, Ticket};
 
 /// Limits of the queue.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +39,8 @@ pub struct Bounds {
     pub running: usize,
     /// Keys worked on at once, of one module.
     pub running_per_module: usize,
+    /// Keys worked on at once, of one tenant of a module.
+    pub running_per_tenant: usize,
 }
 
 /// How the work on a key ended.
@@ -56,21 +66,19 @@ pub struct Work {
 }
 
 #[derive(Debug, Default)]
-struct Lane {
-    ready: VecDeque<Key>,
+struct OfModule {
+    lane: Lane,
     entries: BTreeMap<Key, Entry>,
-    running: usize,
-    writes: Rate,
 }
 
 #[derive(Debug, Default)]
 struct Entry {
-    /// It is in `ready`.
-    ready: bool,
+    /// Where it waits in the lane, if it is ready.
+    ready: Option<Ticket>,
     /// A worker has it.
     running: bool,
     /// It was woken while a worker has it.
-    again: bool,
+    again: Option<Class>,
     /// It is in `due` for this time.
     due: Option<Duration>,
     /// Failures in a row.
@@ -84,8 +92,8 @@ struct Entry {
 pub struct Queue {
     bounds: Bounds,
     backoff: Backoff,
-    lanes: BTreeMap<std::sync::Arc<str>, Lane>,
-    /// Whose turn it is: the lane after this one.
+    modules: BTreeMap<std::sync::Arc<str>, OfModule>,
+    /// Whose turn it is: the module after this one.
     last: Option<std::sync::Arc<str>>,
     due: BTreeSet<(Duration, Work)>,
     running: usize,
@@ -98,7 +106,7 @@ impl Queue {
         Self {
             bounds,
             backoff,
-            lanes: BTreeMap::new(),
+            modules: BTreeMap::new(),
             last: None,
             due: BTreeSet::new(),
             running: 0,
@@ -108,31 +116,34 @@ impl Queue {
 
     /// Something that concerns a key changed: it is worked on as soon as there is room.
     pub fn wake(&mut self, work: &Work, cause: &Cause) {
-        let lane = self.lanes.entry(work.module.clone()).or_default();
-        let entry = lane.entries.entry(work.key.clone()).or_default();
+        let class = Class::of(cause);
+        let OfModule { lane, entries } = self.modules.entry(work.module.clone()).or_default();
+        let entry = entries.entry(work.key.clone()).or_default();
         Causes::note(&mut entry.causes, cause);
         if let Some(due) = entry.due.take() {
             self.due.remove(&(due, work.clone()));
         }
         if entry.running {
-            entry.again = true;
-        } else if !entry.ready {
-            entry.ready = true;
-            lane.ready.push_back(work.key.clone());
+            entry.again = entry.again.max(Some(class));
+            return;
         }
+        match entry.ready {
+            Some(ticket) if ticket.class >= class => return,
+            Some(ticket) => lane.remove(&work.key, ticket),
+            None => {}
+        }
+        entry.ready = Some(lane.push(&work.key, class));
     }
 
     /// A key is worked on at `when`, unless something wakes it before. An earlier time that
     /// it already has stays.
     pub fn wake_at(&mut self, work: &Work, when: Duration) {
-        let entry = self
-            .lanes
-            .entry(work.module.clone())
-            .or_default()
-            .entries
-            .entry(work.key.clone())
-            .or_default();
-        if entry.ready || entry.again || entry.due.is_some_and(|due| due <= when) {
+        let entries = &mut self.modules.entry(work.module.clone()).or_default().entries;
+        let entry = entries.entry(work.key.clone()).or_default();
+        if entry.ready.is_some()
+            || entry.again.is_some()
+            || entry.due.is_some_and(|due| due <= when)
+        {
             return;
         }
         if let Some(due) = entry.due.replace(when) {
@@ -148,7 +159,8 @@ impl Queue {
                 break;
             }
             let work = work.clone();
-            let entry = self.lanes.get(&work.module).and_then(|lane| lane.entries.get(&work.key));
+            let module = self.modules.get(&work.module);
+            let entry = module.and_then(|module| module.entries.get(&work.key));
             let cause = match entry.map(|entry| entry.failures) {
                 None | Some(0) => Cause::Due,
                 Some(failures) => Cause::Failed(failures),
@@ -158,44 +170,52 @@ impl Queue {
         if self.closed || self.running >= self.bounds.running {
             return None;
         }
-        let per_module = self.bounds.running_per_module;
-        let has_turn = |lane: &Lane| {
-            !lane.ready.is_empty() && lane.running < per_module && lane.writes.ready_at() <= now
+        let (after, until) = match &self.last {
+            Some(last) => (Bound::Excluded(last.clone()), Bound::Included(last.clone())),
+            None => (Bound::Unbounded, Bound::Unbounded),
         };
-        let after = match &self.last {
-            Some(last) => std::ops::Bound::Excluded(last.clone()),
-            None => std::ops::Bound::Unbounded,
-        };
-        let module = self
-            .lanes
-            .range((after, std::ops::Bound::Unbounded))
-            .chain(self.lanes.iter())
-            .find(|(_, lane)| has_turn(lane))
-            .map(|(module, _)| module.clone())?;
-        let lane = self.lanes.get_mut(&module)?;
-        let key = lane.ready.pop_front()?;
-        let entry = lane.entries.get_mut(&key)?;
-        entry.ready = false;
-        entry.running = true;
-        // Whatever made it ready said why.
-        let causes = entry.causes.take().unwrap_or(Causes { first: Cause::Due, more: 0 });
-        lane.running += 1;
+        let (work, entry) = match self.take(now, (after, Bound::Unbounded)) {
+            Some(taken) => Some(taken),
+            None => self.take(now, (Bound::Unbounded, until)),
+        }?;
+        self.last = Some(work.module.clone());
         self.running += 1;
-        self.last = Some(module.clone());
-        Some((Work { module, key }, causes))
+        Some((work, entry))
+    }
+
+    /// The next key of the first module within a range that has one.
+    fn take(
+        &mut self,
+        now: Duration,
+        range: (Bound<std::sync::Arc<str>>, Bound<std::sync::Arc<str>>),
+    ) -> Option<(Work, Causes)> {
+        let Bounds { running_per_module, running_per_tenant, .. } = self.bounds;
+        self.modules.range_mut(range).find_map(|(module, of_module)| {
+            let OfModule { lane, entries } = of_module;
+            if lane.running() >= running_per_module {
+                return None;
+            }
+            let key = lane.take(now, running_per_tenant)?;
+            let entry = entries.entry(key.clone()).or_default();
+            entry.ready = None;
+            entry.running = true;
+            // Whatever made it ready said why.
+            let causes = entry.causes.take().unwrap_or(Causes { first: Cause::Due, more: 0 });
+            Some((Work { module: module.clone(), key }, causes))
+        })
     }
 
     /// The work on a key ended. `jitter` in 0..1 spreads backoffs.
     pub fn done(&mut self, work: &Work, done: Done, now: Duration, jitter: f64) {
-        let Some(lane) = self.lanes.get_mut(&work.module) else { return };
-        let Some(entry) = lane.entries.get_mut(&work.key) else { return };
+        let Some(OfModule { lane, entries }) = self.modules.get_mut(&work.module) else { return };
+        let Some(entry) = entries.get_mut(&work.key) else { return };
         if !entry.running {
             return;
         }
         entry.running = false;
-        lane.running -= 1;
+        lane.finished(&work.key);
         self.running -= 1;
-        let again = std::mem::take(&mut entry.again);
+        let again = entry.again.take();
         let when = match done {
             Done::Ok(after) => {
                 entry.failures = 0;
@@ -208,42 +228,41 @@ impl Queue {
             }
             Done::Forget => None,
         };
-        if again {
-            entry.ready = true;
-            lane.ready.push_back(work.key.clone());
+        if let Some(class) = again {
+            entry.ready = Some(lane.push(&work.key, class));
         } else if let Some(when) = when {
             self.wake_at(work, now.saturating_add(when));
         } else if done == Done::Forget || (entry.failures == 0 && entry.due.is_none()) {
-            lane.entries.remove(&work.key);
+            entries.remove(&work.key);
         }
     }
 
     /// So many writes a second may a module make.
     pub fn set_rate(&mut self, module: &std::sync::Arc<str>, writes_per_second: NonZeroU32) {
-        self.lanes.entry(module.clone()).or_default().writes.set(writes_per_second);
+        self.modules.entry(module.clone()).or_default().lane.set_rate(writes_per_second);
     }
 
-    /// A module has written something.
-    pub fn wrote(&mut self, module: &str, now: Duration) {
-        if let Some(lane) = self.lanes.get_mut(module) {
-            lane.writes.spend(now);
+    /// A module has written something for a key.
+    pub fn wrote(&mut self, work: &Work, now: Duration) {
+        if let Some(module) = self.modules.get_mut(&work.module) {
+            module.lane.wrote(&work.key, now);
         }
     }
 
     /// Forgets all keys of a module that no worker has.
     pub fn forget_module(&mut self, module: &str) {
-        let Some(lane) = self.lanes.get_mut(module) else { return };
-        lane.ready.clear();
-        lane.entries.retain(|_, entry| {
-            entry.ready = false;
-            entry.again = false;
+        let Some(OfModule { lane, entries }) = self.modules.get_mut(module) else { return };
+        lane.clear();
+        entries.retain(|_, entry| {
+            entry.ready = None;
+            entry.again = None;
             entry.due = None;
             entry.causes = None;
             entry.running
         });
         self.due.retain(|(_, work)| &*work.module != module);
-        if lane.entries.is_empty() {
-            self.lanes.remove(module);
+        if entries.is_empty() {
+            self.modules.remove(module);
         }
     }
 
@@ -252,21 +271,17 @@ impl Queue {
         self.closed = true;
     }
 
-    /// When the next key becomes due, if one waits for a time; also for its module's writes, if
-    /// these have to wait at `now`.
+    /// When the next key becomes due, if one waits for a time; also for its module's or its tenant's
+    /// writes, if these have to wait at `now`.
     pub fn next_due(&self, now: Duration) -> Option<Duration> {
-        let written = self
-            .lanes
-            .values()
-            .filter(|lane| !lane.ready.is_empty())
-            .map(|lane| lane.writes.ready_at())
-            .filter(|ready_at| *ready_at > now);
+        let written = self.modules.values().filter_map(|module| module.lane.next_paid(now));
         self.due.first().map(|(when, _)| *when).into_iter().chain(written).min()
     }
 
     /// Whether no key of a module is ready or worked on.
     pub fn is_idle(&self, module: &str) -> bool {
-        self.lanes.get(module).is_none_or(|lane| lane.running == 0 && lane.ready.is_empty())
+        let module = self.modules.get(module);
+        module.is_none_or(|module| module.lane.running() == 0 && module.lane.ready() == 0)
     }
 
     /// Keys that are worked on now.
@@ -276,13 +291,13 @@ impl Queue {
 
     /// Keys of each module that are ready to be worked on.
     pub fn depths(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.lanes.iter().map(|(module, lane)| (&**module, lane.ready.len()))
+        self.modules.iter().map(|(module, of_module)| (&**module, of_module.lane.ready()))
     }
 
     /// Whether nothing is ready, running or due by `now`.
     pub fn is_quiet(&self, now: Duration) -> bool {
         self.running == 0
-            && self.lanes.values().all(|lane| lane.ready.is_empty())
+            && self.modules.values().all(|module| module.lane.ready() == 0)
             && self.next_due(now).is_none_or(|due| due > now)
     }
 }
@@ -294,7 +309,8 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn queue(running: usize, running_per_module: usize) -> Queue {
-        Queue::new(Bounds { running, running_per_module }, Backoff::default())
+        let running_per_tenant = running_per_module;
+        Queue::new(Bounds { running, running_per_module, running_per_tenant }, Backoff::default())
     }
 
     fn work(module: &str, name: &str) -> Work {
@@ -395,7 +411,7 @@ mod tests {
         queue.set_rate(&noisy, NonZeroU32::new(1).unwrap());
         let now = Duration::from_mins(1);
         for _ in 0..25 {
-            queue.wrote("noisy", now);
+            queue.wrote(&work("noisy", "a"), now);
         }
         wake(&mut queue, &work("noisy", "a"));
         wake(&mut queue, &work("calm", "x"));
@@ -482,5 +498,26 @@ mod tests {
         assert_eq!(next(&mut queue, SECOND * 2), "its time has come");
         queue.done(&a, Done::Failed, SECOND * 2, 0.5);
         assert_eq!(next(&mut queue, SECOND * 3), "again after a failure");
+    }
+
+    #[test]
+    fn a_change_moves_a_routine_key_ahead_of_other_routine_keys() {
+        let mut queue = queue(1, 1);
+        for name in ["a", "b", "c"] {
+            queue.wake(&work("m", name), &Cause::Serves);
+        }
+        wake(&mut queue, &work("m", "c"));
+        assert_eq!(drain(&mut queue, SECOND), ["m/c", "m/a", "m/b"]);
+        assert!(queue.is_quiet(SECOND) && queue.modules["m"].entries.is_empty());
+    }
+
+    #[test]
+    fn a_routine_wake_leaves_a_changed_key_where_it_is() {
+        let mut queue = queue(1, 1);
+        for name in ["a", "b"] {
+            wake(&mut queue, &work("m", name));
+            queue.wake(&work("m", name), &Cause::Serves);
+        }
+        assert_eq!(drain(&mut queue, SECOND), ["m/a", "m/b"]);
     }
 }

@@ -12,7 +12,11 @@ use std::time::Duration;
 /// primaries that come at once are made without a wait.
 pub const BURST: Duration = Duration::from_secs(20);
 
-/// The writes of one module.
+/// The same for all namespaces of a module together: what is left of it when one has used up its
+/// [`BURST`] is for the others.
+pub const MODULE_BURST: Duration = Duration::from_secs(30);
+
+/// The writes of one module, or of one namespace of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rate {
     /// Between two writes in the long run; none is counted if it is zero.
@@ -34,7 +38,17 @@ impl Rate {
 
     /// From when on another write may be made.
     pub fn ready_at(&self) -> Duration {
-        self.paid.saturating_sub(BURST)
+        self.ready_after(BURST)
+    }
+
+    /// The same with another burst than [`BURST`].
+    pub fn ready_after(&self, burst: Duration) -> Duration {
+        self.paid.saturating_sub(burst)
+    }
+
+    /// Whether nothing that was written counts any more.
+    pub fn is_paid(&self, now: Duration) -> bool {
+        self.paid <= now
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::cache::Unreadable;
 use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
-use innkeeper_contract::{Desired, Event, EventType, Failure};
+use innkeeper_contract::{Desired, Event, EventType, Failure, Unapplied};
 use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Leave, Plan, annotation};
@@ -21,6 +21,7 @@ use crate::deeds::Deeds;
 use crate::finalize::{Finalizers, Written};
 use crate::granted::Granted;
 use crate::health::Failing;
+use crate::lane;
 use crate::memory::Memory;
 use crate::observe::{Observation, own};
 use crate::problem::{Problem, Problems, Retry};
@@ -229,8 +230,7 @@ async fn round(
     let now = shared.env.now();
     let mut observation = Observation::new(running, &frozen, primary.clone(), now, &granted);
     let made = observation.made();
-    let document = observation.document(&made, &memory.unapplied);
-    let result = run(shared, running, &document, &mut observation).await;
+    let result = run(shared, running, &made, &memory.unapplied, &mut observation).await;
 
     let unknown = observation.take_unknown();
     if !unknown.is_empty() {
@@ -362,23 +362,31 @@ fn find_primary(
 }
 
 /// Runs the guest, when it is its turn. Nothing is written.
+///
+/// Texts are joined only while a permit is held: so the permits bound how many are alive at once, and
+/// the guest's memory how large each may be.
 pub async fn run(
     shared: &Shared,
     running: &Running,
-    document: &str,
+    made: &[(Target, Arc<Object>)],
+    unapplied: &[Unapplied],
     observation: &mut Observation<'_>,
 ) -> Result<Run, CallError> {
     let asked = shared.elapsed();
-    let _permit = shared.permits.acquire(running.name()).await;
+    let tenant = lane::tenant_of(&observation.primary().key).to_owned();
+    let _permit = shared.permits.acquire(running.name(), &tenant).await;
     shared
         .metrics
         .permit_wait_seconds
         .observe(shared.elapsed().saturating_sub(asked).as_secs_f64());
+    let mut call = || {
+        let guest = running.guest();
+        let document = observation.document(made, unapplied, guest.limits().memory_bytes)?;
+        guest.reconcile(&document, observation)
+    };
     let result = match shared.execution {
-        Execution::Threads => {
-            tokio::task::block_in_place(|| running.guest().reconcile(document, observation))
-        }
-        Execution::Inline => running.guest().reconcile(document, observation),
+        Execution::Threads => tokio::task::block_in_place(call),
+        Execution::Inline => call(),
     };
     if let Ok(run) = &result {
         let seconds = run.figures.time.as_secs_f64();

@@ -158,8 +158,7 @@ async fn sight(shared: &Shared, running: &Running, primary: &Object, now: Timest
     };
     let mut observation = Observation::new(running, &frozen, primary.clone(), now, &granted);
     let made = observation.made();
-    let document = observation.document(&made, &memory.unapplied);
-    let result = reconcile::run(shared, running, &document, &mut observation).await;
+    let result = reconcile::run(shared, running, &made, &memory.unapplied, &mut observation).await;
     if !observation.take_unknown().is_empty() {
         return Sight::Nothing;
     }

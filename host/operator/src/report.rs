@@ -145,7 +145,7 @@ pub async fn report(
     memory: &mut Memory,
 ) -> Result<bool, Problem> {
     if running.decorates {
-        events(shared, running, primary, findings, memory).await;
+        events(shared, running, work, primary, findings, memory).await;
         return Ok(false);
     }
     let manage = running.settings().manage_status;
@@ -156,7 +156,7 @@ pub async fn report(
         findings.conditions.clone()
     };
     let target = Target::new(running.primary.clone(), primary.key.clone());
-    events(shared, running, primary, findings, memory).await;
+    events(shared, running, work, primary, findings, memory).await;
 
     let statuses = shared.statuses(&target.kind);
     let schema = match &*statuses {
@@ -185,7 +185,7 @@ pub async fn report(
     let _writing = caches.writing(&target.kind, &target.key);
     match session.apply_status(&target.kind, &target.key, &Manager::Host, &body, Force::Yes).await {
         Ok(applied) => {
-            shared.count_write(running.name(), "status");
+            shared.count_write(work, "status");
             shared::wrote(shared, caches, &target, applied.object, work);
             Ok(true)
         }
@@ -224,6 +224,7 @@ fn no_subresource(target: Target) -> Problem {
 async fn events(
     shared: &Shared,
     running: &Running,
+    work: &Work,
     primary: &Object,
     findings: &Findings,
     memory: &mut Memory,
@@ -263,7 +264,7 @@ async fn events(
         let (session, module) = (&running.session, running.name());
         let published = shared.events.publish(session, module, &regarding, "Reconcile", &event);
         match published.await {
-            Ok(Published::Written) => shared.count_write(running.name(), "event"),
+            Ok(Published::Written) => shared.count_write(work, "event"),
             Ok(Published::Counted(_) | Published::TooMany) => {}
             // An Event is a courtesy: what it says stands in the conditions too.
             Err(error) => tracing::warn!(

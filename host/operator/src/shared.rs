@@ -178,10 +178,11 @@ impl Shared {
         }
     }
 
-    /// A module has written something: it counts, and counts towards its rate.
-    pub fn count_write(&self, module: &str, verb: &str) {
-        self.metrics.wrote(module, verb);
-        self.queue().wrote(module, self.elapsed());
+    /// A module has written something for a key: it counts, and counts towards the rate of the module
+    /// and of the key's namespace.
+    pub fn count_write(&self, work: &Work, verb: &str) {
+        self.metrics.wrote(&work.module, verb);
+        self.queue().wrote(work, self.elapsed());
     }
 
     /// Runs one key.

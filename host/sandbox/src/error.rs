@@ -172,6 +172,33 @@ pub enum CallError {
         /// The limit.
         limit: usize,
     },
+    /// One answer of a read would not fit into the guest's memory beside the `observed` document.
+    #[error(
+        "one read of the guest has more bytes than its memory of {limit} bytes has room for: let it \
+         read less (by a namespace or a selector), or raise spec.limits.memory"
+    )]
+    ReadTooLarge {
+        /// The guest's memory, in bytes.
+        limit: usize,
+    },
+    /// All answers of one call would have more than [`Limits::read_bytes`](crate::Limits::read_bytes).
+    #[error(
+        "the guest read more than {limit} bytes from the cluster in one call: let it read less, or \
+         raise spec.limits.memory, which this is four times"
+    )]
+    ReadsTooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// The `observed` document would have more bytes than the guest's memory.
+    #[error(
+        "the primary and what it owns have more than {limit} bytes, which is the guest's memory: \
+         make them fewer or smaller, or raise spec.limits.memory"
+    )]
+    ObservedTooLarge {
+        /// The limit.
+        limit: usize,
+    },
     /// More calls run at once than the engine has room for. That is the caller's trouble.
     #[error("the sandbox has no room for another call: {what}")]
     Busy {
@@ -196,6 +223,9 @@ impl CallError {
             Self::OutputUnreadable { .. } => "OutputUnreadable",
             Self::TooManyObjects { .. } => "TooManyObjects",
             Self::TooManyReads { .. } => "TooManyReads",
+            Self::ReadTooLarge { .. } => "ReadTooLarge",
+            Self::ReadsTooLarge { .. } => "ReadsTooLarge",
+            Self::ObservedTooLarge { .. } => "ObservedTooLarge",
             Self::Busy { .. } => "SandboxBusy",
         }
     }

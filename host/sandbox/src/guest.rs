@@ -14,7 +14,7 @@ use crate::error::{Backtrace, CallError, LoadError, Trap, text};
 use crate::host::{Host, LOAN, Loan, Nobody};
 use crate::limits::Limits;
 use crate::settings::{FUEL_PER_MS, Interruption, TICK};
-use crate::state::{State, TooManyReads};
+use crate::state::{State, TooLarge, TooManyReads};
 use crate::{compile, contract, output};
 
 /// What a guest may hand over in one import, beyond its memory, in bytes: the record itself.
@@ -86,7 +86,7 @@ impl Guest {
         let pre = shared.linker.instantiate_pre(&component).map_err(wrong_type)?;
         let pre = ReconcilerGuestPre::new(pre).map_err(wrong_type)?;
 
-        let (described, _) = call(engine, &pre, limits, None, &mut Nobody, |guest, store| {
+        let (described, _) = call(engine, &pre, limits, (None, 0), &mut Nobody, |guest, store| {
             guest.innkeeper_guest_reconciler().call_describe(store)
         });
         let manifest: Manifest = output::read(&described?, limits)?;
@@ -164,8 +164,12 @@ impl Guest {
         host: &mut dyn Host,
     ) -> (Result<reconciler::Outcome, CallError>, Figures) {
         let Loaded { engine, pre, manifest, .. } = &*self.loaded;
-        let manifest = Some(Arc::clone(manifest));
-        call(engine, pre, &self.limits, manifest, host, |guest, store| {
+        let limit = self.limits.memory_bytes;
+        if observed.len() > limit {
+            return (Err(CallError::ObservedTooLarge { limit }), Figures::default());
+        }
+        let given = (Some(Arc::clone(manifest)), observed.len());
+        call(engine, pre, &self.limits, given, host, |guest, store| {
             guest.innkeeper_guest_reconciler().call_reconcile(store, observed)
         })
     }
@@ -187,8 +191,8 @@ impl Guest {
         calls: u32,
     ) -> Result<Duration, CallError> {
         let Loaded { engine, pre, manifest, .. } = &*self.loaded;
-        let manifest = Some(Arc::clone(manifest));
-        let (time, _) = call(engine, pre, &self.limits, manifest, host, |guest, store| {
+        let given = (Some(Arc::clone(manifest)), observed.len());
+        let (time, _) = call(engine, pre, &self.limits, given, host, |guest, store| {
             let guest = guest.innkeeper_guest_reconciler();
             guest.call_reconcile(&mut *store, observed)?;
             let started = Instant::now();
@@ -219,17 +223,18 @@ fn text_of(outcome: &reconciler::Outcome) -> &str {
     text
 }
 
-/// One call in a fresh instance, bounded by `limits`.
+/// One call in a fresh instance, bounded by `limits`. It is given a manifest, to tell what it may
+/// read, and so many bytes.
 fn call<R>(
     engine: &Engine,
     pre: &ReconcilerGuestPre<State>,
     limits: &Limits,
-    manifest: Option<Arc<Manifest>>,
+    (manifest, given_bytes): (Option<Arc<Manifest>>, usize),
     host: &mut dyn Host,
     function: impl FnOnce(&ReconcilerGuest, &mut Store<State>) -> wasmtime::Result<R>,
 ) -> (Result<R, CallError>, Figures) {
     let interruption = engine.shared.interruption;
-    let mut store = Store::new(&engine.shared.wasm, State::new(*limits, manifest));
+    let mut store = Store::new(&engine.shared.wasm, State::new(*limits, manifest, given_bytes));
     store.limiter(|state| &mut state.usage);
     // What an import is given is copied to the host: never more than the guest's memory.
     store.set_hostcall_fuel(limits.memory_bytes.saturating_add(HOSTCALL_SLACK_BYTES));
@@ -283,6 +288,11 @@ fn classify(error: &wasmtime::Error, state: &State) -> CallError {
     let limits = &state.limits;
     if error.is::<TooManyReads>() {
         return CallError::TooManyReads { limit: limits.reads };
+    }
+    match error.downcast_ref::<TooLarge>() {
+        Some(TooLarge::OneRead) => return CallError::ReadTooLarge { limit: limits.memory_bytes },
+        Some(TooLarge::AllReads) => return CallError::ReadsTooLarge { limit: limits.read_bytes() },
+        None => {}
     }
     if let Some(error) = error.downcast_ref::<PoolConcurrencyLimitError>() {
         return CallError::Busy { what: text(error.to_string()) };

@@ -2,6 +2,9 @@
 
 /// Answers a guest's imports during one call. The caller implements it over a frozen view
 /// of the cluster, so that the same question has the same answer until the call ends.
+///
+/// `room` is how many bytes an answer may have. Count before you join the answer's text, and give
+/// [`ReadError::TooLarge`] if it has more: that ends the call.
 pub trait Host {
     /// One object, as the text of an `observed-object` document.
     ///
@@ -15,6 +18,7 @@ pub trait Host {
         kind: &ResourceKind,
         namespace: &str,
         name: &str,
+        room: usize,
     ) -> Result<String, ReadError>;
 
     /// The objects that match, as the text of an `observed-list` document.
@@ -29,6 +33,7 @@ pub trait Host {
         kind: &ResourceKind,
         namespace: &str,
         label_selector: &str,
+        room: usize,
     ) -> Result<String, ReadError>;
 
     /// Milliseconds since 1970-01-01T00:00:00Z. Asked at most once in a call.
@@ -60,6 +65,8 @@ pub enum ReadError {
     Undeclared,
     /// The arguments cannot be understood; the text says how.
     Invalid(String),
+    /// The answer has more bytes than there is room for. The guest does not see it: its call ends.
+    TooLarge,
 }
 
 /// How much a log line matters.
@@ -94,11 +101,11 @@ scoped_tls_hkt::scoped_thread_local!(pub(crate) static mut LOAN: for<'a> Loan<'a
 pub(crate) struct Nobody;
 
 impl Host for Nobody {
-    fn get(&mut self, _: &ResourceKind, _: &str, _: &str) -> Result<String, ReadError> {
+    fn get(&mut self, _: &ResourceKind, _: &str, _: &str, _: usize) -> Result<String, ReadError> {
         Err(ReadError::Undeclared)
     }
 
-    fn list(&mut self, _: &ResourceKind, _: &str, _: &str) -> Result<String, ReadError> {
+    fn list(&mut self, _: &ResourceKind, _: &str, _: &str, _: usize) -> Result<String, ReadError> {
         Err(ReadError::Undeclared)
     }
 

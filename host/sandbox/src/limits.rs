@@ -21,6 +21,9 @@ pub const READS_DEFAULT: usize = 10_000;
 /// Default of [`Limits::log_bytes`]: 16 KiB.
 pub const LOG_BYTES_DEFAULT: usize = 16 << 10;
 
+/// Answers of reads in one call, in times of the guest's memory ([`Limits::read_bytes`]).
+const READ_BYTES_PER_MEMORY: usize = 4;
+
 /// What one guest may take. The first two bound loading, the others each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -44,6 +47,15 @@ pub struct Limits {
     pub reads: usize,
     /// Log lines of one call, in bytes, one more for each line. What is beyond is cut.
     pub log_bytes: usize,
+}
+
+impl Limits {
+    /// Bytes of all answers of `cluster.get` and `cluster.list` in one call: four times the guest's
+    /// memory, so that a guest may look through more than it can keep. One answer and the `observed`
+    /// document together may have as many bytes as the guest's memory.
+    pub fn read_bytes(&self) -> usize {
+        self.memory_bytes.saturating_mul(READ_BYTES_PER_MEMORY)
+    }
 }
 
 impl Default for Limits {

@@ -9,12 +9,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 ///
 /// More threads in guests than cores ruin the tail latency of all of them, so a call is made
 /// with a [`Permit`] in hand. Permits are given in the order of asking, and one module
-/// holds or waits for at most half of them: a busy module never keeps another one out.
+/// holds or waits for at most half of them: a busy module never keeps another one out. Of the wait
+/// for that half the same holds for each tenant of the module: a busy one is never ahead with more
+/// calls than the module may make at once.
 #[derive(Clone, Debug)]
 pub struct Permits {
     all: Arc<Semaphore>,
-    /// Of each module that holds or waits for one.
-    modules: Arc<Mutex<BTreeMap<String, Weak<Semaphore>>>>,
+    /// Of each module that holds or waits for one, by the module's name and an empty text; and of each
+    /// tenant of it that does, by both names.
+    shares: Arc<Mutex<BTreeMap<(String, String), Weak<Semaphore>>>>,
     half: usize,
 }
 
@@ -25,13 +28,14 @@ pub struct Permit {
     // Dropped in this order: the place among all first, so that whoever waits there goes on.
     _all: Option<OwnedSemaphorePermit>,
     _own: Option<OwnedSemaphorePermit>,
+    _tenant: Option<OwnedSemaphorePermit>,
 }
 
 impl Permits {
     /// As many permits as `count`, at least two.
     pub fn new(count: usize) -> Self {
         let count = count.clamp(2, Semaphore::MAX_PERMITS);
-        Self { all: Arc::new(Semaphore::new(count)), modules: Arc::default(), half: count / 2 }
+        Self { all: Arc::new(Semaphore::new(count)), shares: Arc::default(), half: count / 2 }
     }
 
     /// As many permits as there are cores, at least two.
@@ -39,15 +43,19 @@ impl Permits {
         Self::new(cores())
     }
 
-    /// Waits for a permit for `module`.
+    /// Waits for a permit for a `tenant` of a `module`: a namespace, say.
     ///
     /// Giving up the wait (dropping the future) loses nothing but the place in the queue.
-    pub async fn acquire(&self, module: &str) -> Permit {
-        // Neither semaphore is ever closed, so neither wait fails; the fields are
+    pub async fn acquire(&self, module: &str, tenant: &str) -> Permit {
+        // No semaphore is ever closed, so no wait fails; the fields are
         // `Option`s only because that cannot be said in types.
-        let own = self.of_module(module).acquire_owned().await.ok();
+        let tenant = match tenant {
+            "" => None,
+            tenant => self.share(module, tenant).acquire_owned().await.ok(),
+        };
+        let own = self.share(module, "").acquire_owned().await.ok();
         let all = Arc::clone(&self.all).acquire_owned().await.ok();
-        Permit { _all: all, _own: own }
+        Permit { _all: all, _own: own, _tenant: tenant }
     }
 
     /// How many calls could start now.
@@ -55,15 +63,16 @@ impl Permits {
         self.all.available_permits()
     }
 
-    fn of_module(&self, module: &str) -> Arc<Semaphore> {
+    fn share(&self, module: &str, tenant: &str) -> Arc<Semaphore> {
+        let name = (module.to_owned(), tenant.to_owned());
         // A panic elsewhere cannot leave this map half written.
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(semaphore) = modules.get(module).and_then(Weak::upgrade) {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(semaphore) = shares.get(&name).and_then(Weak::upgrade) {
             return semaphore;
         }
-        modules.retain(|_, semaphore| semaphore.strong_count() > 0);
+        shares.retain(|_, semaphore| semaphore.strong_count() > 0);
         let semaphore = Arc::new(Semaphore::new(self.half));
-        modules.insert(module.to_owned(), Arc::downgrade(&semaphore));
+        shares.insert(name, Arc::downgrade(&semaphore));
         semaphore
     }
 }
@@ -90,7 +99,7 @@ mod tests {
     }
 
     fn take(permits: &Permits, module: &str) -> Option<Permit> {
-        poll(pin!(permits.acquire(module)))
+        poll(pin!(permits.acquire(module, "t")))
     }
 
     #[test]
@@ -114,9 +123,9 @@ mod tests {
         let permits = Permits::new(2);
         let (a, b) = (take(&permits, "a").expect("free"), take(&permits, "b").expect("free"));
         // The second of a asks before c, but waits for its own half and not among all.
-        let mut second_of_a = pin!(permits.acquire("a"));
+        let mut second_of_a = pin!(permits.acquire("a", "t"));
         assert!(poll(second_of_a.as_mut()).is_none());
-        let mut first_of_c = pin!(permits.acquire("c"));
+        let mut first_of_c = pin!(permits.acquire("c", "t"));
         assert!(poll(first_of_c.as_mut()).is_none());
         drop(b);
         assert!(poll(second_of_a.as_mut()).is_none());
@@ -129,9 +138,9 @@ mod tests {
     fn permits_are_given_in_the_order_of_asking() {
         let permits = Permits::new(2);
         let (a, b) = (take(&permits, "a"), take(&permits, "b"));
-        let mut first = pin!(permits.acquire("c"));
+        let mut first = pin!(permits.acquire("c", "t"));
         assert!(poll(first.as_mut()).is_none());
-        let mut second = pin!(permits.acquire("d"));
+        let mut second = pin!(permits.acquire("d", "t"));
         assert!(poll(second.as_mut()).is_none());
         drop(a);
         assert!(poll(second.as_mut()).is_none(), "the first has not taken it yet");
@@ -142,11 +151,26 @@ mod tests {
     }
 
     #[test]
+    fn a_busy_tenant_is_ahead_of_another_with_one_call_for_each_permit() {
+        let permits = Permits::new(4);
+        let mut busy: Vec<_> = (0..6).map(|_| Box::pin(permits.acquire("m", "busy"))).collect();
+        let mut held: Vec<_> = busy.iter_mut().filter_map(|wait| poll(wait.as_mut())).collect();
+        assert_eq!(held.len(), 2);
+        let mut calm = pin!(permits.acquire("m", "calm"));
+        assert!(poll(calm.as_mut()).is_none(), "the module has its half");
+        held.pop();
+        for wait in busy.iter_mut().skip(2) {
+            assert!(poll(wait.as_mut()).is_none(), "calm waits for longer among tenants");
+        }
+        assert!(poll(calm.as_mut()).is_some());
+    }
+
+    #[test]
     fn a_wait_that_is_given_up_holds_nothing() {
         let permits = Permits::new(2);
         let a = take(&permits, "a");
         {
-            let mut waiting = pin!(permits.acquire("a"));
+            let mut waiting = pin!(permits.acquire("a", "t"));
             assert!(poll(waiting.as_mut()).is_none());
         }
         drop(a);
@@ -160,6 +184,6 @@ mod tests {
         for index in 0..100 {
             drop(take(&permits, &format!("module-{index}")));
         }
-        assert_eq!(permits.modules.lock().expect("nobody panicked").len(), 1);
+        assert_eq!(permits.shares.lock().expect("nobody panicked").len(), 2);
     }
 }

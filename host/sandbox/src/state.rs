@@ -6,7 +6,7 @@ use innkeeper_contract::Manifest;
 use wasmtime::{ResourceLimiter, Result};
 
 use crate::contract::bindings::innkeeper::guest::{clock, cluster, log};
-use crate::host::{LOAN, Level, ReadError, ResourceKind};
+use crate::host::{Host, LOAN, Level, ReadError, ResourceKind};
 use crate::limits::Limits;
 
 /// The longest selector of a read, in bytes. The bounds keep a record of reads small whatever a
@@ -27,6 +27,10 @@ pub(crate) struct State {
     manifest: Option<Arc<Manifest>>,
     pub(crate) usage: Usage,
     reads: usize,
+    /// Bytes of the `observed` document.
+    observed_bytes: usize,
+    /// Bytes of all answers so far.
+    read_bytes: usize,
     now_ms: Option<f64>,
     log_bytes: usize,
     pub(crate) log_cut_bytes: usize,
@@ -50,13 +54,28 @@ pub(crate) struct Usage {
 #[error("too many reads")]
 pub(crate) struct TooManyReads;
 
+/// An import ends the call: the guest read too much.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TooLarge {
+    #[error("one read is too large")]
+    OneRead,
+    #[error("all reads together are too large")]
+    AllReads,
+}
+
 impl State {
-    pub(crate) fn new(limits: Limits, manifest: Option<Arc<Manifest>>) -> Self {
+    pub(crate) fn new(
+        limits: Limits,
+        manifest: Option<Arc<Manifest>>,
+        observed_bytes: usize,
+    ) -> Self {
         Self {
             limits,
             manifest,
             usage: Usage { limits, ..Usage::default() },
             reads: 0,
+            observed_bytes,
+            read_bytes: 0,
             now_ms: None,
             log_bytes: 0,
             log_cut_bytes: 0,
@@ -93,6 +112,27 @@ impl State {
         Ok((!self.declares(kind)).then_some(ReadError::Undeclared))
     }
 
+    /// Asks the host, and ends the call if the answer has more bytes than there is room for.
+    fn read(
+        &mut self,
+        ask: impl FnOnce(&mut dyn Host, usize) -> Result<String, ReadError>,
+    ) -> Result<Result<String, cluster::ReadError>> {
+        let of_one = self.limits.memory_bytes.saturating_sub(self.observed_bytes);
+        let of_call = self.limits.read_bytes().saturating_sub(self.read_bytes);
+        let answer = LOAN.with(|host| ask(&mut *host.0, of_one.min(of_call)));
+        let is_too_large = match &answer {
+            Ok(text) => text.len() > of_one.min(of_call),
+            Err(error) => *error == ReadError::TooLarge,
+        };
+        if is_too_large {
+            return Err(
+                if of_call < of_one { TooLarge::AllReads } else { TooLarge::OneRead }.into()
+            );
+        }
+        self.read_bytes = self.read_bytes.saturating_add(answer.as_ref().map_or(0, String::len));
+        Ok(answer.map_err(Into::into))
+    }
+
     fn declares(&self, kind: &ResourceKind) -> bool {
         let Some(manifest) = &self.manifest else { return false };
         std::iter::once(&manifest.primary)
@@ -113,7 +153,7 @@ impl cluster::Host for State {
         if let Some(refusal) = self.refuse(&kind, &[&namespace, &name], "")? {
             return Ok(Err(refusal.into()));
         }
-        Ok(LOAN.with(|host| host.0.get(&kind, &namespace, &name)).map_err(Into::into))
+        self.read(|host, room| host.get(&kind, &namespace, &name, room))
     }
 
     fn list(
@@ -126,7 +166,7 @@ impl cluster::Host for State {
         if let Some(refusal) = self.refuse(&kind, &[&namespace], &label_selector)? {
             return Ok(Err(refusal.into()));
         }
-        Ok(LOAN.with(|host| host.0.list(&kind, &namespace, &label_selector)).map_err(Into::into))
+        self.read(|host, room| host.list(&kind, &namespace, &label_selector, room))
     }
 }
 
@@ -181,6 +221,8 @@ impl From<ReadError> for cluster::ReadError {
             ReadError::Forbidden(text) => Self::Forbidden(text),
             ReadError::Undeclared => Self::Undeclared,
             ReadError::Invalid(text) => Self::Invalid(text),
+            // The call has ended by then.
+            ReadError::TooLarge => Self::Invalid("the answer is too large".to_owned()),
         }
     }
 }

@@ -7,8 +7,10 @@ mod guests;
 use std::time::Duration;
 
 use expect_test::expect;
-use guests::{CLOCK, Cluster, LOG, Load, Tiny, engine, get, reader};
-use innkeeper_sandbox::{CallError, Interruption, Level, Limits, LoadError, OUTPUT_BYTES_DEFAULT};
+use guests::{CLOCK, Cluster, LOG, Load, Tiny, engine, get, list, reader};
+use innkeeper_sandbox::{
+    CallError, Interruption, Level, Limits, LoadError, OUTPUT_BYTES_DEFAULT, ReadError,
+};
 
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -93,7 +95,7 @@ fn a_guest_that_starts_beyond_the_limit_is_out_of_memory() {
 fn an_input_that_does_not_fit_is_out_of_memory() {
     let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
     let guest = Tiny::default().load().unwrap().with_limits(limits);
-    let observed = " ".repeat(2 << 20);
+    let observed = " ".repeat((1 << 20) - 1);
     let error = guest.reconcile(&observed, &mut Cluster::default()).unwrap_err();
     assert_eq!(error, CallError::OutOfMemory { limit: 1 << 20 });
 }
@@ -293,6 +295,47 @@ fn too_many_reads_end_the_call() {
     let error = guest.reconcile("{}", &mut cluster).unwrap_err();
     assert_eq!(error, CallError::TooManyReads { limit: 3 });
     assert_eq!(cluster.asked.len(), 3);
+}
+
+#[test]
+fn an_answer_that_does_not_fit_beside_the_observed_document_ends_the_call() {
+    let memory = 1 << 20;
+    let guest = reader().on_reconcile(&list()).load().unwrap();
+    let guest = guest.with_limits(Limits { memory_bytes: memory, ..Limits::default() });
+    let observed = format!("{{\"object\":\"{}\"}}", "x".repeat(1_000));
+    let room = memory - observed.len();
+    for answer in [Ok("x".repeat(room + 1)), Err(ReadError::TooLarge)] {
+        let mut cluster = Cluster { answer: Some(answer), ..Cluster::default() };
+        let error = guest.reconcile(&observed, &mut cluster).unwrap_err();
+        assert_eq!(error, CallError::ReadTooLarge { limit: memory });
+        assert_eq!(cluster.rooms, [room], "the host is told before it joins the answer");
+        assert_eq!(error.reason(), "ReadTooLarge");
+    }
+}
+
+#[test]
+fn all_answers_of_a_call_have_four_times_the_bytes_of_the_memory_at_most() {
+    // Each answer goes to the same place: the guest keeps none.
+    let memory = 4 << 20;
+    let tiny = reader().on_reconcile(&format!(
+        "(loop $l {} (global.set $next (i32.const 131072)) (br $l))",
+        list()
+    ));
+    let guest = tiny.load().unwrap();
+    let guest = guest.with_limits(Limits { memory_bytes: memory, ..Limits::default() });
+    let mut cluster = Cluster::answering(Ok(&"x".repeat(1 << 20)));
+    let error = guest.reconcile("{}", &mut cluster).unwrap_err();
+    assert_eq!(error, CallError::ReadsTooLarge { limit: 4 * memory });
+    assert_eq!(cluster.asked.len(), 17);
+}
+
+#[test]
+fn an_observed_document_larger_than_the_memory_is_not_given() {
+    let guest = Tiny::default().load().unwrap();
+    let guest = guest.with_limits(Limits { memory_bytes: 1 << 20, ..Limits::default() });
+    let observed = format!("{{\"object\":\"{}\"}}", "x".repeat(1 << 20));
+    let error = guest.reconcile(&observed, &mut Cluster::default()).unwrap_err();
+    assert_eq!(error, CallError::ObservedTooLarge { limit: 1 << 20 });
 }
 
 #[test]

@@ -52,11 +52,11 @@ impl Memory {
 pub(crate) struct NoWorld;
 
 impl Host for NoWorld {
-    fn get(&mut self, _: &ResourceKind, _: &str, _: &str) -> Result<String, ReadError> {
+    fn get(&mut self, _: &ResourceKind, _: &str, _: &str, _: usize) -> Result<String, ReadError> {
         Err(ReadError::NotFound)
     }
 
-    fn list(&mut self, _: &ResourceKind, _: &str, _: &str) -> Result<String, ReadError> {
+    fn list(&mut self, _: &ResourceKind, _: &str, _: &str, _: usize) -> Result<String, ReadError> {
         Err(ReadError::NotFound)
     }
 

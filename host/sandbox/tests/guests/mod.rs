@@ -43,6 +43,8 @@ pub fn engine(interruption: Interruption) -> Engine {
 pub struct Cluster {
     pub answer: Option<Result<String, ReadError>>,
     pub asked: Vec<String>,
+    /// How many bytes each answer might have.
+    pub rooms: Vec<usize>,
     pub lines: Vec<(Level, String)>,
     pub now_ms: u64,
 }
@@ -64,7 +66,9 @@ impl Host for Cluster {
         kind: &ResourceKind,
         namespace: &str,
         name: &str,
+        room: usize,
     ) -> Result<String, ReadError> {
+        self.rooms.push(room);
         self.answer(format!("get {} {} {namespace}/{name}", kind.api_version, kind.kind))
     }
 
@@ -73,7 +77,9 @@ impl Host for Cluster {
         kind: &ResourceKind,
         namespace: &str,
         label_selector: &str,
+        room: usize,
     ) -> Result<String, ReadError> {
+        self.rooms.push(room);
         self.answer(format!("list {} {} {namespace}?{label_selector}", kind.api_version, kind.kind))
     }
 

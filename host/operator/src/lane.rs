@@ -1,0 +1,533 @@
+//! The ready keys of one module, and which of its tenants has the next turn.
+//!
+//! A tenant is a namespace. Cluster-scoped primaries have none, so each of them is a tenant of its
+//! own: one that changes all the time does not delay one that seldom does.
+//!
+//! The tenant that had its turn longest ago comes first, so a tenant with one key waits for at most
+//! one key of each other tenant. Keys that a change made ready come before routine ones
+//! (see [`ROUTINE_TURN`]). Every operation is `O(log n)`, amortized.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_core::Key;
+
+use crate::cause::Cause;
+use crate::rate::{BURST, MODULE_BURST, Rate};
+
+/// Of so many turns of a module one goes to a routine key, if one waits.
+pub const ROUTINE_TURN: u32 = 4;
+
+/// Tenants that are remembered before the first search for ones to forget.
+const TENANTS_MIN: usize = 64;
+
+/// Why a key is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// Its time has come, or all keys of the module are run.
+    Routine,
+    /// The primary, or an object that its last run read, changed.
+    Changed,
+}
+
+impl Class {
+    /// The class of a key that this wakes.
+    pub(crate) fn of(cause: &Cause) -> Self {
+        match cause {
+            Cause::Object { .. } | Cause::Meanwhile => Self::Changed,
+            Cause::Serves
+            | Cause::Readable(_)
+            | Cause::Statuses
+            | Cause::Due
+            | Cause::Failed(_) => Self::Routine,
+        }
+    }
+}
+
+/// Where a ready key waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) class: Class,
+    number: u64,
+}
+
+/// Why a tenant has no turn although its keys are ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    /// As many of its keys are worked on as may be.
+    Running,
+    /// It has written more than it may until then.
+    Writes(Duration),
+}
+
+/// What is known of a tenant whether or not its keys are ready.
+#[derive(Debug, Default)]
+struct Tenant {
+    running: usize,
+    writes: Rate,
+    hold: Option<Hold>,
+}
+
+/// The ready keys of one module. See the [module's documentation](self).
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    changed: Rotation,
+    routine: Rotation,
+    tenants: BTreeMap<Arc<str>, Tenant>,
+    /// Tenants that were left when idle ones were forgotten last.
+    tenants_left: usize,
+    /// Until when tenants are held for their writes.
+    held: BTreeSet<(Duration, Arc<str>)>,
+    running: usize,
+    writes: Rate,
+    rate: Option<NonZeroU32>,
+    tickets: u64,
+    /// Turns of changed keys since the last one of a routine key, while one waited.
+    changed_turns: u32,
+}
+
+/// The tenant whose turn a key uses up.
+pub(crate) fn tenant_of(key: &Key) -> &str {
+    if key.namespace().is_empty() { key.name() } else { key.namespace() }
+}
+
+impl Lane {
+    /// Keys that are ready.
+    pub(crate) fn ready(&self) -> usize {
+        self.changed.keys + self.routine.keys
+    }
+
+    /// Keys that are worked on.
+    pub(crate) fn running(&self) -> usize {
+        self.running
+    }
+
+    /// A key is ready.
+    pub(crate) fn push(&mut self, key: &Key, class: Class) -> Ticket {
+        self.tickets += 1;
+        let ticket = Ticket { class, number: self.tickets };
+        let name = tenant_of(key);
+        let is_held = self.tenants.get(name).is_some_and(|tenant| tenant.hold.is_some());
+        self.rotation(class).push(name, key.clone(), ticket.number, is_held);
+        ticket
+    }
+
+    /// A ready key waits there no more.
+    pub(crate) fn remove(&mut self, key: &Key, ticket: Ticket) {
+        self.rotation(ticket.class).remove(tenant_of(key), ticket.number);
+    }
+
+    /// No key is ready any more.
+    pub(crate) fn clear(&mut self) {
+        self.changed = Rotation::default();
+        self.routine = Rotation::default();
+        self.held.clear();
+        for tenant in self.tenants.values_mut() {
+            tenant.hold = None;
+        }
+    }
+
+    /// The next key to work on; [`Lane::finished`] must follow. At most `running_max` keys of one
+    /// tenant are worked on at once.
+    pub(crate) fn take(&mut self, now: Duration, running_max: usize) -> Option<Key> {
+        if self.ready() == 0 || self.writes.ready_after(MODULE_BURST) > now {
+            return None;
+        }
+        self.release_paid(now);
+        loop {
+            let routine_waits = self.routine.has_turn();
+            let class = if self.changed.has_turn()
+                && (!routine_waits || self.changed_turns + 1 < ROUTINE_TURN)
+            {
+                Class::Changed
+            } else if routine_waits {
+                Class::Routine
+            } else {
+                return None;
+            };
+            let name = self.rotation(class).first()?.clone();
+            let tenant = self.tenants.entry(name.clone()).or_default();
+            if tenant.running >= running_max {
+                self.hold(&name, Hold::Running);
+                continue;
+            }
+            let paid = tenant.writes.ready_after(BURST);
+            if paid > now {
+                self.hold(&name, Hold::Writes(paid));
+                continue;
+            }
+            tenant.running += 1;
+            self.running += 1;
+            self.changed_turns = match class {
+                Class::Changed if routine_waits => self.changed_turns + 1,
+                Class::Changed | Class::Routine => 0,
+            };
+            self.forget_idle(now);
+            return self.rotation(class).take_first();
+        }
+    }
+
+    /// The work on a key ended.
+    pub(crate) fn finished(&mut self, key: &Key) {
+        self.running = self.running.saturating_sub(1);
+        let name = tenant_of(key);
+        let Some(tenant) = self.tenants.get_mut(name) else { return };
+        tenant.running = tenant.running.saturating_sub(1);
+        if tenant.hold == Some(Hold::Running) {
+            self.release(name);
+        }
+    }
+
+    /// So many writes a second may be made.
+    pub(crate) fn set_rate(&mut self, per_second: NonZeroU32) {
+        self.rate = Some(per_second);
+        self.writes.set(per_second);
+        for tenant in self.tenants.values_mut() {
+            tenant.writes.set(per_second);
+        }
+    }
+
+    /// A write was made for a key.
+    pub(crate) fn wrote(&mut self, key: &Key, now: Duration) {
+        let Some(rate) = self.rate else { return };
+        self.writes.spend(now);
+        let name = tenant_of(key);
+        if !self.tenants.contains_key(name) {
+            self.tenants.insert(name.into(), Tenant::default());
+        }
+        if let Some(tenant) = self.tenants.get_mut(name) {
+            tenant.writes.set(rate);
+            tenant.writes.spend(now);
+        }
+    }
+
+    /// When a ready key may have its turn that has to wait for writes at `now`.
+    pub(crate) fn next_paid(&self, now: Duration) -> Option<Duration> {
+        if self.ready() == 0 {
+            return None;
+        }
+        let module = self.writes.ready_after(MODULE_BURST);
+        if module > now {
+            return Some(module);
+        }
+        self.held.first().map(|(paid, _)| *paid).filter(|paid| *paid > now)
+    }
+
+    fn rotation(&mut self, class: Class) -> &mut Rotation {
+        match class {
+            Class::Changed => &mut self.changed,
+            Class::Routine => &mut self.routine,
+        }
+    }
+
+    fn hold(&mut self, name: &Arc<str>, hold: Hold) {
+        if let Some(tenant) = self.tenants.get_mut(name) {
+            tenant.hold = Some(hold);
+        }
+        if let Hold::Writes(until) = hold {
+            self.held.insert((until, name.clone()));
+        }
+        self.changed.hold(name);
+        self.routine.hold(name);
+    }
+
+    fn release(&mut self, name: &str) {
+        if let Some(tenant) = self.tenants.get_mut(name) {
+            tenant.hold = None;
+        }
+        self.changed.release(name);
+        self.routine.release(name);
+    }
+
+    fn release_paid(&mut self, now: Duration) {
+        while self.held.first().is_some_and(|(paid, _)| *paid <= now) {
+            if let Some((_, name)) = self.held.pop_first() {
+                self.release(&name);
+            }
+        }
+    }
+
+    /// Forgets tenants of which nothing has to be known, once there are twice as many as were left
+    /// the last time: so the search costs little for each turn.
+    fn forget_idle(&mut self, now: Duration) {
+        if self.tenants.len() <= self.tenants_left * 2 + TENANTS_MIN {
+            return;
+        }
+        self.tenants.retain(|_, tenant| {
+            tenant.running > 0 || tenant.hold.is_some() || !tenant.writes.is_paid(now)
+        });
+        self.tenants_left = self.tenants.len();
+    }
+}
+
+/// Orders tenants: the number of the last turn, then the ticket of the first key.
+type Rank = (u64, u64);
+
+/// The ready keys of one class, by tenant.
+#[derive(Debug, Default)]
+struct Rotation {
+    waiting: BTreeMap<Arc<str>, Waiting>,
+    /// The tenants that wait and are not held.
+    order: BTreeMap<Rank, Arc<str>>,
+    /// The number of each tenant's last turn, as long as it matters to a tenant that waits.
+    served: BTreeMap<Arc<str>, u64>,
+    /// How many were left of `served` when old ones were forgotten last.
+    served_left: usize,
+    turns: u64,
+    keys: usize,
+}
+
+/// The ready keys of one tenant, by their tickets.
+#[derive(Debug, Default)]
+struct Waiting {
+    keys: BTreeMap<u64, Key>,
+    /// Its place in the order; `None` while it is held.
+    rank: Option<Rank>,
+}
+
+impl Rotation {
+    fn has_turn(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    /// The tenant whose turn is next.
+    fn first(&self) -> Option<&Arc<str>> {
+        self.order.first_key_value().map(|(_, name)| name)
+    }
+
+    fn push(&mut self, name: &str, key: Key, ticket: u64, is_held: bool) {
+        self.keys += 1;
+        if let Some(waiting) = self.waiting.get_mut(name) {
+            waiting.keys.insert(ticket, key);
+            return;
+        }
+        let name: Arc<str> = name.into();
+        let waiting = Waiting { keys: BTreeMap::from([(ticket, key)]), rank: None };
+        self.waiting.insert(name.clone(), waiting);
+        if !is_held {
+            self.release(&name);
+        }
+    }
+
+    fn remove(&mut self, name: &str, ticket: u64) {
+        let Some(waiting) = self.waiting.get_mut(name) else { return };
+        if waiting.keys.remove(&ticket).is_none() {
+            return;
+        }
+        self.keys -= 1;
+        if waiting.keys.is_empty() {
+            if let Some(rank) = waiting.rank {
+                self.order.remove(&rank);
+            }
+            self.waiting.remove(name);
+        }
+    }
+
+    /// Takes the first key of the tenant whose turn it is.
+    fn take_first(&mut self) -> Option<Key> {
+        let (_, name) = self.order.pop_first()?;
+        let waiting = self.waiting.get_mut(&name)?;
+        waiting.rank = None;
+        let (_, key) = waiting.keys.pop_first()?;
+        let is_last = waiting.keys.is_empty();
+        self.keys -= 1;
+        self.turns += 1;
+        self.served.insert(name.clone(), self.turns);
+        if is_last {
+            self.waiting.remove(&name);
+        } else {
+            self.release(&name);
+        }
+        self.forget_old();
+        Some(key)
+    }
+
+    fn hold(&mut self, name: &str) {
+        let rank = self.waiting.get_mut(name).and_then(|waiting| waiting.rank.take());
+        if let Some(rank) = rank {
+            self.order.remove(&rank);
+        }
+    }
+
+    /// A tenant that waits takes its place in the order.
+    fn release(&mut self, name: &str) {
+        let served = self.served.get(name).copied().unwrap_or(0);
+        let Some((name, _)) = self.waiting.get_key_value(name) else { return };
+        let name = name.clone();
+        let Some(waiting) = self.waiting.get_mut(&name) else { return };
+        let first = waiting.keys.first_key_value().map_or(0, |(ticket, _)| *ticket);
+        let rank = *waiting.rank.get_or_insert((served, first));
+        self.order.insert(rank, name);
+    }
+
+    /// Forgets turns that are older than that of every tenant in the order: whoever had them comes
+    /// first in any case.
+    fn forget_old(&mut self) {
+        if self.served.len() <= self.served_left * 2 + TENANTS_MIN {
+            return;
+        }
+        let oldest = self.order.first_key_value().map_or(self.turns, |((served, _), _)| *served);
+        self.served.retain(|_, served| *served >= oldest);
+        self.served_left = self.served.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_mins(1);
+
+    fn key(namespace: &str, number: usize) -> Key {
+        Key::new(namespace, &format!("p{number:04}"))
+    }
+
+    /// Takes this many keys, each finished at once.
+    fn take(lane: &mut Lane, count: usize) -> Vec<String> {
+        std::iter::from_fn(|| {
+            let key = lane.take(NOW, 1)?;
+            lane.finished(&key);
+            Some(key.to_string())
+        })
+        .take(count)
+        .collect()
+    }
+
+    fn flood(lane: &mut Lane, namespace: &str, count: usize, class: Class) {
+        for number in 0..count {
+            lane.push(&key(namespace, number), class);
+        }
+    }
+
+    #[test]
+    fn a_namespace_with_one_key_waits_for_one_key_of_a_flooding_one() {
+        let mut lane = Lane::default();
+        flood(&mut lane, "noisy", 3_000, Class::Changed);
+        assert_eq!(take(&mut lane, 1), ["noisy/p0000"]);
+        lane.push(&key("quiet", 0), Class::Changed);
+        assert_eq!(take(&mut lane, 2), ["quiet/p0000", "noisy/p0001"]);
+        assert_eq!(lane.ready(), 2_998);
+    }
+
+    #[test]
+    fn a_small_burst_ends_before_a_large_one() {
+        let mut lane = Lane::default();
+        flood(&mut lane, "noisy", 1_000, Class::Changed);
+        flood(&mut lane, "quiet", 10, Class::Changed);
+        let order = take(&mut lane, 20);
+        let of_quiet = order.iter().filter(|name| name.starts_with("quiet/")).count();
+        assert_eq!(of_quiet, 10, "{order:?}");
+    }
+
+    #[test]
+    fn a_namespace_comes_first_that_had_no_turn_for_long() {
+        let mut lane = Lane::default();
+        for namespace in 0..1_000 {
+            flood(&mut lane, &format!("n{namespace:04}"), 3, Class::Changed);
+        }
+        take(&mut lane, 1_500);
+        lane.push(&key("quiet", 0), Class::Changed);
+        assert_eq!(take(&mut lane, 1), ["quiet/p0000"]);
+        // It had its turn, so every other namespace has one before it comes again.
+        lane.push(&key("quiet", 1), Class::Changed);
+        let order = take(&mut lane, 1_001);
+        assert_eq!(order.iter().position(|name| name == "quiet/p0001"), Some(1_000));
+    }
+
+    #[test]
+    fn a_changed_key_comes_before_routine_keys_of_every_namespace() {
+        let mut lane = Lane::default();
+        for namespace in 0..1_000 {
+            flood(&mut lane, &format!("n{namespace:04}"), 3, Class::Routine);
+        }
+        take(&mut lane, 10);
+        lane.push(&key("n0000", 9), Class::Changed);
+        assert_eq!(take(&mut lane, 1), ["n0000/p0009"]);
+    }
+
+    #[test]
+    fn routine_keys_have_their_share_of_turns_under_a_flood_of_changes() {
+        let mut lane = Lane::default();
+        flood(&mut lane, "noisy", 3_000, Class::Changed);
+        flood(&mut lane, "quiet", 5, Class::Routine);
+        let order = take(&mut lane, 5 * ROUTINE_TURN as usize);
+        assert_eq!(order.iter().filter(|name| name.starts_with("quiet/")).count(), 5, "{order:?}");
+    }
+
+    #[test]
+    fn each_cluster_scoped_primary_is_a_tenant_of_its_own() {
+        let mut lane = Lane::default();
+        // Three primaries change again as soon as they have been worked on.
+        flood(&mut lane, "", 3, Class::Changed);
+        for _ in 0..10 {
+            let key = lane.take(NOW, 1).unwrap();
+            lane.finished(&key);
+            lane.push(&key, Class::Changed);
+        }
+        lane.push(&key("", 9), Class::Changed);
+        assert_eq!(take(&mut lane, 1), ["p0009"]);
+    }
+
+    #[test]
+    fn a_tenant_holds_only_so_many_workers_and_goes_on_when_one_is_free() {
+        let mut lane = Lane::default();
+        flood(&mut lane, "noisy", 5, Class::Changed);
+        flood(&mut lane, "noisy", 5, Class::Routine);
+        let first = lane.take(NOW, 2).unwrap();
+        assert!(lane.take(NOW, 2).is_some());
+        assert_eq!(lane.take(NOW, 2), None);
+        lane.push(&key("noisy", 8), Class::Changed);
+        assert_eq!(lane.take(NOW, 2), None, "a key that becomes ready does not end the hold");
+        lane.push(&key("quiet", 0), Class::Routine);
+        assert_eq!(lane.take(NOW, 2), Some(key("quiet", 0)));
+        lane.finished(&first);
+        assert!(lane.take(NOW, 2).is_some());
+        assert_eq!((lane.take(NOW, 2), lane.running()), (None, 3));
+    }
+
+    #[test]
+    fn a_tenant_that_wrote_its_burst_waits_and_the_others_do_not() {
+        let mut lane = Lane::default();
+        lane.set_rate(NonZeroU32::new(10).unwrap());
+        for _ in 0..250 {
+            lane.wrote(&key("noisy", 0), NOW);
+        }
+        flood(&mut lane, "noisy", 3, Class::Changed);
+        lane.push(&key("quiet", 0), Class::Changed);
+        assert_eq!(take(&mut lane, 9), ["quiet/p0000"]);
+        let paid = NOW + Duration::from_secs(5);
+        assert_eq!((lane.ready(), lane.next_paid(NOW)), (3, Some(paid)));
+        assert_eq!(lane.take(paid, 1), Some(key("noisy", 0)));
+    }
+
+    #[test]
+    fn a_module_that_wrote_its_burst_waits() {
+        let mut lane = Lane::default();
+        lane.set_rate(NonZeroU32::new(10).unwrap());
+        for number in 0..310 {
+            lane.wrote(&key(&format!("n{}", number % 31), 0), NOW);
+        }
+        lane.push(&key("quiet", 0), Class::Changed);
+        assert_eq!(lane.take(NOW, 1), None);
+        assert_eq!(lane.next_paid(NOW), Some(NOW + Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn tenants_that_are_gone_are_forgotten() {
+        let mut lane = Lane::default();
+        lane.set_rate(NonZeroU32::new(10_000).unwrap());
+        for number in 0..10_000_u32 {
+            let now = Duration::from_secs(u64::from(number) * 60);
+            let key = key(&format!("n{number}"), 0);
+            lane.push(&key, Class::Changed);
+            assert_eq!(lane.take(now, 1).as_ref(), Some(&key));
+            lane.wrote(&key, now);
+            lane.finished(&key);
+        }
+        assert!(lane.tenants.len() <= 2 * TENANTS_MIN, "{}", lane.tenants.len());
+        assert!(lane.changed.served.len() <= 2 * TENANTS_MIN, "{}", lane.changed.served.len());
+        assert!(lane.changed.waiting.is_empty() && lane.changed.order.is_empty());
+    }
+}

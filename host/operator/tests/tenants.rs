@@ -1,0 +1,224 @@
+//! How long a quiet namespace waits beside a noisy one of the same module: the queue, with workers
+//! whose runs take a given time, on virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_contract::Kind;
+use innkeeper_core::{Key, Target};
+use innkeeper_operator::backoff::Backoff;
+use innkeeper_operator::cause::{Cause, Turn};
+use innkeeper_operator::queue::{Bounds, Done, Queue, Work};
+
+/// How long a run takes: 3,000 of them on six workers take 23 s.
+const RUN: Duration = Duration::from_millis(46);
+/// The longest wait of a quiet namespace.
+const SOON: Duration = Duration::from_secs(1);
+/// When the quiet namespace changes its primary.
+const LATER: Duration = Duration::from_secs(10);
+
+/// Workers on virtual time.
+struct Host {
+    queue: Queue,
+    now: Duration,
+    running: BTreeSet<(Duration, Work)>,
+    /// When each key had its first turn.
+    first: BTreeMap<Work, Duration>,
+    /// How the runs of the noisy namespaces end.
+    noisy: Noise,
+}
+
+#[derive(Clone, Copy)]
+enum Noise {
+    /// They succeed.
+    Calm,
+    /// They succeed, and the primary changes again at once.
+    Flips,
+    /// They fail.
+    Fails,
+    /// They succeed, and are to be run again after a second.
+    Resyncs,
+    /// Each takes ten seconds.
+    Slow,
+}
+
+impl Host {
+    fn new(noisy: Noise) -> Self {
+        let bounds = Bounds { running: 8, running_per_module: 7, running_per_tenant: 6 };
+        let queue = Queue::new(bounds, Backoff::default());
+        let (running, first) = (BTreeSet::new(), BTreeMap::new());
+        Self { queue, now: Duration::ZERO, running, first, noisy }
+    }
+
+    /// Works on keys until then.
+    fn run_until(&mut self, until: Duration) {
+        loop {
+            while let Some((work, _)) = self.queue.next(self.now) {
+                self.first.entry(work.clone()).or_insert(self.now);
+                let is_slow = matches!(self.noisy, Noise::Slow) && is_noisy(&work);
+                let time = if is_slow { Duration::from_secs(10) } else { RUN };
+                self.running.insert((self.now + time, work));
+            }
+            let end = self.running.first().map(|(end, _)| *end);
+            let due = self.queue.next_due(self.now).filter(|due| *due > self.now);
+            match end.into_iter().chain(due).min().filter(|next| *next <= until) {
+                Some(next) => self.now = next,
+                None => break,
+            }
+            while self.running.first().is_some_and(|(end, _)| *end <= self.now) {
+                let (_, work) = self.running.pop_first().unwrap();
+                self.end(&work);
+            }
+        }
+        self.now = until;
+    }
+
+    fn end(&mut self, work: &Work) {
+        let done = match self.noisy {
+            Noise::Fails if is_noisy(work) => Done::Failed,
+            Noise::Resyncs if is_noisy(work) => Done::Ok(Some(Duration::from_secs(1))),
+            Noise::Flips if is_noisy(work) => {
+                self.queue.wake(work, &changed(work));
+                Done::Ok(None)
+            }
+            _ => Done::Ok(None),
+        };
+        self.queue.done(work, done, self.now, 0.5);
+    }
+
+    fn change(&mut self, work: &Work) {
+        self.queue.wake(work, &changed(work));
+    }
+
+    fn flood(&mut self, namespace: &str, count: usize) {
+        for number in 0..count {
+            self.change(&primary(namespace, number));
+        }
+    }
+
+    /// How long a change of a primary waits for its first turn.
+    fn wait_of(&mut self, work: &Work) -> Duration {
+        self.run_until(LATER);
+        self.first.remove(work);
+        let began = self.now;
+        self.change(work);
+        self.run_until(began + Duration::from_mins(1));
+        self.first.get(work).map_or(Duration::MAX, |first| *first - began)
+    }
+}
+
+fn is_noisy(work: &Work) -> bool {
+    work.key.namespace().starts_with("noisy")
+}
+
+fn primary(namespace: &str, number: usize) -> Work {
+    Work { module: "m".into(), key: Key::new(namespace, &format!("p{number:04}")) }
+}
+
+fn changed(work: &Work) -> Cause {
+    let kind = Arc::new(Kind::namespaced("example.com/v1", "Primary", "primaries"));
+    Cause::Object { target: Target::new(kind, work.key.clone()), turn: Turn::Changed }
+}
+
+#[test]
+fn a_primary_runs_soon_beside_three_thousand_new_ones_of_another_namespace() {
+    let mut host = Host::new(Noise::Calm);
+    host.flood("noisy", 3_000);
+    let wait = host.wait_of(&primary("quiet", 0));
+    assert!(wait < SOON, "{wait:?}");
+    let last = host.first.values().max().unwrap();
+    assert!(*last > Duration::from_secs(20), "the flood ended too early to delay anything");
+}
+
+#[test]
+fn a_primary_runs_soon_beside_three_thousand_that_change_forever() {
+    let mut host = Host::new(Noise::Flips);
+    host.flood("noisy", 3_000);
+    let wait = host.wait_of(&primary("quiet", 0));
+    assert!(wait < SOON, "{wait:?}");
+}
+
+#[test]
+fn a_primary_runs_soon_beside_three_thousand_that_fail() {
+    let mut host = Host::new(Noise::Fails);
+    host.flood("noisy", 3_000);
+    let wait = host.wait_of(&primary("quiet", 0));
+    assert!(wait < SOON, "{wait:?}");
+}
+
+#[test]
+fn a_primary_runs_soon_beside_three_thousand_that_resync_each_second() {
+    let mut host = Host::new(Noise::Resyncs);
+    host.flood("noisy", 3_000);
+    let wait = host.wait_of(&primary("quiet", 0));
+    assert!(wait < SOON, "{wait:?}");
+}
+
+#[test]
+fn a_changed_primary_runs_soon_beside_resyncs_of_its_own_namespace() {
+    let mut host = Host::new(Noise::Resyncs);
+    host.flood("noisy", 3_000);
+    host.run_until(Duration::from_secs(30));
+    let began = host.now;
+    let fresh = primary("noisy", 9_999);
+    host.change(&fresh);
+    host.run_until(began + Duration::from_secs(30));
+    assert!(host.first[&fresh] - began < SOON);
+}
+
+#[test]
+fn a_primary_runs_soon_beside_a_thousand_namespaces_and_a_flooding_one() {
+    let mut host = Host::new(Noise::Flips);
+    host.flood("noisy", 3_000);
+    for number in 0..1_000 {
+        host.flood(&format!("noisy-{number:04}"), 1);
+    }
+    let wait = host.wait_of(&primary("quiet", 0));
+    assert!(wait < SOON, "{wait:?}");
+}
+
+#[test]
+fn a_primary_runs_soon_beside_runs_that_take_ten_seconds() {
+    let mut host = Host::new(Noise::Slow);
+    host.flood("noisy", 3_000);
+    let wait = host.wait_of(&primary("quiet", 0));
+    assert!(wait < SOON, "{wait:?}");
+}
+
+#[test]
+fn a_primary_runs_soon_when_all_primaries_are_run_for_a_new_version() {
+    let mut host = Host::new(Noise::Calm);
+    for number in 0..3_000 {
+        host.queue.wake(&primary("noisy", number), &Cause::Serves);
+        host.queue.wake(&primary("quiet", number), &Cause::Serves);
+    }
+    let wait = host.wait_of(&primary("quiet", 2_999));
+    assert!(wait < SOON, "{wait:?}");
+}
+
+#[test]
+fn a_noisy_namespace_still_has_its_turns_beside_a_thousand_busy_ones() {
+    let mut host = Host::new(Noise::Flips);
+    for number in 0..1_000 {
+        host.flood(&format!("noisy-{number:04}"), 3);
+    }
+    host.flood("noisy", 3_000);
+    host.run_until(Duration::from_mins(1));
+    let of_noisy = host.first.keys().filter(|work| work.key.namespace() == "noisy").count();
+    // 1,001 namespaces take turns: in a minute some 7,800 runs, so each has seven or eight.
+    assert!((6..=9).contains(&of_noisy), "{of_noisy}");
+}
+
+#[test]
+fn a_resync_runs_beside_three_thousand_that_change_forever() {
+    let mut host = Host::new(Noise::Flips);
+    host.flood("noisy", 3_000);
+    host.run_until(LATER);
+    let quiet = primary("quiet", 0);
+    host.queue.wake_at(&quiet, LATER + Duration::from_secs(1));
+    host.run_until(LATER + Duration::from_secs(30));
+    assert!(host.first[&quiet] < LATER + Duration::from_secs(2), "{:?}", host.first[&quiet]);
+}
