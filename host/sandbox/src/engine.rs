@@ -3,15 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::Value;
 use wasmtime::component::{HasSelf, Linker};
 
 use crate::cache::CodeCache;
+use crate::child::{self, Gate, Shares};
 use crate::compile::Compile;
 use crate::contract::bindings::ReconcilerGuest;
 use crate::error::LoadError;
 use crate::guest::Guest;
 use crate::limits::Limits;
 use crate::permits::{self, Permits};
+use crate::schema::{self, SchemaError};
 use crate::settings::{self, Interruption};
 use crate::state::State;
 use crate::ticker::Ticker;
@@ -36,6 +39,12 @@ pub(crate) struct Shared {
     pub(crate) compile: Compile,
     pub(crate) artifacts: PathBuf,
     pub(crate) cache: Option<CodeCache>,
+    /// The memory of children.
+    pub(crate) shares: Shares,
+    /// Compilers that run at once.
+    pub(crate) compilers: Gate,
+    /// Children that evaluate schemas at once: a lane of its own, so that no compiler holds them up.
+    pub(crate) validators: Gate,
     permits: Permits,
     _ticker: Option<Ticker>,
 }
@@ -69,6 +78,7 @@ pub struct EngineBuilder {
     guests: u32,
     artifacts: Option<PathBuf>,
     cache: Option<CodeCache>,
+    memory: Option<u64>,
 }
 
 impl Engine {
@@ -87,6 +97,17 @@ impl Engine {
     /// [`LoadError`]; [`LoadError::is_temporary`] tells whether the same bytes may do later.
     pub fn load(&self, bytes: &[u8], limits: &Limits) -> Result<Guest, LoadError> {
         Guest::load(self, bytes, limits)
+    }
+
+    /// Checks a document against a JSON Schema that a guest describes, where components are compiled.
+    ///
+    /// Blocks the thread for up to [`VALIDATE_TIME`](crate::schema::VALIDATE_TIME), and for as long as
+    /// it takes other callers before this one.
+    ///
+    /// # Errors
+    /// [`SchemaError`].
+    pub fn validate(&self, schema: &Value, document: &Value) -> Result<(), SchemaError> {
+        schema::validate_aside(&self.shared, schema, document)
     }
 
     /// The permits for calls of this engine's guests.
@@ -123,6 +144,7 @@ impl Default for EngineBuilder {
             guests: GUESTS_DEFAULT,
             artifacts: None,
             cache: None,
+            memory: None,
         }
     }
 }
@@ -166,6 +188,14 @@ impl EngineBuilder {
         self
     }
 
+    /// The memory of the host in bytes, of which the children of [`Compile::Child`] may take two thirds;
+    /// what the control group and the machine have if not said.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
     /// Where code that was compiled once is kept; nowhere if not said.
     #[must_use]
     pub fn cache(mut self, cache: CodeCache) -> Self {
@@ -195,8 +225,12 @@ impl EngineBuilder {
             Interruption::Epoch => Some(Ticker::start(&wasm)?),
             Interruption::Fuel | Interruption::Never => None,
         };
+        let shares = self.memory.map_or_else(child::shares, Shares::of);
         Ok(Engine {
             shared: Arc::new(Shared {
+                compilers: Gate::new(shares.compilers),
+                validators: Gate::new(1),
+                shares,
                 wasm,
                 linker,
                 interruption: self.interruption,

@@ -70,6 +70,14 @@ pub enum LoadError {
         /// Why.
         what: String,
     },
+    /// Something else than the host killed the compiler: the kernel does where memory is short. It counts
+    /// against the component, or it would be compiled and killed without end.
+    #[error(
+        "the compiler of the component was killed, most likely since memory is short: the component \
+         counts as too large to compile; give the host's container more memory, then change the \
+         Module's spec, for example limits"
+    )]
+    CompileKilled,
     /// The compiler could not do its work. That is the host's trouble, not the component's.
     #[error("the host cannot compile: {what}")]
     Compiler {
@@ -101,6 +109,7 @@ impl LoadError {
             Self::WrongType { .. } => "WrongType",
             Self::CompileTimeout { .. } => "CompileTimeout",
             Self::CompileFailed { .. } => "CompileFailed",
+            Self::CompileKilled => "CompileKilled",
             Self::Compiler { .. } => "CompilerUnavailable",
             Self::Describe(_) => "DescribeFailed",
         }

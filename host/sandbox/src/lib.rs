@@ -34,7 +34,9 @@
 //! one that interrupts guests and measures them.
 
 mod cache;
+mod child;
 mod compile;
+mod confine;
 mod contract;
 mod engine;
 mod error;
@@ -43,12 +45,15 @@ mod host;
 mod limits;
 mod output;
 mod permits;
+pub mod schema;
 mod settings;
 mod state;
 mod ticker;
 
 pub use cache::{CACHE_BYTES_DEFAULT, CacheError, CacheFigures, CacheFolder, CacheKey, CodeCache};
-pub use compile::{Compile, compile_child};
+pub use child::compile_child;
+pub use compile::Compile;
+pub use confine::{confine, forbid_tracing};
 pub use engine::{Engine, EngineBuilder, EngineError, GUESTS_DEFAULT};
 pub use error::{Backtrace, CallError, Frame, LoadError, Trap};
 pub use guest::{Figures, Guest, Outcome, Run};

@@ -4,16 +4,18 @@
 #![allow(clippy::unwrap_used, reason = "all of this is a test, marked or not")]
 
 mod guests;
+#[path = "compile/schema.rs"]
+mod schema;
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::time::Duration;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
 
 use guests::{Cluster, Tiny};
 use innkeeper_sandbox::{
-    Compile, Engine, Guest, Interruption, Limits, LoadError, Outcome, compile_child,
+    Compile, Engine, Guest, Interruption, Limits, LoadError, Outcome, compile_child, confine,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
@@ -37,6 +39,13 @@ fn main() -> ExitCode {
         ("an_artifact_of_another_build_is_refused", garbles),
         ("a_compiler_that_is_not_there_is_named", missing_program),
         ("a_folder_that_is_not_there_is_named", missing_folder),
+        ("compiler_that_is_killed_counts_against_the_component", killed),
+        ("compiler_without_memory_counts_against_the_component", without_memory),
+        ("compiler_that_starts_a_process_is_stopped_with_it", forks),
+        ("confined_child_opens_starts_and_signals_nothing", confined),
+        ("schema_is_evaluated_in_a_child", schema::evaluated),
+        ("schema_beyond_the_bounds_starts_no_child", schema::bounded),
+        ("child_that_fails_over_a_schema_is_told_apart", schema::failing),
     ]
     .into_iter()
     .map(|(name, test)| {
@@ -64,7 +73,61 @@ fn compiler(program: &Path) -> ExitCode {
             std::io::stdout().write_all(b"\x7fELF and then nothing of use").unwrap();
             ExitCode::SUCCESS
         }
+        Some("killed") => {
+            let own = rustix::process::getpid();
+            rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
+            ExitCode::SUCCESS
+        }
+        Some("fork") => {
+            // The process has the same standard error, which the host reads to its end.
+            let mut sleeping = Command::new("/bin/sleep").arg("300").spawn().unwrap();
+            sleeping.wait().unwrap();
+            ExitCode::SUCCESS
+        }
+        Some("confined") => {
+            let parent = rustix::process::getppid().unwrap();
+            let missing = confine();
+            let (code, text) = escape(parent);
+            write!(io::stderr(), "{text}; missing: {missing:?}").unwrap();
+            ExitCode::from(code)
+        }
         _ => compile_child(),
+    }
+}
+
+/// What a child tries that runs code of an attacker; 3 if all of it is refused.
+fn escape(parent: rustix::process::Pid) -> (u8, String) {
+    let tried = [
+        ("open", std::fs::File::open("/proc/self/environ").is_ok()),
+        ("create", std::fs::File::create("/tmp/escaped").is_ok()),
+        ("list", std::fs::read_dir("/").is_ok()),
+        ("start", Command::new("/bin/true").spawn().is_ok()),
+        ("thread", std::thread::Builder::new().spawn(|| ()).is_ok()),
+        ("listen", std::net::TcpListener::bind("127.0.0.1:0").is_ok()),
+        ("connect", std::net::UdpSocket::bind("127.0.0.1:0").is_ok()),
+        ("socket", std::os::unix::net::UnixStream::pair().is_ok()),
+        ("signal", rustix::process::test_kill_process(parent).is_ok()),
+        (
+            "raise limits",
+            rustix::process::setrlimit(
+                rustix::process::Resource::Nofile,
+                rustix::process::Rlimit { current: Some(1), maximum: Some(1) },
+            )
+            .is_ok(),
+        ),
+        (
+            "be traced",
+            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)
+                .is_ok(),
+        ),
+    ];
+    let done: Vec<_> = tried.iter().filter(|(_, done)| *done).map(|(what, _)| *what).collect();
+    // What it needs is there: memory and time.
+    let works = vec![1_u8; 8 << 20].len() + usize::from(Instant::now().elapsed().as_secs() == 0);
+    if done.is_empty() && works > 8 << 20 {
+        (3, "nothing worked".to_owned())
+    } else {
+        (4, format!("it could {done:?}"))
     }
 }
 
@@ -200,4 +263,43 @@ fn missing_folder() {
     let error = engine.load(&Tiny::default().component(), &Limits::default()).unwrap_err();
     assert!(error.is_temporary());
     assert!(error.to_string().contains(missing.to_str().unwrap()), "{error}");
+}
+
+fn killed() {
+    let setup = setup("killed", Interruption::Epoch);
+    let error = load(&setup, &Limits::default()).unwrap_err();
+    assert_eq!((error.reason(), error.is_temporary()), ("CompileKilled", false), "{error}");
+    assert_eq!(std::fs::read_dir(setup.folder.path()).unwrap().count(), 0);
+}
+
+fn without_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::builder()
+        .guests(2)
+        .compile(Compile::Child(std::env::current_exe().unwrap()))
+        .artifacts(folder.path())
+        .memory(96 << 20)
+        .build()
+        .unwrap();
+    let error = engine.load(&Tiny::bomb().component(), &Limits::default()).unwrap_err();
+    assert_eq!((error.reason(), error.is_temporary()), ("CompileFailed", false), "{error}");
+    assert!(error.to_string().contains("may take 50331648 bytes"), "{error}");
+    // A small component has room.
+    engine.load(&Tiny::default().component(), &Limits::default()).unwrap();
+}
+
+fn forks() {
+    let limit = Duration::from_millis(300);
+    let setup = setup("fork", Interruption::Epoch);
+    let began = Instant::now();
+    let error = load(&setup, &Limits { compile_time: limit, ..Limits::default() }).unwrap_err();
+    assert_eq!(error, LoadError::CompileTimeout { limit });
+    assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
+}
+
+fn confined() {
+    let setup = setup("confined", Interruption::Epoch);
+    let error = load(&setup, &Limits::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("exit status: 3 (nothing worked"), "{text}");
 }

@@ -1,0 +1,63 @@
+//! How many children run at once.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Lets so many callers through at once; the others wait on their threads.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    free: Mutex<usize>,
+    changed: Condvar,
+}
+
+/// A place behind a [`Gate`]; it is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place<'a>(&'a Gate);
+
+impl Gate {
+    /// A gate with so many places, at least one.
+    pub(crate) fn new(places: usize) -> Self {
+        Self { free: Mutex::new(places.max(1)), changed: Condvar::new() }
+    }
+
+    /// Waits for a place.
+    pub(crate) fn enter(&self) -> Place<'_> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_while(free, |free| *free == 0);
+        *waited.unwrap_or_else(PoisonError::into_inner) -= 1;
+        Place(self)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn gate_lets_no_more_through_than_it_has_places() {
+        let gate = Gate::new(2);
+        let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let _place = gate.enter();
+                        most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        thread::yield_now();
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert!((1..=2).contains(&most.into_inner()));
+    }
+}
