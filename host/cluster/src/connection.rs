@@ -11,7 +11,7 @@ use tower::{BoxError, Service, ServiceBuilder};
 
 use crate::discovery::Discovery;
 use crate::fence::FencedConnector;
-use crate::transport::{Counts, Requests, Transport};
+use crate::transport::{Counts, Requests, Transport, is_impersonation};
 use crate::{Account, ConnectError, Env, Fence, Identity, SecretKey, Session, Settings};
 
 /// One connection pool to one API server. Clones share it.
@@ -34,6 +34,9 @@ impl Cluster {
     /// `secrets` is the key of the digests that stand for values of Secrets. Nothing is sent while
     /// `fence` is closed: connections that are open then break.
     /// Has to be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// If the configuration cannot be used for a connection, or impersonates somebody.
     pub fn connect(
         mut config: kube::Config,
         env: Env,
@@ -41,6 +44,7 @@ impl Cluster {
         secrets: SecretKey,
         fence: Fence,
     ) -> Result<Self, ConnectError> {
+        refuse_impersonation(&config)?;
         // Limits are those of `transport`, from `Env`.
         config.read_timeout = None;
         config.write_timeout = None;
@@ -148,6 +152,34 @@ impl Cluster {
     }
 }
 
+/// Refuses a configuration that acts as somebody else: kube's client would add these headers to
+/// every request, and each module would get the groups that the kubeconfig names.
+fn refuse_impersonation(config: &kube::Config) -> Result<(), ConnectError> {
+    let user = &config.auth_info;
+    let settings = [
+        ("as", user.impersonate.is_some()),
+        ("as-uid", user.impersonate_uid.is_some()),
+        ("as-groups", user.impersonate_groups.is_some()),
+        ("as-user-extra", user.impersonate_user_extra.is_some()),
+    ];
+    let mut found: Vec<String> = settings
+        .iter()
+        .filter(|(_, is_set)| *is_set)
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
+    let headers = config.headers.iter().map(|(name, _)| name);
+    found.extend(headers.filter(|name| is_impersonation(name)).map(|name| format!("`{name}`")));
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(ConnectError {
+        message: format!(
+            "the user of the kubeconfig impersonates somebody ({}): the host impersonates a ServiceAccount for each module, and these settings would be added to it; use a kubeconfig whose user acts as itself",
+            found.join(", ")
+        ),
+    })
+}
+
 /// The kube client's own stack, less its repeats (`transport` has them, and the client's would draw
 /// unseeded jitter and repeat what is not safe to repeat) and with the fence around the socket.
 fn pool(config: &kube::Config, fence: &Fence) -> kube::Result<kube::Client> {
@@ -167,4 +199,45 @@ fn pool(config: &kube::Config, fence: &Fence) -> kube::Result<kube::Client> {
         .map_err(BoxError::from)
         .service(client);
     Ok(kube::Client::new(service, config.default_namespace.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn connect(change: impl FnOnce(&mut kube::Config)) -> Result<(), String> {
+        let mut config = kube::Config::new("https://127.0.0.1:1".parse().unwrap());
+        change(&mut config);
+        let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
+        let fence = Fence::open(&env);
+        let key = SecretKey::new(b"k");
+        let connected = Cluster::connect(config, env, Settings::default(), key, fence);
+        connected.map(|_| ()).map_err(|error| error.message)
+    }
+
+    #[tokio::test]
+    async fn a_configuration_that_impersonates_in_any_way_is_refused() {
+        assert_eq!(connect(|_| {}), Ok(()));
+        let error = connect(|config| config.auth_info.impersonate = Some("jane".into()));
+        assert!(error.unwrap_err().contains("(`as`)"));
+        let error = connect(|config| config.auth_info.impersonate_uid = Some("1".into()));
+        assert!(error.unwrap_err().contains("(`as-uid`)"));
+        let error = connect(|config| {
+            config.auth_info.impersonate_groups = Some(vec!["system:masters".into()]);
+        });
+        assert!(error.unwrap_err().contains("(`as-groups`)"));
+        let error = connect(|config| {
+            config.auth_info.impersonate_user_extra = Some(HashMap::default());
+        });
+        assert!(error.unwrap_err().contains("(`as-user-extra`)"));
+        let error = connect(|config| {
+            let name = http::HeaderName::from_static("impersonate-group");
+            config.headers.push((name, HeaderValue::from_static("system:masters")));
+        });
+        assert!(error.unwrap_err().contains("(`impersonate-group`)"));
+    }
 }

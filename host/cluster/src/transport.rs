@@ -20,7 +20,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt as _, Full};
 use kube::client::Body;
@@ -32,6 +32,14 @@ use crate::settings::{RETRY_LEAST, RETRY_MOST};
 use crate::{Env, Fence, Settings};
 
 const IMPERSONATE_USER: &str = "Impersonate-User";
+
+/// What the names of all headers begin with by which a request acts as somebody else.
+const IMPERSONATE: &str = "impersonate-";
+
+/// Whether a header makes a request act as somebody else: a user, a uid, a group, or what is extra.
+pub(crate) fn is_impersonation(name: &HeaderName) -> bool {
+    name.as_str().starts_with(IMPERSONATE)
+}
 
 /// Put into a request's extensions by whoever knows that doing it twice does
 /// what doing it once does.
@@ -125,9 +133,7 @@ enum Attempt {
 
 impl Transport {
     async fn send(self, mut request: Request<Body>) -> Result<Response<BoundedBody>, BoxError> {
-        if let Some(user) = &self.user {
-            request.headers_mut().insert(IMPERSONATE_USER, user.clone());
-        }
+        self.identify(request.headers_mut());
         match Call::of(&request) {
             Call::Watch => self.watch(request).await,
             Call::List => self.unary(request, self.settings.list_timeout, true).await,
@@ -136,6 +142,18 @@ impl Transport {
             }
         }
         .map_err(Into::into)
+    }
+
+    /// The request carries exactly this session's identity, whatever its sender put there.
+    fn identify(&self, headers: &mut HeaderMap) {
+        let others: Vec<_> =
+            headers.keys().filter(|name| is_impersonation(name)).cloned().collect();
+        for name in others {
+            headers.remove(name);
+        }
+        if let Some(user) = &self.user {
+            headers.insert(IMPERSONATE_USER, user.clone());
+        }
     }
 
     /// The error of a request that is not sent any more.

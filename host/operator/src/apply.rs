@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::deeds::Deed;
+use crate::granted::Granted;
 use crate::memory::Memory;
 use crate::problem::{Problem, Problems, Retry};
 use crate::queue::Work;
@@ -53,6 +54,8 @@ pub struct Apply<'a> {
     pub me: &'a Primary,
     /// The time.
     pub now: Timestamp,
+    /// What masks granted Secrets in texts: the API server's answers quote what it refuses.
+    pub granted: &'a Granted,
 }
 
 /// Whether the steps after one go on.
@@ -110,7 +113,7 @@ impl Apply<'_> {
             // A plan has an index for whatever it writes.
             (_, None) => return Next::GoOn,
         };
-        tracing::info!(module = %self.running.name(), primary = %self.work.key, "{step}");
+        tracing::info!(module = %self.running.name(), primary = %self.work.key, "{}", self.granted.mask(&step.to_string()));
         let session = &self.running.session;
         // Its event may overtake the answer: it is told once, as our write.
         let _writing = self.caches.writing(&target.kind, &target.key);
@@ -193,7 +196,7 @@ impl Apply<'_> {
         memory: &mut Memory,
         outcome: &mut Outcome,
     ) -> Next {
-        tracing::info!(module = %self.running.name(), primary = %self.work.key, "take back from {target}");
+        tracing::info!(module = %self.running.name(), primary = %self.work.key, "take back from {}", self.granted.mask(&target.to_string()));
         match self.empty(target, uid, &self.me.merger).await {
             Ok(()) => {
                 self.shared.count_write(self.work, "take_back");
@@ -224,7 +227,7 @@ impl Apply<'_> {
         memory: &mut Memory,
         outcome: &mut Outcome,
     ) -> Next {
-        tracing::info!(module = %self.running.name(), primary = %self.work.key, "delete {target}");
+        tracing::info!(module = %self.running.name(), primary = %self.work.key, "delete {}", self.granted.mask(&target.to_string()));
         let session = &self.running.session;
         let _writing = self.caches.writing(&target.kind, &target.key);
         let result = session.delete(&target.kind, &target.key, uid, Propagation::Background).await;
@@ -258,15 +261,17 @@ impl Apply<'_> {
         memory: &mut Memory,
         outcome: &mut Outcome,
     ) -> Next {
+        let text = self.granted.mask(&error.to_string());
         tracing::info!(
-            module = %self.running.name(), primary = %self.work.key, %target, reason = error.reason(),
-            "refused: {error}"
+            module = %self.running.name(), primary = %self.work.key,
+            target = self.granted.mask(&target.to_string()), reason = error.reason(),
+            "refused: {text}"
         );
         let mut problem = |retry| {
             outcome.problems.push(Problem {
                 target: Some(target.clone()),
                 reason: error.reason().to_owned(),
-                message: error.to_string(),
+                message: text.clone(),
                 retry,
             });
         };
@@ -290,7 +295,7 @@ impl Apply<'_> {
                 let rejected = Rejected {
                     digest: digest.to_owned(),
                     reason: error.reason().to_owned(),
-                    message: message.clone(),
+                    message: self.granted.mask(message),
                     immutable,
                 };
                 memory.plan.rejected.insert(target.clone(), rejected);
@@ -333,7 +338,7 @@ impl Apply<'_> {
     }
 
     fn problem_of(&self, target: &Target, leave: &Leave) -> Option<Problem> {
-        problem_of(target, leave, self.now)
+        problem_of(target, leave, self.now).map(|problem| self.granted.mask_problem(problem))
     }
 }
 

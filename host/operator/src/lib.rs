@@ -6,6 +6,7 @@
 //! - [`observe`], [`apply`], [`report`]: rooms of one round; the room between them, the plan, is
 //!   in `innkeeper-core`, and the run in `innkeeper-sandbox`.
 //! - [`reconcile`]: one burst of rounds over one key: the short function that sees all rooms.
+//! - [`granted`], [`redact`]: Secrets that a Module grants, and masking their bytes in texts.
 //! - [`cause`], [`deeds`]: why a key was worked on and what that came to, for whoever reads the log.
 //! - [`workers`]: keys to workers. [`supervise`]: what the driver of modules asks for.
 
@@ -32,6 +33,7 @@ pub mod queue;
 pub mod rate;
 pub mod reads;
 pub mod reconcile;
+pub mod redact;
 pub mod rehearse;
 pub mod report;
 pub mod running;

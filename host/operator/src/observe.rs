@@ -57,6 +57,11 @@ impl<'a> Observation<'a> {
         &self.primary
     }
 
+    /// The Secrets that the guest sees whole.
+    pub fn granted(&self) -> &'a Granted {
+        self.granted
+    }
+
     /// The objects that the primary owns, made or merged into, in order, also of kinds that only
     /// versions before declared; recorded as read.
     pub fn made(&mut self) -> Vec<(Target, Arc<Object>)> {
@@ -199,7 +204,8 @@ impl Host for Observation<'_> {
 
     fn log(&mut self, level: Level, message: &str) {
         let (running, key) = (self.running, &self.primary.key);
-        running.log.write(running.session.env(), running.name(), key, (level, message));
+        let message = self.granted.mask(message);
+        running.log.write(running.session.env(), running.name(), key, (level, &message));
     }
 }
 

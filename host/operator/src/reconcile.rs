@@ -224,9 +224,10 @@ async fn round(
     let deleting = primary.is_terminating();
 
     let granted = match Granted::read(running, &primary.key).await {
-        Ok(granted) => granted,
+        Ok(granted) => Arc::new(granted),
         Err(problem) => return seen.hindered(problem),
     };
+    seen.findings.granted = granted.clone();
     let now = shared.env.now();
     let mut observation = Observation::new(running, &frozen, primary.clone(), now, &granted);
     let made = observation.made();
@@ -273,7 +274,7 @@ async fn round(
     }
     let unknown = plan.steps.iter().filter(|step| step.action == Action::Leave(Leave::Unknown));
     memory.unsettled.extend(unknown.map(|step| step.target.clone()));
-    let apply = Apply { shared, caches, running, work, me: &me, now };
+    let apply = Apply { shared, caches, running, work, me: &me, now, granted: &granted };
     let outcome = apply.carry_out(&plan, &wish, memory).await;
     let clean = complete && outcome.problems.is_empty() && !outcome.again;
     let became_clean = clean && !memory.plan.clean;
@@ -384,11 +385,12 @@ pub async fn run(
         let document = observation.document(made, unapplied, guest.limits().memory_bytes)?;
         guest.reconcile(&document, observation)
     };
-    let result = match shared.execution {
+    let mut result = match shared.execution {
         Execution::Threads => tokio::task::block_in_place(call),
         Execution::Inline => call(),
     };
-    if let Ok(run) = &result {
+    if let Ok(run) = &mut result {
+        observation.granted().mask_outcome(&mut run.outcome);
         let seconds = run.figures.time.as_secs_f64();
         shared.metrics.sandbox_seconds.with_label_values(&[&**running.name()]).observe(seconds);
         let waits = match &run.outcome {
@@ -424,7 +426,7 @@ fn take_outcome(
             let problem = Problem {
                 target: None,
                 reason: error.reason().to_owned(),
-                message: format!("The guest failed: {error}"),
+                message: seen.findings.granted.mask(&format!("The guest failed: {error}")),
                 retry: Retry::Backoff,
             };
             return Err((problem, error.reason()));
@@ -432,7 +434,7 @@ fn take_outcome(
     };
     let wish = running
         .wish(&desired, primary)
-        .map_err(|refusal| (of_refusal(&refusal), refusal.reason()))?;
+        .map_err(|refusal| (of_refusal(&refusal, &seen.findings.granted), refusal.reason()))?;
     let Desired { status, conditions, mut events, requeue_after_seconds, finalized, .. } = desired;
     said::cut_notes(&mut events);
     seen.finalized = finalized;
@@ -448,11 +450,11 @@ fn after(seconds: Option<u32>) -> Option<Duration> {
     seconds.filter(|seconds| *seconds > 0).map(|seconds| Duration::from_secs(seconds.into()))
 }
 
-fn of_refusal(refusal: &Refusal) -> Problem {
+fn of_refusal(refusal: &Refusal, granted: &Granted) -> Problem {
     Problem {
         target: None,
         reason: refusal.reason().to_owned(),
-        message: refusal.to_string(),
+        message: granted.mask(&refusal.to_string()),
         // The same input gives the same answer: only a change helps.
         retry: Retry::OnChange,
     }
@@ -469,7 +471,7 @@ fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
         requeue_after_seconds,
     } = failure;
     if let Err(problem) = said::check(status.as_ref(), &conditions, &events) {
-        return of_refusal(&Refusal::MalformedStatus { problem });
+        return of_refusal(&Refusal::MalformedStatus { problem }, &seen.findings.granted);
     }
     said::cut_notes(&mut events);
     seen.findings.status = status;
@@ -530,7 +532,9 @@ fn planners(seen: Seen) -> plan::Seen {
 /// What a pause holds back is told, and nothing is done.
 fn paused(mut seen: Box<Sight>, plan: &Plan, memory: &mut Memory, now: Timestamp) -> Box<Sight> {
     seen.findings.paused = Some(apply::tell(plan));
-    seen.findings.problems = left_alone(plan, now);
+    let granted = &seen.findings.granted;
+    let problems = left_alone(plan, now).0.into_iter();
+    seen.findings.problems = Problems(problems.map(|one| granted.mask_problem(one)).collect());
     memory.learn(seen.findings.problems.unapplied());
     seen
 }

@@ -70,12 +70,14 @@ pub async fn rehearse(
         if shared.env.instant().duration_since(began) > REHEARSAL_TIME {
             break;
         }
-        // Both see the same moment, each with what it may read.
+        // Both see the same moment, each with what it may read, and both see digests: nobody has
+        // approved the candidate, and what serves is held against it on the same observation.
         let now = shared.env.now();
-        let new = sight(shared, candidate, primary, now).await;
+        let granted = Granted::nothing();
+        let new = sight(shared, candidate, primary, now, &granted).await;
         let old = match serving {
             Some(serving) if serving.primary == candidate.primary => {
-                Some(sight(shared, serving, primary, now).await)
+                Some(sight(shared, serving, primary, now, &granted).await)
             }
             _ => None,
         };
@@ -85,12 +87,18 @@ pub async fn rehearse(
     Ok(rehearsal)
 }
 
-/// Whether a version fails for a primary as it is now. Nothing is written.
+/// Whether a version that served before fails for a primary as it is now. Nothing is written. It sees
+/// what it saw when it served: with digests it could fail where it did not.
 pub async fn fails(shared: &Shared, running: &Running, key: &Key) -> bool {
     match running.view.freeze().get(&running.primary, key) {
         innkeeper_cluster::Seen::Present(primary) => {
             let now = shared.env.now();
-            matches!(sight(shared, running, &primary, now).await, Sight::Fails(_))
+            let granted = match Granted::read(running, key).await {
+                Ok(granted) => granted,
+                Err(_) => return true,
+            };
+            let sight = sight(shared, running, &primary, now, &granted).await;
+            matches!(sight, Sight::Fails(_))
         }
         _ => false,
     }
@@ -139,7 +147,13 @@ fn chosen(primaries: &[Arc<Object>]) -> impl Iterator<Item = &Arc<Object>> {
 }
 
 /// What a version would do with a primary as it is now.
-async fn sight(shared: &Shared, running: &Running, primary: &Object, now: Timestamp) -> Sight {
+async fn sight(
+    shared: &Shared,
+    running: &Running,
+    primary: &Object,
+    now: Timestamp,
+    granted: &Granted,
+) -> Sight {
     let frozen = running.view.freeze();
     let innkeeper_cluster::Seen::Present(primary) = frozen.get(&running.primary, &primary.key)
     else {
@@ -152,11 +166,7 @@ async fn sight(shared: &Shared, running: &Running, primary: &Object, now: Timest
     }
     // What would be pruned after one more clean round counts.
     memory.plan.clean = true;
-    let granted = match Granted::read(running, &primary.key).await {
-        Ok(granted) => granted,
-        Err(problem) => return Sight::Fails(format!("{}: {}", problem.reason, problem.message)),
-    };
-    let mut observation = Observation::new(running, &frozen, primary.clone(), now, &granted);
+    let mut observation = Observation::new(running, &frozen, primary.clone(), now, granted);
     let made = observation.made();
     let result = reconcile::run(shared, running, &made, &memory.unapplied, &mut observation).await;
     if !observation.take_unknown().is_empty() {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::crds::Statuses;
 use crate::deeds::Deed;
+use crate::granted::Granted;
 use crate::memory::Memory;
 use crate::problem::{Problem, Problems, Retry};
 use crate::queue::Work;
@@ -51,6 +52,8 @@ pub struct Findings {
     pub changed: BTreeMap<Target, Deed>,
     /// How many of the objects that the guest wants are as it wants them.
     pub in_order: usize,
+    /// What the last round granted, to be masked in whatever is said.
+    pub granted: Arc<Granted>,
 }
 
 impl Findings {
@@ -149,12 +152,13 @@ pub async fn report(
         return Ok(false);
     }
     let manage = running.settings().manage_status;
-    let conditions = if manage {
+    let mut conditions = if manage {
         let has_optional = running.guest().manifest().owned.iter().any(|owned| owned.optional);
         conditions(findings, has_optional)
     } else {
         findings.conditions.clone()
     };
+    findings.granted.mask_conditions(&mut conditions);
     let target = Target::new(running.primary.clone(), primary.key.clone());
     events(shared, running, work, primary, findings, memory).await;
 
@@ -194,11 +198,12 @@ pub async fn report(
             ApiError::VersionConflict { .. } | ApiError::NotFound { .. } | ApiError::Gone { .. },
         ) => Ok(false),
         Err(error) => {
-            tracing::warn!(module = %running.name(), primary = %work.key, "the status cannot be written: {error}");
+            let why = findings.granted.mask(&error.to_string());
+            tracing::warn!(module = %running.name(), primary = %work.key, "the status cannot be written: {why}");
             Err(Problem {
                 target: Some(target),
                 reason: error.reason().to_owned(),
-                message: format!("the status cannot be written: {error}"),
+                message: format!("the status cannot be written: {why}"),
                 retry: Retry::Backoff,
             })
         }
@@ -259,7 +264,8 @@ async fn events(
     }
     memory.reported = Some(reason.to_owned());
     events.extend(findings.events.iter().cloned());
-    for event in events {
+    for mut event in events {
+        findings.granted.mask_event(&mut event);
         let regarding = Regarding::object(&running.primary, primary);
         let (session, module) = (&running.session, running.name());
         let published = shared.events.publish(session, module, &regarding, "Reconcile", &event);
@@ -268,7 +274,8 @@ async fn events(
             Ok(Published::Counted(_) | Published::TooMany) => {}
             // An Event is a courtesy: what it says stands in the conditions too.
             Err(error) => tracing::warn!(
-                module = %running.name(), primary = %primary.key, "an Event cannot be written: {error}"
+                module = %running.name(), primary = %primary.key, "an Event cannot be written: {}",
+                findings.granted.mask(&error.to_string())
             ),
         }
     }

@@ -5,7 +5,9 @@ use innkeeper_core::{Key, Manager};
 use serde_json::{Value, json};
 
 use crate::scripted::{Reply, Server, resources, status};
-use crate::{ApiError, Applied, Deleted, Force, Propagation, Served};
+use crate::{
+    Account, ApiError, Applied, Cluster, Deleted, Force, Propagation, SecretKey, Served, Settings,
+};
 
 const MAP: &str = "/api/v1/namespaces/n/configmaps/x";
 
@@ -323,4 +325,50 @@ async fn events_about_ever_new_objects_are_forgotten_when_nothing_of_them_counts
         tokio::time::sleep(QUIET / 1_000).await;
     }
     assert!(events.remembered_objects() <= 4_096, "{}", events.remembered_objects());
+}
+
+/// The `Impersonate-*` headers of what leaves, in order.
+async fn impersonation(user: Option<&str>, sent: &[(&str, &str)]) -> Vec<String> {
+    let (out, mut left) = tokio::sync::mpsc::unbounded_channel();
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let all = request.headers().iter();
+        let found = all.filter(|(name, _)| name.as_str().starts_with("impersonate"));
+        let mut found: Vec<String> =
+            found.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
+        found.sort();
+        let _ = out.send(found);
+        std::future::ready(Ok::<_, tower::BoxError>(http::Response::new(
+            http_body_util::Full::new(bytes::Bytes::from_static(b"{}")),
+        )))
+    });
+    let cluster = Cluster::over(service, Server::env(), Settings::default(), SecretKey::new(b"k"));
+    let session = match user {
+        Some(name) => cluster.as_account(&Account::new("m", name)),
+        None => cluster.host(),
+    };
+    let mut request = http::Request::get("/api/v1/namespaces/n/configmaps/x");
+    for (name, value) in sent {
+        request = request.header(*name, *value);
+    }
+    session.send(request.body(Vec::new()).unwrap()).await.unwrap();
+    left.recv().await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_impersonates_its_account_and_nothing_else() {
+    let foreign = [
+        ("Impersonate-User", "system:admin"),
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Group", "system:masters"),
+        ("Impersonate-Group", "dev"),
+        ("Impersonate-Uid", "1"),
+        ("Impersonate-Extra-Scopes", "all"),
+    ];
+    let account = ["impersonate-user: system:serviceaccount:m:a"];
+    assert_eq!(impersonation(Some("a"), &[]).await, account);
+    assert_eq!(impersonation(Some("a"), &foreign).await, account);
+    assert_eq!(impersonation(None, &foreign).await, Vec::<String>::new());
+    // A name that cannot stand in a header adds no header and takes nobody's rights.
+    let nobody = ["impersonate-user: system:serviceaccount::"];
+    assert_eq!(impersonation(Some("a\r\nImpersonate-Group: system:masters"), &[]).await, nobody);
 }
