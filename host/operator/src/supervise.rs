@@ -15,8 +15,8 @@ use innkeeper_contract::{Condition, ConditionStatus, Event};
 use innkeeper_core::{Key, Selector, said};
 use innkeeper_modules::driver::{Leaving, copy_name};
 use innkeeper_modules::{
-    Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings,
-    SourceError, Verdict, machine, module,
+    Action, Again, Component, Digest, Driver, Input, LoadJob, ParametersJob, Report, Served,
+    Settings, SourceError, Verdict, machine, module,
 };
 use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -58,6 +58,10 @@ pub struct Supervisor {
     tasks: FuturesUnordered<Task<()>>,
     /// So many components may be compiled at once, of all modules.
     loads: Arc<Semaphore>,
+    /// Schemas that are evaluated at once, of all modules: a lane of its own beside the compilers.
+    validations: Arc<Semaphore>,
+    /// The last check of parameters for each component of each module; an older one is of no use.
+    checks: BTreeMap<(String, Digest), Task<()>>,
     /// The last read of each module's source.
     fetches: BTreeMap<String, Task<()>>,
     /// What the last version that began to serve has replaced.
@@ -94,6 +98,8 @@ impl Supervisor {
             outbox,
             tasks: FuturesUnordered::new(),
             loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
+            validations: Arc::new(Semaphore::new(1)),
+            checks: BTreeMap::new(),
             fetches: BTreeMap::new(),
             replaced: None,
             before: BTreeMap::new(),
@@ -206,6 +212,7 @@ impl Supervisor {
                 self.fetch(name);
             }
             Action::Load(job) => self.load(name, job),
+            Action::CheckParameters(job) => self.check_parameters(name, job),
             Action::InstallCrds { digest, crds: wishes, service_account } => {
                 let session = self.session(service_account.as_deref());
                 let (outbox, module) = (self.outbox.clone(), name.to_owned());
@@ -248,6 +255,7 @@ impl Supervisor {
                 tracing::info!(module = name, "stops");
                 self.place.forget(name);
                 self.fetches.remove(name);
+                self.checks.retain(|(module, _), _| module != name);
                 self.rehearsals.remove(name);
                 self.before.remove(name);
                 self.retries.remove(name);
@@ -304,6 +312,23 @@ impl Supervisor {
             };
             let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
         });
+    }
+
+    /// Checks parameters in a task of its own: a schema is a guest's, and may take its time.
+    fn check_parameters(&mut self, name: &str, job: ParametersJob) {
+        let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
+        let (execution, validations) = (self.shared.execution, self.validations.clone());
+        let key = (name.to_owned(), job.digest);
+        let checking = self.shared.env.spawn("check parameters", async move {
+            let _permit = validations.acquire_owned().await;
+            let input = match execution {
+                Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
+                Execution::Inline => job.run(&engine),
+            };
+            let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
+        });
+        self.checks.retain(|_, check| !check.is_finished());
+        self.checks.insert(key, checking);
     }
 
     /// From now on this serves. The new view opens before the old one closes with the last
