@@ -8,6 +8,7 @@
 //! - [`reconcile`]: one burst of rounds over one key: the short function that sees all rooms.
 //! - [`cause`], [`deeds`]: why a key was worked on and what that came to, for whoever reads the log.
 //! - [`workers`]: keys to workers. [`supervise`]: what the driver of modules asks for.
+//!   [`watchdog`]: whether that goes on.
 
 pub mod apply;
 pub mod backoff;
@@ -36,6 +37,7 @@ pub mod running;
 pub mod shared;
 pub mod sources;
 pub mod supervise;
+pub mod watchdog;
 pub mod workers;
 pub mod writes;
 

@@ -29,6 +29,7 @@ use crate::rehearse;
 use crate::running::{self, Running};
 use crate::shared::{Execution, Shared};
 use crate::sources::{HOST_MODULE, Happened, Place, Written};
+use crate::watchdog::WAKE_PERIOD;
 
 /// So many components are loaded at once. A module has at most one of them, so that one that takes long
 /// to compile does not hold up the others; more would take the cores from those that serve.
@@ -119,11 +120,14 @@ impl Supervisor {
             self.caches.open_metadata(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All);
         self.place.begin(&self.caches, &self.outbox);
         loop {
+            shared.watchdog.rest();
             tokio::select! {
                 biased;
                 _ = stop.changed() => return,
                 Some(happened) = self.inbox.recv() => self.take(happened).await,
                 Some(_) = self.tasks.next() => {}
+                // So that a supervisor that is not woken is told from one that has nothing to do.
+                () = shared.env.sleep(WAKE_PERIOD) => {}
                 () = shared.health.bell.notified() => {
                     for (module, news) in shared.health.take_news() {
                         match news {
@@ -139,6 +143,7 @@ impl Supervisor {
     }
 
     async fn take(&mut self, happened: Happened) {
+        self.shared.watchdog.begin("taking an event".to_owned());
         match happened {
             Happened::Input { module, input } => self.handle(&module, *input).await,
             Happened::Present(names) => {
@@ -193,9 +198,11 @@ impl Supervisor {
 
     async fn handle(&mut self, name: &str, input: Input) {
         let is_module = matches!(input, Input::Module(_));
+        self.shared.watchdog.begin(format!("handling an input of the module {name}"));
         let actions = self.driver.handle(name, input);
         let reports = actions.iter().any(|action| matches!(action, Action::Report(_)));
         for action in actions {
+            self.shared.watchdog.begin(format!("carrying out an action for the module {name}"));
             self.carry_out(name, action).await;
         }
         self.replaced = None;
