@@ -11,6 +11,7 @@ use innkeeper_operator::Operator;
 use tokio::sync::{Notify, watch};
 
 use crate::serve::{Doing, Present};
+use crate::watchdog;
 
 /// After a signal, work in flight has this long to finish.
 const GRACE: Duration = Duration::from_secs(9);
@@ -81,6 +82,11 @@ pub(crate) async fn run(
         lost = &mut lost => {
             drop_all(&mut running).await;
             return Ok(Some(lost));
+        }
+        // What hangs may never end, and may hold whatever closing would wait for: nothing is waited for.
+        what = watchdog::hangs(operator) => {
+            running.abort();
+            anyhow::bail!("{what}; this host gives up its Lease and ends, so that another one works");
         }
         result = &mut running => {
             result.context("the operator broke; this is a bug of Innkeeper")?;

@@ -23,6 +23,7 @@ mod serve;
 mod simulate;
 mod test;
 mod uninstall;
+mod watchdog;
 
 use std::process::ExitCode;
 

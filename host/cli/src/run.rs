@@ -13,7 +13,7 @@ use innkeeper_cluster::{
 use innkeeper_operator::operator::WORKERS_DEFAULT;
 use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
 use innkeeper_sandbox::{
-    CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Engine, GUESTS_DEFAULT,
+    CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Engine, GUESTS_DEFAULT, forbid_tracing,
 };
 use tokio::sync::{Notify, watch};
 
@@ -192,6 +192,11 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         .map(|folder| CodeCache::open(folder, &sealing, arguments.cache_mib.saturating_mul(MIB)))
         .transpose()?;
     let engine = engine(arguments, cache)?;
+    // After the engine, which reads its own page map: another process of this user, such as a compiler
+    // that a component has taken over, can neither trace this one nor read its memory.
+    if let Err(error) = forbid_tracing() {
+        tracing::warn!("processes of the same user can read the memory of this one: {error}");
+    }
     let from = match &arguments.modules {
         Some(folder) => ModulesFrom::Folder(folder.clone()),
         None => ModulesFrom::Cluster,

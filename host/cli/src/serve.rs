@@ -18,6 +18,8 @@ pub(crate) trait Told: Clone + Send + Sync + 'static {
     fn is_ready(&self) -> bool;
     /// Figures in Prometheus' text format.
     fn metrics(&self) -> String;
+    /// What hangs, so that only another process helps; `None` if nothing does.
+    fn stalled(&self) -> Option<String>;
 }
 
 impl Told for innkeeper_operator::Operator {
@@ -27,6 +29,10 @@ impl Told for innkeeper_operator::Operator {
 
     fn metrics(&self) -> String {
         Self::metrics(self)
+    }
+
+    fn stalled(&self) -> Option<String> {
+        Self::stalled(self)
     }
 }
 
@@ -70,6 +76,13 @@ impl<T: Told> Told for Present<T> {
         }
     }
 
+    fn stalled(&self) -> Option<String> {
+        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Doing::Starting | Doing::StandingBy => None,
+            Doing::Working(told) => told.stalled(),
+        }
+    }
+
     fn metrics(&self) -> String {
         let (works, metrics) = match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Doing::Starting | Doing::StandingBy => (0, String::new()),
@@ -108,11 +121,19 @@ pub(crate) async fn serve(
 
 fn router<T: Told>(told: T) -> Router {
     Router::new()
-        // Alive: the runtime answers. A module that fails is no reason to restart the host.
-        .route("/healthz", get(async || "ok\n"))
+        // A module that fails is no reason to restart the host.
+        .route("/healthz", get(alive::<T>))
         .route("/readyz", get(ready::<T>))
         .route("/metrics", get(metrics::<T>))
         .with_state(told)
+}
+
+/// Alive: the runtime answers, and the supervisor takes its turns.
+async fn alive<T: Told>(State(told): State<T>) -> impl IntoResponse {
+    match told.stalled() {
+        None => (StatusCode::OK, "ok\n".to_owned()),
+        Some(what) => (StatusCode::SERVICE_UNAVAILABLE, format!("{what}\n")),
+    }
 }
 
 async fn ready<T: Told>(State(told): State<T>) -> impl IntoResponse {
@@ -137,6 +158,7 @@ mod tests {
     #[derive(Clone)]
     struct Fake {
         ready: bool,
+        hangs: bool,
     }
 
     impl Told for Fake {
@@ -146,6 +168,10 @@ mod tests {
 
         fn metrics(&self) -> String {
             "innkeeper_x 1\n".to_owned()
+        }
+
+        fn stalled(&self) -> Option<String> {
+            self.hangs.then(|| "it hangs".to_owned())
         }
     }
 
@@ -165,7 +191,8 @@ mod tests {
             let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
             let address = listener.local_addr().unwrap();
             let (stop, stopped) = watch::channel(false);
-            let serving = tokio::spawn(serve(listener, Fake { ready: is_ready }, stopped));
+            let serving =
+                tokio::spawn(serve(listener, Fake { ready: is_ready, hangs: false }, stopped));
             assert_eq!(ask(address, "/healthz").await, "200 ok\n");
             assert!(ask(address, "/readyz").await.starts_with(expected));
             assert_eq!(ask(address, "/metrics").await, "200 innkeeper_x 1\n");
@@ -183,9 +210,24 @@ mod tests {
         present.set(Doing::StandingBy);
         assert!(present.is_ready());
         assert!(present.metrics().ends_with("\ninnkeeper_leader 0\n"));
-        present.set(Doing::Working(Fake { ready: false }));
+        present.set(Doing::Working(Fake { ready: false, hangs: false }));
         assert!(!present.is_ready());
         assert!(present.metrics().ends_with("\ninnkeeper_leader 1\ninnkeeper_x 1\n"));
+    }
+
+    #[tokio::test]
+    async fn liveness_fails_with_what_hangs() {
+        let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = watch::channel(false);
+        let present = Present::default();
+        let serving = tokio::spawn(serve(listener, present.clone(), stopped));
+        present.set(Doing::StandingBy);
+        assert_eq!(ask(address, "/healthz").await, "200 ok\n");
+        present.set(Doing::Working(Fake { ready: true, hangs: true }));
+        assert_eq!(ask(address, "/healthz").await, "503 it hangs\n");
+        stop.send(true).unwrap();
+        serving.await.unwrap().unwrap();
     }
 
     #[tokio::test]

@@ -1,9 +1,9 @@
 //! The glue around the machines: holds one for each module, keeps the bytes and the guests
 //! that they decide about, and hands out what needs I/O or time as [`Action`]s.
 //!
-//! One driver serves one operator. Every call of [`Driver::handle`] is short, but for
-//! the first check of parameters against a schema (milliseconds); loading is a [`LoadJob`] for a
-//! thread that may block, or for the same thread where everything must be in one order.
+//! One driver serves one operator. Every call of [`Driver::handle`] is short: loading is a [`LoadJob`]
+//! and a check of parameters a [`ParametersJob`], for a thread that may block, or for the same thread where
+//! everything must be in one order.
 
 mod kinds;
 mod message;
@@ -19,12 +19,12 @@ use serde_json::Value;
 
 use crate::machine::{Again, Candidate, Effect, Event, Facts, Machine, Spec, Verdict, reason};
 use crate::module::{self, KindName, KindStatus, ModuleStatus, RehearsalStatus};
-use crate::parameters::{self, ParametersError};
+use crate::parameters;
 use crate::registry::{Loaded, Modules, Served};
 use crate::source::{Component, Digest, SourceError};
 use crate::{Module, Place, Settings, finalizers, manifest};
 
-pub use message::{Action, CrdWish, Input, Leaving, LoadJob, Report};
+pub use message::{Action, CrdWish, Input, Leaving, LoadJob, ParametersJob, Report};
 
 /// The name of the ConfigMap, in [`module::NAMESPACE`], with the host's copy of a version.
 pub fn copy_name(module: &str, digest: Digest) -> String {
@@ -51,8 +51,12 @@ struct Life<G> {
     /// Components, as long as they may have to be loaded or copied: the source's, and what
     /// served last while it is fetched.
     components: BTreeMap<Digest, Component>,
+    /// What is loaded, while the parameters are checked against its schema.
+    loaded: Option<(Digest, G)>,
     /// What is loaded and does not serve yet.
     aside: Option<(Digest, G)>,
+    /// The parameters that fit what is aside.
+    fitting: Value,
     serving: Option<Arc<Served<G>>>,
     /// What served before, as long as it may have to serve again.
     before: Option<Arc<Served<G>>>,
@@ -78,7 +82,9 @@ impl<G> Default for Life<G> {
             machine: Machine::default(),
             settings: None,
             components: BTreeMap::new(),
+            loaded: None,
             aside: None,
+            fitting: Value::Null,
             serving: None,
             before: None,
             primary: None,
@@ -156,7 +162,16 @@ impl<G: Loaded> Driver<G> {
             Input::Left(result) => vec![Event::Left(result)],
             Input::Source(result) => vec![life.on_source(result)],
             Input::Copy { digest, result } => vec![life.on_copy(digest, result)],
-            Input::Loaded { digest, result } => vec![life.on_loaded(name, digest, result)],
+            Input::Loaded { digest, result } => match life.on_loaded(name, digest, result) {
+                Ok(event) => vec![event],
+                Err(job) => return vec![Action::CheckParameters(job)],
+            },
+            Input::ParametersChecked { digest, parameters, result } => {
+                match life.on_parameters(name, digest, parameters, result) {
+                    Ok(event) => event.into_iter().collect(),
+                    Err(job) => return vec![Action::CheckParameters(job)],
+                }
+            }
             Input::Rehearsed { digest, result } => {
                 if let Ok(rehearsal) = &result {
                     life.note_rehearsal(digest, rehearsal);
@@ -260,13 +275,13 @@ impl<G: Loaded> Life<G> {
                 }
                 let other_source =
                     self.settings.as_ref().is_none_or(|old| old.source != settings.source);
-                let fits = self
+                let other_parameters = self
                     .serving
                     .as_ref()
-                    .map_or(Ok(()), |serving| fits(serving.guest.manifest(), &settings));
+                    .is_some_and(|serving| serving.settings.parameters != settings.parameters);
                 let (suspended, rollout) = (settings.suspend, settings.rollout.clone());
                 self.settings = Some(settings);
-                Ok(Spec { other_source, suspended, fits, rollout })
+                Ok(Spec { other_source, suspended, other_parameters, rollout })
             }
         };
         Some(Event::Spec { generation, spec })
@@ -305,28 +320,94 @@ impl<G: Loaded> Life<G> {
         Event::Recalled { digest, result }
     }
 
-    fn on_loaded(&mut self, name: &str, digest: Digest, result: Result<G, Verdict>) -> Event {
-        let result = result.and_then(|guest| {
-            let manifest = guest.manifest();
-            manifest::check(manifest).map_err(|errors| {
+    /// An event for the machine, or the check of the parameters that comes first.
+    fn on_loaded(
+        &mut self,
+        name: &str,
+        digest: Digest,
+        result: Result<G, Verdict>,
+    ) -> Result<Event, ParametersJob<G>> {
+        let checked = result.and_then(|guest| {
+            manifest::check(guest.manifest()).map_err(|errors| {
                 Verdict::new(
                     "InvalidManifest",
                     format!("the guest's manifest cannot be used: {}", errors.join("; ")),
                     Again::Never,
                 )
             })?;
-            let facts = Facts {
-                title: title(manifest),
-                has_crds: !manifest.crds.is_empty(),
-                fits: self.settings.as_ref().map_or(Ok(()), |settings| {
-                    finalizers::check(name, manifest, settings)?;
-                    fits(manifest, settings)
-                }),
-            };
-            self.aside = Some((digest, guest));
-            Ok(facts)
+            Ok(guest)
         });
-        Event::Loaded { digest, result }
+        match checked {
+            Err(verdict) => Ok(Event::Loaded { digest, result: Err(verdict) }),
+            Ok(guest) if guest.manifest().parameters_schema.is_some() => {
+                let parameters = self.parameters();
+                self.loaded = Some((digest, guest.clone()));
+                Err(ParametersJob { digest, guest, parameters })
+            }
+            Ok(guest) => {
+                // Without a schema nothing is evaluated.
+                let parameters = self.parameters();
+                let fits = parameters::check(guest.manifest(), &parameters);
+                let fits = fits.map_err(|error| message::misfit(&error));
+                Ok(self.put_aside(name, digest, guest, parameters, fits))
+            }
+        }
+    }
+
+    fn put_aside(
+        &mut self,
+        name: &str,
+        digest: Digest,
+        guest: G,
+        parameters: Value,
+        fits: Result<(), Verdict>,
+    ) -> Event {
+        let manifest = guest.manifest();
+        let finalizer = self.settings.as_ref();
+        let finalizer =
+            finalizer.map_or(Ok(()), |settings| finalizers::check(name, manifest, settings));
+        let fits = finalizer.and(fits);
+        let facts = Facts { title: title(manifest), has_crds: !manifest.crds.is_empty(), fits };
+        self.aside = Some((digest, guest));
+        self.fitting = parameters;
+        Event::Loaded { digest, result: Ok(facts) }
+    }
+
+    /// What a check of parameters says of the candidate or of the active revision; another check if the
+    /// parameters have changed meanwhile, and nothing if the check is of no use any more.
+    fn on_parameters(
+        &mut self,
+        name: &str,
+        digest: Digest,
+        parameters: Value,
+        result: Result<(), Verdict>,
+    ) -> Result<Option<Event>, ParametersJob<G>> {
+        let is_present = parameters == self.parameters();
+        if let Some((_, guest)) = self.loaded.take_if(|(loaded, _)| *loaded == digest) {
+            if !is_present {
+                self.loaded = Some((digest, guest.clone()));
+                return Err(ParametersJob { digest, guest, parameters: self.parameters() });
+            }
+            return Ok(Some(self.put_aside(name, digest, guest, parameters, result)));
+        }
+        // Each change of the parameters and each swap asks for a check of its own.
+        let is_active = self.machine.serving().is_some_and(|serving| serving.digest == digest);
+        Ok((is_present && is_active).then_some(Event::ParametersChecked(result)))
+    }
+
+    /// The parameters that the Module gives at present.
+    fn parameters(&self) -> Value {
+        self.settings.as_ref().map_or(Value::Null, |settings| settings.parameters.clone())
+    }
+
+    /// The check of the present parameters against the schema of the active revision.
+    fn check_parameters(&self) -> Option<Action<G>> {
+        let (active, serving) = (self.machine.serving()?, self.serving.as_ref()?);
+        Some(Action::CheckParameters(ParametersJob {
+            digest: active.digest,
+            guest: serving.guest.clone(),
+            parameters: self.parameters(),
+        }))
     }
 
     fn carry_out(
@@ -378,7 +459,8 @@ impl<G: Loaded> Life<G> {
             Effect::SwapBack => {
                 if let Some(before) = self.before.take() {
                     let settings = self.settings.clone().unwrap_or(before.settings.clone());
-                    self.serve(name, &before.guest, settings, modules, actions);
+                    let fitting = before.settings.parameters.clone();
+                    self.serve_with(name, &before.guest, settings, fitting, modules, actions);
                 }
             }
             Effect::BeginProbation(digest) => {
@@ -415,6 +497,7 @@ impl<G: Loaded> Life<G> {
                     }
                 }
             }
+            Effect::CheckParameters => actions.extend(self.check_parameters()),
             Effect::Leave => actions.push(Action::Leave(self.leaving())),
             Effect::LetGo => actions.push(Action::LetGo),
             Effect::RetryLater => actions.push(Action::RetryLater),
@@ -444,7 +527,26 @@ impl<G: Loaded> Life<G> {
         {
             self.note_owned(guest.manifest());
             self.before = self.serving.clone();
-            self.serve(name, &guest, settings, modules, actions);
+            let fitting = std::mem::take(&mut self.fitting);
+            self.serve_with(name, &guest, settings, fitting, modules, actions);
+        }
+    }
+
+    /// A guest serves with parameters that fit it. If the Module gives others by now, they are checked.
+    fn serve_with(
+        &mut self,
+        name: &str,
+        guest: &G,
+        mut settings: Settings,
+        fitting: Value,
+        modules: &Modules<G>,
+        actions: &mut Vec<Action<G>>,
+    ) {
+        let is_present = settings.parameters == fitting;
+        settings.parameters = fitting;
+        self.serve(name, guest, settings, modules, actions);
+        if !is_present {
+            actions.extend(self.check_parameters());
         }
     }
 
@@ -475,6 +577,8 @@ impl<G: Loaded> Life<G> {
 
     /// Drops what the machine can no longer ask for.
     fn let_go(&mut self) {
+        let candidate = self.machine.candidate();
+        self.loaded.take_if(|(digest, _)| *candidate != Candidate::Loading(*digest));
         let aside = self.machine.aside();
         self.aside.take_if(|(digest, _)| Some(*digest) != aside);
         if self.machine.before().is_none() {
@@ -498,17 +602,6 @@ impl<G: Loaded> Life<G> {
 /// A guest's name and version, for people.
 fn title(manifest: &Manifest) -> String {
     format!("{} {}", manifest.name, manifest.version).trim_end().to_owned()
-}
-
-fn fits(manifest: &Manifest, settings: &Settings) -> Result<(), Verdict> {
-    parameters::check(manifest, &settings.parameters).map_err(|error| match error {
-        ParametersError::Schema(_) => {
-            Verdict::new("InvalidParametersSchema", error.to_string(), Again::Never)
-        }
-        ParametersError::NotWanted(_) | ParametersError::Misfit(_) => {
-            Verdict::new(reason::INVALID_PARAMETERS, error.to_string(), Again::WhenSpecChanges)
-        }
-    })
 }
 
 fn wishes(manifest: &Manifest, settings: &Settings) -> Vec<CrdWish> {

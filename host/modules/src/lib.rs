@@ -37,7 +37,7 @@ pub mod source;
 mod testing;
 
 pub use crd::{crd, crd_yaml};
-pub use driver::{Action, CrdWish, Driver, Input, LoadJob, Report};
+pub use driver::{Action, CrdWish, Driver, Input, LoadJob, ParametersJob, Report};
 pub use folder::{Change, Folder, read_component};
 pub use machine::{Again, Machine, Verdict};
 pub use manifest::check as check_manifest;

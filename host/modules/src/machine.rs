@@ -57,6 +57,12 @@ pub mod reason {
     pub const INVALID_SPEC: &str = "InvalidSpec";
     /// The parameters do not fit the guest.
     pub const INVALID_PARAMETERS: &str = "InvalidParameters";
+    /// The guest's schema of the parameters cannot be used, or takes too much.
+    pub const INVALID_PARAMETERS_SCHEMA: &str = "InvalidParametersSchema";
+    /// The host could not check the parameters.
+    pub const PARAMETERS_NOT_CHECKED: &str = "ParametersNotChecked";
+    /// The parameters are being checked against the schema of the active revision.
+    pub const CHECKING_PARAMETERS: &str = "CheckingParameters";
     /// The runs do not fail.
     pub const RUNS_SUCCEED: &str = "RunsSucceed";
     /// Nothing has run yet.
@@ -115,12 +121,21 @@ pub struct Serving {
     pub title: String,
 }
 
+/// Parameters whose check is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unchecked {
+    /// They came with another source, so they may be the next guest's: a misfit is no news.
+    is_quiet: bool,
+}
+
 /// The life of one module. See the [module's docs](self).
 #[derive(Clone, Debug)]
 pub struct Machine {
     generation: i64,
     spec: Result<(), Verdict>,
     fits: Result<(), Verdict>,
+    /// The present parameters are being checked against the schema of the active revision.
+    unchecked: Option<Unchecked>,
     suspended: bool,
     rollout: Rollout,
     source: Source,
@@ -157,6 +172,7 @@ impl Default for Machine {
             generation: 0,
             spec: Ok(()),
             fits: Ok(()),
+            unchecked: None,
             suspended: false,
             rollout: Rollout::default(),
             source: Source::Unknown,
@@ -271,6 +287,7 @@ impl Machine {
             Event::Source(result) => self.on_source(result, &mut effects),
             Event::Recalled { digest, result } => self.on_recalled(digest, result, &mut effects),
             Event::Loaded { digest, result } => self.on_loaded(digest, result, &mut effects),
+            Event::ParametersChecked(result) => self.on_parameters(result, &mut effects),
             Event::Rehearsed { digest, result } => self.on_rehearsed(digest, result, &mut effects),
             Event::Crds { digest, result } => self.on_crds(digest, result, &mut effects),
             Event::Committed { digest, result } => self.on_committed(digest, result, &mut effects),
@@ -355,6 +372,11 @@ impl Machine {
     }
 
     fn on_retry(&mut self, effects: &mut Vec<Effect>) {
+        if self.serving.is_some()
+            && self.fits.as_ref().is_err_and(|verdict| verdict.again == Again::Later)
+        {
+            effects.push(Effect::CheckParameters);
+        }
         match &self.candidate {
             Candidate::Rejected(digest, verdict) if verdict.again == Again::Later => {
                 let retried = Some((*digest, verdict.clone()));
@@ -381,15 +403,14 @@ impl Machine {
                 self.suspended = spec.suspended;
                 self.rollout = spec.rollout;
                 if self.serving.is_some() {
-                    // With another source comes another guest, whose parameters these may be.
-                    if let Err(verdict) = &spec.fits
-                        && self.fits.as_ref() != Err(verdict)
-                        && !spec.other_source
-                    {
-                        effects.push(warning(verdict));
+                    effects.push(Effect::Settle { parameters: !spec.other_parameters });
+                    self.unchecked = None;
+                    if spec.other_parameters {
+                        self.unchecked = Some(Unchecked { is_quiet: spec.other_source });
+                        effects.push(Effect::CheckParameters);
+                    } else {
+                        self.fits = Ok(());
                     }
-                    effects.push(Effect::Settle { parameters: spec.fits.is_ok() });
-                    self.fits = spec.fits;
                 }
                 self.forget(|again| again != Again::Never);
                 self.checked = None;
@@ -411,6 +432,26 @@ impl Machine {
                 }
             }
         }
+    }
+
+    /// The present parameters were checked against the schema of the active revision.
+    fn on_parameters(&mut self, result: Result<(), Verdict>, effects: &mut Vec<Effect>) {
+        if self.serving.is_none() {
+            return;
+        }
+        let is_quiet = self.unchecked.take().is_some_and(|unchecked| unchecked.is_quiet);
+        match &result {
+            Ok(()) => effects.push(Effect::Settle { parameters: true }),
+            Err(verdict) => {
+                if !is_quiet && self.fits != result {
+                    effects.push(warning(verdict));
+                }
+                if verdict.again == Again::Later {
+                    effects.push(Effect::RetryLater);
+                }
+            }
+        }
+        self.fits = result;
     }
 
     fn on_source(&mut self, result: Result<Digest, Verdict>, effects: &mut Vec<Effect>) {
@@ -650,7 +691,7 @@ impl Machine {
         // What was taken back is not gone back to.
         self.previous = None;
         self.runs = None;
-        self.fits = Ok(());
+        (self.fits, self.unchecked) = (Ok(()), None);
         self.remember(bad.digest, verdict);
         if !matches!(self.candidate, Candidate::Loading(_) | Candidate::Recalling(_)) {
             self.consider(effects);
@@ -722,7 +763,7 @@ impl Machine {
         self.past = None;
         self.candidate = Candidate::Nothing;
         (self.checked, self.retried) = (None, None);
-        self.fits = Ok(());
+        (self.fits, self.unchecked) = (Ok(()), None);
         self.runs = None;
     }
 

@@ -1,17 +1,10 @@
 //! A Module's parameters against the schema that its guest describes.
 
-use std::error::Error;
 use std::fmt::Write as _;
 
-use boon::{Compiler, ErrorKind, Schemas, UrlLoader, ValidationError};
 use innkeeper_contract::Manifest;
+use innkeeper_sandbox::schema::{self, Misfit, Problem, SchemaError};
 use serde_json::{Map, Value};
-
-/// Where the schema lies for the validator; it is never fetched.
-const SCHEMA: &str = "guest:///parameters";
-
-/// The most problems that a message lists.
-const PROBLEMS_MAX: usize = 5;
 
 /// Why parameters cannot be handed to a guest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,25 +15,34 @@ pub enum ParametersError {
     /// The guest's schema cannot be used: the guest's mistake.
     #[error("the guest's parametersSchema is not a usable JSON Schema: {0}")]
     Schema(String),
+    /// The guest's schema takes too much time or memory for these parameters.
+    #[error("the guest's parametersSchema takes too much for these parameters: {0}")]
+    TooCostly(String),
     /// The parameters do not fit.
     #[error("{}", .0.join("; "))]
     Misfit(Vec<String>),
+    /// The host could not evaluate the schema. That is the host's trouble.
+    #[error("the host cannot evaluate the guest's parametersSchema: {0}")]
+    Unavailable(String),
 }
 
-/// No document is fetched for a guest: neither files nor addresses.
-struct NoLoader;
-
-impl UrlLoader for NoLoader {
-    fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
-        Err(format!("{url} lies outside the schema, and nothing is fetched").into())
-    }
-}
-
-/// Checks parameters (an object, or null for none) against a manifest.
+/// Checks parameters (an object, or null for none) against a manifest, in this process.
 ///
 /// # Errors
 /// [`ParametersError`]; [`ParametersError::Schema`] is the guest's fault, the others the Module's.
 pub fn check(manifest: &Manifest, parameters: &Value) -> Result<(), ParametersError> {
+    check_with(manifest, parameters, schema::validate)
+}
+
+/// The same with another way to evaluate a schema against a document.
+///
+/// # Errors
+/// [`ParametersError`].
+pub fn check_with(
+    manifest: &Manifest,
+    parameters: &Value,
+    validate: impl FnOnce(&Value, &Value) -> Result<(), SchemaError>,
+) -> Result<(), ParametersError> {
     let Some(schema) = &manifest.parameters_schema else {
         return match parameters.as_object() {
             Some(members) if !members.is_empty() => {
@@ -49,57 +51,30 @@ pub fn check(manifest: &Manifest, parameters: &Value) -> Result<(), ParametersEr
             _ => Ok(()),
         };
     };
-    let mut schemas = Schemas::new();
-    let mut compiler = Compiler::new();
-    compiler.use_loader(Box::new(NoLoader));
-    let unusable =
-        |error: boon::CompileError| ParametersError::Schema(stable(&format!("{error:#}")));
-    compiler.add_resource(SCHEMA, schema.clone()).map_err(unusable)?;
-    let index = compiler.compile(SCHEMA, &mut schemas).map_err(unusable)?;
     // What is left out is an object without members, so that a schema without required
     // members is content with it.
     let none = Value::Object(Map::new());
-    let instance = if parameters.is_null() { &none } else { parameters };
-    schemas.validate(instance, index).map_err(|error| {
-        if let Some(cycle) = cycle(&error) {
-            return ParametersError::Schema(stable(&cycle.kind.to_string()));
-        }
-        let mut problems = Vec::new();
-        collect(&error, &mut problems);
-        if problems.len() > PROBLEMS_MAX {
-            let more = problems.len() - PROBLEMS_MAX;
-            problems.truncate(PROBLEMS_MAX);
-            problems.push(format!("and {more} more"));
-        }
-        ParametersError::Misfit(problems)
+    let document = if parameters.is_null() { &none } else { parameters };
+    validate(schema, document).map_err(|error| match error {
+        SchemaError::Unusable(why) => ParametersError::Schema(why),
+        SchemaError::TooCostly(why) => ParametersError::TooCostly(why),
+        SchemaError::Misfit(misfit) => ParametersError::Misfit(problems(&misfit)),
+        other => ParametersError::Unavailable(other.to_string()),
     })
 }
 
-/// A schema that refers to itself without end shows only when it is used.
-fn cycle<'a, 's, 'v>(error: &'a ValidationError<'s, 'v>) -> Option<&'a ValidationError<'s, 'v>> {
-    if matches!(error.kind, ErrorKind::RefCycle { .. }) {
-        return Some(error);
+/// A text for each problem, with the field of the Module.
+fn problems(misfit: &Misfit) -> Vec<String> {
+    let mut texts: Vec<String> = misfit.problems.iter().map(problem).collect();
+    if misfit.more > 0 {
+        texts.push(format!("and {} more", misfit.more));
     }
-    error.causes.iter().find_map(cycle)
+    texts
 }
 
-/// The innermost problems, each with its field.
-fn collect(error: &ValidationError<'_, '_>, problems: &mut Vec<String>) {
-    let wraps = matches!(
-        error.kind,
-        ErrorKind::Group
-            | ErrorKind::Schema { .. }
-            | ErrorKind::Reference { .. }
-            | ErrorKind::AllOf
-    );
-    if wraps && !error.causes.is_empty() {
-        for cause in &error.causes {
-            collect(cause, problems);
-        }
-        return;
-    }
+fn problem(Problem { pointer, message }: &Problem) -> String {
     let mut field = "spec.parameters".to_owned();
-    for part in error.instance_location.to_string().split('/').skip(1) {
+    for part in pointer.split('/').skip(1) {
         let part = part.replace("~1", "/").replace("~0", "~");
         // Infallible: the target is a String.
         let _ = match part.parse::<usize>() {
@@ -107,11 +82,7 @@ fn collect(error: &ValidationError<'_, '_>, problems: &mut Vec<String>) {
             Err(_) => write!(field, ".{part}"),
         };
     }
-    problems.push(format!("{field}: {}", stable(&error.kind.to_string())));
-}
-
-fn stable(text: &str) -> String {
-    text.replace(SCHEMA, "parametersSchema").replace('\n', " ")
+    format!("{field}: {message}")
 }
 
 #[cfg(test)]
@@ -178,21 +149,21 @@ mod tests {
             Some(json!({"type": 3})),
             &json!({}),
             &expect![
-                "the guest's parametersSchema is not a usable JSON Schema: parametersSchema# is not valid against metaschema: jsonschema validation failed with https://json-schema.org/draft/2020-12/schema# - at '/type': anyOf failed   - at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'   - at '/type': want array, but got number"
+                "the guest's parametersSchema is not a usable JSON Schema: schema# is not valid against metaschema: jsonschema validation failed with https://json-schema.org/draft/2020-12/schema# - at '/type': anyOf failed   - at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'   - at '/type': want array, but got number"
             ],
         );
         refused(
             Some(json!({"$ref": "file:///etc/hostname"})),
             &json!({}),
             &expect![
-                "the guest's parametersSchema is not a usable JSON Schema: error loading file:///etc/hostname: file:///etc/hostname lies outside the schema, and nothing is fetched"
+                "the guest's parametersSchema is not a usable JSON Schema: $ref \"file:///etc/hostname\" does not lead to a subschema of this schema, and nothing is fetched: write it as \"#/$defs/NAME\""
             ],
         );
         refused(
             Some(json!({"allOf": [{"$ref": "#"}]})),
             &json!({}),
             &expect![
-                "the guest's parametersSchema is not a usable JSON Schema: both '/allOf/0/$ref' and '' resolve to parametersSchema# causing reference cycle"
+                "the guest's parametersSchema is not a usable JSON Schema: it applies more than 100 subschemas within each other to one value, or refers to itself without end"
             ],
         );
         refused(

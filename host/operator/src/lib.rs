@@ -9,6 +9,7 @@
 //! - [`granted`], [`redact`]: Secrets that a Module grants, and masking their bytes in texts.
 //! - [`cause`], [`deeds`]: why a key was worked on and what that came to, for whoever reads the log.
 //! - [`workers`]: keys to workers. [`supervise`]: what the driver of modules asks for.
+//!   [`watchdog`]: whether that goes on.
 
 pub mod apply;
 pub mod backoff;
@@ -40,6 +41,7 @@ pub mod running;
 pub mod shared;
 pub mod sources;
 pub mod supervise;
+pub mod watchdog;
 pub mod workers;
 pub mod writes;
 

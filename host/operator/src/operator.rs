@@ -125,7 +125,10 @@ impl Operator {
             self.outbox.clone(),
             inbox,
         );
-        let supervising = env.spawn("supervise", supervisor.supervise(stop.clone()));
+        let supervising = env.spawn("supervise", {
+            let (shared, stop) = (self.shared.clone(), stop.clone());
+            async move { shared.watchdog.watch(supervisor.supervise(stop)).await }
+        });
         workers::work(self.shared.clone(), self.caches.clone(), stop).await;
         supervising.await;
         self.close();
@@ -147,6 +150,12 @@ impl Operator {
             && self.shared.modules().iter().all(|running| {
                 !running.view.states().values().any(|state| matches!(state, KindState::Syncing))
             })
+    }
+
+    /// What the supervisor of modules hangs in, for people; `None` if it takes its turns. Then no module
+    /// loads, reports or leaves any more, and only another process helps.
+    pub fn stalled(&self) -> Option<String> {
+        self.shared.watchdog.stalled()
     }
 
     /// The names of the modules that serve.

@@ -23,6 +23,7 @@ use crate::queue::{Queue, Work};
 use crate::reads::{Begun, Change, Index, Read};
 use crate::running::Running;
 use crate::sources::{self, CONFIG_MAP, HOST_MODULE, Happened};
+use crate::watchdog::Watchdog;
 use crate::writes::Writes;
 
 /// How calls of guests are carried out.
@@ -50,6 +51,8 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Which modules fail.
     pub health: Health,
+    /// Whether the supervisor takes its turns.
+    pub watchdog: Watchdog,
     /// What is known of each primary from its rounds before.
     pub memories: Memories,
     /// Rings when there may be work.
@@ -76,6 +79,7 @@ impl Shared {
         let env = cluster.env().clone();
         Self {
             started: env.instant(),
+            watchdog: Watchdog::new(&env),
             env,
             cluster,
             permits,

@@ -16,8 +16,8 @@ use innkeeper_contract::{Condition, ConditionStatus, Event};
 use innkeeper_core::{Key, Selector, said};
 use innkeeper_modules::driver::{Leaving, copy_name};
 use innkeeper_modules::{
-    Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings,
-    SourceError, Verdict, machine, module,
+    Action, Again, Component, Digest, Driver, Input, LoadJob, ParametersJob, Report, Served,
+    Settings, SourceError, Verdict, machine, module,
 };
 use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -31,6 +31,7 @@ use crate::rehearse;
 use crate::running::{self, Running};
 use crate::shared::{Execution, Shared};
 use crate::sources::{HOST_MODULE, Happened, Place, Written};
+use crate::watchdog::WAKE_PERIOD;
 
 /// So many components are loaded at once. A module has at most one of them, so that one that takes long
 /// to compile does not hold up the others; more would take the cores from those that serve.
@@ -60,6 +61,10 @@ pub struct Supervisor {
     tasks: FuturesUnordered<Task<()>>,
     /// So many components may be compiled at once, of all modules.
     loads: Arc<Semaphore>,
+    /// Schemas that are evaluated at once, of all modules: a lane of its own beside the compilers.
+    validations: Arc<Semaphore>,
+    /// The last check of parameters for each component of each module; an older one is of no use.
+    checks: BTreeMap<(String, Digest), Task<()>>,
     /// The last read of each module's source.
     fetches: BTreeMap<String, Task<()>>,
     /// What the last version that began to serve has replaced.
@@ -98,6 +103,8 @@ impl Supervisor {
             outbox,
             tasks: FuturesUnordered::new(),
             loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
+            validations: Arc::new(Semaphore::new(1)),
+            checks: BTreeMap::new(),
             fetches: BTreeMap::new(),
             replaced: None,
             before: BTreeMap::new(),
@@ -118,11 +125,14 @@ impl Supervisor {
             self.caches.open_metadata(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All);
         self.place.begin(&self.caches, &self.outbox);
         loop {
+            shared.watchdog.rest();
             tokio::select! {
                 biased;
                 _ = stop.changed() => return,
                 Some(happened) = self.inbox.recv() => self.take(happened).await,
                 Some(_) = self.tasks.next() => {}
+                // So that a supervisor that is not woken is told from one that has nothing to do.
+                () = shared.env.sleep(WAKE_PERIOD) => {}
                 () = shared.health.bell.notified() => {
                     for (module, news) in shared.health.take_news() {
                         match news {
@@ -138,6 +148,7 @@ impl Supervisor {
     }
 
     async fn take(&mut self, happened: Happened) {
+        self.shared.watchdog.begin("taking an event".to_owned());
         match happened {
             Happened::Input { module, input } => self.handle(&module, *input).await,
             Happened::Present(names) => {
@@ -197,9 +208,11 @@ impl Supervisor {
 
     async fn handle(&mut self, name: &str, input: Input) {
         let is_module = matches!(input, Input::Module(_));
+        self.shared.watchdog.begin(format!("handling an input of the module {name}"));
         let actions = self.driver.handle(name, input);
         let reports = actions.iter().any(|action| matches!(action, Action::Report(_)));
         for action in actions {
+            self.shared.watchdog.begin(format!("carrying out an action for the module {name}"));
             self.carry_out(name, action).await;
         }
         self.replaced = None;
@@ -216,6 +229,7 @@ impl Supervisor {
                 self.fetch(name);
             }
             Action::Load(job) => self.load(name, job),
+            Action::CheckParameters(job) => self.check_parameters(name, job),
             Action::InstallCrds { digest, crds: wishes, service_account } => {
                 let session = self.session(service_account.as_deref());
                 let (outbox, module) = (self.outbox.clone(), name.to_owned());
@@ -258,6 +272,7 @@ impl Supervisor {
                 tracing::info!(module = name, "stops");
                 self.place.forget(name);
                 self.fetches.remove(name);
+                self.checks.retain(|(module, _), _| module != name);
                 self.rehearsals.remove(name);
                 self.before.remove(name);
                 self.retries.remove(name);
@@ -349,6 +364,23 @@ impl Supervisor {
             };
             let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
         });
+    }
+
+    /// Checks parameters in a task of its own: a schema is a guest's, and may take its time.
+    fn check_parameters(&mut self, name: &str, job: ParametersJob) {
+        let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
+        let (execution, validations) = (self.shared.execution, self.validations.clone());
+        let key = (name.to_owned(), job.digest);
+        let checking = self.shared.env.spawn("check parameters", async move {
+            let _permit = validations.acquire_owned().await;
+            let input = match execution {
+                Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
+                Execution::Inline => job.run(&engine),
+            };
+            let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
+        });
+        self.checks.retain(|_, check| !check.is_finished());
+        self.checks.insert(key, checking);
     }
 
     /// From now on this serves. The new view opens before the old one closes with the last

@@ -161,7 +161,10 @@ fn refused(error: ChildError, limit: Duration, memory: u64) -> LoadError {
             what: format!("its code would have more than {ARTIFACT_BYTES_MAX} bytes"),
         },
         ChildError::BrokeDown(reason) => LoadError::CompileFailed {
-            what: text(format!("the compiler, which may take {memory} bytes, gave up ({reason})")),
+            what: text(format!(
+                "the compiler gave up, which may take {memory} bytes, a part of the memory of the \
+                 host's container ({reason})"
+            )),
         },
         ChildError::Killed => LoadError::CompileKilled,
         ChildError::Trouble(what) => LoadError::Compiler { what: text(what) },

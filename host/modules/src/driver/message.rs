@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_contract::{Condition, Event as Notice, Kind};
+use innkeeper_sandbox::schema::SchemaError;
 use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
 use serde_json::{Map, Value};
 
-use crate::machine::{Again, Verdict};
-use crate::registry::Served;
+use crate::machine::{Again, Verdict, reason};
+use crate::parameters::{self, ParametersError};
+use crate::registry::{Loaded, Served};
 use crate::rollout::Rehearsal;
 use crate::source::{Component, Digest, SourceError};
 use crate::{Module, SourceRef};
@@ -43,6 +45,15 @@ pub enum Input<G = Guest> {
         digest: Digest,
         /// What it is, or why it is refused.
         result: Result<G, Verdict>,
+    },
+    /// A [`ParametersJob`] ended.
+    ParametersChecked {
+        /// Whose schema it was.
+        digest: Digest,
+        /// The parameters that were checked.
+        parameters: Value,
+        /// Whether they fit.
+        result: Result<(), Verdict>,
     },
     /// An [`Action::FetchCopy`] ended.
     Copy {
@@ -94,6 +105,8 @@ pub enum Action<G = Guest> {
     Fetch(SourceRef),
     /// Run the job and hand its answer to [`Driver::handle`].
     Load(LoadJob),
+    /// Run the job and hand its answer to [`Driver::handle`].
+    CheckParameters(ParametersJob<G>),
     /// Fetch the host's copy of this component; answer with [`Input::Copy`].
     FetchCopy(Digest),
     /// Run this on the present primaries without writing, and hold it against what serves; answer
@@ -212,10 +225,61 @@ impl LoadJob {
     }
 }
 
+/// Parameters of a Module to be checked against the schema that its guest describes.
+#[derive(Clone, Debug)]
+pub struct ParametersJob<G = Guest> {
+    /// The component whose schema it is.
+    pub digest: Digest,
+    /// The guest.
+    pub guest: G,
+    /// The parameters.
+    pub parameters: Value,
+}
+
+impl<G: Loaded> ParametersJob<G> {
+    /// Does it; blocks the thread, up to
+    /// [`VALIDATE_TIME`](innkeeper_sandbox::schema::VALIDATE_TIME) and the jobs before this one.
+    pub fn run(&self, engine: &Engine) -> Input<G> {
+        self.run_with(|schema, document| engine.validate(schema, document))
+    }
+
+    /// The same with another way to evaluate a schema against a document.
+    pub fn run_with(
+        &self,
+        validate: impl FnOnce(&Value, &Value) -> Result<(), SchemaError>,
+    ) -> Input<G> {
+        let result = parameters::check_with(self.guest.manifest(), &self.parameters, validate);
+        Input::ParametersChecked {
+            digest: self.digest,
+            parameters: self.parameters.clone(),
+            result: result.map_err(|error| misfit(&error)),
+        }
+    }
+}
+
+/// What a failed check of parameters means for the candidate or the active revision.
+pub(super) fn misfit(error: &ParametersError) -> Verdict {
+    let (reason, again) = match error {
+        ParametersError::Schema(_) => (reason::INVALID_PARAMETERS_SCHEMA, Again::Never),
+        // Other parameters may take less.
+        ParametersError::TooCostly(_) => {
+            (reason::INVALID_PARAMETERS_SCHEMA, Again::WhenSpecChanges)
+        }
+        ParametersError::NotWanted(_) | ParametersError::Misfit(_) => {
+            (reason::INVALID_PARAMETERS, Again::WhenSpecChanges)
+        }
+        ParametersError::Unavailable(_) => (reason::PARAMETERS_NOT_CHECKED, Again::Later),
+    };
+    Verdict::new(reason, error.to_string(), again)
+}
+
 fn refused(error: &LoadError) -> Verdict {
     let again = match error {
         _ if error.is_temporary() => Again::Later,
-        LoadError::Describe(_) | LoadError::CompileTimeout { .. } => Again::WhenSpecChanges,
+        // More memory helps a compiler that was killed; a change of the spec asks for another try.
+        LoadError::Describe(_) | LoadError::CompileTimeout { .. } | LoadError::CompileKilled => {
+            Again::WhenSpecChanges
+        }
         _ => Again::Never,
     };
     Verdict::new(error.reason(), error.to_string(), again)

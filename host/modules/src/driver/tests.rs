@@ -1,10 +1,13 @@
 //! The driver with fake guests: bytes, guests and settings find each other.
 
 mod leaving;
+mod parameters;
 
 use expect_test::{Expect, expect};
 use innkeeper_contract::Kind;
 use serde_json::json;
+
+use innkeeper_sandbox::schema::validate;
 
 use super::*;
 use crate::rollout::{Deed, Rehearsal};
@@ -79,6 +82,7 @@ fn show(action: &Action<Fake>) -> String {
             format!("probation of {}s, {failures_max} may fail", time.as_secs())
         }
         Action::KeepCopy(_) => "keep a copy".into(),
+        Action::CheckParameters(job) => format!("check {}", job.parameters),
         Action::Leave(leaving) => format!(
             "leave {} with finalizer {:?}, {}",
             leaving.primary.as_ref().map_or("nothing".to_owned(), ToString::to_string),
@@ -111,9 +115,12 @@ fn check(
     expected.assert_eq(&out);
 }
 
-/// Hands an input in; what is to be written down is.
+/// Hands an input in; parameters are checked, and what is to be written down is.
 fn handle(driver: &mut Driver<Fake>, input: Input<Fake>) -> Vec<Action<Fake>> {
     let mut actions = driver.handle("m", input);
+    if let Some(job) = actions.iter().find_map(check_job) {
+        actions.extend(driver.handle("m", job.run_with(validate)));
+    }
     let committing = actions.iter().find_map(|action| match action {
         Action::Commit { digest, .. } => Some(*digest),
         _ => None,
@@ -122,6 +129,13 @@ fn handle(driver: &mut Driver<Fake>, input: Input<Fake>) -> Vec<Action<Fake>> {
         actions.extend(driver.handle("m", Input::Committed { digest, result: Ok(()) }));
     }
     actions
+}
+
+fn check_job(action: &Action<Fake>) -> Option<ParametersJob<Fake>> {
+    match action {
+        Action::CheckParameters(job) => Some(job.clone()),
+        _ => None,
+    }
 }
 
 fn driver() -> Driver<Fake> {
@@ -187,10 +201,10 @@ fn limits_change_without_a_load_and_parameters_only_if_they_fit() {
         &expect![[r#"
             fetch ConfigMap innkeeper-modules/m-1; report 1 Waiting
             load a within 67108864 bytes; report 1 Loading
-            commit; report 1 Committing; serve a #1 parameters={"size":1} memory=67108864; notify Serving; report 1 Serving
+            check {"size":1}; commit; report 1 Committing; serve a #1 parameters={"size":1} memory=67108864; notify Serving; report 1 Serving
             serve a #2 parameters={"size":1} memory=1048576; report 2 Serving
-            notify InvalidParameters; serve a #3 parameters={"size":1} memory=2097152; report 3 InvalidParameters
-            serve a #4 parameters={"size":2} memory=67108864; report 4 Serving
+            serve a #3 parameters={"size":1} memory=2097152; check {"size":"x"}; report 3 CheckingParameters; notify InvalidParameters; report 3 InvalidParameters
+            serve a #4 parameters={"size":1} memory=67108864; check {"size":2}; report 4 InvalidParameters; serve a #5 parameters={"size":2} memory=67108864; report 4 Serving
         "#]],
     );
 }
@@ -575,6 +589,7 @@ impl World {
                 | Action::Notify(_)
                 | Action::BeginProbation { .. }
                 | Action::EndProbation
+                | Action::CheckParameters(_)
                 | Action::KeepCopy(_) => {}
             }
         }

@@ -155,6 +155,10 @@ impl Machine {
         if let Err(verdict) = self.spec.as_ref().and(self.fits.as_ref()) {
             return make(type_, ConditionStatus::False, &verdict.reason, verdict.message.clone());
         }
+        if self.unchecked.is_some() {
+            let message = "The parameters are being checked against the schema of the guest.";
+            return make(type_, ConditionStatus::Unknown, reason::CHECKING_PARAMETERS, message);
+        }
         if loaded.status != ConditionStatus::True {
             return make(type_, ConditionStatus::False, &loaded.reason, loaded.message.clone());
         }

@@ -38,6 +38,9 @@ pub enum Effect {
         /// ones do not fit it.
         parameters: bool,
     },
+    /// Check the present parameters against the schema of the active revision; answer with
+    /// [`Event::ParametersChecked`].
+    CheckParameters,
     /// Take the module's finalizer off its primaries, those that are being deleted having been asked
     /// what is left to do; answer with [`Event::Left`].
     Leave,

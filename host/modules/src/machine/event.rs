@@ -56,6 +56,8 @@ pub enum Event {
         /// Whether the spec can be used.
         spec: Result<Spec, Verdict>,
     },
+    /// An [`Effect::CheckParameters`] ended: whether the present parameters fit the active revision.
+    ParametersChecked(Result<(), Verdict>),
     /// The source was read: the digest of its component, or why there is none.
     Source(Result<Digest, Verdict>),
     /// An [`Effect::Load`] ended.
@@ -91,8 +93,8 @@ pub struct Spec {
     pub other_source: bool,
     /// The Module is suspended.
     pub suspended: bool,
-    /// Whether the parameters fit the serving component; of no meaning if none serves.
-    pub fits: Result<(), Verdict>,
+    /// The parameters are others than those that the active revision has; of no meaning if none serves.
+    pub other_parameters: bool,
     /// How a new version comes to serve.
     pub rollout: Rollout,
 }

@@ -29,7 +29,7 @@ fn plain() -> Spec {
     Spec {
         other_source: false,
         suspended: false,
-        fits: Ok(()),
+        other_parameters: false,
         rollout: Rollout {
             strategy: Strategy::Immediate,
             probation: Duration::ZERO,
@@ -40,7 +40,7 @@ fn plain() -> Spec {
 
 fn guarded(generation: i64) -> Event {
     let rollout = Rollout::default();
-    let spec = Spec { other_source: false, suspended: false, fits: Ok(()), rollout };
+    let spec = Spec { other_source: false, suspended: false, other_parameters: false, rollout };
     Event::Spec { generation, spec: Ok(spec) }
 }
 
@@ -168,6 +168,8 @@ fn check(events: impl IntoIterator<Item = Event>, expected: &Expect) {
             Event::Deleting => "is being deleted".to_owned(),
             Event::Left(Ok(_)) => "left".to_owned(),
             Event::Left(Err(_)) => "cannot leave".to_owned(),
+            Event::ParametersChecked(Ok(())) => "parameters fit".to_owned(),
+            Event::ParametersChecked(Err(_)) => "parameters do not fit".to_owned(),
             Event::ProbationOver(digest) => format!("probation of {digest:?} over"),
         };
         let mut effects = machine.step(event);
@@ -456,16 +458,19 @@ fn another_source_with_the_same_bytes_needs_no_load() {
 
 #[test]
 fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
+    let others = Spec { other_parameters: true, ..plain() };
     let misfit =
-        Spec { fits: Err(verdict("InvalidParameters", Again::WhenSpecChanges)), ..plain() };
+        Event::ParametersChecked(Err(verdict("InvalidParameters", Again::WhenSpecChanges)));
     let bad = Err(verdict("InvalidSpec", Again::WhenSpecChanges));
     check(
         [
             spec(1),
             source("a"),
             loaded("a", false),
-            Event::Spec { generation: 2, spec: Ok(misfit.clone()) },
-            Event::Spec { generation: 3, spec: Ok(misfit) },
+            Event::Spec { generation: 2, spec: Ok(others.clone()) },
+            misfit.clone(),
+            Event::Spec { generation: 3, spec: Ok(others) },
+            misfit,
             Event::Spec { generation: 4, spec: bad.clone() },
             Event::Spec { generation: 5, spec: bad },
             spec(6),
@@ -477,9 +482,13 @@ fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
                 serving a, candidate nothing, Ready=True Serving
-            spec 2: [Notify(InvalidParameters), Settle { parameters: false }, Report]
+            spec 2: [Settle { parameters: false }, CheckParameters, Report]
+                serving a, candidate nothing, Ready=Unknown CheckingParameters
+            parameters do not fit: [Notify(InvalidParameters), Report]
                 serving a, candidate nothing, Ready=False InvalidParameters
-            spec 3: [Settle { parameters: false }, Report]
+            spec 3: [Settle { parameters: false }, CheckParameters, Report]
+                serving a, candidate nothing, Ready=False InvalidParameters
+            parameters do not fit: []
                 serving a, candidate nothing, Ready=False InvalidParameters
             bad spec 4: [Notify(InvalidSpec), Report]
                 serving a, candidate nothing, Ready=False InvalidSpec

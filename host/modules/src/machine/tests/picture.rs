@@ -26,6 +26,8 @@ fn happenings(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
         (rehearsed(name, &[]), "rehearsed as harmless"),
         (rehearsed(name, &[Deed::Delete]), "rehearsed as harmful"),
         (Event::Rehearsed { digest, result: Err(refusal(Again::Later)) }, "not rehearsed"),
+        (Event::ParametersChecked(Ok(())), "parameters fit"),
+        (Event::ParametersChecked(Err(refusal(Again::Later))), "parameters do not fit"),
         (crds(name, Ok(())), "definitions are there"),
         (crds(name, Err(refusal(Again::Later))), "definitions are not there"),
         (Event::Committed { digest, result: Ok(()) }, "written down"),

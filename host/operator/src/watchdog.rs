@@ -1,0 +1,188 @@
+//! Whether the supervisor of modules still takes its turns.
+//!
+//! The supervisor is one task: if it hangs, no module loads, reports or leaves any more, while the primaries
+//! go on being reconciled and everything looks well. It says here what it does; whoever asks from another
+//! task learns how long that has taken.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use innkeeper_cluster::Env;
+use tokio::time::Instant;
+
+/// The supervisor wakes at least so often, if nothing else wakes it.
+pub const WAKE_PERIOD: Duration = Duration::from_secs(10);
+
+/// The supervisor neither computes nor sleeps for so long without a turn.
+pub const TURN_MAX: Duration = Duration::from_mins(1);
+
+/// One step of the supervisor, its requests and their retries included, takes no longer.
+pub const STEP_MAX: Duration = Duration::from_mins(5);
+
+/// What the supervisor does, and since when.
+#[derive(Debug)]
+pub struct Watchdog {
+    env: Env,
+    turn: Mutex<Turn>,
+}
+
+#[derive(Debug, Default)]
+struct Turn {
+    /// When the supervisor last began or stopped computing; `None` while it does not run.
+    seen: Option<Instant>,
+    is_computing: bool,
+    /// What it does, since when.
+    step: Option<(String, Instant)>,
+}
+
+impl Watchdog {
+    /// A watchdog of a supervisor that does not run yet.
+    pub fn new(env: &Env) -> Self {
+        Self { env: env.clone(), turn: Mutex::default() }
+    }
+
+    /// Runs the supervisor, and watches it until it ends.
+    pub async fn watch<F: Future>(&self, supervisor: F) -> F::Output {
+        let mut supervisor = pin!(supervisor);
+        let output = poll_fn(|context| {
+            self.see(true);
+            let poll = supervisor.as_mut().poll(context);
+            self.see(false);
+            poll
+        })
+        .await;
+        // A supervisor that panics does not get here, and is found hanging.
+        *self.turn() = Turn::default();
+        output
+    }
+
+    /// The supervisor begins a step.
+    pub fn begin(&self, what: String) {
+        self.turn().step = Some((what, self.env.instant()));
+    }
+
+    /// The supervisor waits for whatever comes next.
+    pub fn rest(&self) {
+        self.turn().step = None;
+    }
+
+    /// What the supervisor hangs in, for people; `None` if it takes its turns, or does not run.
+    pub fn stalled(&self) -> Option<String> {
+        let turn = self.turn();
+        let now = self.env.instant();
+        let quiet = now.duration_since(turn.seen?);
+        let (what, lasts) = match &turn.step {
+            Some((what, since)) => (what.as_str(), now.duration_since(*since)),
+            None => ("resting", quiet),
+        };
+        let hangs = if turn.is_computing || turn.step.is_none() {
+            quiet > TURN_MAX
+        } else {
+            lasts > STEP_MAX
+        };
+        hangs.then(|| {
+            format!("the supervisor of modules hangs: it has been {what} for {} s", lasts.as_secs())
+        })
+    }
+
+    fn see(&self, is_computing: bool) {
+        let mut turn = self.turn();
+        turn.seen = Some(self.env.instant());
+        turn.is_computing = is_computing;
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn watchdog() -> Arc<Watchdog> {
+        let env = Env::scripted(1, "2026-01-01T00:00:00Z".parse().unwrap());
+        Arc::new(Watchdog::new(&env))
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn supervisor_that_wakes_in_time_does_not_hang() {
+        let watchdog = watchdog();
+        assert_eq!(watchdog.stalled(), None, "it does not run yet");
+        let supervisor = async {
+            for _ in 0..100 {
+                tokio::time::sleep(WAKE_PERIOD).await;
+                assert_eq!(watchdog.stalled(), None);
+            }
+        };
+        watchdog.watch(supervisor).await;
+        tokio::time::sleep(STEP_MAX).await;
+        assert_eq!(watchdog.stalled(), None, "it has ended");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn supervisor_that_computes_for_too_long_hangs_and_says_in_what() {
+        let watchdog = watchdog();
+        let supervisor = async {
+            watchdog.begin("handling the module a".to_owned());
+            // What a hang within one poll looks like from another thread.
+            tokio::time::advance(TURN_MAX).await;
+            let mut once = true;
+            poll_fn(|context| {
+                if std::mem::take(&mut once) {
+                    context.waker().wake_by_ref();
+                    return std::task::Poll::Pending;
+                }
+                std::task::Poll::Ready(())
+            })
+            .await;
+            assert_eq!(watchdog.stalled(), None, "it has just been polled");
+        };
+        watchdog.watch(supervisor).await;
+        watchdog.see(true);
+        watchdog.begin("handling the module a".to_owned());
+        tokio::time::advance(TURN_MAX + SECOND).await;
+        assert_eq!(
+            watchdog.stalled().unwrap(),
+            "the supervisor of modules hangs: it has been handling the module a for 61 s"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn supervisor_that_waits_for_a_request_has_longer() {
+        let watchdog = watchdog();
+        let waiting = tokio::spawn({
+            let watchdog = watchdog.clone();
+            async move {
+                let supervisor = async {
+                    watchdog.begin("writing the status of a".to_owned());
+                    std::future::pending::<()>().await;
+                };
+                watchdog.watch(supervisor).await;
+            }
+        });
+        tokio::time::sleep(STEP_MAX).await;
+        assert_eq!(watchdog.stalled(), None);
+        tokio::time::sleep(SECOND).await;
+        assert!(watchdog.stalled().unwrap().ends_with("writing the status of a for 301 s"));
+        waiting.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn supervisor_that_panicked_is_found() {
+        let watchdog = watchdog();
+        let broken = tokio::spawn({
+            let watchdog = watchdog.clone();
+            async move { watchdog.watch(async { panic!("a mistake") }).await }
+        });
+        assert!(broken.await.is_err());
+        tokio::time::sleep(TURN_MAX + SECOND).await;
+        assert!(watchdog.stalled().unwrap().contains("resting for 61 s"));
+    }
+}
