@@ -236,7 +236,9 @@ fn read_one(
     }
     // A name becomes a segment of a URL (Kubernetes: IsValidPathSegmentName).
     for (member, value) in [("metadata.name", name), ("metadata.namespace", given_namespace)] {
-        if matches!(value, "." | "..") || value.contains(['/', '%', '?', '#']) || value.len() > 253
+        if matches!(value, "." | "..")
+            || value.contains(['/', '%', '?', '#', '\0'])
+            || value.len() > 253
         {
             return Err(malformed(format!("{member} is not a name that Kubernetes allows")));
         }
@@ -386,6 +388,17 @@ mod tests {
             body["metadata"]["annotations"][settled::APPLIED_ANNOTATION],
             settled::digest(body)
         );
+    }
+
+    #[test]
+    fn a_name_or_namespace_with_a_nul_is_refused() {
+        // A key holds namespace and name with a NUL between them: one more would move the border.
+        for (namespace, name) in [("web\0x", "y"), ("web", "x\0y")] {
+            let object = json!({"apiVersion": "v1", "kind": "Service",
+                "metadata": {"name": name, "namespace": namespace}});
+            let refusal = read(json!([{ "object": object }]), true).unwrap_err();
+            assert_eq!(refusal.reason(), "MalformedObject");
+        }
     }
 
     #[test]
