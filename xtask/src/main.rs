@@ -5,6 +5,7 @@ mod cluster;
 mod command;
 mod crds;
 mod demo;
+mod fuzz;
 mod guests;
 mod image;
 mod openapi;
@@ -73,6 +74,8 @@ enum Task {
     },
     /// Write docs/screens, what a user sees in a terminal, by running the stories on a real node: needs root
     Screens,
+    /// Search for documents that break the properties of tests/fuzz, with libFuzzer: docs/fuzzing.md
+    Fuzz(fuzz::Arguments),
     /// Check the rules that no compiler holds: dependencies, files, links
     Tidy,
     /// Write wit/schema/*.json from the contract's types
@@ -111,6 +114,7 @@ fn main() -> ExitCode {
         Task::Test => suite::run(),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Screens => suite::screens(),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Tidy => tidy::run(),
         Task::Schema { freeze: true, .. } => schema::freeze(),
         Task::Schema { check, .. } => schema::run(check),

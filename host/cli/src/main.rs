@@ -5,12 +5,14 @@
 
 mod build;
 mod component;
+mod connections;
 mod demo;
 mod dev;
 mod golden;
 mod inspect;
 mod lead;
 mod logs;
+mod metrics_access;
 mod modules;
 mod new;
 mod objects;

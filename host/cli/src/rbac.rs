@@ -180,12 +180,9 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
 fn print(manifest: &Manifest, grant: &Grant<'_>) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let title = format!("{} {}", manifest.name, manifest.version);
-    writeln!(
-        out,
-        "# What the module {} needs to run the guest {}.",
-        grant.module,
-        title.trim_end()
-    )?;
+    // In one line: what follows a line break would be YAML.
+    let title = title.trim_end().replace(|c: char| !(' '..='~').contains(&c), "?");
+    writeln!(out, "# What the module {} needs to run the guest {title}.", grant.module)?;
     writeln!(
         out,
         "# Made by `innkeeper rbac`; make it anew when the guest changes what it describes."
@@ -227,11 +224,11 @@ fn role(
         for line in rule.why.lines() {
             writeln!(out, "  # {line}")?;
         }
-        let group = if rule.group.is_empty() { "\"\"" } else { &rule.group };
-        writeln!(out, "  - apiGroups: [{group}]")?;
-        writeln!(out, "    resources: [{}]", rule.resource)?;
+        writeln!(out, "  - apiGroups: [{}]", scalar(&rule.group))?;
+        writeln!(out, "    resources: [{}]", scalar(&rule.resource))?;
         if !rule.names.is_empty() {
-            writeln!(out, "    resourceNames: [{}]", rule.names.join(", "))?;
+            let names: Vec<String> = rule.names.iter().map(|name| scalar(name)).collect();
+            writeln!(out, "    resourceNames: [{}]", names.join(", "))?;
         }
         writeln!(out, "    verbs: [{}]", rule.verbs.join(", "))?;
     }
@@ -244,7 +241,7 @@ fn role(
     writeln!(
         out,
         "subjects:\n  - kind: ServiceAccount\n    name: {}\n    namespace: {}",
-        grant.account,
+        scalar(&grant.account),
         module::NAMESPACE
     )
 }
@@ -255,10 +252,24 @@ fn head(out: &mut String, kind: &str, name: &str, namespace: Option<&str>) -> fm
         "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}"
     )?;
     match namespace {
-        Some(namespace) => writeln!(out, "  namespace: {namespace}"),
+        Some(namespace) => writeln!(out, "  namespace: {}", scalar(namespace)),
         None => Ok(()),
     }
 }
 
+/// What YAML 1.1, which kubectl reads, takes for something else than a text.
+const NO_TEXTS: [&str; 10] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan"];
+
+/// A text as a scalar of YAML: quoted unless it is plainly a text.
+fn scalar(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-./".contains(c);
+    let is_text = text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text.chars().all(plain)
+        && !NO_TEXTS.contains(&text);
+    if is_text { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+}
+
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

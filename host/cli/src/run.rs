@@ -20,6 +20,7 @@ use tokio::sync::{Notify, watch};
 use crate::component::compile;
 use crate::lead::{self, Ending};
 use crate::logs::{self, LogFormat};
+use crate::metrics_access::{ApiReviewer, Guard};
 use crate::serve::{self, Present};
 
 /// The first wait before the API server is asked again; doubles up to [`RETRY_MOST`].
@@ -45,6 +46,18 @@ pub(crate) struct Arguments {
     /// Address of /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", env = "INNKEEPER_BIND")]
     bind: SocketAddr,
+    /// Show /metrics only to a bearer token whose user may get the path /metrics, by the API server's
+    /// TokenReview and SubjectAccessReview. The host needs the right to create both.
+    #[arg(long, env = "INNKEEPER_METRICS_AUTH")]
+    metrics_auth: bool,
+    /// The audience for which such a token has to be made; the API server's own if left out.
+    #[arg(
+        long,
+        value_name = "AUDIENCE",
+        requires = "metrics_auth",
+        env = "INNKEEPER_METRICS_AUDIENCE"
+    )]
+    metrics_audience: Option<String>,
     /// Namespace of the host itself.
     #[arg(
         long,
@@ -171,7 +184,11 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let listener = serve::bind(arguments.bind).await?;
     // Health is told from the start on, also while the API server is waited for.
     let present = Present::<Operator>::default();
-    let serving = tokio::spawn(serve::serve(listener, present.clone(), stop.clone()));
+    let guard = arguments.metrics_auth.then(|| {
+        let (session, audience) = (cluster.host(), arguments.metrics_audience.clone());
+        Guard::new(ApiReviewer { session, audience })
+    });
+    let serving = tokio::spawn(serve::serve(listener, present.clone(), guard, stop.clone()));
     // A developer's host is not one of several, and may not have a namespace of its own.
     let key = if arguments.modules.is_some() {
         None

@@ -12,6 +12,9 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::connections::{self, Limits};
+use crate::metrics_access::{Guard, Reviewer};
+
 /// What is told over HTTP.
 pub(crate) trait Told: Clone + Send + Sync + 'static {
     /// Whether work is being done; until then a Service sends nobody here.
@@ -103,28 +106,32 @@ pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// Answers until `stop` says so; requests under way are finished.
+/// Answers until `stop` says so; requests under way are finished. With `guard` the API server decides
+/// who may read the figures; whoever reaches the port may otherwise. Health is open to all.
 pub(crate) async fn serve(
     listener: TcpListener,
     told: impl Told,
+    guard: Option<Guard<impl Reviewer>>,
     mut stop: watch::Receiver<bool>,
-) -> anyhow::Result<()> {
+) {
     let stopped = async move {
         // A sender that is gone stops us as well.
         let _ = stop.wait_for(|stop| *stop).await;
     };
-    axum::serve(listener, router(told))
-        .with_graceful_shutdown(stopped)
-        .await
-        .context("the server of health and metrics failed")
+    connections::accept(listener, router(told, guard), Limits::default(), stopped).await;
 }
 
-fn router<T: Told>(told: T) -> Router {
+fn router<T: Told>(told: T, guard: Option<Guard<impl Reviewer>>) -> Router {
+    let metrics = get(metrics::<T>);
+    let metrics = match guard {
+        Some(guard) => guard.before(metrics),
+        None => metrics,
+    };
     Router::new()
         // A module that fails is no reason to restart the host.
         .route("/healthz", get(alive::<T>))
         .route("/readyz", get(ready::<T>))
-        .route("/metrics", get(metrics::<T>))
+        .route("/metrics", metrics)
         .with_state(told)
 }
 
@@ -153,13 +160,28 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpStream;
 
+    use innkeeper_cluster::ApiError;
+
     use super::*;
+    use crate::metrics_access::Access;
 
     #[derive(Clone)]
     struct Fake {
         ready: bool,
         hangs: bool,
     }
+
+    /// Lets nobody read.
+    #[derive(Clone)]
+    struct Nobody;
+
+    impl Reviewer for Nobody {
+        async fn review(&self, _: &str) -> Result<Access, ApiError> {
+            Ok(Access::Unknown)
+        }
+    }
+
+    const OPEN: Option<Guard<Nobody>> = None;
 
     impl Told for Fake {
         fn is_ready(&self) -> bool {
@@ -191,15 +213,42 @@ mod tests {
             let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
             let address = listener.local_addr().unwrap();
             let (stop, stopped) = watch::channel(false);
-            let serving =
-                tokio::spawn(serve(listener, Fake { ready: is_ready, hangs: false }, stopped));
+            let serving = tokio::spawn(serve(
+                listener,
+                Fake { ready: is_ready, hangs: false },
+                OPEN,
+                stopped,
+            ));
             assert_eq!(ask(address, "/healthz").await, "200 ok\n");
             assert!(ask(address, "/readyz").await.starts_with(expected));
             assert_eq!(ask(address, "/metrics").await, "200 innkeeper_x 1\n");
             assert!(ask(address, "/other").await.starts_with("404"));
             stop.send(true).unwrap();
-            serving.await.unwrap().unwrap();
+            serving.await.unwrap();
             assert!(TcpStream::connect(address).await.is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn health_is_open_and_figures_are_refused_to_a_client_without_a_right() {
+        let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_stop, stopped) = watch::channel(false);
+        tokio::spawn(serve(
+            listener,
+            Fake { ready: true, hangs: false },
+            Some(Guard::new(Nobody)),
+            stopped,
+        ));
+        assert_eq!(ask(address, "/healthz").await, "200 ok\n");
+        assert_eq!(ask(address, "/readyz").await, "200 ok\n");
+        for path in ["/metrics", "/metrics?x=/healthz"] {
+            let answer = ask(address, path).await;
+            assert!(answer.starts_with("401 metrics not shown: the request has no token"));
+        }
+        for path in ["/metrics/", "//metrics", "/healthz/../metrics", "/%6Detrics"] {
+            let answer = ask(address, path).await;
+            assert!(!answer.starts_with("200") && !answer.contains("innkeeper_x"), "{answer}");
         }
     }
 
@@ -221,13 +270,13 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
         let present = Present::default();
-        let serving = tokio::spawn(serve(listener, present.clone(), stopped));
+        let serving = tokio::spawn(serve(listener, present.clone(), OPEN, stopped));
         present.set(Doing::StandingBy);
         assert_eq!(ask(address, "/healthz").await, "200 ok\n");
         present.set(Doing::Working(Fake { ready: true, hangs: true }));
         assert_eq!(ask(address, "/healthz").await, "503 it hangs\n");
         stop.send(true).unwrap();
-        serving.await.unwrap().unwrap();
+        serving.await.unwrap();
     }
 
     #[tokio::test]

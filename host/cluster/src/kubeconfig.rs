@@ -93,28 +93,46 @@ async fn config(kube: &Kube) -> Result<kube::Config, ConnectError> {
             ))
         });
     };
+    check_context(&what, &file, kube.context.as_deref())?;
+    let options =
+        KubeConfigOptions { context: kube.context.clone(), ..KubeConfigOptions::default() };
+    kube::Config::from_custom_kubeconfig(file, &options)
+        .await
+        .map_err(|error| failed(format!("{what}: {}", told(&error))))
+}
+
+/// Checks the text of a kubeconfig as [`Cluster::open`] does, without the files that it names.
+///
+/// # Errors
+/// As [`Cluster::open`].
+#[doc(hidden)]
+pub fn check_text(text: &str, context: Option<&str>) -> Result<(), ConnectError> {
+    let file = Kubeconfig::from_yaml(text)
+        .map_err(|error| ConnectError { message: format!("the text: {}", told(&error)) })?;
+    check_context("the text", &file, context)
+}
+
+/// Checks that a kubeconfig has the context that is asked for, or a current one.
+fn check_context(what: &str, file: &Kubeconfig, context: Option<&str>) -> Result<(), ConnectError> {
+    let failed = |message: String| ConnectError { message };
     let contexts: Vec<String> = file.contexts.iter().map(|context| context.name.clone()).collect();
     let has = if contexts.is_empty() {
         "it has none".to_owned()
     } else {
         format!("it has {}", contexts.join(", "))
     };
-    match kube.context.as_ref().or(file.current_context.as_ref()) {
+    match context.or(file.current_context.as_deref()) {
         None => {
             return Err(failed(format!(
                 "{what}: no context is said to be the current one; name one with --context ({has})"
             )));
         }
-        Some(context) if !contexts.contains(context) => {
+        Some(context) if !contexts.iter().any(|name| name == context) => {
             return Err(failed(format!("{what}: there is no context {context} ({has})")));
         }
         Some(_) => {}
     }
-    let options =
-        KubeConfigOptions { context: kube.context.clone(), ..KubeConfigOptions::default() };
-    kube::Config::from_custom_kubeconfig(file, &options)
-        .await
-        .map_err(|error| failed(format!("{what}: {}", told(&error))))
+    Ok(())
 }
 
 /// `~/.kube/config`; `None` if there is none.

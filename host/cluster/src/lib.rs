@@ -43,6 +43,6 @@ pub use identity::{Account, Identity};
 pub use kubeconfig::Kube;
 pub use lease::{Candidate, Lost, Terms};
 pub use secret::SecretKey;
-pub use session::{Applied, Deleted, Force, Propagation, Session};
+pub use session::{Applied, Deleted, Force, Propagation, Session, User};
 pub use settings::Settings;
 pub use transport::Requests;

@@ -1,5 +1,7 @@
 //! Requests as one identity.
 
+mod reviews;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +21,8 @@ use crate::discovery::{Discovery, Served};
 use crate::error::{Asked, Guard, is_read};
 use crate::transport::{NoAnswer, Repeatable};
 use crate::{ApiError, Env, Identity, SecretKey, Settings};
+
+pub use reviews::User;
 
 /// What stays as it is in a segment of a path or in a value of a query.
 const SEGMENT: &AsciiSet =

@@ -419,6 +419,17 @@ mod tests {
     }
 
     #[test]
+    fn a_name_or_namespace_with_a_nul_is_refused() {
+        // A key holds namespace and name with a NUL between them: one more would move the border.
+        for (namespace, name) in [("web\0x", "y"), ("web", "x\0y")] {
+            let object = json!({"apiVersion": "v1", "kind": "Service",
+                "metadata": {"name": name, "namespace": namespace}});
+            let refusal = read(json!([{ "object": object }]), true).unwrap_err();
+            assert_eq!(refusal.reason(), "MalformedObject");
+        }
+    }
+
+    #[test]
     fn the_guards_of_a_create_and_of_an_update() {
         let wish = read(
             json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}}]),

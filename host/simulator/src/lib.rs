@@ -53,5 +53,7 @@ pub use controllers::{Controllers, PodRule, PodScript, Workload, Workloads};
 pub use http::body::Body;
 pub use http::service::Simulator;
 #[doc(hidden)]
+pub use kinds::quantity;
+#[doc(hidden)]
 pub use switch::{BUGS, Bug, plant};
 pub use user::User;

@@ -283,13 +283,24 @@ impl Admin {
     pub async fn account_kubeconfig(
         &self,
         server: Kubeconfig,
-        (namespace, name): (&str, &str),
+        account: (&str, &str),
         path: &Path,
     ) -> Result<()> {
+        let token = self.token(account, &[]).await?;
+        Ok(server.with_token(&token).write(path)?)
+    }
+
+    /// A token of the `ServiceAccount` for six hours, for these audiences; for the API server if there
+    /// are none.
+    pub async fn token(
+        &self,
+        (namespace, name): (&str, &str),
+        audiences: &[&str],
+    ) -> Result<String> {
         let uri = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
         let body = json!({
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-            "spec": { "expirationSeconds": TOKEN_SECONDS },
+            "spec": { "expirationSeconds": TOKEN_SECONDS, "audiences": audiences },
         });
         let request = http::Request::post(uri)
             .header("content-type", "application/json")
@@ -299,10 +310,10 @@ impl Admin {
             .request(request)
             .await
             .with_context(|| format!("a token for ServiceAccount {namespace}/{name}"))?;
-        let token = answer["status"]["token"]
+        answer["status"]["token"]
             .as_str()
-            .ok_or_else(|| anyhow!("no token in the answer for {namespace}/{name}"))?;
-        Ok(server.with_token(token).write(path)?)
+            .map(str::to_owned)
+            .ok_or_else(|| anyhow!("no token in the answer for {namespace}/{name}"))
     }
 
     /// An API for the kind in the namespace (everywhere if that is empty).

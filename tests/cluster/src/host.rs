@@ -131,10 +131,19 @@ impl Host {
 
     /// GET from the host's own address: HTTP status and body.
     pub async fn http(&self, path: &str) -> Result<(u16, String)> {
+        self.http_with(path, None).await
+    }
+
+    /// The same with a bearer token.
+    pub async fn http_with(&self, path: &str, token: Option<&str>) -> Result<(u16, String)> {
         let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
-        let uri = format!("http://{}{path}", self.address).parse()?;
+        let mut request = http::Request::get(format!("http://{}{path}", self.address));
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let request = request.body(Empty::new())?;
         let answer = timeout(HTTP_TIMEOUT, async {
-            let response = client.get(uri).await?;
+            let response = client.request(request).await?;
             let code = response.status().as_u16();
             let body = response.into_body().collect().await?.to_bytes();
             anyhow::Ok((code, String::from_utf8_lossy(&body).into_owned()))

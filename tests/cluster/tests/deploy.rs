@@ -6,8 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use innkeeper_cluster_tests::stage::{MODULES, Stage};
 use innkeeper_cluster_tests::stage::{SOON, root};
-use innkeeper_cluster_tests::{Admin, ControlPlane, Kind, Options, eventually, shared};
+use innkeeper_cluster_tests::{
+    Admin, ControlPlane, Host, HostOptions, Kind, Options, eventually, shared,
+};
 use innkeeper_controlplane::Programs;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -140,6 +143,13 @@ fn kustomize(folder: &Path) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// The objects of a YAML stream.
+fn objects(yaml: &str) -> Result<Vec<Value>> {
+    Ok(serde_yaml_ng::Deserializer::from_str(yaml)
+        .map(Value::deserialize)
+        .collect::<Result<_, _>>()?)
+}
+
 /// A control plane of its own, since others have no host in theirs.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_kustomize_makes_is_accepted_and_its_pods_are_restricted() -> Result<()> {
@@ -189,6 +199,47 @@ fn the_monitor_and_the_guests_are_added_by_kustomizations() -> Result<()> {
     assert!(made.contains("kind: ServiceMonitor"), "{made}");
     assert!(made.contains("image: example.com/innkeeper:v1"), "{made}");
 
+    // The order of the components does not matter to anything but the ServiceMonitor's token.
+    let guarded = folder.path().join("guarded");
+    fs::create_dir(&guarded)?;
+    fs::write(
+        guarded.join("kustomization.yaml"),
+        "resources: [../deploy]\ncomponents: [../deploy/monitor, ../deploy/metrics-auth, ../deploy/egress]\n",
+    )?;
+    let made = objects(&kustomize(&guarded)?)?;
+    let find = |kind: &str, name: &str| {
+        made.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name)
+    };
+    let monitor = find("ServiceMonitor", "innkeeper").context("no ServiceMonitor")?;
+    let token = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+    assert_eq!(monitor["spec"]["endpoints"][0]["bearerTokenFile"], token);
+    let host = find("Deployment", "innkeeper").context("no Deployment")?;
+    let arguments = host["spec"]["template"]["spec"]["containers"][0]["args"].as_array();
+    assert!(arguments.is_some_and(|all| all.contains(&json!("--metrics-auth"))), "{host}");
+    assert!(find("ClusterRole", "innkeeper-metrics-reader").is_some());
+    let egress = find("NetworkPolicy", "innkeeper-egress").context("no policy for egress")?;
+    assert_eq!(egress["spec"]["policyTypes"], json!(["Egress"]));
+    // Without the components: the port is closed to the cluster, and the host asks nobody of others' rights.
+    let plain = objects(&kustomize(&copy)?)?;
+    let find = |kind: &str, name: &str| {
+        plain.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name)
+    };
+    let policy = find("NetworkPolicy", "innkeeper").context("no NetworkPolicy")?;
+    let labels = &find("Deployment", "innkeeper").context("no Deployment")?["spec"]["template"]["metadata"]
+        ["labels"];
+    for (name, value) in
+        policy["spec"]["podSelector"]["matchLabels"].as_object().into_iter().flatten()
+    {
+        assert_eq!(labels[name], *value, "the policy does not select the host");
+    }
+    assert_eq!(policy["spec"]["policyTypes"], json!(["Ingress"]));
+    let from = &policy["spec"]["ingress"][0]["from"];
+    assert_eq!(
+        *from,
+        json!([{"namespaceSelector": {"matchLabels": {"innkeeper.dev/scrape-metrics": "true"}}}])
+    );
+    assert!(find("ClusterRole", "innkeeper-metrics-auth").is_none());
+
     let components = copy.join("guests/components");
     fs::create_dir_all(&components)?;
     let guests = ["imo", "kabocha", "kuri", "maintpage", "podroute", "postgres"];
@@ -196,9 +247,7 @@ fn the_monitor_and_the_guests_are_added_by_kustomizations() -> Result<()> {
         fs::write(components.join(format!("{guest}.wasm")), b"\0asm\xff")?;
     }
     let made = kustomize(&copy.join("guests"))?;
-    let objects: Vec<Value> = serde_yaml_ng::Deserializer::from_str(&made)
-        .map(Value::deserialize)
-        .collect::<Result<_, _>>()?;
+    let objects = objects(&made)?;
     for guest in guests {
         let find = |kind: &str| {
             objects.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == guest)
@@ -208,6 +257,63 @@ fn the_monitor_and_the_guests_are_added_by_kustomizations() -> Result<()> {
         let config_map = find("ConfigMap").with_context(|| format!("no ConfigMap {guest}"))?;
         assert_eq!(config_map["metadata"]["namespace"], "innkeeper-modules");
         assert!(config_map["binaryData"]["guest.wasm"].is_string(), "{config_map}");
+    }
+    Ok(())
+}
+
+/// Waits until the host answers /metrics with this status to a client with this token.
+async fn shows(host: &Host, token: Option<&str>, status: u16, text: &str) -> Result<()> {
+    eventually(&format!("/metrics answers {status} {text:?}"), SOON, async || {
+        let (code, body) = host.http_with("/metrics", token).await?;
+        let fits = code == status && body.contains(text);
+        Ok(if fits { Ok(()) } else { Err(format!("{code} {body}")) })
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_shown_to_accounts_with_the_right_only() -> Result<()> {
+    let stage = Stage::new().await?;
+    for name in ["reader", "other"] {
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": MODULES}});
+        stage.admin.apply(&account.to_string()).await?;
+    }
+    let reader = stage.admin.token((MODULES, "reader"), &[]).await?;
+    let other = stage.admin.token((MODULES, "other"), &[]).await?;
+    let elsewhere = stage.admin.token((MODULES, "reader"), &["elsewhere"]).await?;
+    let options = HostOptions {
+        flags: vec!["--metrics-auth".to_owned()],
+        ..HostOptions::new(stage.kubeconfig())
+    };
+    let host = Host::start(&options)?;
+    eventually("/healthz answers", SOON, async || {
+        Ok(host.http("/healthz").await.map(drop).map_err(|error| format!("{error:#}")))
+    })
+    .await?;
+
+    // The host's account may not ask yet: nobody is let in.
+    shows(&host, Some(&reader), 503, "the API server did not review the token").await?;
+    stage.admin.apply(include_str!("../../../deploy/metrics-auth/cluster-role.yaml")).await?;
+    // Nor is an account without the role, or anybody by a token that was made for others.
+    shows(&host, Some(&reader), 403, "system:serviceaccount:innkeeper-modules:reader").await?;
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": "reader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+            "name": "innkeeper-metrics-reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": MODULES}]});
+    stage.admin.apply(&binding.to_string()).await?;
+    shows(&host, Some(&reader), 200, "innkeeper_leader").await?;
+    shows(&host, Some(&other), 403, "system:serviceaccount:innkeeper-modules:other").await?;
+    shows(&host, Some(&elsewhere), 401, "does not accept the token").await?;
+    shows(&host, Some("invented"), 401, "does not accept the token").await?;
+    shows(&host, None, 401, "has no token").await?;
+    assert_eq!(host.http("/healthz").await?.0, 200);
+
+    // The token is nowhere in the log.
+    let log = host.log().join("\n");
+    for token in [&reader, &other] {
+        assert!(!log.contains(token.rsplit('.').next().unwrap()), "a token is in the log");
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::command::{cargo, line, root};
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 22] = [
+const ARROW: [(&str, &[&str]); 23] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
     // Its bench runs the same guest natively; its tests make guests of their own.
@@ -46,6 +46,8 @@ const ARROW: [(&str, &[&str]); 22] = [
             "innkeeper-cluster",
             "innkeeper-sandbox",
             "innkeeper-core",
+            // Its tests make manifests with it.
+            "innkeeper-fuzz-tests",
         ],
     ),
     ("innkeeper-controlplane", &[]),
@@ -73,6 +75,10 @@ const ARROW: [(&str, &[&str]); 22] = [
     (
         "innkeeper-hostile-tests",
         &["innkeeper-lab", "innkeeper-modules", "innkeeper-simulator", "innkeeper-tiny-guests"],
+    ),
+    (
+        "innkeeper-fuzz-tests",
+        &["innkeeper-core", "innkeeper-cluster", "innkeeper-modules", "innkeeper-simulator"],
     ),
     // Small, so that it answers soon on a fresh machine.
     (

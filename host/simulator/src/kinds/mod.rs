@@ -10,7 +10,7 @@ pub(crate) mod event_names;
 mod job;
 mod pod;
 mod prepare;
-pub(crate) mod quantity;
+pub mod quantity;
 mod rules;
 mod schedule;
 

@@ -1,7 +1,7 @@
 //! Quantities as the server writes them: `1000m` is `1`.
 
-/// The canonical form of a quantity; `None` if it is none.
-pub(crate) fn canonical(text: &str) -> Option<String> {
+/// The canonical form of a quantity; `None` if it is none, or too much.
+pub fn canonical(text: &str) -> Option<String> {
     let text = text.trim();
     let end = text
         .char_indices()
@@ -23,7 +23,7 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
         "Ki" | "Mi" | "Gi" | "Ti" | "Pi" | "Ei" => Form::Binary,
         "n" | "u" | "m" | "" | "k" | "M" | "G" | "T" | "P" | "E" => Form::Decimal,
         other => {
-            exponent += other.strip_prefix(['e', 'E'])?.parse::<i32>().ok()?;
+            exponent = exponent.checked_add(other.strip_prefix(['e', 'E'])?.parse().ok()?)?;
             Form::Exponent
         }
     };
@@ -43,20 +43,25 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
         let power = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].iter().position(|one| *one == suffix)?;
         mantissa = mantissa.checked_mul(1i128 << (10 * (power + 1)))?;
     }
+    // Finer than a billionth is rounded up, by as many digits as 128 bits have.
+    let digits_max = 39;
+    if exponent < -9 - digits_max {
+        mantissa = i128::from(mantissa != 0);
+        exponent = -9 - digits_max;
+    }
     while exponent < -9 {
-        // Finer than a billionth is rounded up.
         mantissa = mantissa / 10 + i128::from(mantissa % 10 != 0);
         exponent += 1;
     }
     let text = match form {
         Form::Binary => binary(mantissa, exponent),
         form => decimal(mantissa, exponent, form),
-    };
+    }?;
     Some(if negative && mantissa != 0 { format!("-{text}") } else { text })
 }
 
 /// How many billionths a quantity in its canonical form is; `None` if it is none, or too much.
-pub(crate) fn billionths(text: &str) -> Option<i128> {
+pub fn billionths(text: &str) -> Option<i128> {
     let end = text.find(|one: char| !(one.is_ascii_digit() || one == '-')).unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let number: i128 = number.parse().ok()?;
@@ -85,7 +90,7 @@ enum Form {
     Exponent,
 }
 
-fn binary(mut mantissa: i128, mut exponent: i32) -> String {
+fn binary(mut mantissa: i128, mut exponent: i32) -> Option<String> {
     while exponent < 0 && mantissa % 10 == 0 {
         mantissa /= 10;
         exponent += 1;
@@ -94,34 +99,34 @@ fn binary(mut mantissa: i128, mut exponent: i32) -> String {
         // Not whole: written in decimal.
         return decimal(mantissa, exponent, Form::Decimal);
     }
-    for _ in 0..exponent {
-        mantissa *= 10;
-    }
     if mantissa < 1024 {
-        return mantissa.to_string();
+        return Some(mantissa.to_string());
     }
     let mut power = 0;
     while mantissa % 1024 == 0 && power < 6 {
         mantissa /= 1024;
         power += 1;
     }
-    format!("{mantissa}{}", ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power])
+    Some(format!("{mantissa}{}", ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power]))
 }
 
-fn decimal(mut mantissa: i128, mut exponent: i32, form: Form) -> String {
+fn decimal(mut mantissa: i128, mut exponent: i32, form: Form) -> Option<String> {
     if mantissa == 0 {
-        return "0".to_owned();
+        return Some("0".to_owned());
     }
     while mantissa % 10 == 0 {
         mantissa /= 10;
-        exponent += 1;
+        exponent = exponent.checked_add(1)?;
     }
     while exponent.rem_euclid(3) != 0 || exponent > 18 {
-        mantissa *= 10;
+        mantissa = mantissa.checked_mul(10)?;
         exponent -= 1;
     }
     if form == Form::Exponent {
-        return if exponent == 0 { mantissa.to_string() } else { format!("{mantissa}e{exponent}") };
+        return Some(match exponent {
+            0 => mantissa.to_string(),
+            _ => format!("{mantissa}e{exponent}"),
+        });
     }
     let suffix = match exponent {
         -9 => "n",
@@ -135,7 +140,7 @@ fn decimal(mut mantissa: i128, mut exponent: i32, form: Form) -> String {
         18 => "E",
         _ => "",
     };
-    format!("{mantissa}{suffix}")
+    Some(format!("{mantissa}{suffix}"))
 }
 
 #[cfg(test)]
@@ -165,6 +170,14 @@ mod tests {
             ("1023", "1023"),
         ] {
             assert_eq!(canonical(given).as_deref(), Some(wanted), "{given}");
+        }
+        // Anything that is not zero is a billionth at least.
+        assert_eq!(canonical("1.5e-2147483647").as_deref(), Some("1e-9"));
+        assert_eq!(canonical("0e-400").as_deref(), Some("0"));
+        for too_much in
+            ["1e2147483647", "1.5e-2147483648", "340282366920938463463374607431768211455"]
+        {
+            assert_eq!(canonical(too_much), None, "{too_much}");
         }
         assert_eq!(canonical("abc"), None);
         assert_eq!(canonical("1x"), None);

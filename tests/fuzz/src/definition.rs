@@ -1,0 +1,32 @@
+//! The comparison of CustomResourceDefinitions.
+
+use std::collections::BTreeSet;
+
+use innkeeper_core::additive::breaking;
+use serde_json::Value;
+
+/// Reads up to three definitions (a JSON list). None breaks itself; two steps that only add make one
+/// that only adds.
+pub fn fuzz_entry(data: &[u8]) {
+    let Ok(definitions) = serde_json::from_slice::<Vec<Value>>(data) else { return };
+    if !definitions.iter().all(has_named_versions) {
+        return;
+    }
+    for one in definitions.iter().take(3) {
+        assert_eq!(breaking(one, one), Vec::<String>::new(), "a definition breaks itself");
+    }
+    let [first, second, third, ..] = definitions.as_slice() else { return };
+    if breaking(first, second).is_empty() && breaking(second, third).is_empty() {
+        let found = breaking(first, third);
+        assert!(found.is_empty(), "two steps that only add: {found:?}");
+    }
+}
+
+/// Whether each version has a name of its own, which the API server sees to.
+fn has_named_versions(definition: &Value) -> bool {
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let names = versions.into_iter().flatten().map(|version| version["name"].as_str());
+    let names: Vec<_> = names.collect();
+    let distinct: BTreeSet<_> = names.iter().flatten().collect();
+    distinct.len() == names.len()
+}

@@ -1,0 +1,103 @@
+//! What a guest desires for a primary.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
+use innkeeper_contract::{Desired, Manifest, Policy};
+use innkeeper_core::ownership::Primary;
+use innkeeper_core::reserved::Grants;
+use innkeeper_core::wanted::{Wanted, Wish};
+use innkeeper_core::{Key, Target, order, settled};
+use serde_json::{Value, json};
+
+/// The manifest of the guest that gives the document.
+static MANIFEST: LazyLock<Manifest> = LazyLock::new(|| {
+    let manifest = json!({
+        "name": "g",
+        "primary": {"apiVersion": "example.com/v1", "kind": "Web", "plural": "webs"},
+        "owned": [
+            {"kind": {"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments"}},
+            {"kind": {"apiVersion": "v1", "kind": "Service", "plural": "services"}},
+            {"kind": {"apiVersion": "v1", "kind": "Secret", "plural": "secrets"}, "merges": true},
+            {"kind": {"apiVersion": "v1", "kind": "Namespace", "plural": "namespaces",
+                "scope": "Cluster"}}
+        ],
+        "finalizer": "example.com/g"
+    });
+    serde_json::from_value(manifest).expect("a manifest")
+});
+
+/// Reads a desired document and completes it for a primary in the namespace `home`. What is accepted
+/// stays within the manifest and the namespace, carries the host's owner and digest, and allowing other
+/// namespaces only adds to what is accepted.
+pub fn fuzz_entry(data: &[u8]) {
+    let Ok(desired) = serde_json::from_slice::<Desired>(data) else { return };
+    let text = serde_json::to_string(&desired).expect("a document is printed");
+    let again: Desired = serde_json::from_str(&text).expect("a printed document is read");
+    assert_eq!(desired, again, "a document changes when it is printed and read");
+
+    let kind = Arc::new(MANIFEST.primary.clone());
+    let primary = Primary::new("g", Target::new(kind, Key::new("home", "first")), "u1");
+    let at_home = Wish::read(&desired, &MANIFEST, &primary, Grants::default());
+    let anywhere = Wish::read(
+        &desired,
+        &MANIFEST,
+        &primary,
+        Grants { cross_namespace: true, ..Grants::default() },
+    );
+    assert_eq!(
+        at_home,
+        Wish::read(&again, &MANIFEST, &primary, Grants::default()),
+        "reading is not stable"
+    );
+    match (&at_home, &anywhere) {
+        (Ok(at_home), Ok(anywhere)) => assert_eq!(at_home, anywhere),
+        (Ok(_), Err(refusal)) => panic!("refused where more is allowed: {refusal}"),
+        (Err(refusal), _) => {
+            assert!(refusal.to_string().len() < 8_192, "{refusal}");
+        }
+    }
+    for (wish, cross_namespace) in [(at_home, false), (anywhere, true)] {
+        let Ok(wish) = wish else { continue };
+        accepted(&wish, &desired, &primary, cross_namespace);
+    }
+}
+
+fn accepted(wish: &Wish, desired: &Desired, primary: &Primary, cross_namespace: bool) {
+    assert_eq!(wish.wanted.len(), desired.objects.len());
+    let targets: BTreeSet<&Target> = wish.wanted.iter().map(|one| &one.target).collect();
+    assert_eq!(targets.len(), wish.wanted.len(), "an object is there twice");
+    let ranks: Vec<_> = wish.wanted.iter().map(|one| order::sort_key(&one.target)).collect();
+    assert!(ranks.is_sorted(), "the objects are not in order");
+    for wanted in &wish.wanted {
+        complete(wanted, primary, cross_namespace);
+    }
+}
+
+fn complete(wanted: &Wanted, primary: &Primary, cross_namespace: bool) {
+    let Wanted { target, body, .. } = wanted;
+    let owned = MANIFEST.owned.iter().find(|owned| owned.kind == *target.kind);
+    let owned = owned.expect("the kind is declared");
+    assert!(!owned.merges || wanted.has(Policy::Merge), "made where it is only merged: {target}");
+    assert_eq!(body["apiVersion"], owned.kind.api_version);
+    assert_eq!(body["kind"], owned.kind.kind);
+    let metadata = &body["metadata"];
+    let (namespace, name) = (target.key.namespace(), target.key.name());
+    assert_eq!(metadata["name"], name);
+    assert_eq!(metadata.get("namespace").and_then(Value::as_str).unwrap_or_default(), namespace);
+    assert_eq!(namespace.is_empty(), !owned.kind.is_namespaced(), "{target}");
+    assert!(cross_namespace || namespace == "home", "{target} is not at home");
+    for segment in [name, namespace] {
+        assert!(!segment.contains(['/', '%', '?', '#']) && segment != "." && segment != "..");
+    }
+    for member in ["uid", "resourceVersion", "managedFields", "generateName", "deletionTimestamp"] {
+        assert!(metadata.get(member).is_none(), "metadata.{member} came through");
+    }
+    assert!(body.get("status").is_none(), "status came through");
+    match &metadata["ownerReferences"] {
+        Value::Null => {}
+        owners => assert_eq!(*owners, json!([primary.owner_reference()])),
+    }
+    assert_eq!(settled::digest(body), wanted.digest(), "the stamp changes the digest");
+    assert_eq!(metadata["annotations"][wanted.annotation(primary)], wanted.digest());
+}

@@ -1,0 +1,37 @@
+//! What a guest gives when it fails.
+
+use innkeeper_contract::Failure;
+use innkeeper_core::said;
+
+/// Reads a failure. What is read is printed as it was; what may be written into a status fits there.
+pub fn fuzz_entry(data: &[u8]) {
+    let Ok(failure) = serde_json::from_slice::<Failure>(data) else { return };
+    let text = serde_json::to_string(&failure).expect("a failure is printed");
+    let again: Failure = serde_json::from_str(&text).expect("a printed failure is read");
+    assert_eq!(failure, again, "a failure changes when it is printed and read");
+    if said::is_reason(&failure.reason) {
+        let inner = |c: char| c.is_ascii_alphanumeric() || "_,:".contains(c);
+        assert!(failure.reason.len() <= 1_024 && failure.reason.chars().all(inner));
+    }
+    for bytes in [0, 1, 7, said::MESSAGE_BYTES_MAX] {
+        let cut = said::cut(&failure.message, bytes);
+        assert!(cut.len() <= bytes + 3, "{} bytes of {bytes}", cut.len());
+        let whole = cut == failure.message;
+        assert!(whole || cut.ends_with("..."), "{cut}");
+        assert!(whole || failure.message.starts_with(cut.trim_end_matches("...")) || bytes == 0);
+    }
+    let Failure { status, conditions, events, .. } = &failure;
+    match said::check(status.as_ref(), conditions, events) {
+        Ok(()) => {
+            let bytes = serde_json::to_string(&(status, conditions)).map_or(0, |text| text.len());
+            assert!(bytes <= said::STATUS_BYTES_MAX + 64, "{bytes} bytes of status");
+            assert!(conditions.len() <= said::CONDITIONS_MAX && events.len() <= said::EVENTS_MAX);
+            for condition in conditions {
+                assert!(said::is_reason(&condition.reason), "{}", condition.reason);
+                assert!(!condition.type_.is_empty() && condition.type_.len() <= 316);
+                assert!(condition.type_.is_ascii() && !condition.type_.contains(char::is_control));
+            }
+        }
+        Err(problem) => assert!(problem.len() < 1_024, "{problem}"),
+    }
+}

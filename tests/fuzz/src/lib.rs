@@ -1,0 +1,50 @@
+//! Properties of everything that reads foreign bytes.
+//!
+//! A [`Target`] is one reader. Its `fuzz_entry` takes any bytes, reads them, and panics if a property does
+//! not hold: what it accepts is printed and read back as the same, names that it accepts are safe, limits
+//! hold. Two drivers call the same entries: `tests/properties.rs` with random documents from a printed
+//! seed, and libFuzzer (`libfuzzer/`, `cargo xtask fuzz`). docs/fuzzing.md has figures.
+
+#![allow(clippy::expect_used, clippy::missing_panics_doc, reason = "a property fails by a panic")]
+
+pub mod chunks;
+pub mod definition;
+pub mod desired;
+pub mod failure;
+pub mod kubeconfig;
+pub mod manifest;
+pub mod mutate;
+pub mod quantity;
+pub mod selector;
+
+use std::path::{Path, PathBuf};
+
+/// A reader of foreign bytes and the properties that it has to have.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// The name, as `cargo xtask fuzz` takes it.
+    pub name: &'static str,
+    /// Reads bytes; panics if a property does not hold.
+    pub fuzz_entry: fn(&[u8]),
+    /// Documents for one random test in CI: as many as take about a second.
+    pub cases: usize,
+}
+
+impl Target {
+    /// The folder with the documents that a search begins with.
+    pub fn corpus(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(self.name)
+    }
+}
+
+/// All targets.
+pub const TARGETS: [Target; 8] = [
+    Target { name: "manifest", fuzz_entry: manifest::fuzz_entry, cases: 4_000 },
+    Target { name: "desired", fuzz_entry: desired::fuzz_entry, cases: 4_000 },
+    Target { name: "failure", fuzz_entry: failure::fuzz_entry, cases: 8_000 },
+    Target { name: "selector", fuzz_entry: selector::fuzz_entry, cases: 20_000 },
+    Target { name: "quantity", fuzz_entry: quantity::fuzz_entry, cases: 20_000 },
+    Target { name: "definition", fuzz_entry: definition::fuzz_entry, cases: 2_000 },
+    Target { name: "chunks", fuzz_entry: chunks::fuzz_entry, cases: 300 },
+    Target { name: "kubeconfig", fuzz_entry: kubeconfig::fuzz_entry, cases: 4_000 },
+];
