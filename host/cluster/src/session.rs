@@ -1,5 +1,7 @@
 //! Requests as one identity.
 
+mod pages;
+
 use std::fmt;
 
 use http::{Method, Request, StatusCode, header};
@@ -15,6 +17,8 @@ use serde_json::{Value, json};
 use crate::error::{Asked, Guard, is_read};
 use crate::transport::{NoAnswer, Repeatable};
 use crate::{ApiError, Env, Identity, SecretKey, Settings};
+
+pub use pages::Page;
 
 /// What stays as it is in a segment of a path or in a value of a query.
 const SEGMENT: &AsciiSet =

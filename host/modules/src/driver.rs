@@ -15,16 +15,15 @@ use std::sync::Arc;
 
 use innkeeper_contract::Manifest;
 use innkeeper_sandbox::{Guest, Limits};
-use serde_json::Value;
 
 use crate::machine::{Again, Candidate, Effect, Event, Facts, Machine, Spec, Verdict, reason};
 use crate::module::{self, KindName, KindStatus, ModuleStatus, RehearsalStatus};
 use crate::parameters::{self, ParametersError};
 use crate::registry::{Loaded, Modules, Served};
 use crate::source::{Component, Digest, SourceError};
-use crate::{Module, Place, Settings, manifest};
+use crate::{Module, Place, Settings, definitions, manifest};
 
-pub use message::{Action, CrdWish, Input, Leaving, LoadJob, Report};
+pub use message::{Action, Input, Leaving, LoadJob, Report};
 
 /// The name of the ConfigMap, in [`module::NAMESPACE`], with the host's copy of a version.
 pub fn copy_name(module: &str, digest: Digest) -> String {
@@ -395,7 +394,8 @@ impl<G: Loaded> Life<G> {
                 if let (Some((_, guest)), Some(settings)) = (&self.aside, &self.settings) {
                     actions.push(Action::InstallCrds {
                         digest,
-                        crds: wishes(guest.manifest(), settings),
+                        crds: definitions::wishes(guest.manifest(), settings),
+                        namespaces: settings.namespaces.clone(),
                         service_account: settings.service_account.clone(),
                     });
                 }
@@ -506,25 +506,6 @@ fn fits(manifest: &Manifest, settings: &Settings) -> Result<(), Verdict> {
             Verdict::new(reason::INVALID_PARAMETERS, error.to_string(), Again::WhenSpecChanges)
         }
     })
-}
-
-fn wishes(manifest: &Manifest, settings: &Settings) -> Vec<CrdWish> {
-    let text = |definition: &Value, pointer: &str| {
-        definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    manifest
-        .crds
-        .iter()
-        .map(|definition| {
-            let group = text(definition, "/spec/group");
-            CrdWish {
-                name: text(definition, "/metadata/name"),
-                granted: settings.crd_groups.contains(&group),
-                group,
-                definition: definition.clone(),
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]

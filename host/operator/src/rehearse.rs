@@ -15,11 +15,12 @@ use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::{Action, Leave, Plan};
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Key, Object, Target, difference};
-use innkeeper_modules::{Again, Deed, Rehearsal, Verdict};
+use innkeeper_modules::{Again, Deed, Rehearsal, Verdict, definitions};
 use innkeeper_sandbox::Outcome;
 use jiff::Timestamp;
 
 use crate::apply;
+use crate::crds::Installer;
 use crate::granted::Granted;
 use crate::observe::Observation;
 use crate::queue::Work;
@@ -64,6 +65,7 @@ pub async fn rehearse(
     until_read(shared, candidate).await?;
     let primaries = primaries(candidate);
     let mut rehearsal = Rehearsal { primaries: count(primaries.len()), ..Rehearsal::default() };
+    definitions(&mut rehearsal, candidate).await;
     let began = shared.env.instant();
     for primary in chosen(&primaries) {
         if shared.env.instant().duration_since(began) > REHEARSAL_TIME {
@@ -82,6 +84,23 @@ pub async fn rehearse(
         compare(&mut rehearsal, candidate, primary, (new, old), now);
     }
     Ok(rehearsal)
+}
+
+/// Counts the definitions that the candidate would install or change.
+async fn definitions(rehearsal: &mut Rehearsal, candidate: &Running) {
+    let settings = candidate.settings();
+    let installer = Installer {
+        session: &candidate.session,
+        module: candidate.name(),
+        namespaces: &settings.namespaces,
+    };
+    let wishes = definitions::wishes(candidate.guest().manifest(), settings);
+    for change in installer.preview(&wishes).await {
+        if change.deed != Deed::Create {
+            rehearsal.objects += 1;
+        }
+        rehearsal.add(change.deed, change.object, change.fields);
+    }
 }
 
 /// Whether a version fails for a primary as it is now. Nothing is written.

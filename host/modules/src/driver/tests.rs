@@ -4,7 +4,7 @@ mod leaving;
 
 use expect_test::{Expect, expect};
 use innkeeper_contract::Kind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::rollout::{Deed, Rehearsal};
