@@ -63,8 +63,15 @@ impl Installer<'_> {
     /// Why the guest cannot serve: the first definition that stands in the way.
     pub async fn install(&self, wishes: &[CrdWish]) -> Result<(), Verdict> {
         for wish in wishes {
-            if let Decision::Apply { body, .. } = self.decide(wish).await? {
-                self.apply(wish, &body).await?;
+            let Decision::Apply { body, exists, fields } = self.decide(wish).await? else {
+                continue;
+            };
+            match self.apply(wish, &body).await {
+                // Only labels or texts would change: a module that must not do that may still serve.
+                Err(verdict) if exists && fields.is_empty() => {
+                    tracing::warn!(crd = %wish.name, module = self.module, "{}", verdict.message);
+                }
+                result => result?,
             }
         }
         for wish in wishes {
@@ -80,15 +87,14 @@ impl Installer<'_> {
         let mut changes = Vec::new();
         for wish in wishes {
             let (deed, fields) = match self.decide(wish).await {
-                Ok(Decision::Keep) => continue,
                 Ok(Decision::Apply { exists: false, .. }) => (Deed::Create, Vec::new()),
                 Ok(Decision::Apply { fields, .. }) if fields.is_empty() => continue,
                 Ok(Decision::Apply { fields, .. }) => (Deed::Change, fields),
                 Err(refused) if refused.reason == CRD_NOT_ADDITIVE => {
                     (Deed::Change, vec![said::cut(&refused.message, REFUSAL_BYTES_MAX)])
                 }
-                // Installing says it.
-                Err(_) => continue,
+                // What else stands in the way is said when it is installed.
+                Ok(Decision::Keep) | Err(_) => continue,
             };
             let object =
                 format!("{} {}", crd::kind().kind, said::cut(&wish.name, REFUSAL_BYTES_MAX));

@@ -24,7 +24,7 @@ const BYTES_MAX: usize = 512 << 20;
 const TIME_MAX: Duration = Duration::from_mins(1);
 
 /// Objects in one answer.
-const PAGE: u32 = 100;
+const PAGE: u32 = 50;
 
 /// The steps in which one object is checked.
 const STEPS_MAX: u64 = 1_000_000;
