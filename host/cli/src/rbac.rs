@@ -173,8 +173,33 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
             verbs: &["get", "create", "patch"],
             place: Place::Cluster,
         });
+        rules.extend(manifest.crds.iter().filter_map(|definition| stored(manifest, definition)));
     }
     rules
+}
+
+/// To read the objects of a definition whose kind the manifest does not declare otherwise: they are checked
+/// before their definition changes.
+fn stored(manifest: &Manifest, definition: &serde_json::Value) -> Option<Rule> {
+    let text = |pointer: &str| definition.pointer(pointer).and_then(serde_json::Value::as_str);
+    let (group, plural) = (text("/spec/group")?, text("/spec/names/plural")?);
+    let owned = manifest.owned.iter().map(|owned| &owned.kind);
+    let mut declared = owned.chain(&manifest.reads).chain([&manifest.primary]);
+    if declared.any(|kind| kind.group() == group && kind.plural == plural) {
+        return None;
+    }
+    Some(Rule {
+        why: format!("To check stored {plural} before their definition changes."),
+        group: group.to_owned(),
+        resource: plural.to_owned(),
+        names: Vec::new(),
+        verbs: &["list"],
+        place: if text("/spec/scope") == Some("Cluster") {
+            Place::Cluster
+        } else {
+            Place::Namespaces
+        },
+    })
 }
 
 fn print(manifest: &Manifest, grant: &Grant<'_>) -> Result<String, fmt::Error> {

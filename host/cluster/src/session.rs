@@ -1,5 +1,6 @@
 //! Requests as one identity.
 
+mod pages;
 mod reviews;
 
 use std::fmt;
@@ -22,6 +23,7 @@ use crate::error::{Asked, Guard, is_read};
 use crate::transport::{NoAnswer, Repeatable};
 use crate::{ApiError, Env, Identity, SecretKey, Settings};
 
+pub use pages::Page;
 pub use reviews::User;
 
 /// What stays as it is in a segment of a path or in a value of a query.

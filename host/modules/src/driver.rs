@@ -22,9 +22,9 @@ use crate::module::{self, KindName, KindStatus, ModuleStatus, RehearsalStatus};
 use crate::parameters;
 use crate::registry::{Loaded, Modules, Served};
 use crate::source::{Component, Digest, SourceError};
-use crate::{Module, Place, Settings, finalizers, manifest};
+use crate::{Module, Place, Settings, definitions, finalizers, manifest};
 
-pub use message::{Action, CrdWish, Input, Leaving, LoadJob, ParametersJob, Report};
+pub use message::{Action, Input, Leaving, LoadJob, ParametersJob, Report};
 
 /// The name of the ConfigMap, in [`module::NAMESPACE`], with the host's copy of a version.
 pub fn copy_name(module: &str, digest: Digest) -> String {
@@ -480,7 +480,8 @@ impl<G: Loaded> Life<G> {
                 if let (Some((_, guest)), Some(settings)) = (&self.aside, &self.settings) {
                     actions.push(Action::InstallCrds {
                         digest,
-                        crds: wishes(guest.manifest(), settings),
+                        crds: definitions::wishes(guest.manifest(), settings),
+                        namespaces: settings.namespaces.clone(),
                         service_account: settings.service_account.clone(),
                     });
                 }
@@ -602,25 +603,6 @@ impl<G: Loaded> Life<G> {
 /// A guest's name and version, for people.
 fn title(manifest: &Manifest) -> String {
     format!("{} {}", manifest.name, manifest.version).trim_end().to_owned()
-}
-
-fn wishes(manifest: &Manifest, settings: &Settings) -> Vec<CrdWish> {
-    let text = |definition: &Value, pointer: &str| {
-        definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    manifest
-        .crds
-        .iter()
-        .map(|definition| {
-            let group = text(definition, "/spec/group");
-            CrdWish {
-                name: text(definition, "/metadata/name"),
-                granted: settings.crd_groups.contains(&group),
-                group,
-                definition: definition.clone(),
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@
 //! the driver watches, fetches, waits and writes.
 
 mod crd;
+pub mod definitions;
 pub mod driver;
 mod finalizers;
 pub mod folder;
@@ -37,7 +38,8 @@ pub mod source;
 mod testing;
 
 pub use crd::{crd, crd_yaml};
-pub use driver::{Action, CrdWish, Driver, Input, LoadJob, ParametersJob, Report};
+pub use definitions::CrdWish;
+pub use driver::{Action, Driver, Input, LoadJob, ParametersJob, Report};
 pub use folder::{Change, Folder, read_component};
 pub use machine::{Again, Machine, Verdict};
 pub use manifest::check as check_manifest;

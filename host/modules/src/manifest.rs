@@ -8,8 +8,8 @@ use innkeeper_core::{foreign, names as grammar};
 use semver::Version;
 use serde_json::Value;
 
-use crate::module;
 use crate::settings::is_reserved_group;
+use crate::{definitions, module};
 
 /// The most kinds that a guest may own and read: each is a cache and two requests at least.
 const KINDS_MAX: usize = 100;
@@ -70,6 +70,13 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
         if owned.kind.group() == module::GROUP {
             errors.push(format!("{place}: kinds of {} are the host's own", module::GROUP));
         }
+        // The host would apply them as any object: unchecked, and with any metadata.
+        if owned.kind.group() == definitions::GROUP {
+            errors.push(format!(
+                "{place}: {} cannot be owned; describe definitions in crds",
+                owned.kind.kind
+            ));
+        }
         // A guest may merge into its primary, and make others of its kind.
         let is_another =
             names(&owned.kind) == names(&manifest.primary) && owned.kind != manifest.primary;
@@ -129,6 +136,7 @@ fn crd(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<St
             .push(format!("{place}: is not a CustomResourceDefinition of apiextensions.k8s.io/v1"));
         return;
     }
+    definitions::check(place, definition, errors);
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
     if !grammar::is_subdomain(group)
         || !grammar::is_letter_label(plural)

@@ -15,10 +15,11 @@ use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::{Action, Leave, Plan};
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Key, Object, Target, difference};
-use innkeeper_modules::{Again, Deed, Rehearsal, Verdict};
+use innkeeper_modules::{Again, Deed, Rehearsal, Verdict, definitions};
 use innkeeper_sandbox::Outcome;
 use jiff::Timestamp;
 
+use crate::crds::Installer;
 use crate::granted::Granted;
 use crate::observe::Observation;
 use crate::queue::Work;
@@ -65,6 +66,7 @@ pub async fn rehearse(
     declared::check_view(candidate)?;
     let primaries = primaries(candidate);
     let mut rehearsal = Rehearsal { primaries: count(primaries.len()), ..Rehearsal::default() };
+    definitions(&mut rehearsal, candidate).await;
     let began = shared.env.instant();
     for primary in chosen(&primaries) {
         if shared.env.instant().duration_since(began) > REHEARSAL_TIME {
@@ -85,6 +87,23 @@ pub async fn rehearse(
         compare(&mut rehearsal, candidate, primary, (new, old), now);
     }
     Ok(rehearsal)
+}
+
+/// Counts the definitions that the candidate would install or change.
+async fn definitions(rehearsal: &mut Rehearsal, candidate: &Running) {
+    let settings = candidate.settings();
+    let installer = Installer {
+        session: &candidate.session,
+        module: candidate.name(),
+        namespaces: &settings.namespaces,
+    };
+    let wishes = definitions::wishes(candidate.guest().manifest(), settings);
+    for change in installer.preview(&wishes).await {
+        if change.deed != Deed::Create {
+            rehearsal.objects += 1;
+        }
+        rehearsal.add(change.deed, change.object, change.fields);
+    }
 }
 
 /// Whether a version that served before fails for a primary as it is now. Nothing is written. It sees

@@ -23,7 +23,7 @@ use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::copies;
-use crate::crds::{self, Statuses};
+use crate::crds::{Installer, Statuses};
 use crate::declared;
 use crate::health::{Failing, News, Runs};
 use crate::leave;
@@ -230,11 +230,13 @@ impl Supervisor {
             }
             Action::Load(job) => self.load(name, job),
             Action::CheckParameters(job) => self.check_parameters(name, job),
-            Action::InstallCrds { digest, crds: wishes, service_account } => {
+            Action::InstallCrds { digest, crds: wishes, namespaces, service_account } => {
                 let session = self.session(service_account.as_deref());
                 let (outbox, module) = (self.outbox.clone(), name.to_owned());
                 self.spawn("install", async move {
-                    let result = crds::install(&session, &wishes).await;
+                    let installer =
+                        Installer { session: &session, module: &module, namespaces: &namespaces };
+                    let result = installer.install(&wishes).await;
                     let input = Box::new(Input::Crds { digest, result });
                     let _ = outbox.send(Happened::Input { module, input });
                 });

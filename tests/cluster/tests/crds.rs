@@ -315,3 +315,76 @@ async fn a_definition_with_a_conversion_webhook_is_refused() -> Result<()> {
     assert_eq!(installed(&stage).await?, before);
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_is_held_while_a_stored_object_does_not_fit_it() -> Result<()> {
+    let first = Version::with_spec(1, &size());
+    let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
+    first.until_serving(&stage).await?;
+    served_by(&stage, &namespace, "a", 1).await?;
+
+    // An administrator narrows the definition; what is stored stays.
+    let narrow = |spec: Value| {
+        let mut spec = spec;
+        spec["size"]["maximum"] = 2.into();
+        spec
+    };
+    stage.admin.apply(&definition(&narrow(size())).to_string()).await?;
+    let before = installed(&stage).await?;
+    let second = Version::with_spec(2, &narrow(size_and_color()));
+    second.push(&stage).await?;
+    let words = format!("Widget {namespace}/a: .spec.size is more than maximum");
+    let module = until_refused(&stage, "CrdNotAdditive", &words).await?;
+    assert!(says(&module, "Held", "True", "CrdNotAdditive"), "{module:#}");
+    assert_eq!(installed(&stage).await?, before);
+
+    // As soon as the object fits, the definition is installed, and is the module's.
+    let small = json!({"spec": {"size": 2}});
+    stage.admin.merge(WIDGET, &namespace, "a", "kubectl-edit", &small).await?;
+    second.until_serving(&stage).await?;
+    let live = stage.admin.must_get(Kind::CRD, "", CRD).await?;
+    assert_eq!(live["metadata"]["labels"], json!({"innkeeper.dev/module": "widgets"}));
+    let owners = &live["metadata"]["ownerReferences"];
+    assert!(owners.is_null(), "{owners}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_that_would_go_with_an_owner_or_lose_what_is_stored_changes_nothing()
+-> Result<()> {
+    let first = Version::with_spec(1, &size_and_color());
+    let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
+    first.until_serving(&stage).await?;
+    served_by(&stage, &namespace, "a", 1).await?;
+    let before = installed(&stage).await?;
+
+    let mut owned = definition(&size_and_color());
+    owned["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["more"] =
+        json!({"type": "string"});
+    owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "Namespace",
+        "name": "gone", "uid": "00000000-0000-0000-0000-000000000000"}]);
+    Version::new(2, &owned).push(&stage).await?;
+    let told = "metadata.ownerReferences: is not the guest's to give";
+    until_refused(&stage, "InvalidManifest", told).await?;
+
+    let mut moved = definition(&size_and_color());
+    moved["spec"]["versions"][0]["storage"] = false.into();
+    let mut second = definition(&size())["spec"]["versions"][0].clone();
+    second["name"] = "v2".into();
+    moved["spec"]["versions"].as_array_mut().unwrap().push(second);
+    Version::new(3, &moved).push(&stage).await?;
+    let told = "version v2 would be stored and takes less than v1: .spec.color is gone";
+    until_refused(&stage, "CrdNotAdditive", told).await?;
+
+    let mut shut = size_and_color();
+    shut["shape"] = json!({"type": "string"});
+    let mut shut = definition(&shut);
+    shut["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["not"] = json!({"required": ["spec"]});
+    Version::new(4, &shut).push(&stage).await?;
+    until_refused(&stage, "CrdNotAdditive", "the object has another not").await?;
+
+    assert_eq!(installed(&stage).await?, before);
+    let widget = stage.admin.must_get(WIDGET, &namespace, "a").await?;
+    assert_eq!(widget["spec"], json!({"size": 3, "color": "red"}));
+    Ok(())
+}

@@ -38,6 +38,19 @@ fn printed(manifest: &Manifest, namespaces: &[&str]) -> String {
     print(manifest, &grant).unwrap()
 }
 
+#[test]
+fn objects_of_a_definition_are_listed_when_the_kind_is_not_declared() {
+    let definition = |plural: &str| {
+        json!({"metadata": {"name": format!("{plural}.quay.io")},
+            "spec": {"group": "quay.io", "scope": "Namespaced", "names": {"plural": plural}}})
+    };
+    let manifest =
+        Manifest { crds: vec![definition("podroutes"), definition("others")], ..manifest() };
+    let text = printed(&manifest, &[]);
+    assert_eq!(text.matches("before their definition changes").count(), 1, "{text}");
+    assert!(text.contains("To check stored others before their definition changes."), "{text}");
+}
+
 fn read(text: &str) -> Vec<Value> {
     serde_yaml_ng::Deserializer::from_str(text)
         .map(|document| Value::deserialize(document).unwrap())

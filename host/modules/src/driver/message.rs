@@ -14,7 +14,7 @@ use crate::parameters::{self, ParametersError};
 use crate::registry::{Loaded, Served};
 use crate::rollout::Rehearsal;
 use crate::source::{Component, Digest, SourceError};
-use crate::{Module, SourceRef};
+use crate::{CrdWish, Module, SourceRef};
 
 /// What happens to a module.
 #[derive(Debug)]
@@ -146,6 +146,8 @@ pub enum Action<G = Guest> {
         digest: Digest,
         /// What is wanted.
         crds: Vec<CrdWish>,
+        /// The namespaces of the module's primaries; empty for all.
+        namespaces: BTreeSet<String>,
         /// The account; `None` for the host's own identity (a Module of a folder).
         service_account: Option<String>,
     },
@@ -180,20 +182,6 @@ pub struct Leaving {
     pub service_account: Option<String>,
     /// Whether a version serves, which can be asked.
     pub serves: bool,
-}
-
-/// A CustomResourceDefinition that a guest describes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CrdWish {
-    /// Its name: plural and group.
-    pub name: String,
-    /// Its group.
-    pub group: String,
-    /// Whether the Module's `crdGroups` allows to install it. If not, it is used if it is there
-    /// and serves the versions, and is a reason to refuse if not.
-    pub granted: bool,
-    /// The definition.
-    pub definition: Value,
 }
 
 /// The status of a Module, but for times: `innkeeper-core` compares it with the live one.

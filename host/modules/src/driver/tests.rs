@@ -5,7 +5,7 @@ mod parameters;
 
 use expect_test::{Expect, expect};
 use innkeeper_contract::Kind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use innkeeper_sandbox::schema::validate;
 

@@ -1,1 +1,452 @@
-//! CustomResourceDefinitions that a guest describes.
+//! CustomResourceDefinitions as a weapon: what a guest describes must not delete, prune or block what
+//! others have stored.
+
+use innkeeper_hostile_tests::{
+    Arena, Attack, GROUP, MODULES, RBAC, SOON, block_on, condition, guest, manifest,
+};
+use serde_json::{Value, json};
+
+const DEFINED: &str = "defined.example.dev";
+const CRD: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.defined.example.dev";
+
+/// A definition of things with this schema of their spec.
+fn things(spec: &Value) -> Value {
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("things.{DEFINED}")},
+        "spec": {"group": DEFINED, "scope": "Namespaced",
+            "names": {"kind": "Thing", "plural": "things"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}]}})
+}
+
+fn object_of(properties: &Value) -> Value {
+    json!({"type": "object", "properties": properties})
+}
+
+fn size_and_color() -> Value {
+    object_of(&json!({"size": {"type": "integer"}, "color": {"type": "string"}}))
+}
+
+fn grown() -> Value {
+    object_of(
+        &json!({"size": {"type": "integer"}, "color": {"type": "string"}, "shape": {"type": "string"}}),
+    )
+}
+
+/// A module whose guest describes these definitions.
+fn attack(name: &str, definitions: &[Value]) -> Attack {
+    let mut manifest = manifest(&[]);
+    manifest["crds"] = json!(definitions);
+    Attack::new(name, &guest(&manifest, &json!({})))
+        .spec(json!({"crdGroups": [DEFINED]}))
+        .has_all_rights()
+}
+
+/// Gives a module that is installed another component.
+async fn push(arena: &Arena, attack: &Attack) {
+    for object in attack.objects().iter().filter(|one| one["kind"] == "ConfigMap") {
+        arena.apply(object).await;
+    }
+    // What the Module says then is of this component and not of the one before.
+    arena.pass(20).await;
+}
+
+/// An arena in which the module `things` has installed a definition, and a thing is stored.
+async fn arena_with(definition: &Value, spec: &Value) -> Arena {
+    let arena = Arena::start(&[]).await;
+    arena.install(&attack("things", &[definition.clone()])).await;
+    arena.module_says("things", "Ready", "True", "Serving").await;
+    arena.apply(&thing("a", spec)).await;
+    arena
+}
+
+async fn arena() -> Arena {
+    arena_with(&things(&size_and_color()), &json!({"size": 3, "color": "red"})).await
+}
+
+fn thing(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": format!("{DEFINED}/v1"), "kind": "Thing",
+        "metadata": {"name": name, "namespace": "attack-things"}, "spec": spec})
+}
+
+async fn stored(arena: &Arena, name: &str) -> Option<Value> {
+    arena.get(&format!("/apis/{DEFINED}/v1/namespaces/attack-things/things/{name}")).await
+}
+
+/// Waits until the installed definition names this place.
+async fn until_installed(arena: &Arena, place: &str) {
+    let is_there = arena
+        .lab()
+        .until(&format!("the definition has {place}"), SOON, async |api| {
+            Ok(api.get(CRD).await?.unwrap_or_default().pointer(place).is_some())
+        })
+        .await;
+    is_there.unwrap();
+}
+
+const SHAPE: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/shape";
+
+/// Pushes a definition and expects that it is held, that nothing is written, and that no approval
+/// helps; gives the message.
+async fn is_held(arena: &Arena, definition: &Value) -> String {
+    let before = arena.get(CRD).await.unwrap();
+    push(arena, &attack("things", &[definition.clone()])).await;
+    let message = arena.module_says("things", "Held", "True", "CrdNotAdditive").await;
+    let module = arena.module("things").await;
+    let digest = module["status"]["candidate"]["digest"].clone();
+    let approve = json!({"metadata": {"annotations": {"innkeeper.dev/approve": digest}}});
+    arena.merge("/apis/innkeeper.dev/v1alpha1/modules/things", &approve).await;
+    arena.pass(30).await;
+    arena.module_says("things", "Held", "True", "CrdNotAdditive").await;
+    assert_eq!(arena.get(CRD).await.unwrap()["spec"], before["spec"]);
+    // What is stored can be read whole, and written.
+    let thing = stored(arena, "a").await.unwrap();
+    arena
+        .merge(
+            &format!("/apis/{DEFINED}/v1/namespaces/attack-things/things/a"),
+            &json!({"metadata": {"labels": {"touched": "yes"}}}),
+        )
+        .await;
+    assert_eq!(stored(arena, "a").await.unwrap()["spec"], thing["spec"]);
+    message
+}
+
+/// Pushes a definition and expects that its component is refused with these words.
+async fn is_refused(arena: &Arena, definition: &Value, words: &str) {
+    let before = arena.get(CRD).await.unwrap();
+    push(arena, &attack("things", &[definition.clone()])).await;
+    let message = arena.module_says("things", "Ready", "False", "InvalidManifest").await;
+    assert!(message.contains(words), "{message}");
+    arena.pass(120).await;
+    assert_eq!(arena.get(CRD).await.unwrap(), before);
+    assert!(stored(arena, "a").await.is_some());
+}
+
+#[test]
+fn a_definition_is_refused_when_it_names_an_owner_that_does_not_exist() {
+    block_on(async {
+        let arena = arena().await;
+        let mut owned = things(&grown());
+        owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "Namespace",
+            "name": "gone", "uid": "00000000-0000-0000-0000-000000000000"}]);
+        is_refused(&arena, &owned, "metadata.ownerReferences: is not the guest's to give").await;
+    });
+}
+
+#[test]
+fn a_definition_is_refused_when_it_gives_other_metadata_that_decides_over_it() {
+    block_on(async {
+        let arena = arena().await;
+        for (name, value) in [
+            ("finalizers", json!(["example.com/never"])),
+            ("deletionTimestamp", json!("2026-01-01T00:00:00Z")),
+            ("uid", json!("00000000-0000-0000-0000-000000000000")),
+            ("resourceVersion", json!("1")),
+            ("managedFields", json!([{"manager": "innkeeper", "operation": "Apply"}])),
+            ("labels", json!({"innkeeper.dev/module": "other"})),
+        ] {
+            let mut definition = things(&grown());
+            definition["metadata"][name] = value;
+            is_refused(&arena, &definition, &format!("metadata.{name}")).await;
+        }
+    });
+}
+
+#[test]
+fn a_definition_is_installed_without_annotations_status_and_labels_of_deployment_tools() {
+    block_on(async {
+        let mut definition = things(&size_and_color());
+        definition["metadata"]["annotations"] = json!({"helm.sh/hook": "pre-delete",
+            "cert-manager.io/inject-ca-from": "a/b"});
+        definition["metadata"]["labels"] = json!({"app.kubernetes.io/name": "things",
+            "app.kubernetes.io/instance": "argo", "app.kubernetes.io/managed-by": "Helm"});
+        definition["status"] = json!({"storedVersions": ["v0"],
+            "conditions": [{"type": "Terminating", "status": "True"}],
+            "acceptedNames": {"kind": "Pod", "plural": "pods"}});
+        let arena = arena_with(&definition, &json!({"size": 3})).await;
+        let live = arena.get(CRD).await.unwrap();
+        assert_eq!(
+            live["metadata"]["labels"],
+            json!({"app.kubernetes.io/name": "things", "innkeeper.dev/module": "things"})
+        );
+        let annotations = live["metadata"]["annotations"].as_object().unwrap();
+        assert!(annotations.keys().all(|name| name == "innkeeper.dev/applied"), "{annotations:?}");
+        assert_eq!(live["status"]["storedVersions"], json!(["v1"]));
+        assert_eq!(live["status"]["acceptedNames"]["kind"], "Thing");
+        assert!(condition(&live, "Terminating").is_none());
+    });
+}
+
+#[test]
+fn a_definition_that_grows_is_installed_and_shown_in_the_preview() {
+    block_on(async {
+        let arena = arena().await;
+        arena
+            .merge(
+                "/apis/innkeeper.dev/v1alpha1/modules/things",
+                &json!({"spec": {"rollout": {"strategy": "Manual"}}}),
+            )
+            .await;
+        let mut second = things(&grown());
+        second["metadata"]["name"] = json!(format!("others.{DEFINED}"));
+        second["spec"]["names"] = json!({"kind": "Other", "plural": "others"});
+        push(&arena, &attack("things", &[things(&grown()), second])).await;
+        arena.module_says("things", "Held", "True", "NeedsApproval").await;
+        let candidate = arena.module("things").await["status"]["candidate"].clone();
+        assert_eq!((&candidate["changes"], &candidate["creates"]), (&json!(1), &json!(1)));
+        let place =
+            ".spec.versions[name=\"v1\"].schema.openAPIV3Schema.properties.spec.properties.shape";
+        assert_eq!(
+            candidate["examples"],
+            json!([
+                {"action": "Change", "object": format!("CustomResourceDefinition things.{DEFINED}"), "fields": [place]},
+                {"action": "Create", "object": format!("CustomResourceDefinition others.{DEFINED}")},
+            ])
+        );
+        assert!(arena.get(CRD).await.unwrap().pointer(SHAPE).is_none(), "a preview writes nothing");
+        let approve =
+            json!({"metadata": {"annotations": {"innkeeper.dev/approve": candidate["digest"]}}});
+        arena.merge("/apis/innkeeper.dev/v1alpha1/modules/things", &approve).await;
+        until_installed(&arena, SHAPE).await;
+        assert_eq!(stored(&arena, "a").await.unwrap()["spec"], json!({"size": 3, "color": "red"}));
+    });
+}
+
+#[test]
+fn the_storage_version_does_not_move_to_one_without_a_stored_field() {
+    block_on(async {
+        let arena = arena().await;
+        let mut moved = things(&size_and_color());
+        moved["spec"]["versions"][0]["storage"] = json!(false);
+        let mut second =
+            things(&object_of(&json!({"size": {"type": "integer"}})))["spec"]["versions"][0]
+                .clone();
+        second["name"] = json!("v2");
+        moved["spec"]["versions"].as_array_mut().unwrap().push(second);
+        let message = is_held(&arena, &moved).await;
+        assert!(
+            message
+                .contains("version v2 would be stored and takes less than v1: .spec.color is gone"),
+            "{message}"
+        );
+        // Nor is it served beside it: whoever writes by it would lose the color.
+        moved["spec"]["versions"][0]["storage"] = json!(true);
+        moved["spec"]["versions"][1]["storage"] = json!(false);
+        let message = is_held(&arena, &moved).await;
+        assert!(message.contains("version v2 would be served"), "{message}");
+    });
+}
+
+#[test]
+fn a_logical_keyword_or_rule_that_blocks_what_is_stored_is_held() {
+    block_on(async {
+        let arena = arena().await;
+        for (keyword, value) in [
+            ("not", json!({"required": ["size"]})),
+            ("allOf", json!([{"required": ["shape"]}])),
+            ("anyOf", json!([{"required": ["shape"]}])),
+            ("oneOf", json!([{"required": ["size"]}, {"required": ["color"]}])),
+            ("maxProperties", json!(1)),
+            ("x-kubernetes-validations", json!([{"rule": "self.size > 100"}])),
+        ] {
+            let mut spec = grown();
+            spec[keyword] = value;
+            let message = is_held(&arena, &things(&spec)).await;
+            assert!(message.contains(".spec has a"), "{keyword}: {message}");
+        }
+    });
+}
+
+#[test]
+fn a_type_under_preserve_unknown_fields_is_held() {
+    block_on(async {
+        let mut spec = size_and_color();
+        spec["x-kubernetes-preserve-unknown-fields"] = json!(true);
+        let arena = arena_with(&things(&spec), &json!({"shape": {"sides": 3}})).await;
+        spec["properties"]["shape"] = json!({"type": "string"});
+        let mut typed = things(&spec);
+        typed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] =
+            json!({"type": "object"});
+        let message = is_held(&arena, &typed).await;
+        assert!(message.contains(".spec.shape has another type"), "{message}");
+    });
+}
+
+#[test]
+fn a_default_that_makes_one_member_too_many_is_held() {
+    block_on(async {
+        let mut spec = size_and_color();
+        spec["maxProperties"] = json!(2);
+        let arena = arena_with(&things(&spec), &json!({"size": 3, "color": "red"})).await;
+        spec["properties"]["shape"] = json!({"type": "string", "default": "round"});
+        let message = is_held(&arena, &things(&spec)).await;
+        assert!(message.contains(".spec.shape has a new default"), "{message}");
+    });
+}
+
+#[test]
+fn a_definition_that_grows_is_held_when_a_stored_object_does_not_fit() {
+    block_on(async {
+        let arena = arena().await;
+        arena.apply(&thing("b", &json!({"size": 9}))).await;
+        // An administrator narrows the definition; what is stored stays.
+        let narrow = |spec: Value| {
+            let mut spec = spec;
+            spec["properties"]["size"]["maximum"] = json!(5);
+            things(&spec)
+        };
+        arena.apply(&narrow(size_and_color())).await;
+        let message = is_held(&arena, &narrow(grown())).await;
+        assert!(
+            message.contains("Thing attack-things/b: .spec.size is more than maximum"),
+            "{message}"
+        );
+        // As soon as the object fits, the definition is installed.
+        let small = json!({"spec": {"size": 5}});
+        arena.merge(&format!("/apis/{DEFINED}/v1/namespaces/attack-things/things/b"), &small).await;
+        until_installed(&arena, SHAPE).await;
+    });
+}
+
+#[test]
+fn a_scale_that_a_stored_object_does_not_fit_is_held() {
+    block_on(async {
+        let arena = arena_with(&things(&size_and_color()), &json!({"size": -1})).await;
+        let mut scaled = things(&size_and_color());
+        scaled["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}});
+        let message = is_held(&arena, &scaled).await;
+        assert!(
+            message.contains("Thing attack-things/a: .spec.size is no number of replicas"),
+            "{message}"
+        );
+    });
+}
+
+#[test]
+fn the_definition_of_one_module_is_not_changed_by_another() {
+    block_on(async {
+        let arena = arena().await;
+        let before = arena.get(CRD).await.unwrap();
+        arena.install(&attack("second", &[things(&grown())])).await;
+        let message = arena.module_says("second", "Ready", "False", "CrdOwnedByModule").await;
+        assert!(message.contains("belongs to the module things"), "{message}");
+        assert!(message.contains(".spec.shape is gone"), "{message}");
+        assert_eq!(arena.get(CRD).await.unwrap(), before);
+        // It may use what takes all that it needs.
+        push(&arena, &attack("second", &[things(&size_and_color())])).await;
+        arena.module_says("second", "Ready", "True", "Serving").await;
+        assert_eq!(arena.get(CRD).await.unwrap(), before);
+        // A person hands it over by the label.
+        let label = json!({"metadata": {"labels": {"innkeeper.dev/module": "second"}}});
+        arena.merge(CRD, &label).await;
+        let mut more = grown();
+        more["properties"]["weight"] = json!({"type": "integer"});
+        push(&arena, &attack("second", &[things(&more)])).await;
+        until_installed(&arena, SHAPE).await;
+    });
+}
+
+#[test]
+fn a_guest_does_not_write_definitions_as_objects_of_its_own() {
+    block_on(async {
+        let arena = arena().await;
+        let kind = json!({"apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition", "plural": "customresourcedefinitions", "scope": "Cluster"});
+        let mut object = things(&grown());
+        object["metadata"]["finalizers"] = json!(["example.com/never"]);
+        let desired = json!({"objects": [{"object": object}]});
+        let owner = guest(&manifest(&[kind]), &desired);
+        arena.install(&Attack::new("owner", &owner).has_all_rights()).await;
+        let message = arena.module_says("owner", "Ready", "False", "InvalidManifest").await;
+        assert!(message.contains("CustomResourceDefinition cannot be owned"), "{message}");
+        assert!(arena.get(CRD).await.unwrap().pointer(SHAPE).is_none());
+    });
+}
+
+#[test]
+fn names_of_kubernetes_and_endless_texts_are_refused() {
+    block_on(async {
+        let arena = arena().await;
+        let mut named = things(&grown());
+        named["spec"]["names"]["shortNames"] = json!(["po", "secrets"]);
+        is_refused(&arena, &named, "po is a name of Kubernetes' own").await;
+        let mut long = grown();
+        long["properties"]["shape"]["description"] = json!("x".repeat(1 << 20));
+        is_refused(&arena, &things(&long), "at most 1048576 are allowed").await;
+        let mut twice = things(&grown());
+        let mut second = twice["spec"]["versions"][0].clone();
+        second["name"] = json!("v2");
+        twice["spec"]["versions"].as_array_mut().unwrap().push(second);
+        is_refused(&arena, &twice, "more than one is the storage version").await;
+    });
+}
+
+#[test]
+fn a_group_below_a_granted_one_is_not_granted() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let mut below = things(&size_and_color());
+        below["spec"]["group"] = json!(format!("sub.{DEFINED}"));
+        below["metadata"]["name"] = json!(format!("things.sub.{DEFINED}"));
+        arena.install(&attack("things", &[below])).await;
+        arena.module_says("things", "Ready", "False", "CrdNotGranted").await;
+        let path = format!("{}/things.sub.{DEFINED}", CRD.rsplit_once('/').unwrap().0);
+        assert!(arena.get(&path).await.is_none());
+    });
+}
+
+/// What an account may that is to install definitions, but has no right in the whole cluster.
+fn may_install(name: &str) -> [Value; 2] {
+    let role = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole",
+        "metadata": {"name": format!("installs-{name}")},
+        "rules": [{"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+            "verbs": ["get", "create", "patch"]}]});
+    let binding = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
+        "metadata": {"name": format!("installs-{name}")},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": format!("installs-{name}")},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": MODULES}]});
+    [role, binding]
+}
+
+fn attack_in_its_namespace(definition: &Value) -> Attack {
+    let mut manifest = manifest(&[]);
+    manifest["crds"] = json!([definition]);
+    Attack::new("things", &guest(&manifest, &json!({}))).spec(json!({"crdGroups": [DEFINED]}))
+}
+
+#[test]
+fn a_definition_is_not_changed_when_its_objects_cannot_be_listed() {
+    block_on(async {
+        let arena = Arena::start(&may_install("things")).await;
+        arena.install(&attack_in_its_namespace(&things(&size_and_color()))).await;
+        arena.module_says("things", "Ready", "True", "Serving").await;
+        push(&arena, &attack_in_its_namespace(&things(&grown()))).await;
+        let message = arena.module_says("things", "Ready", "False", "CrdForbidden").await;
+        assert!(message.contains("may not list things"), "{message}");
+        assert!(arena.get(CRD).await.unwrap().pointer(SHAPE).is_none());
+        // With the right in its namespaces it is.
+        let rights = attack_in_its_namespace(&things(&grown())).may(&["list"], DEFINED, "things");
+        for object in rights.objects().iter().filter(|one| one["kind"] == "Role") {
+            arena.apply(object).await;
+        }
+        until_installed(&arena, SHAPE).await;
+    });
+}
+
+#[test]
+fn the_kind_of_all_attacks_is_somebody_elses() {
+    block_on(async {
+        let arena = arena().await;
+        let path =
+            format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/hostiles.{GROUP}");
+        let before = arena.get(&path).await.unwrap();
+        let mut theirs = innkeeper_hostile_tests::definition();
+        theirs["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["more"] =
+            json!({"type": "string"});
+        let taker = attack("taker", &[theirs]).spec(json!({"crdGroups": [GROUP]}));
+        arena.install(&taker).await;
+        arena.module_says("taker", "Ready", "True", "Serving").await;
+        assert_eq!(arena.get(&path).await.unwrap(), before);
+    });
+}

@@ -1,0 +1,186 @@
+//! Stored objects of a definition, held against the definition that would replace it.
+//!
+//! The comparison of the schemas proves that what fits the one fits the other; objects may be older than
+//! the installed schema, so they are read too, as far as the module's account may list them.
+
+use std::time::Duration;
+
+use innkeeper_cluster::ApiError;
+use innkeeper_contract::{Kind, Scope};
+use innkeeper_core::additive::{Misfit, StoredObjects};
+use innkeeper_core::said;
+use innkeeper_modules::{Again, CrdWish, Verdict};
+use serde_json::Value;
+
+use super::{Installer, incompatible};
+
+/// So many objects of one definition are checked at most.
+const OBJECTS_MAX: usize = 50_000;
+
+/// So many bytes of objects of one definition are read at most.
+const BYTES_MAX: usize = 512 << 20;
+
+/// So long are the objects of one definition read and checked at most.
+const TIME_MAX: Duration = Duration::from_mins(1);
+
+/// Objects in one answer.
+const PAGE: u32 = 50;
+
+/// The steps in which one object is checked.
+const STEPS_MAX: u64 = 1_000_000;
+
+/// How much is told of what does not fit, in bytes.
+const PLACE_BYTES_MAX: usize = 512;
+
+/// What has been read.
+#[derive(Default)]
+struct Read {
+    objects: usize,
+    bytes: usize,
+}
+
+/// Checks all stored objects that the module's account may list.
+///
+/// # Errors
+/// The first object that does not fit, or why not all could be checked.
+pub(super) async fn check(
+    installer: &Installer<'_>,
+    wish: &CrdWish,
+    live: &Value,
+) -> Result<(), Verdict> {
+    let Some(stored) = StoredObjects::new(live, &wish.definition) else {
+        return Err(incompatible(
+            wish,
+            "has stored objects that cannot be read, since no version of it is served; serve one",
+        ));
+    };
+    let kind = kind(live, stored.version());
+    let check = check_all(installer, wish, &kind, &stored);
+    installer.session.env().timeout(TIME_MAX, check).await.unwrap_or_else(|_| {
+        let why = format!("not all were checked within {} s", TIME_MAX.as_secs());
+        Err(unchecked(wish, &why))
+    })
+}
+
+async fn check_all(
+    installer: &Installer<'_>,
+    wish: &CrdWish,
+    kind: &Kind,
+    stored: &StoredObjects,
+) -> Result<(), Verdict> {
+    let mut read = Read::default();
+    match check_in(installer, wish, (kind, ""), stored, &mut read).await? {
+        Ok(()) => return Ok(()),
+        Err(ApiError::Forbidden { .. })
+            if kind.is_namespaced() && !installer.namespaces.is_empty() => {}
+        Err(error) => return Err(unread(wish, &error)),
+    }
+    for namespace in installer.namespaces {
+        check_in(installer, wish, (kind, namespace), stored, &mut read)
+            .await?
+            .map_err(|error| unread(wish, &error))?;
+    }
+    Ok(())
+}
+
+/// Checks the objects of one namespace, or of all; the inner error is why they cannot be read.
+async fn check_in(
+    installer: &Installer<'_>,
+    wish: &CrdWish,
+    (kind, namespace): (&Kind, &str),
+    stored: &StoredObjects,
+    read: &mut Read,
+) -> Result<Result<(), ApiError>, Verdict> {
+    let mut start = String::new();
+    loop {
+        let page = match installer.session.list_page(kind, namespace, PAGE, &start).await {
+            Ok(page) => page,
+            // A definition that is not served has no objects that anybody could read.
+            Err(
+                ApiError::NotServed { .. }
+                | ApiError::NotFound { .. }
+                | ApiError::NamespaceMissing { .. },
+            ) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
+        };
+        read.bytes += page.bytes;
+        for object in &page.items {
+            read.objects += 1;
+            if read.objects > OBJECTS_MAX || read.bytes > BYTES_MAX {
+                let why = format!(
+                    "there are more than {} of them or {} MiB, which is the most that is checked",
+                    OBJECTS_MAX,
+                    BYTES_MAX >> 20
+                );
+                return Err(unchecked(wish, &why));
+            }
+            check_one(wish, kind, stored, object)?;
+            // Other tasks of this thread go on meanwhile.
+            tokio::task::yield_now().await;
+        }
+        if page.next.is_empty() {
+            return Ok(Ok(()));
+        }
+        start = page.next;
+    }
+}
+
+fn check_one(
+    wish: &CrdWish,
+    kind: &Kind,
+    stored: &StoredObjects,
+    object: &Value,
+) -> Result<(), Verdict> {
+    let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
+    let name = match text("namespace") {
+        "" => text("name").to_owned(),
+        namespace => format!("{namespace}/{}", text("name")),
+    };
+    match stored.check(object, STEPS_MAX) {
+        Ok(()) => Ok(()),
+        Err(Misfit::At(place)) => Err(incompatible(
+            wish,
+            &format!(
+                "does not fit what is stored: {} {name}: {}; change that object",
+                kind.kind,
+                said::cut(place.trim_start(), PLACE_BYTES_MAX)
+            ),
+        )),
+        Err(Misfit::TooManySteps) => {
+            let why = format!("{} {name} takes more than {STEPS_MAX} steps to check", kind.kind);
+            Err(unchecked(wish, &why))
+        }
+    }
+}
+
+fn unchecked(wish: &CrdWish, why: &str) -> Verdict {
+    incompatible(
+        wish,
+        &format!(
+            "changes, and its stored objects cannot all be checked against it: {why}; have fewer of them"
+        ),
+    )
+}
+
+fn unread(wish: &CrdWish, error: &ApiError) -> Verdict {
+    Verdict::new(
+        format!("Crd{}", error.reason()),
+        format!(
+            "the CustomResourceDefinition {} changes, and its stored objects cannot be checked against it: {error}",
+            wish.name
+        ),
+        Again::Later,
+    )
+}
+
+/// The kind of the objects, in a version.
+fn kind(live: &Value, version: &str) -> Kind {
+    let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let scope = if text("/spec/scope") == "Cluster" { Scope::Cluster } else { Scope::Namespaced };
+    Kind {
+        api_version: format!("{}/{version}", text("/spec/group")),
+        kind: text("/spec/names/kind").to_owned(),
+        plural: text("/spec/names/plural").to_owned(),
+        scope,
+    }
+}
