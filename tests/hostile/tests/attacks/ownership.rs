@@ -13,7 +13,7 @@ use innkeeper_hostile_tests::{
     Arena, Attack, GROUP, MODULES, block_on, condition, guest, manifest,
 };
 use innkeeper_lab::Content;
-use innkeeper_tiny_guests::Tiny;
+use innkeeper_tiny_guests::{TIME, Tiny};
 use serde_json::{Value, json};
 
 /// How much virtual time a new version has to be served, and its answer to be carried out.
@@ -536,5 +536,41 @@ fn events_of_a_guest_are_cut_and_their_reasons_are_words() {
                 assert_eq!(one["reason"], "MalformedStatus", "{one}");
             }
         }
+    });
+}
+
+#[test]
+fn memory_of_events_returns_with_the_primaries_and_with_the_module() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        // Another reason each second, about each primary.
+        let events = json!({"events": [{"reason": format!("At{TIME}"), "message": "m".repeat(1_000)}],
+            "requeueAfterSeconds": 1});
+        let flood = guest(&manifest(&[]), &events).timed();
+        arena.install(&Attack::new("flood", &flood)).await;
+        let hostiles = format!("/apis/{GROUP}/v1/namespaces/attack-flood/hostiles");
+        let remembered = || arena.lab().running().operator().remembered_events();
+        let primary = |name: String| {
+            json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
+            "metadata": {"name": name, "namespace": "attack-flood"}})
+        };
+        // The Module's own Events are remembered for the host.
+        arena.primary_says("flood", "Synced", "True", "Applied").await;
+        for round in 0..5 {
+            for index in 0..4 {
+                arena.apply(&primary(format!("p{index}-{round}"))).await;
+            }
+            arena.pass(10).await;
+            assert!(remembered() >= 5, "each primary has Events: {}", remembered());
+            for index in 0..4 {
+                arena.lab().api().delete(&format!("{hostiles}/p{index}-{round}")).await.unwrap();
+            }
+            arena.pass(5).await;
+            assert!(remembered() <= 2, "round {round}: {} are remembered", remembered());
+        }
+        let before = remembered();
+        arena.lab().api().delete("/apis/innkeeper.dev/v1alpha1/modules/flood").await.unwrap();
+        arena.pass(5).await;
+        assert_eq!(remembered(), before - 1, "the module's last primary is still there");
     });
 }
