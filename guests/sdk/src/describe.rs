@@ -96,7 +96,8 @@ impl Describe {
 
     /// The guest is asked once more before a primary goes
     /// ([`Observed::is_deleting`](crate::Observed::is_deleting)). `name` is the finalizer's;
-    /// `innkeeper.dev/<module>` if empty.
+    /// `innkeeper.dev/<module>` if empty. Its domain belongs to the group of the primary, or to a
+    /// group that the Module names in `spec.crdGroups`.
     pub fn finalizes(mut self, name: &str) -> Self {
         self.manifest.finalizer = Some(name.to_owned());
         self

@@ -19,6 +19,8 @@ pub enum Content {
     Json,
     /// It is laid over what is there.
     MergePatch,
+    /// It is a server-side apply.
+    Apply,
 }
 
 impl Content {
@@ -26,6 +28,7 @@ impl Content {
         match self {
             Self::Json => "application/json",
             Self::MergePatch => "application/merge-patch+json",
+            Self::Apply => "application/apply-patch+yaml",
         }
     }
 }

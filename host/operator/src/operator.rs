@@ -168,6 +168,11 @@ impl Operator {
         self.shared.queue().is_quiet(self.shared.elapsed())
     }
 
+    /// How many objects Events are remembered about; they are forgotten with the object and the module.
+    pub fn remembered_events(&self) -> usize {
+        self.shared.events.remembered_objects()
+    }
+
     /// Figures in Prometheus' text format.
     pub fn metrics(&self) -> String {
         let metrics = &self.shared.metrics;

@@ -9,7 +9,7 @@ use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
 use innkeeper_contract::{Desired, Event, EventType, Failure, Unapplied};
 use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
-use innkeeper_core::plan::{self, Action, Leave, Plan, annotation};
+use innkeeper_core::plan::{self, Action, Leave, Plan};
 use innkeeper_core::wanted::{Refusal, Wish};
 use innkeeper_core::{Object, Target, consent, said};
 use innkeeper_sandbox::{CallError, Outcome, Run};
@@ -588,5 +588,5 @@ fn unserved_optional(running: &Running, frozen: &Frozen) -> Vec<String> {
 }
 
 fn is_paused(primary: &Object) -> bool {
-    annotation(primary, PAUSED_ANNOTATION).as_deref() == Some("true")
+    consent::of_user(primary, PAUSED_ANNOTATION).as_deref() == Some("true")
 }

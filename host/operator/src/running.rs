@@ -8,10 +8,9 @@ use innkeeper_cluster::{Session, View};
 use innkeeper_contract::{Desired, Kind};
 use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::annotation;
 use innkeeper_core::reserved::Grants;
 use innkeeper_core::wanted::{Refusal, Wish};
-use innkeeper_core::{Finalizer, Object, Selector, decoration};
+use innkeeper_core::{Finalizer, Object, Selector, consent, decoration};
 use innkeeper_modules::{Served, Settings, resync_period};
 use innkeeper_sandbox::Guest;
 
@@ -207,7 +206,7 @@ impl Running {
     /// What a primary says of its own resync period, or why that cannot be heeded; `None` if it says
     /// nothing.
     pub fn own_resync(primary: &Object) -> Option<Result<Duration, String>> {
-        annotation(primary, RESYNC_ANNOTATION).map(|text| resync_period(&text))
+        consent::of_user(primary, RESYNC_ANNOTATION).map(|text| resync_period(&text))
     }
 }
 

@@ -1,1 +1,576 @@
 //! Objects, labels and finalizers of others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use innkeeper_contract::Kind;
+use innkeeper_core::ownership::{ADOPT_ANNOTATION, KEPT_FOR_LABEL, Primary};
+use innkeeper_core::plan::DELETABLE_ANNOTATION;
+use innkeeper_core::{Key, Target};
+use innkeeper_hostile_tests::{
+    Arena, Attack, GROUP, MODULES, block_on, condition, guest, manifest,
+};
+use innkeeper_lab::Content;
+use innkeeper_tiny_guests::{TIME, Tiny};
+use serde_json::{Value, json};
+
+/// How much virtual time a new version has to be served, and its answer to be carried out.
+const SOON: Duration = Duration::from_mins(2);
+
+/// A claim, as an owned kind.
+fn claims() -> Value {
+    json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "plural": "persistentvolumeclaims", "scope": "Namespaced"})
+}
+
+/// The kind of the primaries, as an owned kind.
+fn hostiles() -> Value {
+    json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile", "plural": "hostiles",
+        "scope": "Namespaced"})
+}
+
+/// A guest that owns ConfigMaps, claims and its own kind, and desires these objects.
+fn desires(version: &str, objects: &Value) -> Tiny {
+    let mut manifest = manifest(&[claims(), hostiles()]);
+    manifest["version"] = version.into();
+    guest(&manifest, &json!({ "objects": objects }))
+}
+
+/// An attack whose next version serves at once, and whose account may write claims and primaries.
+fn attack(name: &str, guest: &Tiny) -> Attack {
+    let all = ["get", "list", "watch", "create", "patch", "update", "delete"];
+    Attack::new(name, guest)
+        .spec(json!({"rollout": {"strategy": "Immediate", "probation": "0s"}}))
+        .may(&all, "", "persistentvolumeclaims")
+        .may(&all, GROUP, "hostiles")
+        .may(&all, "apps", "statefulsets")
+}
+
+/// Replaces the guest of an attack, and waits until the new version serves and had its say.
+async fn replace(arena: &Arena, name: &str, version: &str, guest: &Tiny) {
+    let source = format!("/api/v1/namespaces/{MODULES}/configmaps/{name}");
+    let data = json!({"binaryData": {"guest.wasm": BASE64.encode(guest.component())}});
+    arena.merge(&source, &data).await;
+    let what = format!("version {version} of {name} serves");
+    let path = format!("/apis/innkeeper.dev/v1alpha1/modules/{name}");
+    let serves = arena.lab().until(&what, SOON, async |api| {
+        let module = api.get(&path).await?.unwrap_or_default();
+        Ok(module["status"]["guest"]["version"] == version)
+    });
+    serves.await.unwrap();
+    arena.pass(30).await;
+}
+
+/// Writes by server-side apply under any name of a field manager, as an administrator.
+async fn apply_as(arena: &Arena, manager: &str, path: &str, object: &Value) {
+    let path = format!("{path}?fieldManager={}&force=true", manager.replace('/', "%2F"));
+    arena.lab().api().send("PATCH", &path, Content::Apply, object).await.unwrap();
+}
+
+/// The value of the label on objects that outlive the primary of an attack.
+fn identity(name: &str) -> String {
+    let kind = Kind::namespaced(format!("{GROUP}/v1"), "Hostile", "hostiles");
+    let key = Key::new(&format!("attack-{name}"), name);
+    Primary::new(name, Target::new(Arc::new(kind), key), "").identity()
+}
+
+fn claim(home: &str, labels: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": home, "labels": labels},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})
+}
+
+fn config_map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})
+}
+
+/// What a guest merges into an object of somebody else.
+fn merged(kind: &str, name: &str, metadata: &Value) -> Value {
+    let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
+    if kind == "Hostile" {
+        object["apiVersion"] = format!("{GROUP}/v1").into();
+    }
+    object["metadata"]["name"] = name.into();
+    json!({"object": object, "policy": ["merge"]})
+}
+
+/// The object at a path is there, is not being deleted and is still nobody's.
+async fn is_untouched(arena: &Arena, path: &str, uid: &Value) {
+    let object = arena.get(path).await.unwrap_or_else(|| panic!("{path} is deleted"));
+    let metadata = &object["metadata"];
+    assert_eq!(metadata["uid"], *uid, "{path} was made anew");
+    assert_eq!(metadata["deletionTimestamp"], Value::Null, "{path} is being deleted");
+    assert_eq!(metadata["ownerReferences"], Value::Null, "{path} is owned: {metadata}");
+}
+
+#[test]
+fn claim_of_a_tenant_survives_a_guest_that_labels_wants_and_drops_it() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let home = "attack-retain";
+        let path = format!("/api/v1/namespaces/{home}/persistentvolumeclaims/data");
+        let label = json!({KEPT_FOR_LABEL: identity("retain")});
+        let merges = merged("PersistentVolumeClaim", "data", &json!({ "labels": label }));
+        arena.install(&attack("retain", &desires("1", &json!([merges])))).await;
+        arena.apply(&claim(home, &json!({"team": "a"}))).await;
+        let uid = arena.get(&path).await.unwrap()["metadata"]["uid"].clone();
+        let told = arena.primary_says("retain", "Synced", "False", "MalformedObject").await;
+        assert!(told.contains("innkeeper.dev/kept-for"), "{told}");
+        is_untouched(&arena, &path, &uid).await;
+
+        // An earlier version of the host has let the guest do it.
+        let primary = arena.primary("retain").await["metadata"]["uid"].clone();
+        let merger = format!("innkeeper/retain/{}/merge", primary.as_str().unwrap());
+        let labelled = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data", "labels": label}});
+        apply_as(&arena, &merger, &path, &labelled).await;
+
+        let mut wants = claim("", &json!({}));
+        wants["metadata"] = json!({"name": "data"});
+        let wants = json!([{"object": wants, "policy": ["deletable"]}]);
+        replace(&arena, "retain", "2", &desires("2", &wants)).await;
+        arena.primary_says("retain", "Synced", "False", "Conflict").await;
+        is_untouched(&arena, &path, &uid).await;
+
+        replace(&arena, "retain", "3", &desires("3", &json!([]))).await;
+        arena.primary_says("retain", "Synced", "True", "Applied").await;
+        is_untouched(&arena, &path, &uid).await;
+        let labels = &arena.get(&path).await.unwrap()["metadata"]["labels"];
+        assert_eq!(*labels, json!({"team": "a"}), "what was merged is taken back");
+    });
+}
+
+#[test]
+fn guest_that_annotates_its_primary_adopts_nothing() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let path = "/api/v1/namespaces/attack-adopt/configmaps/theirs";
+        let annotation = json!({"annotations": {ADOPT_ANNOTATION: "true"}});
+        let wants = json!({"object": config_map("theirs")});
+        let first = json!([merged("Hostile", "adopt", &annotation), wants]);
+        arena.install(&attack("adopt", &desires("1", &first))).await;
+        let mut theirs = config_map("theirs");
+        theirs["metadata"]["namespace"] = "attack-adopt".into();
+        theirs["data"] = json!({"whose": "theirs"});
+        arena.apply(&theirs).await;
+        let uid = arena.get(path).await.unwrap()["metadata"]["uid"].clone();
+        let told = arena.primary_says("adopt", "Synced", "False", "MalformedObject").await;
+        assert!(told.contains(ADOPT_ANNOTATION), "{told}");
+
+        // An earlier version of the host has let it do so, or another module's guest has done it.
+        let primary = arena.primary("adopt").await;
+        let merger =
+            format!("innkeeper/adopt/{}/merge", primary["metadata"]["uid"].as_str().unwrap());
+        let at = format!("/apis/{GROUP}/v1/namespaces/attack-adopt/hostiles/adopt");
+        let annotated = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
+            "metadata": {"name": "adopt", "annotations": {ADOPT_ANNOTATION: "true"}}});
+        apply_as(&arena, &merger, &at, &annotated).await;
+        replace(&arena, "adopt", "2", &desires("2", &json!([wants]))).await;
+        arena.primary_says("adopt", "Synced", "False", "Conflict").await;
+        is_untouched(&arena, path, &uid).await;
+        assert_eq!(arena.get(path).await.unwrap()["data"], json!({"whose": "theirs"}));
+
+        // The same annotation of a user does adopt: the guest's is taken off first.
+        apply_as(
+            &arena,
+            &merger,
+            &at,
+            &json!({"apiVersion": format!("{GROUP}/v1"),
+            "kind": "Hostile", "metadata": {"name": "adopt"}}),
+        )
+        .await;
+        apply_as(&arena, "kubectl", &at, &annotated).await;
+        arena.primary_says("adopt", "Synced", "True", "Applied").await;
+        assert_eq!(arena.get(path).await.unwrap()["data"]["a"], "b");
+    });
+}
+
+#[test]
+fn tenant_who_writes_under_the_name_of_a_manager_by_an_update_gives_the_module_nothing() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let path = "/api/v1/namespaces/attack-update/configmaps/theirs";
+        arena.install(&attack("update", &desires("1", &json!([])))).await;
+        arena.primary_says("update", "Synced", "True", "Applied").await;
+        let uid = arena.primary("update").await["metadata"]["uid"].clone();
+        let uid = uid.as_str().unwrap();
+        let mut theirs = config_map("theirs");
+        theirs["metadata"]["namespace"] = "attack-update".into();
+        arena.apply(&theirs).await;
+        let object = arena.get(path).await.unwrap()["metadata"]["uid"].clone();
+        let patch = json!({"metadata": {"labels": {KEPT_FOR_LABEL: identity("update")}}});
+        arena.merge(&format!("{path}?fieldManager=innkeeper%2Fupdate%2F{uid}"), &patch).await;
+        arena.pass(30).await;
+        is_untouched(&arena, path, &object).await;
+
+        let wants = json!([{"object": config_map("theirs")}]);
+        replace(&arena, "update", "2", &desires("2", &wants)).await;
+        arena.primary_says("update", "Synced", "False", "Conflict").await;
+        is_untouched(&arena, path, &object).await;
+    });
+}
+
+#[test]
+fn claim_that_a_stateful_set_made_from_a_labelled_template_is_not_retained() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let stateful_sets = json!({"apiVersion": "apps/v1", "kind": "StatefulSet",
+            "plural": "statefulsets", "scope": "Namespaced"});
+        let metadata = json!({"name": "data", "labels": {KEPT_FOR_LABEL: identity("template")},
+            "annotations": {DELETABLE_ANNOTATION: "true"}});
+        let set = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"},
+            "spec": {"replicas": 1, "serviceName": "web", "selector": {"matchLabels": {"app": "web"}},
+                "template": {"metadata": {"labels": {"app": "web"}},
+                    "spec": {"containers": [{"name": "web", "image": "web:1"}]}},
+                "volumeClaimTemplates": [{"metadata": metadata, "spec": claim("", &json!({}))["spec"]}]}});
+        let mut manifest = manifest(&[claims(), stateful_sets]);
+        manifest["version"] = "1".into();
+        let first = guest(&manifest, &json!({"objects": [{"object": set}]}));
+        arena.install(&attack("template", &first)).await;
+        let path = "/api/v1/namespaces/attack-template/persistentvolumeclaims/data-web-0";
+        let there = arena.lab().until("the StatefulSet has its claim", SOON, async |api| {
+            Ok(api.get(path).await?.is_some())
+        });
+        there.await.unwrap();
+        let made = arena.get(path).await.unwrap();
+        assert_eq!(made["metadata"]["labels"][KEPT_FOR_LABEL], identity("template"));
+
+        let mut wants = claim("", &json!({}));
+        wants["metadata"] = json!({"name": "data-web-0"});
+        manifest["version"] = "2".into();
+        let objects = json!({"objects": [{"object": set}, {"object": wants}]});
+        replace(&arena, "template", "2", &guest(&manifest, &objects)).await;
+        arena.primary_says("template", "Synced", "False", "Conflict").await;
+        is_untouched(&arena, path, &made["metadata"]["uid"]).await;
+    });
+}
+
+#[test]
+fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
+    let own = |metadata: Value| {
+        let mut object = config_map("made");
+        object["metadata"] = metadata;
+        object["metadata"]["name"] = "made".into();
+        json!({ "object": object })
+    };
+    let into = |metadata: Value| merged("ConfigMap", "theirs", &metadata);
+    let owner = json!([{"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile", "name": "x",
+        "uid": "x", "controller": true, "blockOwnerDeletion": true}]);
+    let cases = [
+        ("retained", into(json!({"labels": {KEPT_FOR_LABEL: "x"}})), "belongs to the host"),
+        (
+            "deletable",
+            own(json!({"annotations": {DELETABLE_ANNOTATION: "true"}})),
+            "belongs to the host",
+        ),
+        (
+            "applied",
+            into(json!({"annotations": {"innkeeper.dev/applied": "x"}})),
+            "belongs to the host",
+        ),
+        ("subdomain", own(json!({"labels": {"x.innkeeper.dev/a": "b"}})), "belongs to the host"),
+        (
+            "case",
+            own(json!({"annotations": {"Innkeeper.Dev/adopt": "true"}})),
+            "belongs to the host",
+        ),
+        ("lookalike", own(json!({"labels": {"innkeep\u{435}r.dev/adopt": "true"}})), "not a name"),
+        ("merged-finalizer", into(json!({"finalizers": ["a.example/b"]})), "somebody else"),
+        ("made-finalizer", own(json!({"finalizers": ["a.example/b"]})), "spec.allowFinalizers"),
+        ("owner", into(json!({"ownerReferences": owner})), "ownerReferences"),
+        ("own-owner", own(json!({"ownerReferences": owner})), "ownerReferences"),
+        ("generated", own(json!({"generateName": "made-"})), "generateName"),
+        ("managers", into(json!({"managedFields": []})), "managedFields"),
+        (
+            "itself",
+            json!({"object": {"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
+            "metadata": {"name": "itself"}}}),
+            "it is the primary itself",
+        ),
+        (
+            "list-of-metadata",
+            json!({"object": {"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": [{"name": "made"}]}}),
+            "metadata.name is missing",
+        ),
+        (
+            "status-text",
+            json!({"object": {"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "made"}, "status": "x"}}),
+            "status belongs",
+        ),
+    ];
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        for (name, object, _) in &cases {
+            arena.install(&attack(name, &desires("1", &json!([object])))).await;
+            let mut theirs = config_map("theirs");
+            theirs["metadata"]["namespace"] = format!("attack-{name}").into();
+            arena.apply(&theirs).await;
+        }
+        for (name, _, expected) in &cases {
+            let told = arena.primary_says(name, "Synced", "False", "MalformedObject").await;
+            assert!(told.contains(expected), "{name}: {told}");
+            let maps = format!("/api/v1/namespaces/attack-{name}/configmaps");
+            assert!(arena.get(&format!("{maps}/made")).await.is_none(), "{name}");
+            let theirs = arena.get(&format!("{maps}/theirs")).await.unwrap();
+            let managers = theirs["metadata"]["managedFields"].as_array().unwrap();
+            let is_ours = |one: &&Value| one["manager"].as_str().unwrap().starts_with("innkeeper/");
+            assert_eq!(managers.iter().find(is_ours), None, "{name}");
+        }
+    });
+}
+
+#[test]
+fn finalizer_on_an_object_needs_the_grant_of_the_module() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let mut object = config_map("made");
+        object["metadata"]["finalizers"] = json!(["example.com/slow"]);
+        let guest = desires("1", &json!([{"object": object}]));
+        let granted = Attack::new("granted", &guest).spec(json!({"allowFinalizers": true}));
+        arena.install(&granted.may(&["get", "list", "watch"], "", "persistentvolumeclaims")).await;
+        arena.primary_says("granted", "Synced", "True", "Applied").await;
+        let made = arena.get("/api/v1/namespaces/attack-granted/configmaps/made").await.unwrap();
+        assert_eq!(made["metadata"]["finalizers"], json!(["example.com/slow"]));
+    });
+}
+
+#[test]
+fn guest_that_names_a_finalizer_of_another_module_is_not_served() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        for (name, finalizer) in [
+            ("other-module", "innkeeper.dev/victim"),
+            ("of-kubernetes", "kubernetes.io/pvc-protection"),
+            ("of-nobody", "example.com/cleanup"),
+        ] {
+            let mut manifest = manifest(&[]);
+            manifest["finalizer"] = finalizer.into();
+            arena.install(&Attack::new(name, &guest(&manifest, &json!({})))).await;
+            let told = arena.module_says(name, "Loaded", "False", "FinalizerNotGranted").await;
+            assert!(told.contains(finalizer), "{told}");
+            assert_eq!(arena.primary(name).await["metadata"]["finalizers"], Value::Null);
+        }
+        let mut manifest = manifest(&[]);
+        manifest["finalizer"] = format!("cleanup.{GROUP}/done").into();
+        arena.install(&attack("own-domain", &guest(&manifest, &json!({})))).await;
+        arena.primary_says("own-domain", "Synced", "True", "Applied").await;
+        let finalizers = arena.primary("own-domain").await["metadata"]["finalizers"].clone();
+        assert_eq!(finalizers, json!([format!("cleanup.{GROUP}/done")]));
+    });
+}
+
+#[test]
+fn finalizer_that_another_module_wrote_too_stays_when_a_module_is_done() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let mut manifest = manifest(&[]);
+        let name = format!("cleanup.{GROUP}/done");
+        manifest["finalizer"] = name.as_str().into();
+        let done = guest(&manifest, &json!({"finalized": true}));
+        arena.install(&attack("first", &done)).await;
+        arena.primary_says("first", "Synced", "True", "Applied").await;
+        let path = format!("/apis/{GROUP}/v1/namespaces/attack-first/hostiles/first");
+        let claimed = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
+            "metadata": {"name": "first", "finalizers": [name]}});
+        apply_as(&arena, "innkeeper/victim/finalizer", &path, &claimed).await;
+        arena.lab().api().delete(&path).await.unwrap();
+        arena.pass(60).await;
+        let held = arena.get(&path).await.expect("the other module has not had its say");
+        assert_eq!(held["metadata"]["finalizers"], json!([name]));
+        let managers = held["metadata"]["managedFields"].to_string();
+        assert!(!managers.contains("innkeeper/first/finalizer"), "given up: {managers}");
+
+        let released = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
+            "metadata": {"name": "first", "finalizers": []}});
+        apply_as(&arena, "innkeeper/victim/finalizer", &path, &released).await;
+        arena.pass(10).await;
+        assert!(arena.get(&path).await.is_none(), "nobody holds it any more");
+    });
+}
+
+#[test]
+fn guest_with_all_rights_neither_takes_nor_deletes_the_namespace_it_lives_in() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let namespaces = json!({"apiVersion": "v1", "kind": "Namespace", "plural": "namespaces",
+            "scope": "Cluster"});
+        let mut manifest = manifest(&[namespaces]);
+        let home = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "attack-home", "annotations": {"a": "b"}}});
+        let wants = json!({"objects": [{"object": home, "policy": ["orphan", "deletable"]}]});
+        let crossing = json!({"allowCrossNamespace": true,
+            "rollout": {"strategy": "Immediate", "probation": "0s"}});
+        manifest["version"] = "1".into();
+        let all = Attack::new("home", &guest(&manifest, &wants)).spec(crossing).has_all_rights();
+        arena.install(&all).await;
+        arena.primary_says("home", "Synced", "False", "Conflict").await;
+        manifest["version"] = "2".into();
+        let merges = json!({"objects": [{"object": home, "policy": ["merge"]}]});
+        replace(&arena, "home", "2", &guest(&manifest, &merges)).await;
+        arena.primary_says("home", "Synced", "True", "Applied").await;
+        manifest["version"] = "3".into();
+        replace(&arena, "home", "3", &guest(&manifest, &wants)).await;
+        manifest["version"] = "4".into();
+        replace(&arena, "home", "4", &guest(&manifest, &json!({}))).await;
+        let home = arena.get("/api/v1/namespaces/attack-home").await.unwrap();
+        assert_eq!(home["metadata"]["deletionTimestamp"], Value::Null);
+        assert_eq!(home["metadata"]["annotations"], Value::Null, "what was merged is taken back");
+    });
+}
+
+#[test]
+fn kinds_of_the_cluster_are_not_merged_into_without_the_grant_whatever_the_rights() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        for (name, group, kind, plural, target) in [
+            ("roles", "rbac.authorization.k8s.io", "ClusterRole", "clusterroles", "cluster-admin"),
+            (
+                "crds",
+                "apiextensions.k8s.io",
+                "CustomResourceDefinition",
+                "customresourcedefinitions",
+                "modules.innkeeper.dev",
+            ),
+            (
+                "hooks",
+                "admissionregistration.k8s.io",
+                "ValidatingWebhookConfiguration",
+                "validatingwebhookconfigurations",
+                "any",
+            ),
+        ] {
+            let version = format!("{group}/v1");
+            let kinds =
+                json!({"apiVersion": version, "kind": kind, "plural": plural, "scope": "Cluster"});
+            let object = json!({"apiVersion": version, "kind": kind,
+                "metadata": {"name": target, "labels": {"taken": "yes"}}});
+            let desired = json!({"objects": [{"object": object, "policy": ["merge"]}]});
+            let all = Attack::new(name, &guest(&manifest(&[kinds]), &desired)).has_all_rights();
+            arena.install(&all).await;
+            arena.primary_says(name, "Synced", "False", "CrossNamespace").await;
+        }
+        let modules =
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/modules.innkeeper.dev";
+        let definition = arena.get(modules).await.unwrap();
+        assert_eq!(definition["metadata"]["labels"]["taken"], Value::Null);
+    });
+}
+
+#[test]
+fn object_that_terminates_when_it_is_wanted_is_left_until_it_is_gone() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let path = "/api/v1/namespaces/attack-going/configmaps/theirs";
+        let wants = json!([{"object": config_map("theirs")}]);
+        let attack = attack("going", &desires("1", &wants));
+        // The primary comes last: the object terminates before it is wanted for the first time.
+        let mut objects = attack.objects();
+        let primary = objects.pop().unwrap();
+        for object in &objects {
+            arena.apply(object).await;
+        }
+        let mut theirs = config_map("theirs");
+        theirs["metadata"]["namespace"] = "attack-going".into();
+        theirs["metadata"]["finalizers"] = json!(["example.com/slow"]);
+        theirs["data"] = json!({"whose": "theirs"});
+        arena.apply(&theirs).await;
+        arena.lab().api().delete(path).await.unwrap();
+        arena.apply(&primary).await;
+        arena.pass(60).await;
+        let left = arena.get(path).await.unwrap();
+        assert_eq!(left["data"], json!({"whose": "theirs"}));
+        assert_eq!(left["metadata"]["finalizers"], json!(["example.com/slow"]));
+        arena.merge(path, &json!({"metadata": {"finalizers": null}})).await;
+        arena.pass(10).await;
+        assert_eq!(arena.get(path).await.unwrap()["data"], json!({"a": "b"}), "made anew");
+    });
+}
+
+#[test]
+fn annotation_beyond_kubernetes_limit_is_told_and_harms_nobody_else() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let mut object = config_map("huge");
+        object["metadata"]["annotations"] = json!({"example.com/text": "x".repeat(300 << 10)});
+        arena.install(&attack("huge", &desires("1", &json!([{"object": object}])))).await;
+        arena.install(&attack("small", &desires("1", &json!([{"object": config_map("a")}])))).await;
+        arena.primary_says("small", "Synced", "True", "Applied").await;
+        arena.pass(30).await;
+        let primary = arena.primary("huge").await;
+        let synced = condition(&primary, "Synced").unwrap();
+        assert_eq!(synced["status"], "False", "{synced}");
+        assert!(synced["message"].as_str().unwrap().len() <= 5_000, "{synced}");
+    });
+}
+
+#[test]
+fn events_of_a_guest_are_cut_and_their_reasons_are_words() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let says = |events: Value| guest(&manifest(&[]), &json!({ "events": events }));
+        let event = |reason: &str, message: &str| json!({"reason": reason, "message": message});
+        let long = "m".repeat(7_000);
+        arena.install(&Attack::new("long", &says(json!(vec![event("Long", &long); 32])))).await;
+        arena.primary_says("long", "Synced", "True", "Applied").await;
+        let path = "/apis/events.k8s.io/v1/namespaces/attack-long/events";
+        let events = arena.lab().api().list(path).await.unwrap();
+        let notes: Vec<_> = events.iter().filter(|one| one["reason"] == "Long").collect();
+        assert_eq!(notes.len(), 1, "the same is written once");
+        assert_eq!(notes[0]["note"].as_str().unwrap().len(), 1_024);
+
+        for (name, events) in [
+            ("flood", json!(vec![event("Flood", &"m".repeat(100_000)); 32])),
+            ("control", json!([event("\u{1b}[2J", "x")])),
+            ("newline", json!([event("A\nB", "x")])),
+            ("wide", json!([event(&"W".repeat(129), "x")])),
+        ] {
+            arena.install(&Attack::new(name, &says(events))).await;
+            let told = arena.primary_says(name, "Synced", "False", "MalformedStatus").await;
+            assert!(!told.contains(|c: char| c.is_control()), "{told:?}");
+            let path = format!("/apis/events.k8s.io/v1/namespaces/attack-{name}/events");
+            for one in arena.lab().api().list(&path).await.unwrap() {
+                assert_eq!(one["reason"], "MalformedStatus", "{one}");
+            }
+        }
+    });
+}
+
+#[test]
+fn memory_of_events_returns_with_the_primaries_and_with_the_module() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        // Another reason each second, about each primary.
+        let events = json!({"events": [{"reason": format!("At{TIME}"), "message": "m".repeat(1_000)}],
+            "requeueAfterSeconds": 1});
+        let flood = guest(&manifest(&[]), &events).timed();
+        arena.install(&Attack::new("flood", &flood)).await;
+        let hostiles = format!("/apis/{GROUP}/v1/namespaces/attack-flood/hostiles");
+        let remembered = || arena.lab().running().operator().remembered_events();
+        let primary = |name: String| {
+            json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
+            "metadata": {"name": name, "namespace": "attack-flood"}})
+        };
+        // The Module's own Events are remembered for the host.
+        arena.primary_says("flood", "Synced", "True", "Applied").await;
+        for round in 0..5 {
+            for index in 0..4 {
+                arena.apply(&primary(format!("p{index}-{round}"))).await;
+            }
+            arena.pass(10).await;
+            assert!(remembered() >= 5, "each primary has Events: {}", remembered());
+            for index in 0..4 {
+                arena.lab().api().delete(&format!("{hostiles}/p{index}-{round}")).await.unwrap();
+            }
+            arena.pass(5).await;
+            assert!(remembered() <= 2, "round {round}: {} are remembered", remembered());
+        }
+        let before = remembered();
+        arena.lab().api().delete("/apis/innkeeper.dev/v1alpha1/modules/flood").await.unwrap();
+        arena.pass(5).await;
+        assert_eq!(remembered(), before - 1, "the module's last primary is still there");
+    });
+}
