@@ -11,7 +11,9 @@ use tower::{BoxError, Service, ServiceBuilder};
 
 use crate::fence::FencedConnector;
 use crate::transport::{Counts, Requests, Transport, is_impersonation};
-use crate::{Account, ConnectError, Env, Fence, Identity, SecretKey, Session, Settings};
+use crate::{
+    Account, ConnectError, Env, Fence, Identity, Revocation, SecretKey, Session, Settings,
+};
 
 /// One connection pool to one API server. Clones share it.
 #[derive(Clone)]
@@ -94,7 +96,8 @@ impl Cluster {
 
     /// Requests as the host itself.
     pub fn host(&self) -> Session {
-        self.host.get_or_init(|| self.session(Identity::Host, None)).clone()
+        let make = || self.session(Identity::Host, None, Revocation::default());
+        self.host.get_or_init(make).clone()
     }
 
     /// Requests as a ServiceAccount, by impersonation.
@@ -102,9 +105,14 @@ impl Cluster {
     /// A name that cannot stand in a header cannot be a ServiceAccount's either; the
     /// requests of such a session go as a user who has no rights.
     pub fn as_account(&self, account: &Account) -> Session {
+        self.as_account_until(account, &Revocation::default())
+    }
+
+    /// The same until it is revoked: then its requests fail without being sent.
+    pub fn as_account_until(&self, account: &Account, revocation: &Revocation) -> Session {
         let user = HeaderValue::from_str(&account.user())
             .unwrap_or(HeaderValue::from_static("system:serviceaccount::"));
-        self.session(Identity::Account(account.clone()), Some(user))
+        self.session(Identity::Account(account.clone()), Some(user), revocation.clone())
     }
 
     /// The ambient world that it was given.
@@ -122,7 +130,12 @@ impl Cluster {
         self.counts.all()
     }
 
-    fn session(&self, identity: Identity, user: Option<HeaderValue>) -> Session {
+    fn session(
+        &self,
+        identity: Identity,
+        user: Option<HeaderValue>,
+        revocation: Revocation,
+    ) -> Session {
         let transport = Transport {
             pool: self.pool.clone(),
             env: self.env.clone(),
@@ -130,6 +143,7 @@ impl Cluster {
             counts: self.counts.clone(),
             fence: self.fence.clone(),
             user,
+            revocation,
         };
         Session::new(
             kube::Client::new(transport, "default"),

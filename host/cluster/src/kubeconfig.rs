@@ -232,7 +232,8 @@ users:
         refused("empty", Some(""), None, &expect!["FILE: no context is said to be the current one; name one with --context (it has none)"]).await;
         let groups = GOOD.replace("token: t", "token: t, as: jane, as-groups: ['system:masters']");
         refused("groups", Some(&groups), None, &expect!["the user of the kubeconfig impersonates somebody (`as`, `as-groups`): the host impersonates a ServiceAccount for each module, and these settings would be added to it; use a kubeconfig whose user acts as itself"]).await;
-        let other = GOOD.replace("token: t", "token: t, as-uid: '1', as-user-extra: {scopes: [all]}");
+        let other =
+            GOOD.replace("token: t", "token: t, as-uid: '1', as-user-extra: {scopes: [all]}");
         refused("extra", Some(&other), None, &expect!["the user of the kubeconfig impersonates somebody (`as-uid`, `as-user-extra`): the host impersonates a ServiceAccount for each module, and these settings would be added to it; use a kubeconfig whose user acts as itself"]).await;
         let current = GOOD.replace("current-context: here\n", "");
         refused("current", Some(&current), None, &expect!["FILE: no context is said to be the current one; name one with --context (it has here, there)"]).await;

@@ -66,11 +66,7 @@ impl Redactor {
                 hexadecimal.insert(hex::encode(piece));
             }
         }
-        Self {
-            plain: automaton(&plain),
-            base64: automaton(&base64),
-            hex: automaton(&hexadecimal),
-        }
+        Self { plain: automaton(&plain), base64: automaton(&base64), hex: automaton(&hexadecimal) }
     }
 
     /// The text with each value masked.
@@ -228,7 +224,10 @@ mod tests {
             hex::encode(VALUE).to_uppercase(),
         ] {
             let masked = redactor.mask(&format!("it is {form} here"));
-            assert!(masked.starts_with("it is [redacted]") && masked.ends_with(" here"), "{masked}");
+            assert!(
+                masked.starts_with("it is [redacted]") && masked.ends_with(" here"),
+                "{masked}"
+            );
             let least = form.get(..6).unwrap();
             assert!(!masked.contains(least), "{form}: {masked}");
         }
@@ -258,7 +257,8 @@ mod tests {
 
     #[test]
     fn long_value_is_masked_whole_and_in_parts() {
-        let value: Vec<u8> = (0..20_000_u32).map(|n| b'a' + u8::try_from(n * n % 23).unwrap()).collect();
+        let value: Vec<u8> =
+            (0..20_000_u32).map(|n| b'a' + u8::try_from(n * n % 23).unwrap()).collect();
         let redactor = redactor(&value);
         let text = String::from_utf8(value.clone()).unwrap();
         assert_eq!(redactor.mask(&text), MASK);

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::scripted::{Reply, Server, status};
 use crate::{
-    Account, ApiError, Applied, Cluster, Deleted, Force, Propagation, SecretKey, Settings,
+    Account, ApiError, Applied, Cluster, Deleted, Force, Propagation, Revocation, SecretKey,
+    Settings,
 };
 
 const MAP: &str = "/api/v1/namespaces/n/configmaps/x";
@@ -252,6 +253,27 @@ async fn one_object_has_so_many_events_at_once_and_then_one_each_five_minutes() 
     assert_eq!(publish("u1", 103).await, Published::TooMany);
 }
 
+#[tokio::test(start_paused = true)]
+async fn revoked_session_sends_nothing_and_repeats_nothing() {
+    let server = Server::new();
+    server.once(&format!("GET {MAP}"), Reply::Busy(503, 5));
+    server.always(&format!("GET {MAP}"), found());
+    let revocation = Revocation::default();
+    let cluster = server.cluster();
+    let session = cluster.as_account_until(&Account::new("m", "a"), &revocation);
+    let (maps, key) = (maps(), key());
+    let (result, ()) = tokio::join!(session.get(&maps, &key), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        revocation.revoke();
+    });
+    assert!(result.unwrap_err().to_string().contains("nothing is sent"));
+    assert_eq!(server.log().len(), 1, "the repeat is not sent");
+    assert!(session.get(&maps, &key).await.is_err());
+    assert_eq!(server.log().len(), 1);
+    // Another session of the account is not concerned.
+    assert!(cluster.as_account(&Account::new("m", "a")).get(&maps, &key).await.is_ok());
+}
+
 /// The `Impersonate-*` headers of what leaves, in order.
 async fn impersonation(user: Option<&str>, sent: &[(&str, &str)]) -> Vec<String> {
     let (out, mut left) = tokio::sync::mpsc::unbounded_channel();
@@ -262,12 +284,11 @@ async fn impersonation(user: Option<&str>, sent: &[(&str, &str)]) -> Vec<String>
             found.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
         found.sort();
         let _ = out.send(found);
-        std::future::ready(Ok::<_, tower::BoxError>(http::Response::new(http_body_util::Full::new(
-            bytes::Bytes::from_static(b"{}"),
-        ))))
+        std::future::ready(Ok::<_, tower::BoxError>(http::Response::new(
+            http_body_util::Full::new(bytes::Bytes::from_static(b"{}")),
+        )))
     });
-    let cluster =
-        Cluster::over(service, Server::env(), Settings::default(), SecretKey::new(b"k"));
+    let cluster = Cluster::over(service, Server::env(), Settings::default(), SecretKey::new(b"k"));
     let session = match user {
         Some(name) => cluster.as_account(&Account::new("m", name)),
         None => cluster.host(),
