@@ -274,6 +274,38 @@ async fn revoked_session_sends_nothing_and_repeats_nothing() {
     assert!(cluster.as_account(&Account::new("m", "a")).get(&maps, &key).await.is_ok());
 }
 
+#[tokio::test(start_paused = true)]
+async fn access_review_grants_only_what_was_asked_and_not_denied() {
+    let asked =
+        json!({ "verb": "list", "version": "v1", "resource": "configmaps", "namespace": "n" });
+    let with = |member: &str, value: &str| {
+        let mut asked = asked.clone();
+        asked[member] = value.into();
+        asked
+    };
+    let allowed = json!({ "allowed": true });
+    for (attributes, status, expected) in [
+        (&asked, allowed.clone(), Some(true)),
+        (&asked, json!({ "allowed": true, "evaluationError": "one of two failed" }), Some(true)),
+        (&asked, json!({ "allowed": false }), Some(false)),
+        (&asked, json!({ "allowed": true, "denied": true }), Some(false)),
+        (&asked, json!({ "allowed": false, "evaluationError": "webhook" }), Some(false)),
+        (&asked, json!({ "evaluationError": "webhook" }), None),
+        (&with("resource", "secrets"), allowed.clone(), None),
+        (&with("verb", "get"), allowed.clone(), None),
+        (&with("namespace", ""), allowed.clone(), None),
+        (&with("group", "apps"), allowed.clone(), None),
+        (&with("subresource", "status"), allowed.clone(), None),
+    ] {
+        let server = Server::new();
+        let answer = json!({ "spec": { "resourceAttributes": attributes }, "status": status });
+        let review = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+        server.always(review, Reply::Json(201, answer.clone()));
+        let granted = server.session("a").may("list", &maps(), "", Some("n")).await;
+        assert_eq!(granted.ok(), expected, "{answer}");
+    }
+}
+
 /// The `Impersonate-*` headers of what leaves, in order.
 async fn impersonation(user: Option<&str>, sent: &[(&str, &str)]) -> Vec<String> {
     let (out, mut left) = tokio::sync::mpsc::unbounded_channel();
