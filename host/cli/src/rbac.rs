@@ -1,4 +1,5 @@
-//! `innkeeper rbac`: the least rights that a guest needs, as YAML with reasons.
+//! `innkeeper rbac`: the account of a module and the least rights that its guest needs, as YAML with
+//! reasons.
 //!
 //! Written line by line, since the reasons are comments, which a YAML library drops; a test reads
 //! it back.
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest};
 use innkeeper_core::decoration;
+use innkeeper_modules::consent::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
 
 use crate::component;
@@ -212,6 +214,7 @@ fn print(manifest: &Manifest, grant: &Grant<'_>) -> Result<String, fmt::Error> {
         out,
         "# Made by `innkeeper rbac`; make it anew when the guest changes what it describes."
     )?;
+    account(&mut out, grant)?;
     let rules = rules(manifest, grant.crds);
     let mut granted: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
     for rule in &rules {
@@ -226,10 +229,8 @@ fn print(manifest: &Manifest, grant: &Grant<'_>) -> Result<String, fmt::Error> {
             granted.entry(place).or_default().push(rule);
         }
     }
-    for (index, (namespace, rules)) in granted.iter().enumerate() {
-        if index > 0 {
-            writeln!(out, "---")?;
-        }
+    for (namespace, rules) in &granted {
+        writeln!(out, "---")?;
         role(&mut out, grant, *namespace, rules)?;
     }
     Ok(out)
@@ -268,6 +269,15 @@ fn role(
         "subjects:\n  - kind: ServiceAccount\n    name: {}\n    namespace: {}",
         scalar(&grant.account),
         module::NAMESPACE
+    )
+}
+
+/// The account, which allows the module to act as it.
+fn account(out: &mut String, grant: &Grant<'_>) -> fmt::Result {
+    let (account, module, namespace) = (&grant.account, &grant.module, module::NAMESPACE);
+    writeln!(
+        out,
+        "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: {account}\n  namespace: {namespace}\n  annotations:\n    # The modules that may act as it, separated by commas.\n    {ALLOWED_MODULES_ANNOTATION}: \"{module}\"",
     )
 }
 

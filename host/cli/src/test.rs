@@ -175,10 +175,6 @@ impl Served {
         if let (Some(account), Some(name)) =
             (text("/spec/serviceAccountName"), text("/metadata/name"))
         {
-            self.rights.push(json!({
-                "apiVersion": "v1", "kind": "ServiceAccount",
-                "metadata": {"name": account, "namespace": module::NAMESPACE},
-            }));
             let rights = rbac::least(manifest, name, account)?;
             self.rights.extend(objects::parse(&rights, "the rights of the guest")?);
         }

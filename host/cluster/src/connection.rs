@@ -12,7 +12,9 @@ use tower::{BoxError, Service, ServiceBuilder};
 use crate::discovery::Discovery;
 use crate::fence::FencedConnector;
 use crate::transport::{Counts, Requests, Transport, is_impersonation};
-use crate::{Account, ConnectError, Env, Fence, Identity, SecretKey, Session, Settings};
+use crate::{
+    Account, ConnectError, Env, Fence, Identity, Revocation, SecretKey, Session, Settings,
+};
 
 /// One connection pool to one API server. Clones share it.
 #[derive(Clone)]
@@ -96,7 +98,7 @@ impl Cluster {
     /// Requests as the host itself.
     pub fn host(&self) -> Session {
         let make = || {
-            let client = self.client(None);
+            let client = self.client(None, Revocation::default());
             let discovery = Arc::new(Discovery::new(client.clone(), self.env.clone()));
             let (env, settings) = (self.env.clone(), self.settings.clone());
             Session::new(client, Identity::Host, env, settings, self.secrets.clone(), discovery)
@@ -109,12 +111,17 @@ impl Cluster {
     /// A name that cannot stand in a header cannot be a ServiceAccount's either; the
     /// requests of such a session go as a user who has no rights.
     pub fn as_account(&self, account: &Account) -> Session {
+        self.as_account_until(account, &Revocation::default())
+    }
+
+    /// The same until it is revoked: then its requests fail without being sent.
+    pub fn as_account_until(&self, account: &Account, revocation: &Revocation) -> Session {
         let user = HeaderValue::from_str(&account.user())
             .unwrap_or(HeaderValue::from_static("system:serviceaccount::"));
         let identity = Identity::Account(account.clone());
         let discovery = self.host().discovery().clone();
         let (env, settings) = (self.env.clone(), self.settings.clone());
-        let client = self.client(Some(user));
+        let client = self.client(Some(user), revocation.clone());
         Session::new(client, identity, env, settings, self.secrets.clone(), discovery).for_module()
     }
 
@@ -139,7 +146,7 @@ impl Cluster {
         self.counts.all()
     }
 
-    fn client(&self, user: Option<HeaderValue>) -> kube::Client {
+    fn client(&self, user: Option<HeaderValue>, revocation: Revocation) -> kube::Client {
         let transport = Transport {
             pool: self.pool.clone(),
             env: self.env.clone(),
@@ -147,6 +154,7 @@ impl Cluster {
             counts: self.counts.clone(),
             fence: self.fence.clone(),
             user,
+            revocation,
         };
         kube::Client::new(transport, "default")
     }

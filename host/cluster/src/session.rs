@@ -396,11 +396,15 @@ impl Session {
     ) -> Result<bool, ApiError> {
         #[derive(serde::Deserialize)]
         struct Review {
+            #[serde(default)]
+            spec: Value,
             status: ReviewStatus,
         }
         #[derive(serde::Deserialize)]
         struct ReviewStatus {
             allowed: bool,
+            #[serde(default)]
+            denied: bool,
         }
         let review_kind = Kind::cluster(
             "authorization.k8s.io/v1",
@@ -426,7 +430,20 @@ impl Session {
         let (_, text) = self.ask(Ask { asked: asked.clone(), request, repeatable: true }).await?;
         let review: Review =
             serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))?;
-        Ok(review.status.allowed)
+        // The server repeats what it was asked: an answer to something else is none.
+        for (member, value) in [
+            ("verb", verb),
+            ("group", kind.group()),
+            ("resource", &kind.plural),
+            ("subresource", subresource),
+            ("namespace", namespace.unwrap_or_default()),
+        ] {
+            let answered = &review.spec["resourceAttributes"];
+            if answered.is_object() && answered[member].as_str().unwrap_or_default() != value {
+                return Err(asked.unreadable(&format!("it is about another {member}")));
+            }
+        }
+        Ok(review.status.allowed && !review.status.denied)
     }
 
     /// Creates an object by POST. Only for what is never applied: Events, and what is immutable.

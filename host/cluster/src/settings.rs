@@ -66,8 +66,16 @@ pub const DENIED_LEAST: Duration = Duration::from_secs(1);
 pub const DENIED_MOST: Duration = Duration::from_secs(30);
 
 /// How often a right that was granted is asked for again, for those who share a cache
-/// that another module's session fills (the one that fills it is told by its watch).
+/// that another module's session fills.
 pub const GRANTED_PERIOD: Duration = Duration::from_secs(45);
+
+/// How often it is asked for again for the one whose session fills the cache. Its watch tells too, but only
+/// when it is opened: the server ends no watch when a right goes.
+pub const HOLDER_PERIOD: Duration = Duration::from_mins(2);
+
+/// How long a right that was granted counts without being answered again; then nothing is read until
+/// a review is answered.
+pub const GRANT_VALID: Duration = Duration::from_mins(5);
 
 /// How long after a relist an object that only a write response vouches for may stay
 /// without an event, before it is looked up.

@@ -29,7 +29,7 @@ use tower::{BoxError, Service};
 
 use crate::env::Backoff;
 use crate::settings::{RETRY_LEAST, RETRY_MOST};
-use crate::{Env, Fence, Settings};
+use crate::{Env, Fence, Revocation, Settings};
 
 const IMPERSONATE_USER: &str = "Impersonate-User";
 
@@ -75,6 +75,8 @@ pub(crate) struct Transport {
     pub(crate) fence: Fence,
     /// The user to impersonate.
     pub(crate) user: Option<HeaderValue>,
+    /// Whether this session may still send.
+    pub(crate) revocation: Revocation,
 }
 
 /// A request that got no answer that could be used.
@@ -165,9 +167,22 @@ impl Transport {
         }
     }
 
+    /// The error of a request of a session that was revoked.
+    fn revoked() -> NoAnswer {
+        NoAnswer {
+            message: "the ServiceAccount does not allow this module to act as it: nothing is sent"
+                .to_owned(),
+            late: false,
+            may_have_arrived: false,
+        }
+    }
+
     async fn watch(&self, request: Request<Body>) -> Result<Response<BoundedBody>, NoAnswer> {
         if self.fence.is_closed() {
             return Err(Self::fenced());
+        }
+        if self.revocation.is_revoked() {
+            return Err(Self::revoked());
         }
         let whole = self.settings.watch_timeout + self.settings.watch_grace;
         // The head of a watch comes at once, or the connection is dead.
@@ -206,6 +221,9 @@ impl Transport {
             let left_to_send = self.fence.left();
             if left_to_send.is_zero() {
                 return Err(NoAnswer { may_have_arrived: in_doubt, ..Self::fenced() });
+            }
+            if self.revocation.is_revoked() {
+                return Err(NoAnswer { may_have_arrived: in_doubt, ..Self::revoked() });
             }
             let limit = limit.min(left_to_send);
             let mut request = Request::new(Body::from(body.clone()));

@@ -130,7 +130,7 @@ impl<G: Loaded> Driver<G> {
     /// What comes for a module that is not known (any more) is dropped.
     pub fn handle(&mut self, name: &str, input: Input<G>) -> Vec<Action<G>> {
         match &input {
-            Input::Module(_) | Input::Malformed { .. } => {
+            Input::Module(_) | Input::Malformed { .. } | Input::NotAllowed { .. } => {
                 self.lives.entry(name.to_owned()).or_default();
             }
             _ => {}
@@ -153,6 +153,11 @@ impl<G: Loaded> Driver<G> {
             }],
             Input::Contested { generation, verdict } => {
                 vec![Event::Spec { generation, spec: Err(verdict) }]
+            }
+            Input::NotAllowed { module, verdict } => {
+                let generation = module.metadata.generation;
+                let refused = Event::Spec { generation, spec: Err(verdict) };
+                life.learn(&module).into_iter().chain([refused]).collect()
             }
             // A file has no finalizer that would keep it, so its module leaves when it is gone.
             Input::Gone if self.place == Place::Folder && life.has_to_leave() => {
@@ -202,23 +207,26 @@ impl<G: Loaded> Driver<G> {
 impl<G: Loaded> Life<G> {
     /// Nothing if it is the Module as it was.
     fn on_module(&mut self, module: &Module, place: Place, defaults: Limits) -> Vec<Event> {
-        let mut events = Vec::new();
-        if let Some(status) = module.status.as_ref().filter(|_| !self.known) {
-            let owned = status.owned_kinds.iter();
-            self.owned_kinds.extend(owned.map(|kind| (kind.name(), kind.clone())));
-            self.rehearsals.extend(status.rehearsal.clone());
-            self.primary.clone_from(&status.primary);
-            self.decorates = status.decorates;
-            self.finalizer.clone_from(&status.finalizer);
-            events.push(Self::known(status));
-        }
-        self.known = true;
+        let mut events = Vec::from_iter(self.learn(module));
         events.extend(self.on_spec(module, place, defaults));
         events.extend(self.on_word(module));
         if module.metadata.deletion_timestamp.is_some() {
             events.push(Event::Deleting);
         }
         events
+    }
+
+    /// Learns what the Module says of the time before the host started, when it is seen first.
+    fn learn(&mut self, module: &Module) -> Option<Event> {
+        let is_first = !std::mem::replace(&mut self.known, true);
+        let status = module.status.as_ref().filter(|_| is_first)?;
+        let owned = status.owned_kinds.iter();
+        self.owned_kinds.extend(owned.map(|kind| (kind.name(), kind.clone())));
+        self.rehearsals.extend(status.rehearsal.clone());
+        self.primary.clone_from(&status.primary);
+        self.decorates = status.decorates;
+        self.finalizer.clone_from(&status.finalizer);
+        Some(Self::known(status))
     }
 
     /// What the Module says of the time before the host started.
@@ -268,7 +276,8 @@ impl<G: Loaded> Life<G> {
                 Err(Verdict::new(reason::INVALID_SPEC, errors.to_string(), Again::WhenSpecChanges))
             }
             Ok(settings) => {
-                if self.machine.generation() == generation
+                if self.machine.is_spec_valid()
+                    && self.machine.generation() == generation
                     && self.settings.as_ref() == Some(&settings)
                 {
                     return None;

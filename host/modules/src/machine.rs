@@ -253,6 +253,11 @@ impl Machine {
         }
     }
 
+    /// Whether the spec that was last seen can be used.
+    pub fn is_spec_valid(&self) -> bool {
+        self.spec.is_ok()
+    }
+
     /// The generation of the spec that was last seen.
     pub fn generation(&self) -> i64 {
         self.generation

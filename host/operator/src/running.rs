@@ -105,6 +105,11 @@ impl Running {
         &self.served.module
     }
 
+    /// The guest and its settings.
+    pub fn served(&self) -> &Arc<Served> {
+        &self.served
+    }
+
     /// The guest.
     pub fn guest(&self) -> &Guest {
         &self.served.guest

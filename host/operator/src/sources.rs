@@ -4,10 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 
+use innkeeper_cluster::cache::Unreadable;
 use innkeeper_cluster::session::Force;
-use innkeeper_cluster::{ApiError, Caches, Change, Cluster, Namespaces, View, crd};
+use innkeeper_cluster::{
+    ApiError, Caches, Change, Cluster, KindState, Namespaces, Seen, View, crd,
+};
 use innkeeper_contract::{Condition, Kind};
+use innkeeper_core::plan::annotation;
 use innkeeper_core::{Figures, Key, Labels, Manager, Object, status};
+use innkeeper_modules::consent::{self, ALLOWED_MODULES_ANNOTATION};
 use innkeeper_modules::driver::copy_name;
 use innkeeper_modules::module::{self, NAMESPACE};
 use innkeeper_modules::parts::{self, ConfigMap, Reading};
@@ -32,6 +37,21 @@ pub static MODULE: LazyLock<Kind> = LazyLock::new(module::kind);
 pub static CONFIG_MAP: LazyLock<Kind> =
     LazyLock::new(|| Kind::namespaced("v1", "ConfigMap", "configmaps"));
 
+/// The kind of ServiceAccounts.
+pub static SERVICE_ACCOUNT: LazyLock<Kind> =
+    LazyLock::new(|| Kind::namespaced("v1", "ServiceAccount", "serviceaccounts"));
+
+/// Whether a ServiceAccount allows a module to act as it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// It does.
+    Given,
+    /// The accounts have not been read yet.
+    Pending,
+    /// It does not, or that cannot be known: why, and what to do.
+    Missing(String),
+}
+
 /// Something that happened to modules.
 pub enum Happened {
     /// To one module.
@@ -43,6 +63,8 @@ pub enum Happened {
     },
     /// These are all modules that there are.
     Present(BTreeSet<String>),
+    /// A ServiceAccount in the modules' namespace came, changed or went; its name.
+    AccountChanged(String),
     /// A source may give something else now.
     SourceChanged(SourceRef),
     /// Any source may give something else now: they were not watched for a while.
@@ -113,13 +135,15 @@ pub struct FromCluster {
     cluster: Cluster,
     modules: Option<View>,
     config_maps: Option<View>,
+    /// The accounts of the modules, which say which modules may act as them.
+    accounts: Option<View>,
     sources: BTreeMap<String, SourceRef>,
 }
 
 impl FromCluster {
     /// Modules of this API server.
     pub fn new(cluster: Cluster) -> Self {
-        Self { cluster, modules: None, config_maps: None, sources: BTreeMap::new() }
+        Self { cluster, modules: None, config_maps: None, accounts: None, sources: BTreeMap::new() }
     }
 }
 
@@ -140,6 +164,12 @@ impl Place {
                     &host,
                     HOST_MODULE,
                     std::slice::from_ref(&*CONFIG_MAP),
+                    &sources,
+                ));
+                from.accounts = Some(caches.open_metadata(
+                    &host,
+                    HOST_MODULE,
+                    std::slice::from_ref(&*SERVICE_ACCOUNT),
                     &sources,
                 ));
             }
@@ -244,6 +274,22 @@ impl Place {
         }
     }
 
+    /// All live Modules, in order; none in a folder.
+    pub fn module_objects(&self) -> Vec<Arc<Object>> {
+        let Self::Cluster(from) = self else { return Vec::new() };
+        let Some(view) = &from.modules else { return Vec::new() };
+        view.freeze().list(&MODULE, None, &|_| true).unwrap_or_default()
+    }
+
+    /// Whether a ServiceAccount allows a module to act as it. A Module of a folder acts as whom it
+    /// names: who runs the host there could do the same without it.
+    pub fn consent(&self, module: &str, account: &str) -> Consent {
+        match self {
+            Self::Cluster(from) => from.consent(module, account),
+            Self::Folder(_) => Consent::Given,
+        }
+    }
+
     /// The conditions that a live Module has; none in a folder.
     pub fn live_conditions(&self, name: &str) -> Vec<Condition> {
         let Some(object) = self.module_object(name) else { return Vec::new() };
@@ -318,7 +364,33 @@ impl Place {
 }
 
 impl FromCluster {
+    /// Whether a ServiceAccount allows a module to act as it.
+    fn consent(&self, module: &str, account: &str) -> Consent {
+        let Some(view) = &self.accounts else { return Consent::Pending };
+        match view.freeze().get(&SERVICE_ACCOUNT, &Key::new(NAMESPACE, account)) {
+            Seen::Present(object) => {
+                let annotation = annotation(&object, ALLOWED_MODULES_ANNOTATION);
+                let annotation = annotation.as_deref();
+                if consent::allows(annotation, module) {
+                    Consent::Given
+                } else {
+                    Consent::Missing(consent::not_allowed(account, annotation, module))
+                }
+            }
+            Seen::Absent => Consent::Missing(consent::no_account(account, module)),
+            Seen::Unknown | Seen::Unreadable(Unreadable::NotSynced(_)) => Consent::Pending,
+            Seen::Unreadable(why) => Consent::Missing(format!(
+                "whether ServiceAccount {NAMESPACE}/{account} allows module {module} to act as it cannot be read: {why}; give the host the rights of deploy/base/roles.yaml"
+            )),
+        }
+    }
+
     fn look_around(&self, outbox: &mpsc::UnboundedSender<Happened>) -> bool {
+        let accounts = self.accounts.as_ref().map(View::states).unwrap_or_default();
+        // No Module is looked at before it can be asked what its account allows.
+        if accounts.values().all(|state| *state == KindState::Syncing) {
+            return false;
+        }
         let Some(view) = &self.modules else { return false };
         let Ok(objects) = view.freeze().list(&MODULE, None, &|_| true) else { return false };
         let names = objects.iter().map(|object| object.key.name().to_string()).collect();
@@ -341,6 +413,9 @@ pub fn meaning(change: &Change) -> Option<Happened> {
                 Happened::Input { module: key.name().to_string(), input: Box::new(Input::Gone) }
             }
         });
+    }
+    if *kind == *SERVICE_ACCOUNT && key.namespace() == NAMESPACE {
+        return Some(Happened::AccountChanged(key.name().to_string()));
     }
     if *kind == crd::kind() {
         return Some(Happened::Definition(key.name().to_string()));

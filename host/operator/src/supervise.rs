@@ -3,6 +3,8 @@
 //! One task, one inbox: everything that happens to modules happens in one order. Whatever
 //! waits (a compile, a fetch, an installation) is a task of its own that answers by the inbox.
 
+mod consent;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +13,10 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use innkeeper_cluster::error::KIND_MISMATCH;
 use innkeeper_cluster::events::Regarding;
-use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
+use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
 use innkeeper_core::{Key, Selector, said};
+use innkeeper_modules::consent::NOT_ALLOWED;
 use innkeeper_modules::driver::{Leaving, copy_name};
 use innkeeper_modules::{
     Action, Again, Component, Digest, Driver, Input, LoadJob, ParametersJob, Report, Served,
@@ -22,6 +25,7 @@ use innkeeper_modules::{
 use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
 
+use self::consent::Consents;
 use crate::copies;
 use crate::crds::{Installer, Statuses};
 use crate::declared;
@@ -71,8 +75,10 @@ pub struct Supervisor {
     replaced: Option<Arc<Running>>,
     /// The version before of each module on probation.
     before: BTreeMap<String, Arc<Running>>,
-    /// The last rehearsal of each module.
-    rehearsals: BTreeMap<String, Task<()>>,
+    /// The last rehearsal of each module, and of which candidate.
+    rehearsals: BTreeMap<String, (Digest, Task<()>)>,
+    /// What modules may do as their accounts.
+    consents: Consents,
     retries: BTreeMap<String, Backoff>,
     /// The groups of the kinds that each module's last candidate declares otherwise than they are served.
     mismatched: BTreeMap<String, BTreeSet<String>>,
@@ -109,6 +115,7 @@ impl Supervisor {
             replaced: None,
             before: BTreeMap::new(),
             rehearsals: BTreeMap::new(),
+            consents: Consents::default(),
             retries: BTreeMap::new(),
             mismatched: BTreeMap::new(),
             said: BTreeMap::new(),
@@ -162,6 +169,7 @@ impl Supervisor {
                     self.handle(&name, Input::Gone).await;
                 }
             }
+            Happened::AccountChanged(account) => self.account_changed(&account).await,
             Happened::SourceChanged(source) => {
                 for name in self.place.modules_of(&source) {
                     self.fetch(&name);
@@ -209,6 +217,7 @@ impl Supervisor {
     async fn handle(&mut self, name: &str, input: Input) {
         let is_module = matches!(input, Input::Module(_));
         self.shared.watchdog.begin(format!("handling an input of the module {name}"));
+        let Some(input) = self.ask_account(name, input) else { return };
         let actions = self.driver.handle(name, input);
         let reports = actions.iter().any(|action| matches!(action, Action::Report(_)));
         for action in actions {
@@ -231,12 +240,16 @@ impl Supervisor {
             Action::Load(job) => self.load(name, job),
             Action::CheckParameters(job) => self.check_parameters(name, job),
             Action::InstallCrds { digest, crds: wishes, namespaces, service_account } => {
-                let session = self.session(service_account.as_deref());
+                let consent = self.consent(name, service_account.as_deref());
+                let session = self.session(name, service_account.as_deref());
                 let (outbox, module) = (self.outbox.clone(), name.to_owned());
                 self.spawn("install", async move {
                     let installer =
                         Installer { session: &session, module: &module, namespaces: &namespaces };
-                    let result = installer.install(&wishes).await;
+                    let result = match consent {
+                        Ok(()) => installer.install(&wishes).await,
+                        Err(verdict) => Err(verdict),
+                    };
                     let input = Box::new(Input::Crds { digest, result });
                     let _ = outbox.send(Happened::Input { module, input });
                 });
@@ -254,7 +267,7 @@ impl Supervisor {
                 self.before.remove(name);
                 self.shared.health.end_probation(name);
             }
-            Action::Serve(served) => self.serve(&served),
+            Action::Serve(served) => self.swap(&served),
             Action::Leave(leaving) => self.leave(name, leaving),
             Action::LetGo => self.let_go(name),
             Action::RetryLater => {
@@ -281,6 +294,7 @@ impl Supervisor {
                 self.mismatched.remove(name);
                 self.said.remove(name);
                 self.known.remove(name);
+                self.consents.forget(name);
                 self.shared.stop(name);
                 self.count_serving();
                 // What it stood in the way of may go on now.
@@ -291,14 +305,6 @@ impl Supervisor {
 
     fn spawn(&mut self, what: &'static str, future: impl Future<Output = ()> + Send + 'static) {
         self.tasks.push(self.shared.env.spawn(what, future));
-    }
-
-    /// Requests as a module's ServiceAccount; as the host, where a Module of a folder names none.
-    fn session(&self, service_account: Option<&str>) -> Session {
-        match service_account {
-            Some(name) => self.shared.cluster.as_account(&Account::new(module::NAMESPACE, name)),
-            None => self.shared.cluster.host().for_module(),
-        }
     }
 
     /// A definition changed: candidates that were refused for a kind of its group are tried again.
@@ -330,6 +336,12 @@ impl Supervisor {
     }
 
     fn load(&mut self, name: &str, job: LoadJob) {
+        if let Some(why) = self.consents.refused(name).map(str::to_owned) {
+            let result = Err(Verdict::new(NOT_ALLOWED, why, Again::Later));
+            let input = Box::new(Input::Loaded { digest: job.component.digest, result });
+            let _ = self.outbox.send(Happened::Input { module: name.to_owned(), input });
+            return;
+        }
         tracing::info!(module = name, component = ?job.component, "loading");
         let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
         let execution = self.shared.execution;
@@ -385,6 +397,17 @@ impl Supervisor {
         self.checks.insert(key, checking);
     }
 
+    /// From now on this serves, if its account allows it.
+    fn swap(&mut self, served: &Arc<Served>) {
+        match self.consent(&served.module, served.settings.service_account.as_deref()) {
+            Ok(()) => {
+                self.consents.grant(&served.module);
+                self.serve(served);
+            }
+            Err(_) => self.serve_if_allowed(served),
+        }
+    }
+
     /// From now on this serves. The new view opens before the old one closes with the last
     /// round that uses it: what both read stays as it is.
     fn serve(&mut self, served: &Arc<Served>) {
@@ -416,7 +439,7 @@ impl Supervisor {
     }
 
     /// A version with its identity and its caches.
-    fn running(&self, served: &Arc<Served>) -> Option<Running> {
+    fn running(&mut self, served: &Arc<Served>) -> Option<Running> {
         let settings: &Settings = &served.settings;
         let name = &served.module;
         let selector: Selector = match settings.selector.parse() {
@@ -432,13 +455,25 @@ impl Supervisor {
         } else {
             Namespaces::Only(settings.namespaces.clone())
         };
-        let session = self.session(settings.service_account.as_deref());
-        let view = self.caches.open(&session, name, &running::watched(served), &namespaces);
+        let session = self.session(name, settings.service_account.as_deref());
+        // Modules of one account share its caches: one that is revoked closes its view, not theirs.
+        let reader = match settings.service_account.as_deref() {
+            Some(account) => {
+                self.shared.cluster.as_account(&Account::new(module::NAMESPACE, account))
+            }
+            None => session.clone(),
+        };
+        let view = self.caches.open(&reader, name, &running::watched(served), &namespaces);
         Some(Running::new(served.clone(), selector, session, view))
     }
 
     /// Runs a candidate without writing, beside what serves.
     fn rehearse(&mut self, name: &str, digest: Digest, candidate: &Arc<Served>) {
+        if let Err(verdict) = self.consent(name, candidate.settings.service_account.as_deref()) {
+            let input = Box::new(Input::Rehearsed { digest, result: Err(verdict) });
+            let _ = self.outbox.send(Happened::Input { module: name.to_owned(), input });
+            return;
+        }
         tracing::info!(module = name, digest = %digest.short(), "rehearsing");
         let Some(candidate) = self.running(candidate).map(Arc::new) else { return };
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
@@ -448,7 +483,7 @@ impl Supervisor {
             let input = Box::new(Input::Rehearsed { digest, result });
             let _ = outbox.send(Happened::Input { module, input });
         });
-        self.rehearsals.insert(name.to_owned(), rehearsing);
+        self.rehearsals.insert(name.to_owned(), (digest, rehearsing));
     }
 
     /// More primaries fail than may since the swap. Those that would fail with the version before as
@@ -523,10 +558,14 @@ impl Supervisor {
     fn leave(&mut self, name: &str, leaving: Leaving) {
         tracing::info!(module = name, "leaves");
         self.rehearsals.remove(name);
-        let session = self.session(leaving.service_account.as_deref());
+        let consent = self.consent(name, leaving.service_account.as_deref());
+        let session = self.session(name, leaving.service_account.as_deref());
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         self.spawn("leave", async move {
-            let result = leave::leave(&shared, &session, &module, &leaving).await;
+            let result = match consent {
+                Ok(()) => leave::leave(&shared, &session, &module, &leaving).await,
+                Err(verdict) => Err(verdict),
+            };
             let input = Box::new(Input::Left(result));
             let _ = outbox.send(Happened::Input { module, input });
         });
@@ -667,6 +706,7 @@ impl Supervisor {
         if let Some(running) = self.shared.module(name) {
             report.conditions.extend(readable(&running));
         }
+        self.consents.tell(name, &mut report.conditions);
         // A guest's names and schemas may be of any length; a message that is too long would make
         // the whole status unwritable.
         for condition in &mut report.conditions {
@@ -678,7 +718,10 @@ impl Supervisor {
     /// Writes a Module's status; `None` if there is nothing to write yet.
     async fn write_status(&mut self, name: &str) -> Option<Written> {
         let report = self.report(name)?;
-        if self.is_starting(name, &report) && !self.place.live_conditions(name).is_empty() {
+        if self.consents.missing(name).is_none()
+            && self.is_starting(name, &report)
+            && !self.place.live_conditions(name).is_empty()
+        {
             return None;
         }
         self.write_report(name, report).await

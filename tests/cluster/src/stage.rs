@@ -123,7 +123,8 @@ impl Stage {
     /// The same of a component that is given as bytes, plain or gzip.
     pub async fn module_of_bytes(&self, name: &str, bytes: &[u8], spec: &Value) -> Result<()> {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
-            "metadata": {"name": name, "namespace": MODULES}});
+            "metadata": {"name": name, "namespace": MODULES,
+                "annotations": {"innkeeper.dev/allowed-modules": name}}});
         self.admin.apply(&account.to_string()).await?;
         self.push_bytes(name, bytes).await?;
         let mut whole =

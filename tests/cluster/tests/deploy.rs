@@ -61,12 +61,14 @@ async fn check(admin: &Admin, user: &str, allowed: &[Right], denied: &[Right]) -
 async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
     let admin = Admin::of(shared()?).await?;
     admin.install().await?;
-    let allowed: [Right; 15] = [
+    let allowed: [Right; 17] = [
         ("watch", "innkeeper.dev", "modules", "", ""),
         ("patch", "innkeeper.dev", "modules", "", "any"),
         ("patch", "innkeeper.dev", "modules/status", "", "any"),
         ("list", "apiextensions.k8s.io", "customresourcedefinitions", "", ""),
         ("impersonate", "", "serviceaccounts", "innkeeper-modules", "podroute"),
+        ("list", "", "serviceaccounts", "innkeeper-modules", ""),
+        ("watch", "", "serviceaccounts", "innkeeper-modules", ""),
         ("watch", "", "configmaps", "innkeeper-modules", ""),
         ("create", "", "configmaps", "innkeeper-modules", ""),
         ("delete", "", "configmaps", "innkeeper-modules", ""),
@@ -78,7 +80,7 @@ async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
         ("patch", "events.k8s.io", "events", "default", "any"),
         ("create", "authorization.k8s.io", "selfsubjectaccessreviews", "", ""),
     ];
-    let denied: [Right; 18] = [
+    let denied: [Right; 21] = [
         ("impersonate", "", "serviceaccounts", "", "admin"),
         ("impersonate", "", "serviceaccounts", "kube-system", "generic-garbage-collector"),
         ("impersonate", "", "users", "", "admin"),
@@ -93,6 +95,9 @@ async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
         ("patch", "", "configmaps", "innkeeper-modules", "any"),
         ("list", "", "configmaps", "", ""),
         ("create", "", "serviceaccounts/token", "innkeeper-modules", "podroute"),
+        ("list", "", "serviceaccounts", "", ""),
+        ("patch", "", "serviceaccounts", "innkeeper-modules", "podroute"),
+        ("create", "", "serviceaccounts", "innkeeper-modules", ""),
         ("list", "apps", "deployments", "", ""),
         ("create", "", "pods", "innkeeper-system", ""),
         ("patch", "coordination.k8s.io", "leases", "innkeeper-system", "other"),
@@ -127,6 +132,107 @@ async fn the_module_podroute_may_make_its_objects_and_its_crd() -> Result<()> {
         ("impersonate", "", "serviceaccounts", "innkeeper-modules", "podroute"),
     ];
     check(&admin, PODROUTE, &allowed, &denied).await
+}
+
+/// Sends a request about Modules as a user who only may write Modules, without lasting effect; gives
+/// the code and the message of the answer.
+async fn as_jane(admin: &Admin, method: &str, name: &str, body: &Value) -> Result<(u64, String)> {
+    let request = http::Request::builder()
+        .method(method)
+        .uri(format!("/apis/innkeeper.dev/v1alpha1/modules{name}?dryRun=All"))
+        .header("Impersonate-User", "jane")
+        .header(
+            "content-type",
+            if method == "PATCH" { "application/merge-patch+json" } else { "application/json" },
+        )
+        .body(serde_json::to_vec(body)?)?;
+    match admin.client().request::<Value>(request).await {
+        Ok(_) => Ok((200, String::new())),
+        Err(kube::Error::Api(status)) => Ok((status.code.into(), status.message.clone())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[tokio::test]
+async fn module_is_refused_when_its_creator_may_not_impersonate_its_account() -> Result<()> {
+    let admin = Admin::of(shared()?).await?;
+    admin.install().await?;
+    admin
+        .apply(
+            r#"
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: jane-modules}
+rules:
+- {apiGroups: [innkeeper.dev], resources: [modules], verbs: [get, create, update, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: jane-modules}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: jane-modules}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: jane-acts, namespace: innkeeper-modules}
+rules:
+- {apiGroups: [""], resources: [serviceaccounts], resourceNames: [jane-account], verbs: [impersonate]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: jane-acts, namespace: innkeeper-modules}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: jane-acts}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}]
+---
+apiVersion: innkeeper.dev/v1alpha1
+kind: Module
+metadata: {name: of-admin}
+spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-admin, suspend: true}
+"#,
+        )
+        .await?;
+    let module = |account: &str| {
+        json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "of-jane"},
+            "spec": {"source": {"configMap": {"name": "of-jane"}}, "serviceAccountName": account}})
+    };
+    // A policy is asked a moment after it was made, and so are roles.
+    eventually(
+        "a Module with a foreign account is refused, and one with her own is not",
+        SOON,
+        async || {
+            let own = as_jane(&admin, "POST", "", &module("jane-account")).await?;
+            let foreign = as_jane(&admin, "POST", "", &module("account-of-admin")).await?;
+            let is_refused = foreign.0 == 403
+                && foreign.1.contains(
+                    "may not impersonate ServiceAccount innkeeper-modules/account-of-admin",
+                );
+            Ok(if own.0 == 200 && is_refused {
+                Ok(())
+            } else {
+                Err(format!("{own:?}, {foreign:?}"))
+            })
+        },
+    )
+    .await?;
+    for (spec, allowed) in [
+        (json!({"suspend": false}), true),
+        (json!({"limits": {"time": "2s"}}), true),
+        (json!({"serviceAccountName": "jane-account"}), true),
+        (json!({"source": {"configMap": {"name": "mine"}}}), false),
+        (json!({"readSecrets": ["passwords"]}), false),
+        (json!({"allowCrossNamespace": true}), false),
+        (json!({"namespaces": ["elsewhere"]}), false),
+        (json!({"parameters": {"a": "b"}}), false),
+        (json!({"crdGroups": ["example.com"]}), false),
+        (json!({"selector": {"matchLabels": {"a": "b"}}}), false),
+        (json!({"serviceAccountName": "another-account"}), false),
+    ] {
+        let (code, message) = as_jane(&admin, "PATCH", "/of-admin", &json!({"spec": spec})).await?;
+        assert_eq!(code == 200, allowed, "{spec}: {code} {message}");
+    }
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    assert_eq!(as_jane(&admin, "PATCH", "/of-admin", &labels).await?.0, 200);
+    Ok(())
 }
 
 /// What `kubectl kustomize` makes of a folder of the repository.

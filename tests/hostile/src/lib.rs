@@ -111,7 +111,8 @@ impl Attack {
         let mut all = vec![
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}}),
             json!({"apiVersion": "v1", "kind": "ServiceAccount",
-                "metadata": {"name": name, "namespace": MODULES}}),
+                "metadata": {"name": name, "namespace": MODULES,
+                    "annotations": {"innkeeper.dev/allowed-modules": name}}}),
             json!({"apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": meta, "rules": rules}),
             json!({"apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": meta,
                 "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": format!("guest-{name}")},

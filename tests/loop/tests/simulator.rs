@@ -66,7 +66,8 @@ fn rights() -> Vec<Value> {
     let rbac = "rbac.authorization.k8s.io/v1";
     vec![
         json!({"apiVersion": "v1", "kind": "ServiceAccount",
-            "metadata": {"name": "podroute", "namespace": "innkeeper-modules"}}),
+            "metadata": {"name": "podroute", "namespace": "innkeeper-modules",
+                "annotations": {"innkeeper.dev/allowed-modules": "podroute"}}}),
         json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": {"name": "podroute"}, "rules": rules}),
         json!({"apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": {"name": "podroute"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "podroute"},

@@ -60,10 +60,19 @@ fn read(text: &str) -> Vec<Value> {
 #[test]
 fn the_whole_cluster() {
     let text = printed(&manifest(), &[]);
-    assert_eq!(read(&text).len(), 2);
+    assert_eq!(read(&text).len(), 3);
     expect![[r##"
         # What the module pr needs to run the guest podroute 0.1.0.
         # Made by `innkeeper rbac`; make it anew when the guest changes what it describes.
+        apiVersion: v1
+        kind: ServiceAccount
+        metadata:
+          name: pr-account
+          namespace: innkeeper-modules
+          annotations:
+            # The modules that may act as it, separated by commas.
+            innkeeper.dev/allowed-modules: "pr"
+        ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: ClusterRole
         metadata:
@@ -141,6 +150,7 @@ fn single_namespaces() {
     assert_eq!(
         names,
         [
+            "ServiceAccount innkeeper-modules",
             "ClusterRole -",
             "ClusterRoleBinding -",
             "Role a",
@@ -150,15 +160,15 @@ fn single_namespaces() {
         ]
     );
     // What is cluster-scoped, and nothing else, is granted in the whole cluster.
-    let resources: Vec<_> = documents[0]["rules"]
+    let resources: Vec<_> = documents[1]["rules"]
         .as_array()
         .unwrap()
         .iter()
         .map(|rule| rule["resources"][0].as_str().unwrap())
         .collect();
     assert_eq!(resources, ["nodes", "customresourcedefinitions"]);
-    assert_eq!(documents[2]["rules"], documents[4]["rules"]);
-    assert_eq!(documents[5]["subjects"][0]["namespace"], "innkeeper-modules");
+    assert_eq!(documents[3]["rules"], documents[5]["rules"]);
+    assert_eq!(documents[6]["subjects"][0]["namespace"], "innkeeper-modules");
 }
 
 #[test]

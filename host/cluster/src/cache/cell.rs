@@ -59,6 +59,8 @@ pub(super) enum Phase {
 pub(super) enum Admission {
     Pending,
     Admitted,
+    /// It was admitted, and for too long no review was answered: why.
+    Unproven(String),
     Denied(Denial),
 }
 
@@ -66,6 +68,8 @@ pub(super) enum Admission {
 pub(super) struct Member {
     pub(super) session: Session,
     pub(super) admission: Admission,
+    /// When the server last showed that it may read: by a review, or by a whole list.
+    pub(super) proven: Instant,
     /// Its views by number, and what each was told last.
     pub(super) views: BTreeMap<u64, (Arc<str>, KindState)>,
     /// Its review starts over: what it waits for has changed.
@@ -104,7 +108,7 @@ impl Cache {
 /// How long a member's review waits, and whether it then has to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It fills the cache: its own watch tells.
+    /// It fills the cache: its own list tells first, then reviews do.
     Holder,
     Pending,
     Admitted,
@@ -141,7 +145,9 @@ pub(super) fn state_of(phase: &Phase, admission: &Admission) -> KindState {
         (Phase::NotServed, _) => KindState::NotServed,
         (Phase::Mismatched(mismatch), _) => KindState::Mismatched(mismatch.clone()),
         (_, Admission::Denied(denial)) => KindState::Forbidden(denial.clone()),
-        (Phase::Failing(message), _) => KindState::Failing(message.clone()),
+        (Phase::Failing(message), _) | (_, Admission::Unproven(message)) => {
+            KindState::Failing(message.clone())
+        }
         (Phase::Synced, Admission::Admitted) => KindState::Synced,
         (Phase::Synced | Phase::Syncing, _) => KindState::Syncing,
     }

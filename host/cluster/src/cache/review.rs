@@ -1,4 +1,4 @@
-//! Whether an identity may read a cache that another one fills.
+//! Whether an identity may read a cache, also the one whose session fills it.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use tokio::sync::Notify;
 use super::cell::{CacheId, Standing};
 use super::shared::Shared;
 use crate::settings::{
-    DENIED_LEAST, DENIED_MOST, GRANTED_PERIOD, WATCH_RETRY_LEAST, WATCH_RETRY_MOST,
+    DENIED_LEAST, DENIED_MOST, GRANTED_PERIOD, HOLDER_PERIOD, REFUSALS, WATCH_RETRY_LEAST,
+    WATCH_RETRY_MOST,
 };
-use crate::{ApiError, Backoff, Denial, Session};
+use crate::{ApiError, Backoff, Denial, Identity, Session};
 
 /// Asks for as long as the identity is a member of the cache.
 pub(super) async fn review(
@@ -23,12 +24,14 @@ pub(super) async fn review(
     let mut backoff = Backoff::new(&env, WATCH_RETRY_LEAST, WATCH_RETRY_MOST);
     let mut denied = Backoff::new(&env, DENIED_LEAST, DENIED_MOST);
     let mut failed = None;
+    let mut refused = 0;
     loop {
         let Ok(standing) = shared.standing(&id, serial, session.identity()) else { return };
         let wait = match (standing, failed.take()) {
             (Standing::Pending, None) => None,
-            (Standing::Pending | Standing::Admitted | Standing::Denied, Some(wait)) => Some(wait),
-            (Standing::Holder, _) | (Standing::Admitted, None) => Some(env.jitter(GRANTED_PERIOD)),
+            (_, Some(wait)) => Some(wait),
+            (Standing::Holder, None) => Some(env.jitter(HOLDER_PERIOD)),
+            (Standing::Admitted, None) => Some(env.jitter(GRANTED_PERIOD)),
             (Standing::Denied, None) => Some(denied.advance()),
         };
         if let Some(wait) = wait {
@@ -37,7 +40,8 @@ pub(super) async fn review(
                 () = poke.notified() => continue,
                 () = env.sleep(wait) => {}
             }
-            if standing == Standing::Holder {
+            // The host's own watch tells what the host may: nobody else's rights are lent to it.
+            if standing == Standing::Holder && *session.identity() == Identity::Host {
                 continue;
             }
         }
@@ -47,16 +51,23 @@ pub(super) async fn review(
             answer => answer,
         };
         match answer {
+            // A server that has just started refuses everybody for a moment.
+            Ok(Some(_)) if standing == Standing::Holder && refused + 1 < REFUSALS => {
+                refused += 1;
+                failed = Some(backoff.advance());
+            }
             Ok(denial) => {
+                refused = 0;
                 backoff.reset();
                 // Not at the first grant: what the review grants, the watch may still be refused.
-                if denial.is_none() && standing == Standing::Admitted {
+                if denial.is_none() && matches!(standing, Standing::Admitted | Standing::Holder) {
                     denied.reset();
                 }
                 shared.admit(&id, serial, session.identity(), denial);
             }
             Err(error) => {
                 tracing::warn!(cache = %id, identity = %session.identity(), %error, "an access review failed");
+                shared.review_failed(&id, serial, session.identity(), &error);
                 failed = Some(backoff.advance());
             }
         }

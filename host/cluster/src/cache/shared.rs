@@ -21,7 +21,8 @@ use super::follow::follow;
 use super::frozen::{Frozen, Part};
 use super::objects::{Objects, Step};
 use super::review::review;
-use crate::{Denial, Env, Identity, Mismatch, Session};
+use crate::settings::GRANT_VALID;
+use crate::{ApiError, Denial, Env, Identity, Mismatch, Session};
 
 /// Writes of one object that are under way.
 #[derive(Default)]
@@ -149,6 +150,7 @@ impl Shared {
         Member {
             session: session.clone(),
             admission: Admission::Pending,
+            proven: self.env.instant(),
             views: BTreeMap::new(),
             poke,
             _review: self.env.spawn("access review", task),
@@ -382,6 +384,7 @@ impl Shared {
                 && let Some(member) = cache.members.get_mut(identity)
             {
                 member.admission = Admission::Admitted;
+                member.proven = now;
             }
             told(id, cache, notices);
         });
@@ -443,6 +446,7 @@ impl Shared {
         let member = cache.members.get(identity).ok_or(Closed)?;
         Ok(match &member.admission {
             Admission::Denied(_) => Standing::Denied,
+            Admission::Unproven(_) => Standing::Pending,
             _ if cache.holder.as_ref() == Some(identity) => Standing::Holder,
             Admission::Pending => Standing::Pending,
             Admission::Admitted => Standing::Admitted,
@@ -457,6 +461,7 @@ impl Shared {
         identity: &Identity,
         denial: Option<Denial>,
     ) {
+        let now = self.env.instant();
         self.with_cache(id, serial, |cache, notices| {
             let Some(member) = cache.members.get_mut(identity) else { return };
             if let Some(denial) = denial {
@@ -471,11 +476,40 @@ impl Shared {
                 }
             } else {
                 member.admission = Admission::Admitted;
+                member.proven = now;
                 if cache.holder.is_none() {
                     cache.poke.notify_one();
                 }
             }
             told(id, cache, notices);
+        });
+    }
+}
+
+impl Shared {
+    /// A review was not answered. Whoever was admitted stays so for [`GRANT_VALID`] since the server last
+    /// showed that it may read, and no longer.
+    pub(super) fn review_failed(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        identity: &Identity,
+        error: &ApiError,
+    ) {
+        let now = self.env.instant();
+        self.with_cache(id, serial, |cache, notices| {
+            let Some(member) = cache.members.get_mut(identity) else { return };
+            if member.admission == Admission::Admitted
+                && now.duration_since(member.proven) >= GRANT_VALID
+            {
+                let minutes = GRANT_VALID.as_secs() / 60;
+                let message = format!(
+                    "whether {identity} may read it is not known: the API server has answered no access review for {minutes} minutes ({error}); it is read again when one is answered"
+                );
+                tracing::warn!(cache = %id, "a cache is not read any more: {message}");
+                member.admission = Admission::Unproven(message);
+                told(id, cache, notices);
+            }
         });
     }
 }

@@ -429,6 +429,67 @@ async fn a_holder_that_loses_its_right_is_replaced() {
     assert_eq!(seen(&b, "x"), "u1@5");
 }
 
+/// No review of this account is answered any more.
+fn reviews_fail(test: &Test, account: &str) {
+    test.server.always(&format!("{account} {REVIEW}"), Reply::Busy(503, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn member_whose_reviews_fail_for_five_minutes_reads_nothing_until_one_is_answered() {
+    let (test, a, _watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    test.server.always(REVIEW, allowed(true));
+    let b = test.open("b");
+    test.tells(&["b: ConfigMap Synced"]).await;
+    reviews_fail(&test, "b");
+    tokio::time::sleep(Duration::from_mins(4)).await;
+    assert_eq!(seen(&b, "x"), "u1@5", "a short outage changes nothing");
+    tokio::time::sleep(Duration::from_mins(3)).await;
+    let KindState::Failing(why) = b.states()[&maps()].clone() else { panic!("{:?}", b.states()) };
+    assert!(why.contains("ServiceAccount m/b") && why.contains("5 minutes"), "{why}");
+    assert!(!seen(&b, "x").contains("u1"), "{}", seen(&b, "x"));
+    assert_eq!(seen(&a, "x"), "u1@5", "others are not concerned");
+    test.server.always(&format!("b {REVIEW}"), allowed(true));
+    eventually("b reads again", || seen(&b, "x") == "u1@5").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn holder_whose_reviews_fail_for_five_minutes_reads_nothing_until_one_is_answered() {
+    let (test, a, _watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    reviews_fail(&test, "a");
+    tokio::time::sleep(Duration::from_mins(4)).await;
+    assert_eq!(seen(&a, "x"), "u1@5", "a short outage changes nothing");
+    tokio::time::sleep(Duration::from_mins(4)).await;
+    assert!(matches!(a.states()[&maps()], KindState::Failing(_)), "{:?}", a.states());
+    assert!(!seen(&a, "x").contains("u1"), "{}", seen(&a, "x"));
+    assert_eq!(test.server.count("limit=250"), 1, "its watch goes on");
+    test.server.always(&format!("a {REVIEW}"), allowed(true));
+    eventually("a reads again", || seen(&a, "x") == "u1@5").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn holder_whose_right_goes_while_its_watches_are_accepted_is_told_by_its_review() {
+    let (test, a, _watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    test.server.always(REVIEW, allowed(true));
+    let b = test.open("b");
+    test.tells(&["b: ConfigMap Synced"]).await;
+    test.server.always(&format!("a {REVIEW}"), allowed(false));
+    tokio::time::sleep(Duration::from_mins(3)).await;
+    assert!(matches!(a.states()[&maps()], KindState::Forbidden(_)), "{:?}", a.states());
+    assert_eq!(seen(&b, "x"), "u1@5", "b's session fills the cache now");
+    assert!(test.server.log().iter().any(|line| line.contains(&format!(" b GET {MAPS}"))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn holder_that_one_review_refuses_and_the_next_does_not_goes_on() {
+    let (test, a, _watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    test.server.always(REVIEW, allowed(true));
+    test.server.once(&format!("a {REVIEW}"), allowed(false));
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    assert!(test.server.count(REVIEW) > 2, "it is reviewed");
+    assert_eq!(test.told.take(), Vec::<String>::new());
+    assert_eq!(seen(&a, "x"), "u1@5");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_not_there_is_said_and_waited_for() {
     let test = Test::new();

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::scripted::{Reply, Server, resources, status};
 use crate::{
-    Account, ApiError, Applied, Cluster, Deleted, Force, Propagation, SecretKey, Served, Settings,
+    Account, ApiError, Applied, Cluster, Deleted, Force, Propagation, Revocation, SecretKey,
+    Served, Settings,
 };
 
 const MAP: &str = "/api/v1/namespaces/n/configmaps/x";
@@ -325,6 +326,59 @@ async fn events_about_ever_new_objects_are_forgotten_when_nothing_of_them_counts
         tokio::time::sleep(QUIET / 1_000).await;
     }
     assert!(events.remembered_objects() <= 4_096, "{}", events.remembered_objects());
+}
+
+#[tokio::test(start_paused = true)]
+async fn revoked_session_sends_nothing_and_repeats_nothing() {
+    let server = Server::new();
+    server.once(&format!("GET {MAP}"), Reply::Busy(503, 5));
+    server.always(&format!("GET {MAP}"), found());
+    let revocation = Revocation::default();
+    let cluster = server.cluster();
+    let session = cluster.as_account_until(&Account::new("m", "a"), &revocation);
+    let (maps, key) = (maps(), key());
+    let (result, ()) = tokio::join!(session.get(&maps, &key), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        revocation.revoke();
+    });
+    assert!(result.unwrap_err().to_string().contains("nothing is sent"));
+    assert_eq!(server.log().len(), 1, "the repeat is not sent");
+    assert!(session.get(&maps, &key).await.is_err());
+    assert_eq!(server.log().len(), 1);
+    // Another session of the account is not concerned.
+    assert!(cluster.as_account(&Account::new("m", "a")).get(&maps, &key).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn access_review_grants_only_what_was_asked_and_not_denied() {
+    let asked =
+        json!({ "verb": "list", "version": "v1", "resource": "configmaps", "namespace": "n" });
+    let with = |member: &str, value: &str| {
+        let mut asked = asked.clone();
+        asked[member] = value.into();
+        asked
+    };
+    let allowed = json!({ "allowed": true });
+    for (attributes, status, expected) in [
+        (&asked, allowed.clone(), Some(true)),
+        (&asked, json!({ "allowed": true, "evaluationError": "one of two failed" }), Some(true)),
+        (&asked, json!({ "allowed": false }), Some(false)),
+        (&asked, json!({ "allowed": true, "denied": true }), Some(false)),
+        (&asked, json!({ "allowed": false, "evaluationError": "webhook" }), Some(false)),
+        (&asked, json!({ "evaluationError": "webhook" }), None),
+        (&with("resource", "secrets"), allowed.clone(), None),
+        (&with("verb", "get"), allowed.clone(), None),
+        (&with("namespace", ""), allowed.clone(), None),
+        (&with("group", "apps"), allowed.clone(), None),
+        (&with("subresource", "status"), allowed.clone(), None),
+    ] {
+        let server = Server::new();
+        let answer = json!({ "spec": { "resourceAttributes": attributes }, "status": status });
+        let review = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+        server.always(review, Reply::Json(201, answer.clone()));
+        let granted = server.session("a").may("list", &maps(), "", Some("n")).await;
+        assert_eq!(granted.ok(), expected, "{answer}");
+    }
 }
 
 /// The `Impersonate-*` headers of what leaves, in order.

@@ -35,6 +35,14 @@ pub enum Input<G = Guest> {
         /// Which, and what to do.
         verdict: Verdict,
     },
+    /// The Module was seen, and its ServiceAccount does not allow it to act as it: nothing of its spec is
+    /// used.
+    NotAllowed {
+        /// The Module.
+        module: Box<Module>,
+        /// Why, and what to do.
+        verdict: Verdict,
+    },
     /// The Module is gone.
     Gone,
     /// Its source was read: after [`Action::Fetch`], and whenever it changes.

@@ -1,7 +1,8 @@
 //! Secrets and identities.
 
+use std::cell::RefCell;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use innkeeper_hostile_tests::{Arena, Attack, block_on, condition, guest, manifest};
 use innkeeper_tiny_guests::{LOG, OUTCOME_AT, READS, SCRATCH, Tiny};
@@ -93,13 +94,17 @@ fn granted(name: &str, guest: &Tiny) -> Attack {
     )
 }
 
-/// All that the host writes into its log while this lives.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// What the host of this thread's test has written into its log.
+    static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Writes into the log of its thread.
+struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        LOGGED.with_borrow_mut(|logged| logged.extend_from_slice(bytes));
         Ok(bytes.len())
     }
 
@@ -108,22 +113,25 @@ impl Write for Log {
     }
 }
 
-impl Log {
-    fn record(&self) -> tracing::subscriber::DefaultGuard {
-        let log = self.clone();
+/// Begins to keep what the hosts of all tests log. One subscriber for all threads: whether a line is
+/// wanted is remembered for the process.
+fn keep_log() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::DEBUG)
             .with_ansi(false)
-            .with_writer(move || log.clone())
+            .with_writer(|| Log)
             .finish();
-        tracing::subscriber::set_default(subscriber)
-    }
+        tracing::subscriber::set_global_default(subscriber).unwrap();
+    });
+    LOGGED.take();
+}
 
-    /// The lines that the host itself or a guest wrote, not what a library shows of its requests.
-    fn lines(&self) -> Vec<String> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().filter(|line| line.contains("innkeeper_")).map(str::to_owned).collect()
-    }
+/// The lines that the host itself or a guest logged, not what a library shows of its requests.
+fn logged() -> Vec<String> {
+    let text = String::from_utf8(LOGGED.take()).unwrap();
+    text.lines().filter(|line| line.contains("innkeeper_")).map(str::to_owned).collect()
 }
 
 /// Whether a text quotes the value in any form that is searched for.
@@ -145,8 +153,7 @@ async fn said(arena: &Arena, name: &str) -> String {
 #[test]
 fn preview_of_a_candidate_sees_digests_of_granted_secrets() {
     block_on(async {
-        let log = Log::default();
-        let _recording = log.record();
+        keep_log();
         let arena = Arena::start(&[]).await;
         let honest = guest(&reads_secrets(&[]), &json!({}));
         let attack = granted("curious", &honest);
@@ -166,7 +173,7 @@ fn preview_of_a_candidate_sees_digests_of_granted_secrets() {
         let said = said(&arena, "curious").await;
         assert!(said.contains("Leak: "), "the candidate's failure is told: {said}");
         assert!(!quotes(&said), "{said}");
-        let lines = log.lines();
+        let lines = logged();
         assert!(lines.iter().any(|line| line.contains("guest=true")), "the guest logs");
         assert!(!lines.iter().any(|line| quotes(line)), "{lines:#?}");
     });
@@ -197,8 +204,7 @@ fn texts_of_a_guest_never_quote_what_was_granted() {
         ("members", 0, json!({"objects": [], HOLE: 1}), "OutputUnreadable"),
     ] {
         block_on(async {
-            let log = Log::default();
-            let _recording = log.record();
+            keep_log();
             let arena = Arena::start(&[]).await;
             let attack = granted(name, &leak(name, case, &outcome));
             for object in attack.objects() {
@@ -211,7 +217,7 @@ fn texts_of_a_guest_never_quote_what_was_granted() {
             let found = synced(&arena, name, status).await;
             let said = said(&arena, name).await;
             assert!(!quotes(&said), "{name}: {said}");
-            let lines = log.lines();
+            let lines = logged();
             assert!(lines.iter().any(|line| line.contains("guest=true")), "{name}: the guest logs");
             let bad: Vec<_> = lines.iter().filter(|line| quotes(line)).collect();
             assert!(bad.is_empty(), "{name}: {bad:#?}");
@@ -290,5 +296,172 @@ fn objects_and_status_of_a_granted_guest_may_hold_the_value() {
         let path = "/api/v1/namespaces/attack-allowed/configmaps/copy";
         assert_eq!(arena.get(path).await.unwrap()["data"]["a"], ENCODED);
         assert_eq!(arena.primary("allowed").await["status"]["value"], ENCODED);
+    });
+}
+
+const ACCOUNT: &str = "/api/v1/namespaces/innkeeper-modules/serviceaccounts";
+const ANNOTATION: &str = "innkeeper.dev/allowed-modules";
+
+/// Requests that the host sent as an account so far.
+fn sent_as(arena: &Arena, account: &str) -> usize {
+    let user = format!("system:serviceaccount:innkeeper-modules:{account}");
+    arena.log().iter().filter(|line| line.contains(&user)).count()
+}
+
+/// A guest that makes ConfigMap `good`.
+fn maker() -> Tiny {
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "good"}, "data": {"a": "b"}});
+    guest(&manifest(&[]), &json!({"objects": [{"object": object}]}))
+}
+
+/// The account of an attack, with this annotation.
+fn account(name: &str, allowed: Option<&str>) -> Value {
+    let mut account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"name": name, "namespace": "innkeeper-modules", "annotations": {}}});
+    if let Some(allowed) = allowed {
+        account["metadata"]["annotations"][ANNOTATION] = json!(allowed);
+    }
+    account
+}
+
+#[test]
+fn module_whose_account_does_not_allow_it_does_nothing_until_it_does() {
+    for (name, allowed) in [
+        ("silent", None),
+        ("other", Some("somebody, else")),
+        ("upper", Some("UPPER")),
+        ("prefix", Some("prefi,prefix2, *x")),
+        ("empty", Some("")),
+        ("long", Some(&*"x,".repeat(50_000))),
+    ] {
+        block_on(async {
+            let arena = Arena::start(&[]).await;
+            let attack = Attack::new(name, &maker());
+            for mut object in attack.objects() {
+                if object["kind"] == "ServiceAccount" {
+                    object = account(name, allowed);
+                }
+                arena.apply(&object).await;
+            }
+            let message = arena.module_says(name, "Permitted", "False", "AccountNotAllowed").await;
+            assert!(message.contains(&format!("annotate serviceaccount {name} ")), "{message}");
+            arena.module_says(name, "Ready", "False", "AccountNotAllowed").await;
+            arena.pass(600).await;
+            assert_eq!(sent_as(&arena, name), 0, "{name}: nothing was sent as the account");
+            let module = arena.module(name).await;
+            assert_ne!(condition(&module, "Loaded").unwrap()["status"], "True", "{module}");
+            // The command in the message mends it.
+            let value =
+                message.rsplit_once(&format!("{ANNOTATION}=")).unwrap().1.trim_end_matches('`');
+            arena
+                .merge(
+                    &format!("{ACCOUNT}/{name}"),
+                    &json!({"metadata": {"annotations": {ANNOTATION: value}}}),
+                )
+                .await;
+            arena.primary_says(name, "Synced", "True", "Applied").await;
+            arena.module_says(name, "Permitted", "True", "Granted").await;
+            assert!(sent_as(&arena, name) > 0);
+        });
+    }
+}
+
+#[test]
+fn module_that_names_an_account_of_another_module_or_none_does_nothing() {
+    for (name, named) in [("thief", "victim"), ("ghost", "nobody"), ("lazy", "default")] {
+        block_on(async {
+            let arena =
+                Arena::start(&[account("victim", Some("victim")), account("default", None)]).await;
+            let attack = Attack::new(name, &maker()).spec(json!({"serviceAccountName": named}));
+            arena.install(&attack).await;
+            let message = arena.module_says(name, "Permitted", "False", "AccountNotAllowed").await;
+            assert!(message.contains(&format!("innkeeper-modules/{named}")), "{message}");
+            arena.pass(60).await;
+            assert_eq!(sent_as(&arena, named), 0);
+        });
+    }
+}
+
+#[test]
+fn withdrawn_consent_stops_a_serving_module_at_once_and_consent_starts_it_again() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        arena.install(&Attack::new("withdrawn", &maker())).await;
+        arena.install(&Attack::new("neighbour", &maker())).await;
+        arena.primary_says("withdrawn", "Synced", "True", "Applied").await;
+        let path = format!("{ACCOUNT}/withdrawn");
+        let set = |value: Value| json!({"metadata": {"annotations": {ANNOTATION: value}}});
+        arena.merge(&path, &set(Value::Null)).await;
+        arena.module_says("withdrawn", "Permitted", "False", "AccountNotAllowed").await;
+        arena.module_says("withdrawn", "Serving", "False", "AccountNotAllowed").await;
+        // What somebody breaks is not repaired, and nothing is read.
+        arena.pass(5).await;
+        let before = sent_as(&arena, "withdrawn");
+        let child = "/api/v1/namespaces/attack-withdrawn/configmaps/good";
+        arena.merge(child, &json!({"data": {"a": "broken"}})).await;
+        arena.pass(300).await;
+        assert_eq!(sent_as(&arena, "withdrawn"), before, "nothing is sent as the account");
+        assert_eq!(arena.get(child).await.unwrap()["data"]["a"], "broken");
+        arena.primary_says("neighbour", "Synced", "True", "Applied").await;
+        arena.merge(&path, &set(json!("a, withdrawn"))).await;
+        arena.module_says("withdrawn", "Serving", "True", "Serving").await;
+        arena.pass(5).await;
+        assert_eq!(arena.get(child).await.unwrap()["data"]["a"], "b", "it is repaired");
+    });
+}
+
+#[test]
+fn account_that_was_made_again_by_somebody_has_to_allow_the_module_again() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        arena.install(&Attack::new("remade", &maker())).await;
+        arena.primary_says("remade", "Synced", "True", "Applied").await;
+        let path = format!("{ACCOUNT}/remade");
+        arena.lab().api().delete(&path).await.unwrap();
+        let message = arena.module_says("remade", "Permitted", "False", "AccountNotAllowed").await;
+        assert!(message.contains("does not exist"), "{message}");
+        arena.apply(&account("remade", None)).await;
+        arena.pass(5).await;
+        let before = sent_as(&arena, "remade");
+        arena.pass(120).await;
+        assert_eq!(sent_as(&arena, "remade"), before);
+        arena.module_says("remade", "Serving", "False", "AccountNotAllowed").await;
+        arena.apply(&account("remade", Some("*"))).await;
+        arena.module_says("remade", "Serving", "True", "Serving").await;
+    });
+}
+
+#[test]
+fn module_that_changes_to_an_account_that_does_not_allow_it_keeps_the_old_one() {
+    block_on(async {
+        let arena = Arena::start(&[account("victim", Some("victim"))]).await;
+        arena.install(&Attack::new("changes", &maker())).await;
+        arena.primary_says("changes", "Synced", "True", "Applied").await;
+        let module = "/apis/innkeeper.dev/v1alpha1/modules/changes";
+        arena.merge(module, &json!({"spec": {"serviceAccountName": "victim"}})).await;
+        arena.module_says("changes", "Ready", "False", "AccountNotAllowed").await;
+        let child = "/api/v1/namespaces/attack-changes/configmaps/good";
+        arena.merge(child, &json!({"data": {"a": "broken"}})).await;
+        arena.pass(10).await;
+        assert_eq!(arena.get(child).await.unwrap()["data"]["a"], "b", "it serves as before");
+        assert_eq!(sent_as(&arena, "victim"), 0);
+        // What serves loses its own account too: nothing is left to act as.
+        arena
+            .merge(
+                &format!("{ACCOUNT}/changes"),
+                &json!({"metadata": {"annotations": {ANNOTATION: "x"}}}),
+            )
+            .await;
+        arena.module_says("changes", "Serving", "False", "AccountNotAllowed").await;
+        // With the old name the new spec is as the first one was, and is used again.
+        arena.merge(module, &json!({"spec": {"serviceAccountName": "changes"}})).await;
+        arena
+            .merge(
+                &format!("{ACCOUNT}/changes"),
+                &json!({"metadata": {"annotations": {ANNOTATION: "changes"}}}),
+            )
+            .await;
+        arena.module_says("changes", "Ready", "True", "Serving").await;
+        assert_eq!(sent_as(&arena, "victim"), 0);
     });
 }

@@ -1,0 +1,107 @@
+//! Whether a ServiceAccount allows a module to act as it.
+//!
+//! Whoever may create a Module chooses its `serviceAccountName`. That alone must not give away what the
+//! account may do, so each account names the modules that may act as it. This stands in an annotation: the
+//! value of a label can hold neither a list nor `*`.
+
+use crate::module::NAMESPACE;
+
+/// The annotation of a ServiceAccount that names the modules which may act as it, separated by commas;
+/// `*` is all.
+pub const ALLOWED_MODULES_ANNOTATION: &str = "innkeeper.dev/allowed-modules";
+
+/// The reason of conditions and Events when an account does not allow a module.
+pub const NOT_ALLOWED: &str = "AccountNotAllowed";
+
+/// So many names of other modules are repeated in the command that a message shows.
+const REPEATED_MAX: usize = 20;
+
+/// Whether an account with this value of the annotation allows a module.
+pub fn allows(annotation: Option<&str>, module: &str) -> bool {
+    names(annotation).any(|name| name == "*" || name == module)
+}
+
+/// Says that an account does not allow a module, and which command makes it so.
+pub fn not_allowed(account: &str, annotation: Option<&str>, module: &str) -> String {
+    // Others that are allowed stay so; what is no name does not become part of a command.
+    let others: Vec<&str> = names(annotation).filter(|name| is_name(name)).collect();
+    let mut allowed = if others.len() > REPEATED_MAX { Vec::new() } else { others };
+    allowed.push(module);
+    let why = match annotation {
+        None => format!("it has no annotation {ALLOWED_MODULES_ANNOTATION}"),
+        Some(_) => format!("its annotation {ALLOWED_MODULES_ANNOTATION} does not name the module"),
+    };
+    format!(
+        "ServiceAccount {NAMESPACE}/{account} does not allow module {module} to act as it: {why}; allow it with `kubectl -n {NAMESPACE} annotate serviceaccount {account} --overwrite {ALLOWED_MODULES_ANNOTATION}={}`",
+        allowed.join(",")
+    )
+}
+
+/// Says that the account of a module does not exist, and which commands make it.
+pub fn no_account(account: &str, module: &str) -> String {
+    format!(
+        "ServiceAccount {NAMESPACE}/{account} does not exist: create it with `kubectl -n {NAMESPACE} create serviceaccount {account}`, and allow the module with `kubectl -n {NAMESPACE} annotate serviceaccount {account} {ALLOWED_MODULES_ANNOTATION}={module}`"
+    )
+}
+
+fn names(annotation: Option<&str>) -> impl Iterator<Item = &str> {
+    annotation.into_iter().flat_map(|text| text.split(',')).map(str::trim)
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 63
+        && name.bytes().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn module_is_allowed_by_its_whole_name_or_by_a_star() {
+        for (annotation, allowed) in [
+            (Some("web"), true),
+            (Some("*"), true),
+            (Some("postgres, web"), true),
+            (Some("\n  postgres ,\tweb\r\n"), true),
+            (Some("postgres,*"), true),
+            (None, false),
+            (Some(""), false),
+            (Some(","), false),
+            (Some("Web"), false),
+            (Some("WEB"), false),
+            (Some("web2"), false),
+            (Some("we"), false),
+            (Some("w*"), false),
+            (Some("**"), false),
+            (Some("web postgres"), false),
+            (Some("w eb"), false),
+            (Some("\"web\""), false),
+            (Some("web;postgres"), false),
+            (Some("ｗeb"), false),
+        ] {
+            assert_eq!(allows(annotation, "web"), allowed, "{annotation:?}");
+        }
+        // An annotation can be large; all of it counts.
+        let mut large = "x,".repeat(512 << 10);
+        assert!(!allows(Some(&large), "web"));
+        large.push_str("web");
+        assert!(allows(Some(&large), "web"));
+    }
+
+    #[test]
+    fn message_shows_a_command_that_keeps_other_modules_and_quotes_nothing_else() {
+        let said = not_allowed("shared", Some("postgres, $(reboot),`x`"), "web");
+        assert!(
+            said.ends_with("--overwrite innkeeper.dev/allowed-modules=postgres,web`"),
+            "{said}"
+        );
+        assert!(!said.contains("reboot"), "{said}");
+        let said = not_allowed("web", None, "web");
+        assert!(said.contains("it has no annotation innkeeper.dev/allowed-modules"), "{said}");
+        let said = not_allowed("web", Some(&"a,".repeat(100_000)), "web");
+        assert!(said.len() < 500, "{}", said.len());
+        assert!(no_account("web", "web").contains("create serviceaccount web`"));
+    }
+}

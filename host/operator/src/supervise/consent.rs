@@ -1,0 +1,193 @@
+//! Consent: a module acts as a ServiceAccount only as long as the account allows it.
+//!
+//! The account is asked before anything is done as it, and again whenever it changes. What serves when
+//! consent is withdrawn stops at once: its sessions send nothing more, and its views are closed. It serves
+//! again, without being loaded, when consent is back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use innkeeper_cluster::{Account, Revocation, Session};
+use innkeeper_contract::{Condition, ConditionStatus};
+use innkeeper_modules::consent::NOT_ALLOWED;
+use innkeeper_modules::machine::condition;
+use innkeeper_modules::{Again, Input, Served, Verdict, module};
+
+use super::Supervisor;
+use crate::sources::{Consent, Happened, input_of};
+
+/// What modules may do as their accounts.
+#[derive(Default)]
+pub(super) struct Consents {
+    /// What the sessions of each module and account hang on.
+    revocations: BTreeMap<(String, String), Revocation>,
+    /// Modules whose spec names an account that does not allow them, and why.
+    refused: BTreeMap<String, String>,
+    /// What would serve if its account allowed it, and why it does not.
+    withheld: BTreeMap<String, (Arc<Served>, String)>,
+}
+
+impl Consents {
+    /// A module is gone.
+    pub(super) fn forget(&mut self, module: &str) {
+        self.refused.remove(module);
+        self.withheld.remove(module);
+        self.revocations.retain(|(name, _), revocation| {
+            if name == module {
+                revocation.revoke();
+            }
+            name != module
+        });
+    }
+
+    /// Nothing of a module is sent as an account any more.
+    fn revoke(&mut self, module: &str, account: &str) {
+        let key = (module.to_owned(), account.to_owned());
+        if let Some(revocation) = self.revocations.remove(&key) {
+            revocation.revoke();
+        }
+    }
+
+    /// What a module serves is allowed.
+    pub(super) fn grant(&mut self, module: &str) {
+        self.withheld.remove(module);
+    }
+
+    /// Why the account that the spec of a module names does not allow it, if it does not.
+    pub(super) fn refused(&self, module: &str) -> Option<&str> {
+        self.refused.get(module).map(String::as_str)
+    }
+
+    /// Whether a module is kept from something, and why.
+    pub(super) fn missing(&self, module: &str) -> Option<&str> {
+        let withheld = self.withheld.get(module).map(|(_, why)| why.as_str());
+        withheld.or_else(|| self.refused(module))
+    }
+
+    /// Puts what consent is missing into the conditions of a Module.
+    pub(super) fn tell(&self, module: &str, conditions: &mut Vec<Condition>) {
+        let Some(why) = self.missing(module) else { return };
+        let mut types = vec!["Permitted"];
+        if self.withheld.contains_key(module) {
+            types.extend([condition::SERVING, condition::READY]);
+        }
+        for type_ in types {
+            conditions.retain(|one| one.type_ != type_);
+            conditions.push(Condition {
+                type_: type_.to_owned(),
+                status: ConditionStatus::False,
+                reason: NOT_ALLOWED.to_owned(),
+                message: why.to_owned(),
+            });
+        }
+        conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
+    }
+}
+
+impl Supervisor {
+    /// Requests of a module as its ServiceAccount, as long as that allows it; as the host, where a Module
+    /// of a folder names none.
+    pub(super) fn session(&mut self, module: &str, account: Option<&str>) -> Session {
+        let Some(account) = account else { return self.shared.cluster.host().for_module() };
+        let key = (module.to_owned(), account.to_owned());
+        let revocation = self.consents.revocations.entry(key).or_default();
+        self.shared.cluster.as_account_until(&Account::new(module::NAMESPACE, account), revocation)
+    }
+
+    /// Why a module may not act as an account now.
+    ///
+    /// # Errors
+    /// If the account does not allow it, or cannot be read.
+    pub(super) fn consent(&self, module: &str, account: Option<&str>) -> Result<(), Verdict> {
+        let why = match account.map(|account| self.place.consent(module, account)) {
+            None | Some(Consent::Given) => return Ok(()),
+            Some(Consent::Missing(why)) => why,
+            Some(Consent::Pending) => "its ServiceAccount has not been read yet".to_owned(),
+        };
+        Err(Verdict::new(NOT_ALLOWED, why, Again::Later))
+    }
+
+    /// A Module was seen: whether its account allows it, and the account of what serves. `None` if
+    /// that is not known yet: the Module is seen again when it is.
+    pub(super) fn ask_account(&mut self, name: &str, input: Input) -> Option<Input> {
+        let Input::Module(module) = input else { return Some(input) };
+        let serving = self.shared.module(name).map(|running| running.served().clone());
+        let withheld = self.consents.withheld.get(name).map(|(served, _)| served.clone());
+        if let Some(served) = withheld.or(serving) {
+            self.serve_if_allowed(&served);
+        }
+        let Some(account) = module.spec.service_account_name.clone() else {
+            return Some(Input::Module(module));
+        };
+        match self.place.consent(name, &account) {
+            Consent::Pending => None,
+            Consent::Given => {
+                if self.consents.refused.remove(name).is_some() {
+                    // What waited for it is tried at once.
+                    let retry = Box::new(Input::Retry);
+                    let module = name.to_owned();
+                    let _ = self.outbox.send(Happened::Input { module, input: retry });
+                }
+                Some(Input::Module(module))
+            }
+            Consent::Missing(why) => {
+                self.consents.revoke(name, &account);
+                let verdict = Verdict::new(NOT_ALLOWED, &why, Again::Later);
+                self.consents.refused.insert(name.to_owned(), why);
+                if let Some((digest, _)) = self.rehearsals.remove(name) {
+                    let input = Box::new(Input::Rehearsed { digest, result: Err(verdict.clone()) });
+                    let _ = self.outbox.send(Happened::Input { module: name.to_owned(), input });
+                }
+                // One that is being deleted leaves as soon as its account allows that.
+                if module.metadata.deletion_timestamp.is_some() {
+                    return Some(Input::Module(module));
+                }
+                Some(Input::NotAllowed { module, verdict })
+            }
+        }
+    }
+
+    /// Serves what its account allows; stops what it does not.
+    pub(super) fn serve_if_allowed(&mut self, served: &Arc<Served>) {
+        let name = &*served.module;
+        let account = served.settings.service_account.as_deref();
+        match self.consent(name, account) {
+            Ok(()) => {
+                let was_withheld = self.consents.withheld.remove(name).is_some();
+                if was_withheld || self.shared.module(name).is_none() {
+                    self.serve(served);
+                }
+            }
+            Err(verdict) => {
+                if let Some(account) = account {
+                    self.consents.revoke(name, account);
+                }
+                if self.shared.module(name).is_some() {
+                    tracing::warn!(module = name, "stops: {}", verdict.message);
+                    self.shared.stop(name);
+                    self.count_serving();
+                }
+                let withheld = (served.clone(), verdict.message);
+                self.consents.withheld.insert(name.to_owned(), withheld);
+            }
+        }
+    }
+
+    /// A ServiceAccount came, changed or went: the modules that name it, or act as it, are asked about anew.
+    pub(super) async fn account_changed(&mut self, account: &str) {
+        for object in self.place.module_objects() {
+            let Happened::Input { module, input } = input_of(&object) else { continue };
+            let named = match &*input {
+                Input::Module(module) => module.spec.service_account_name.as_deref(),
+                _ => None,
+            };
+            let withheld = self.consents.withheld.get(&module).map(|(served, _)| served.clone());
+            let running = self.shared.module(&module).map(|running| running.served().clone());
+            let served = withheld.or(running);
+            let acts_as = served.as_ref().and_then(|one| one.settings.service_account.as_deref());
+            if named == Some(account) || acts_as == Some(account) {
+                self.handle(&module, *input).await;
+            }
+        }
+    }
+}
