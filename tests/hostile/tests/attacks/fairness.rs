@@ -193,7 +193,7 @@ const LITTLE: usize = 4 << 10;
 
 #[test]
 fn a_thousand_selectors_of_four_kibibytes_are_recorded_as_one_namespace() {
-    let requirements: Vec<_> = (0..600).map(|number| format!("!x{number}")).collect();
+    let requirements: Vec<_> = (0..690).map(|number| format!("!x{number}")).collect();
     let selector = format!("a=00000,{}", requirements.join(","));
     let code = count_and_read(1_000, TEXTS + 11 + 2);
     let bytes = recorded_of("selectors", &reader(&selector, "attack-selectors", &code));
