@@ -117,6 +117,21 @@ impl Selector {
             .all(|requirement| requirement.operator.holds(labels.get(&requirement.key)))
     }
 
+    /// How many comparisons a match takes at most: one for each requirement and each value.
+    pub fn weight(&self) -> usize {
+        self.requirements.iter().map(|one| 1 + one.operator.values().len()).sum()
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        let text = |text: &str| text.len() + ALLOCATION_BYTES;
+        let of_requirement = |one: &Requirement| {
+            let values: usize = one.operator.values().iter().map(|value| text(value)).sum();
+            size_of::<Requirement>() + text(&one.key) + values
+        };
+        size_of::<Self>() + self.requirements.iter().map(of_requirement).sum::<usize>()
+    }
+
     /// Whether there may be an object that both select.
     ///
     /// Labels are independent of each other, so it is enough to try, for each label that either names,
@@ -146,7 +161,17 @@ impl Selector {
     }
 }
 
+/// What a text takes beside its bytes: its pointer and length, and the allocator's own.
+const ALLOCATION_BYTES: usize = 32;
+
 impl Operator {
+    fn values(&self) -> &[Box<str>] {
+        match self {
+            Self::In(values) | Self::NotIn(values) => values,
+            Self::Exists | Self::DoesNotExist | Self::GreaterThan(_) | Self::LessThan(_) => &[],
+        }
+    }
+
     /// Values that tell this requirement from others.
     fn telling_values(&self) -> Vec<String> {
         match self {
@@ -495,6 +520,15 @@ mod tests {
             assert!(!read(selector).matches(&labels(other)), "{selector}: {other}");
         }
         assert!(read("").is_everything() && read("").matches(&labels("a=1")));
+    }
+
+    #[test]
+    fn the_weight_counts_requirements_and_values() {
+        for (text, weight) in [("", 0), ("a", 1), ("a=1,!b", 3), ("a in (1,2,3),b>4", 5)] {
+            assert_eq!(read(text).weight(), weight, "{text}");
+        }
+        let (short, long) = (read("a=1"), read("a=1,b in (x,y)"));
+        assert!(short.bytes() < long.bytes());
     }
 
     #[test]

@@ -297,6 +297,12 @@ pub struct Limits {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub reads: Option<u32>,
 
+    /// Size of what the host keeps of the reads of all primaries, to know which change concerns which
+    /// of them, as a quantity; 64Mi if left out. Beyond it a primary that reads much is run again on
+    /// each change of the kinds that it reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_reads: Option<Quantity>,
+
     /// Writes that the module may make in a second, in the long run; 200 if left out. After a pause
     /// twenty times as many may be made at once for one namespace, thirty times for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -35,6 +35,13 @@ pub(crate) const WRITES_PER_SECOND: NonZeroU32 = NonZeroU32::new(200).unwrap();
 /// The most that it may say.
 pub(crate) const WRITES_PER_SECOND_MAX: u32 = 10_000;
 
+/// Bytes of the records of what a module's runs read, of a module that does not say it.
+pub(crate) const RECORDED_READ_BYTES: usize = 64 << 20;
+
+/// The fewest bytes of these records that a Module may give, and the most.
+const RECORDED_READ_BYTES_MIN: usize = 1 << 20;
+const RECORDED_READ_BYTES_MAX: usize = 4 << 30;
+
 /// Where a component comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceRef {
@@ -77,6 +84,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Writes that the module may make in a second, in the long run.
     pub writes_per_second: NonZeroU32,
+    /// Bytes of the records of what the module's runs read; beyond it records become less exact.
+    pub recorded_read_bytes: usize,
     /// Kubernetes' text form of the selector of primaries; empty for all.
     pub selector: String,
     /// Namespaces of primaries; empty for all.
@@ -170,6 +179,15 @@ impl Settings {
         }
         let limits = check.limits(&spec.limits, defaults);
         let writes_per_second = check.writes(spec.limits.writes_per_second);
+        let recorded_read_bytes = match &spec.limits.recorded_reads {
+            None => RECORDED_READ_BYTES,
+            Some(quantity) => check.quantity(
+                "spec.limits.recordedReads",
+                quantity,
+                RECORDED_READ_BYTES_MIN,
+                RECORDED_READ_BYTES_MAX,
+            ),
+        };
         let rollout = check.rollout(&spec.rollout);
         let selector =
             spec.selector.as_ref().map(|selector| check.selector(selector)).unwrap_or_default();
@@ -186,6 +204,7 @@ impl Settings {
                 manage_status: spec.manage_status,
                 limits,
                 writes_per_second,
+                recorded_read_bytes,
                 selector,
                 namespaces: spec.namespaces.iter().cloned().collect(),
                 allow_cross_namespace: spec.allow_cross_namespace,

@@ -1,7 +1,7 @@
 //! The loop: watch, observe, run, plan, apply, report.
 //!
 //! One file a noun:
-//! - [`queue`], [`lane`], [`backoff`]: which key is next. [`reads`]: which change concerns which key.
+//! - [`queue`], [`lane`], [`backoff`]: which key is next. [`reads`], [`record`]: which change concerns which key.
 //!   Both are plain data, without a clock.
 //! - [`observe`], [`apply`], [`report`]: rooms of one round; the room between them, the plan, is
 //!   in `innkeeper-core`, and the run in `innkeeper-sandbox`.
@@ -34,6 +34,7 @@ pub mod queue;
 pub mod rate;
 pub mod reads;
 pub mod reconcile;
+pub mod record;
 pub mod redact;
 pub mod rehearse;
 pub mod report;

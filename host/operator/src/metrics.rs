@@ -27,6 +27,8 @@ pub struct Metrics {
     pub guest_failures: IntCounterVec,
     /// Writes by module and verb.
     pub writes: IntCounterVec,
+    /// Bytes of the records of what runs read, by module.
+    pub recorded_read_bytes: IntGaugeVec,
     /// Objects in the caches by kind.
     pub cache_objects: IntGaugeVec,
     /// Bytes of the objects in the caches by kind.
@@ -106,6 +108,11 @@ impl Metrics {
                 "Writes to the API server by module and verb (create, apply, merge, take_back, \
                  delete, finalizer, release, status, event).",
                 &["controller", "verb"],
+            )?,
+            recorded_read_bytes: gauge(
+                "innkeeper_recorded_read_bytes",
+                "Bytes of the records of what the runs of a module read.",
+                &["module"],
             )?,
             cache_objects: gauge(
                 "innkeeper_cache_objects",

@@ -12,7 +12,7 @@ use innkeeper_sandbox::{CallError, Host, Level, ReadError, ResourceKind};
 use jiff::Timestamp;
 
 use crate::granted::Granted;
-use crate::reads::Read;
+use crate::record::ReadRecord;
 use crate::running::Running;
 
 /// What one run sees, and what it has read so far.
@@ -22,7 +22,7 @@ pub struct Observation<'a> {
     primary: Arc<Object>,
     now: Timestamp,
     granted: &'a Granted,
-    reads: BTreeSet<Read>,
+    reads: ReadRecord,
     /// What was read and has to be read live first.
     unknown: BTreeSet<Target>,
 }
@@ -42,7 +42,7 @@ impl<'a> Observation<'a> {
             primary,
             now,
             granted,
-            reads: BTreeSet::new(),
+            reads: ReadRecord::default(),
             unknown: BTreeSet::new(),
         }
     }
@@ -65,7 +65,7 @@ impl<'a> Observation<'a> {
     /// The objects that the primary owns, made or merged into, in order, also of kinds that only
     /// versions before declared; recorded as read.
     pub fn made(&mut self) -> Vec<(Target, Arc<Object>)> {
-        self.reads.insert(Read::Owned { uid: self.primary.uid.clone() });
+        self.reads.owned(&self.primary.uid);
         self.frozen
             .owned_by(&self.primary.uid)
             .into_iter()
@@ -122,7 +122,7 @@ impl<'a> Observation<'a> {
 
     /// What is at a name; recorded as read.
     pub fn look(&mut self, target: &Target) -> Seen {
-        self.reads.insert(Read::Get { kind: target.kind.clone(), key: target.key.clone() });
+        self.reads.get(&target.kind, &target.key);
         self.frozen.get(&target.kind, &target.key)
     }
 
@@ -133,7 +133,7 @@ impl<'a> Observation<'a> {
     }
 
     /// All that was read.
-    pub fn into_reads(self) -> BTreeSet<Read> {
+    pub fn into_reads(self) -> ReadRecord {
         self.reads
     }
 
@@ -182,11 +182,7 @@ impl Host for Observation<'_> {
         let kind = self.kind(kind)?;
         let selector: Selector =
             label_selector.parse().map_err(|error| ReadError::Invalid(format!("{error}")))?;
-        self.reads.insert(Read::List {
-            kind: kind.clone(),
-            namespace: namespace.into(),
-            selector: selector.clone(),
-        });
+        self.reads.list(&kind, namespace, selector.clone());
         let within = (!namespace.is_empty()).then_some(namespace);
         let objects =
             self.frozen.list(&kind, within, &|labels| selector.matches(labels)).map_err(refused)?;

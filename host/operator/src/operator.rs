@@ -182,6 +182,11 @@ impl Operator {
                 .with_label_values(&[module])
                 .set(i64::try_from(depth).unwrap_or(i64::MAX));
         }
+        metrics.recorded_read_bytes.reset();
+        for (module, bytes) in self.shared.index().bytes() {
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            metrics.recorded_read_bytes.with_label_values(&[module]).set(bytes);
+        }
         metrics.cache_objects.reset();
         metrics.cache_bytes.reset();
         for size in self.caches.sizes() {

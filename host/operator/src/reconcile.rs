@@ -94,6 +94,12 @@ pub async fn reconcile(shared: &Shared, caches: &Caches, work: &Work, deeds: &mu
     } else {
         shared.memories.put(work, memory);
     }
+    // A module that was stopped meanwhile leaves nothing behind: its keys were forgotten before this
+    // one was recorded.
+    if shared.module(&work.module).is_none() {
+        shared.index().forget(work);
+        shared.memories.take(work);
+    }
     done
 }
 
@@ -260,7 +266,7 @@ async fn round(
     };
     seen.findings.owned = own(&made, &primary).cloned().collect();
     let reads = observation.into_reads();
-    if begun.record(work, reads) {
+    if begun.record(work, reads, running.settings().recorded_read_bytes) {
         shared.wake(work, &Cause::Meanwhile);
     }
     let Some((complete, wish, plan)) = planned else {

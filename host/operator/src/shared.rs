@@ -1,6 +1,6 @@
 //! What the rooms of one operator share, and how changes wake keys.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -20,7 +20,8 @@ use crate::health::Health;
 use crate::memory::Memories;
 use crate::metrics::Metrics;
 use crate::queue::{Queue, Work};
-use crate::reads::{Begun, Change, Index, Read};
+use crate::reads::{Begun, Change, Index};
+use crate::record::ReadRecord;
 use crate::running::Running;
 use crate::sources::{self, CONFIG_MAP, HOST_MODULE, Happened};
 use crate::watchdog::Watchdog;
@@ -216,8 +217,9 @@ pub struct Beginning<'a> {
 
 impl Beginning<'_> {
     /// The run ended and read this: see [`Index::record`].
-    pub fn record(mut self, work: &Work, reads: BTreeSet<Read>) -> bool {
-        self.begun.take().is_some_and(|begun| self.shared.index().record(work, begun, reads))
+    pub fn record(mut self, work: &Work, record: ReadRecord, bytes_max: usize) -> bool {
+        let Some(begun) = self.begun.take() else { return false };
+        self.shared.index().record(work, begun, record, bytes_max)
     }
 }
 

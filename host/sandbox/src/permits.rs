@@ -15,11 +15,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 #[derive(Clone, Debug)]
 pub struct Permits {
     all: Arc<Semaphore>,
-    /// Of each module that holds or waits for one, by the module's name and an empty text; and of each
-    /// tenant of it that does, by both names.
-    shares: Arc<Mutex<BTreeMap<(String, String), Weak<Semaphore>>>>,
+    shares: Arc<Mutex<Shares>>,
     half: usize,
 }
+
+/// Of each module that holds or waits for a permit, by the module's name and an empty text; and of each
+/// tenant of it that does, by both names.
+type Shares = BTreeMap<(String, String), Weak<Semaphore>>;
 
 /// The right to make sandbox calls, one at a time. Given back when dropped.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ fn a_whole_spec_is_understood() {
         "parameters": {"size": 3},
         "resyncPeriod": "1h30m",
         "manageStatus": false,
-        "limits": {"memory": "16Mi", "timeout": "500ms", "compileTimeout": "2m", "outputBytes": 65536, "logBytes": "4k", "objects": 5, "reads": 7, "tableElements": 9, "writesPerSecond": 50},
+        "limits": {"memory": "16Mi", "timeout": "500ms", "compileTimeout": "2m", "outputBytes": 65536, "logBytes": "4k", "objects": 5, "reads": 7, "tableElements": 9, "recordedReads": "2Mi", "writesPerSecond": 50},
         "selector": {
             "matchLabels": {"app": "a", "example.com/tier": ""},
             "matchExpressions": [
@@ -59,6 +59,7 @@ fn a_whole_spec_is_understood() {
                 ..Limits::default()
             },
             writes_per_second: 50.try_into().unwrap(),
+            recorded_read_bytes: 2 << 20,
             selector: "app=a,example.com/tier=,env in (dev,test),env notin (prod),x,!y".into(),
             namespaces: ["a".to_owned(), "b".to_owned()].into(),
             allow_cross_namespace: false,

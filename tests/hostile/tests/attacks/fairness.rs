@@ -125,3 +125,95 @@ fn a_primary_that_owns_more_than_the_memory_of_the_guest_is_refused_and_recovers
         arena.primary_says("owns", "Synced", "True", "Applied").await;
     });
 }
+
+/// Counts from 0 to `count`, writes the count as five digits at an address, and reads each time.
+fn count_and_read(count: usize, at: usize) -> String {
+    format!(
+        "(loop $next_read
+            (call $digits (local.get $i) (i32.const {}))
+            (call $read)
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br_if $next_read (i32.lt_u (local.get $i) (i32.const {count}))))",
+        at + 4
+    )
+}
+
+const DIGITS: &str = "(func $digits (param $left i32) (param $at i32)
+    (local $digit i32)
+    (loop $more
+        (i32.store8 (local.get $at)
+            (i32.add (i32.const 48) (i32.rem_u (local.get $left) (i32.const 10))))
+        (local.set $at (i32.sub (local.get $at) (i32.const 1)))
+        (local.set $left (i32.div_u (local.get $left) (i32.const 10)))
+        (local.set $digit (i32.add (local.get $digit) (i32.const 1)))
+        (br_if $more (i32.lt_u (local.get $digit) (i32.const 5)))))";
+
+/// Bytes of the records of a module's reads, as the host tells them; `None` if it has none.
+fn recorded_bytes(arena: &Arena, module: &str) -> Option<usize> {
+    let line = format!("innkeeper_recorded_read_bytes{{module=\"{module}\"}} ");
+    let metrics = arena.lab().running().operator().metrics();
+    metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok())
+}
+
+/// What is recorded of one primary whose guest reads like this.
+fn recorded_of(name: &str, reader: &Tiny) -> usize {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        arena.install(&Attack::new(name, &reader.clone().with(DIGITS))).await;
+        arena.primary_says(name, "Synced", "True", "Applied").await;
+        let bytes = recorded_bytes(&arena, name).unwrap();
+
+        // A change that each of the reads may see still wakes the primary: nothing became less.
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "seen", "namespace": format!("attack-{name}"), "labels": {"a": "00007"}}});
+        let before = reconciles(&arena, name);
+        arena.apply(&object).await;
+        arena.pass(2).await;
+        assert!(reconciles(&arena, name) > before, "the change wakes its reader");
+
+        let path = format!("/apis/innkeeper.dev/v1alpha1/modules/{name}");
+        arena.lab().api().send("DELETE", &path, Content::Json, &json!({})).await.unwrap();
+        arena.pass(5).await;
+        assert_eq!(recorded_bytes(&arena, name), None, "nothing is left of the module");
+        bytes
+    })
+}
+
+/// How many reconciles of a module have ended well.
+fn reconciles(arena: &Arena, module: &str) -> usize {
+    let line = format!(
+        "controller_runtime_reconcile_total{{controller=\"{module}\",result=\"success\"}} "
+    );
+    let metrics = arena.lab().running().operator().metrics();
+    metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
+}
+
+/// All records of these tests: of one primary that reads two kinds at most.
+const LITTLE: usize = 4 << 10;
+
+#[test]
+fn a_thousand_selectors_of_four_kibibytes_are_recorded_as_one_namespace() {
+    let requirements: Vec<_> = (0..690).map(|number| format!("!x{number}")).collect();
+    let selector = format!("a=00000,{}", requirements.join(","));
+    let code = count_and_read(1_000, TEXTS + 11 + 2);
+    let bytes = recorded_of("selectors", &reader(&selector, "attack-selectors", &code));
+    assert!(bytes < LITTLE, "{bytes}");
+}
+
+#[test]
+fn ten_thousand_short_selectors_are_recorded_as_one_namespace() {
+    let code = count_and_read(10_000, TEXTS + 11 + 2);
+    let bytes = recorded_of("short", &reader("a=00000", "attack-short", &code));
+    assert!(bytes < LITTLE, "{bytes}");
+}
+
+#[test]
+fn lists_of_ten_thousand_namespaces_are_recorded_as_the_whole_kind() {
+    let selector = "a";
+    // The digits are the end of the namespace's name.
+    let namespace = "absurd-00000";
+    let at = TEXTS + 11 + selector.len() + namespace.len() - 5;
+    let code = count_and_read(10_000, at);
+    let bytes = recorded_of("namespaces", &reader(selector, namespace, &code));
+    assert!(bytes < LITTLE, "{bytes}");
+}
