@@ -170,13 +170,10 @@ impl Session {
 
     /// Refuses a write to an object that belongs to Innkeeper itself.
     fn check_write(&self, kind: &Kind, key: &Key) -> Result<(), ApiError> {
-        if self.for_module
-            && (reserved::is_object(kind, key) || self.is_reserved(key.namespace()))
+        if self.for_module && (reserved::is_object(kind, key) || self.is_reserved(key.namespace()))
         {
-            let message = format!(
-                "{} {key} belongs to Innkeeper itself: no module writes it",
-                kind.kind
-            );
+            let message =
+                format!("{} {key} belongs to Innkeeper itself: no module writes it", kind.kind);
             return Err(ApiError::Invalid { message });
         }
         Ok(())

@@ -223,9 +223,8 @@ mod tests {
         let at = |kind: Kind, namespace: &str| {
             Primary::new("m", Target::new(Arc::new(kind), Key::new(namespace, "a")), "u")
         };
-        let target = |kind: Kind, namespace: &str| {
-            Target::new(Arc::new(kind), Key::new(namespace, "b"))
-        };
+        let target =
+            |kind: Kind, namespace: &str| Target::new(Arc::new(kind), Key::new(namespace, "b"));
         let service = || Kind::namespaced("v1", "Service", "services");
         let namespace = || Kind::cluster("v1", "Namespace", "namespaces");
 

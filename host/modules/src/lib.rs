@@ -23,7 +23,7 @@ mod crd;
 pub mod driver;
 pub mod folder;
 pub mod machine;
-mod manifest;
+pub mod manifest;
 pub mod module;
 pub mod parameters;
 pub mod parts;

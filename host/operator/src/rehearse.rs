@@ -19,13 +19,13 @@ use innkeeper_modules::{Again, Deed, Rehearsal, Verdict};
 use innkeeper_sandbox::Outcome;
 use jiff::Timestamp;
 
-use crate::{apply, declared};
 use crate::granted::Granted;
 use crate::observe::Observation;
 use crate::queue::Work;
 use crate::reconcile;
 use crate::running::Running;
 use crate::shared::Shared;
+use crate::{apply, declared};
 
 /// For so many primaries a candidate is run at most; of more, evenly chosen ones.
 pub const REHEARSED_MAX: usize = 500;

@@ -145,7 +145,8 @@ impl Running {
     /// in a namespace of Innkeeper itself is no module's.
     pub fn selects(&self, object: &Object) -> bool {
         let namespaces = &self.settings().namespaces;
-        !self.session.is_reserved(object.key.namespace()) && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
+        !self.session.is_reserved(object.key.namespace())
+            && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
             && self.selector.matches(&object.labels)
     }
 
