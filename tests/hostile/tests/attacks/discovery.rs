@@ -514,3 +514,31 @@ fn the_key_of_the_digests_is_read_by_no_module() {
         assert_eq!(key["metadata"].get("labels"), None);
     });
 }
+
+#[test]
+fn a_module_of_namespaces_leaves_innkeepers_own_alone_and_takes_the_others() {
+    block_on(async {
+        let arena = Arena::start(&[namespace("innkeeper-system"), namespace("web")]).await;
+        let namespaces = kind("v1", "Namespace", "namespaces", "Cluster");
+        let manifest = json!({"name": "hostile", "version": "1.0.0", "primary": namespaces,
+            "owned": [{"kind": namespaces, "merges": true}], "finalizer": "example.com/hold"});
+        let attack = Attack::new("wide", &guest(&manifest, &wants(&[]))).has_all_rights();
+        arena.install(&attack.spec(json!({"namespaces": []}))).await;
+        arena.module_says("wide", "Served", "True", "Served").await;
+        arena.pass(60).await;
+        let finalizers = async |name: &str| {
+            let object = arena.get(&format!("/api/v1/namespaces/{name}")).await.unwrap();
+            object["metadata"]["finalizers"].clone()
+        };
+        assert_ne!(finalizers("web").await, Value::Null);
+        for name in ["innkeeper-system", MODULES] {
+            assert_eq!(finalizers(name).await, Value::Null, "{name}");
+            let path = format!("/namespaces/{name}");
+            let mut writes = requests(&arena, "wide", &path);
+            writes.retain(|line| line.starts_with("PATCH"));
+            assert_eq!(writes, Vec::<String>::new());
+        }
+        let module = arena.module("wide").await;
+        assert_eq!(condition(&module, "Healthy").unwrap()["status"], "True", "{module:#}");
+    });
+}
