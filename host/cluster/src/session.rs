@@ -162,8 +162,13 @@ impl Session {
         }
     }
 
-    /// Whether a namespace belongs to the host: nothing in it is a module's.
-    pub fn is_reserved(&self, namespace: &str) -> bool {
+    /// Whether an object belongs to Innkeeper itself: no module reconciles or writes it.
+    pub fn is_reserved(&self, kind: &Kind, key: &Key) -> bool {
+        host_objects::is_object(kind, key) || self.is_reserved_namespace(key.namespace())
+    }
+
+    /// The namespaces are known by name; the host's own may have another one.
+    fn is_reserved_namespace(&self, namespace: &str) -> bool {
         host_objects::is_namespace(namespace)
             || (!namespace.is_empty() && self.secrets.namespace() == Some(namespace))
     }
@@ -171,14 +176,14 @@ impl Session {
     /// Whether an object is kept from this session: a Secret of the host, such as the key of the
     /// digests.
     pub(crate) fn hides(&self, kind: &Kind, key: &Key) -> bool {
-        self.for_module && object::holds_secrets(kind) && self.is_reserved(key.namespace())
+        self.for_module
+            && object::holds_secrets(kind)
+            && self.is_reserved_namespace(key.namespace())
     }
 
     /// Refuses a write to an object that belongs to Innkeeper itself.
     fn check_write(&self, kind: &Kind, key: &Key) -> Result<(), ApiError> {
-        if self.for_module
-            && (host_objects::is_object(kind, key) || self.is_reserved(key.namespace()))
-        {
+        if self.for_module && self.is_reserved(kind, key) {
             let message =
                 format!("{} {key} belongs to Innkeeper itself: no module writes it", kind.kind);
             return Err(ApiError::Invalid { message });

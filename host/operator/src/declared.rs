@@ -63,8 +63,9 @@ pub async fn check(host: &Session, guest: &Guest) -> Result<(), Refused> {
 /// # Errors
 /// If a kind is served otherwise.
 pub fn check_view(candidate: &Running) -> Result<(), Verdict> {
-    let found = candidate.view.states().into_values().filter_map(|state| match state {
-        KindState::Mismatched(mismatch) => Some(mismatch),
+    let states = candidate.view.states();
+    let found = candidate.kinds().filter_map(|kind| match states.get(kind) {
+        Some(KindState::Mismatched(mismatch)) => Some(mismatch.clone()),
         _ => None,
     });
     verdict(&found.collect::<Vec<_>>())

@@ -146,11 +146,11 @@ impl Running {
         self.guest().manifest().owned.iter().any(|owned| owned.optional && owned.kind == *kind)
     }
 
-    /// Whether the module reconciles a primary: its namespace and its labels are selected. What lies
-    /// in a namespace of Innkeeper itself is no module's.
+    /// Whether the module reconciles a primary: its namespace and its labels are selected. One that
+    /// belongs to Innkeeper itself is no module's.
     pub fn selects(&self, object: &Object) -> bool {
         let namespaces = &self.settings().namespaces;
-        !self.session.is_reserved(object.key.namespace())
+        !self.session.is_reserved(&self.primary, &object.key)
             && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
             && self.selector.matches(&object.labels)
     }

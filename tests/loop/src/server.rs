@@ -211,8 +211,9 @@ impl Scripted {
 
     fn discover(&self, group: &str) -> Answer {
         let kinds = self.served.get(group).map_or(&[][..], Vec::as_slice);
-        let resources: Vec<Value> =
-            kinds.iter().map(|(plural, kind)| json!({"name": plural, "kind": kind})).collect();
+        // The host alone reads the one kind without a namespace.
+        let resource = |(plural, kind): &(String, String)| json!({"name": plural, "kind": kind, "namespaced": kind != "CustomResourceDefinition"});
+        let resources: Vec<Value> = kinds.iter().map(resource).collect();
         json(200, &json!({"kind": "APIResourceList", "resources": resources}))
     }
 

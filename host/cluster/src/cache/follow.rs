@@ -110,18 +110,33 @@ async fn verify(id: &CacheId, session: &Session, age: Duration) -> Result<(), En
     }
 }
 
-/// Looks again, while a cache is read, whether its kind is still served as it is declared. Gives the
-/// time until the next look.
+/// When a cache that is read compares its kind with discovery again, and how old the answer may be.
+struct Look {
+    at: Instant,
+    age: Duration,
+}
+
+impl Look {
+    fn after(env: &Env, wait: Duration) -> Self {
+        Self { at: env.instant() + wait, age: wait / 2 }
+    }
+}
+
+/// Compares the kind of a cache that is read with discovery again; gives when to do so next.
 ///
-/// A kind that is not served is told by its watch: until then it may have been looked up in the
-/// moment in which a definition was replaced.
-async fn verify_again(id: &CacheId, session: &Session, age: Duration) -> Result<Duration, End> {
-    // A server shows a changed definition in its discovery a moment after it tells of the change.
-    let may_have_changed = session.may_have_changed(&id.kind).await;
-    match verify(id, session, age).await {
-        Ok(()) if !may_have_changed => Ok(DISCOVERY_PERIOD),
-        Ok(()) | Err(End::NotServed | End::Unverified(_)) => Ok(DISCOVERY_SETTLES),
-        Err(end) => Err(end),
+/// A kind that is not served is told by its watch: a definition may be on the way from one to another
+/// in this moment. Discovery that does not answer is asked again soon, and holds up no event for long.
+async fn verify_again(id: &CacheId, session: &Session, age: Duration) -> Result<Look, End> {
+    let env = session.env();
+    let verified = env.timeout(DISCOVERY_SETTLES, async {
+        // A server shows a changed definition in its discovery a moment after it tells of the change.
+        let may_have_changed = session.may_have_changed(&id.kind).await;
+        (verify(id, session, age).await, may_have_changed)
+    });
+    match verified.await {
+        Ok((Ok(()), false)) => Ok(Look::after(env, env.jitter(DISCOVERY_PERIOD))),
+        Ok((Err(End::Mismatched(mismatch)), _)) => Err(End::Mismatched(mismatch)),
+        _ => Ok(Look::after(env, DISCOVERY_SETTLES)),
     }
 }
 
@@ -138,7 +153,7 @@ async fn fill<K: Wire + 'static>(
     let mut _confirming: Option<Task<()>> = None;
     let mut refused = 0;
     let mut lists = 0;
-    let mut look_at = shared.env().instant() + DISCOVERY_PERIOD;
+    let mut look = Look::after(shared.env(), shared.env().jitter(DISCOVERY_PERIOD));
     loop {
         let event = tokio::select! {
             biased;
@@ -147,14 +162,14 @@ async fn fill<K: Wire + 'static>(
                     return End::Left;
                 }
                 match verify_again(id, session, DISCOVERY_PERIOD).await {
-                    Ok(wait) => look_at = shared.env().instant() + wait,
+                    Ok(next) => look = next,
                     Err(end) => return end,
                 }
                 continue;
             }
-            () = tokio::time::sleep_until(look_at) => {
-                match verify_again(id, session, DISCOVERY_SETTLES / 2).await {
-                    Ok(wait) => look_at = shared.env().instant() + shared.env().jitter(wait),
+            () = tokio::time::sleep_until(look.at) => {
+                match verify_again(id, session, look.age).await {
+                    Ok(next) => look = next,
                     Err(end) => return end,
                 }
                 continue;
@@ -165,7 +180,7 @@ async fn fill<K: Wire + 'static>(
         if let Some(Ok(Event::Init)) = &event {
             lists += 1;
             if lists > 1
-                && let Err(end) = verify(id, session, DISCOVERY_SETTLES / 2).await
+                && let Err(end) = verify(id, session, DISCOVERY_SETTLES).await
             {
                 return end;
             }
