@@ -1,18 +1,19 @@
 //! `innkeeper rbac`: the least rights that a guest needs, as YAML with reasons.
 //!
-//! Written line by line, since the reasons are comments, which a YAML library drops; a test reads
-//! it back.
+//! Names of the guest stand in it, so a serialiser writes it and it is read again before it is
+//! printed ([`Yaml`]).
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest};
-use innkeeper_core::decoration;
+use innkeeper_core::{decoration, names};
 use innkeeper_modules::module;
+use serde_json::{Map, Value, json};
 
 use crate::component;
+use crate::document::{Document, Yaml};
 use crate::inspect::crd_name;
 use crate::out;
 
@@ -53,29 +54,34 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         bail!("--namespace {namespace:?} is not a name of Kubernetes");
     }
     let crds = !arguments.without_crds;
-    out::write(print(
-        manifest,
-        &Grant { module, account, namespaces: &arguments.namespaces, crds },
-    )?)
+    let grant = Grant { module, account, namespaces: &arguments.namespaces, crds };
+    out::document(&print(manifest, &grant)?)
 }
 
-/// The least rights of a module in all namespaces, as YAML.
-pub(crate) fn least(
-    manifest: &Manifest,
-    module: &str,
-    account: &str,
-) -> Result<String, fmt::Error> {
-    let (module, account) = (module.to_owned(), account.to_owned());
-    print(manifest, &Grant { module, account, namespaces: &[], crds: true })
+/// The least rights of a module in all namespaces, as objects.
+pub(crate) fn least(manifest: &Manifest, module: &str, account: &str) -> Vec<Value> {
+    let grant = Grant {
+        module: module.to_owned(),
+        account: account.to_owned(),
+        namespaces: &[],
+        crds: true,
+    };
+    let rules = rules(manifest, grant.crds);
+    let mut objects = Vec::new();
+    for (namespace, rules) in grant.places(&rules) {
+        let mut role = grant.role(namespace);
+        role.insert(
+            "rules".to_owned(),
+            rules.iter().map(|rule| Value::Object(rule.object())).collect(),
+        );
+        objects.extend([Value::Object(role), grant.binding(namespace)]);
+    }
+    objects
 }
 
 /// Whether it is one part of a DNS name, as names of Modules and accounts are.
 pub(crate) fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && name.len() <= 63
-        && !name.starts_with('-')
-        && !name.ends_with('-')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    names::is_label(name)
 }
 
 /// To whom, and where.
@@ -177,87 +183,99 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
     rules
 }
 
-fn print(manifest: &Manifest, grant: &Grant<'_>) -> Result<String, fmt::Error> {
-    let mut out = String::new();
-    let title = format!("{} {}", manifest.name, manifest.version);
-    writeln!(
-        out,
-        "# What the module {} needs to run the guest {}.",
-        grant.module,
-        title.trim_end()
-    )?;
-    writeln!(
-        out,
-        "# Made by `innkeeper rbac`; make it anew when the guest changes what it describes."
-    )?;
-    let rules = rules(manifest, grant.crds);
-    let mut granted: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
-    for rule in &rules {
-        let places: Vec<Option<&str>> = match rule.place {
-            Place::Namespaces if !grant.namespaces.is_empty() => {
-                grant.namespaces.iter().map(|namespace| Some(namespace.as_str())).collect()
+impl Rule {
+    /// As a member of `rules`.
+    fn object(&self) -> Map<String, Value> {
+        let mut object = Map::new();
+        object.insert("apiGroups".to_owned(), json!([self.group]));
+        object.insert("resources".to_owned(), json!([self.resource]));
+        if !self.names.is_empty() {
+            object.insert("resourceNames".to_owned(), json!(self.names));
+        }
+        object.insert("verbs".to_owned(), json!(self.verbs));
+        object
+    }
+}
+
+impl Grant<'_> {
+    /// The rules by their namespace; `None` for the whole cluster.
+    fn places<'a>(&'a self, rules: &'a [Rule]) -> BTreeMap<Option<&'a str>, Vec<&'a Rule>> {
+        let mut granted: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
+        for rule in rules {
+            let places: Vec<Option<&str>> = match rule.place {
+                Place::Namespaces if !self.namespaces.is_empty() => {
+                    self.namespaces.iter().map(|namespace| Some(namespace.as_str())).collect()
+                }
+                Place::Cluster | Place::Namespaces => vec![None],
+                Place::Default => vec![Some("default")],
+            };
+            for place in places {
+                granted.entry(place).or_default().push(rule);
             }
-            Place::Cluster | Place::Namespaces => vec![None],
-            Place::Default => vec![Some("default")],
-        };
-        for place in places {
-            granted.entry(place).or_default().push(rule);
         }
+        granted
     }
-    for (index, (namespace, rules)) in granted.iter().enumerate() {
+
+    /// A role without its rules.
+    fn role(&self, namespace: Option<&str>) -> Map<String, Value> {
+        self.object(role_kind(namespace).to_owned(), namespace)
+    }
+
+    /// What gives the role to the account.
+    fn binding(&self, namespace: Option<&str>) -> Value {
+        let kind = role_kind(namespace);
+        let mut object = self.object(format!("{kind}Binding"), namespace);
+        let role = json!({"apiGroup": RBAC, "kind": kind, "name": self.name()});
+        object.insert("roleRef".to_owned(), role);
+        let account = json!({"kind": "ServiceAccount", "name": self.account,
+            "namespace": module::NAMESPACE});
+        object.insert("subjects".to_owned(), json!([account]));
+        Value::Object(object)
+    }
+
+    fn object(&self, kind: String, namespace: Option<&str>) -> Map<String, Value> {
+        let mut metadata = json!({"name": self.name()});
+        if let Some(namespace) = namespace {
+            metadata["namespace"] = namespace.into();
+        }
+        let mut object = Map::new();
+        object.insert("apiVersion".to_owned(), format!("{RBAC}/v1").into());
+        object.insert("kind".to_owned(), kind.into());
+        object.insert("metadata".to_owned(), metadata);
+        object
+    }
+
+    fn name(&self) -> String {
+        format!("innkeeper-module-{}", self.module)
+    }
+}
+
+/// The API group of roles.
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+fn role_kind(namespace: Option<&str>) -> &'static str {
+    if namespace.is_some() { "Role" } else { "ClusterRole" }
+}
+
+fn print(manifest: &Manifest, grant: &Grant<'_>) -> anyhow::Result<Document> {
+    let mut yaml = Yaml::default();
+    let title = format!("{} {}", manifest.name, manifest.version);
+    let title = title.trim_end();
+    yaml.comment(format_args!("What the module {} needs to run the guest {title}.", grant.module));
+    yaml.comment(
+        "Made by `innkeeper rbac`; make it anew when the guest changes what it describes.",
+    );
+    let rules = rules(manifest, grant.crds);
+    for (index, (namespace, rules)) in grant.places(&rules).iter().enumerate() {
         if index > 0 {
-            writeln!(out, "---")?;
+            yaml.separator();
         }
-        role(&mut out, grant, *namespace, rules)?;
+        let rules: Vec<_> = rules.iter().map(|rule| (rule.why.clone(), rule.object())).collect();
+        yaml.document_with_list(&grant.role(*namespace), "rules", &rules)?;
+        yaml.separator();
+        yaml.document(&grant.binding(*namespace))?;
     }
-    Ok(out)
-}
-
-fn role(
-    out: &mut String,
-    grant: &Grant<'_>,
-    namespace: Option<&str>,
-    rules: &[&Rule],
-) -> fmt::Result {
-    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
-    let name = format!("innkeeper-module-{}", grant.module);
-    head(out, kind, &name, namespace)?;
-    writeln!(out, "rules:")?;
-    for rule in rules {
-        for line in rule.why.lines() {
-            writeln!(out, "  # {line}")?;
-        }
-        let group = if rule.group.is_empty() { "\"\"" } else { &rule.group };
-        writeln!(out, "  - apiGroups: [{group}]")?;
-        writeln!(out, "    resources: [{}]", rule.resource)?;
-        if !rule.names.is_empty() {
-            writeln!(out, "    resourceNames: [{}]", rule.names.join(", "))?;
-        }
-        writeln!(out, "    verbs: [{}]", rule.verbs.join(", "))?;
-    }
-    writeln!(out, "---")?;
-    head(out, &format!("{kind}Binding"), &name, namespace)?;
-    writeln!(
-        out,
-        "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: {name}"
-    )?;
-    writeln!(
-        out,
-        "subjects:\n  - kind: ServiceAccount\n    name: {}\n    namespace: {}",
-        grant.account,
-        module::NAMESPACE
-    )
-}
-
-fn head(out: &mut String, kind: &str, name: &str, namespace: Option<&str>) -> fmt::Result {
-    writeln!(
-        out,
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}"
-    )?;
-    match namespace {
-        Some(namespace) => writeln!(out, "  namespace: {namespace}"),
-        None => Ok(()),
-    }
+    yaml.finish()
 }
 
 #[cfg(test)]
