@@ -53,9 +53,33 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(namespace) = arguments.namespaces.iter().find(|namespace| !is_name(namespace)) {
         bail!("--namespace {namespace:?} is not a name of Kubernetes");
     }
+    check_builtin(manifest)?;
     let crds = !arguments.without_crds;
     let grant = Grant { module, account, namespaces: &arguments.namespaces, crds };
     out::document(&print(manifest, &grant)?)
+}
+
+/// Refuses a guest that gives a kind of Kubernetes another plural or another scope: the rights would
+/// be those of another kind, or would hold beyond the namespaces of `--namespace`.
+fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
+    let owned = manifest.owned.iter().map(|owned| &owned.kind);
+    for kind in [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads) {
+        for known in innkeeper_simulator::builtin_kinds(kind.group()) {
+            let is_same = (&known.kind, &known.plural, known.namespaced)
+                == (&kind.kind, &kind.plural, kind.is_namespaced());
+            if (known.kind == kind.kind || known.plural == kind.plural) && !is_same {
+                let scope = if known.namespaced { "Namespaced" } else { "Cluster" };
+                bail!(
+                    "the guest declares {kind} as {} with scope {:?}, but Kubernetes serves {} as {} with scope {scope}: correct the guest's manifest",
+                    kind.resource(),
+                    kind.scope,
+                    known.kind,
+                    known.plural
+                );
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The least rights of a module in all namespaces, as objects.

@@ -140,7 +140,8 @@ fn only_texts_about_which_readers_differ_are_quoted_where_the_serialiser_would_n
         text: |
           a
           b
-    "#]].assert_eq(&yaml);
+    "#]]
+    .assert_eq(&yaml);
 }
 
 #[test]

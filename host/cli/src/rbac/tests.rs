@@ -254,3 +254,26 @@ fn rights_as_objects_are_those_that_are_printed() {
     let printed = print(&manifest(), &granted(&namespaces)).unwrap();
     assert_eq!(read(printed.text()), least(&manifest(), "pr", "pr-account"));
 }
+
+#[test]
+fn a_guest_that_lies_about_a_kind_of_kubernetes_gets_no_rights_printed() {
+    assert!(check_builtin(&manifest()).is_ok());
+    for (lie, told) in [
+        (
+            Kind::namespaced("v1", "ConfigMap", "secrets"),
+            "Kubernetes serves ConfigMap as configmaps",
+        ),
+        (Kind::namespaced("v9", "Any", "secrets"), "Kubernetes serves Secret as secrets"),
+        (Kind::cluster("v1", "Secret", "secrets"), "with scope Namespaced"),
+        (Kind::namespaced("v1", "Node", "nodes"), "with scope Cluster"),
+        (
+            Kind::namespaced("rbac.authorization.k8s.io/v1", "Harmless", "clusterrolebindings"),
+            "Kubernetes serves ClusterRoleBinding",
+        ),
+    ] {
+        let mut manifest = manifest();
+        manifest.reads.push(lie);
+        let error = check_builtin(&manifest).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}
