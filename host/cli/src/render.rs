@@ -9,7 +9,7 @@ use innkeeper_contract::{Kind, Manifest, Readiness, Reference};
 use innkeeper_core::observed::{self, Observed};
 use innkeeper_core::ownership::{KEPT_FOR_LABEL, Primary};
 use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Key, Object, Selector, Target, plan};
+use innkeeper_core::{Key, Object, Selector, Target, foreign, plan};
 use innkeeper_modules::parameters;
 use innkeeper_sandbox::{Host, Level, Outcome, ReadError, ResourceKind, Run};
 use jiff::Timestamp;
@@ -298,7 +298,8 @@ impl Host for World {
             Level::Warn => "warn",
             Level::Error => "error",
         };
-        out::complain(&format!("guest: {level}: {message}"));
+        let line = format_args!("guest: {level}: {message}");
+        out::complain(&foreign::one_line(line, foreign::LINE_BYTES_MAX));
     }
 }
 

@@ -46,6 +46,8 @@ const ARROW: [(&str, &[&str]); 22] = [
             "innkeeper-cluster",
             "innkeeper-sandbox",
             "innkeeper-core",
+            // Its tests make guests of their own.
+            "innkeeper-tiny-guests",
         ],
     ),
     ("innkeeper-controlplane", &[]),
