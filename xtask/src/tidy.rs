@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the rules of the repository that no compiler holds.
 
 mod arrow;
+mod output;
 mod promises;
 mod texts;
 
@@ -21,6 +22,7 @@ pub(crate) fn run() -> Result<()> {
 /// All that is wrong, one line each, saying where and what.
 fn problems() -> Result<Vec<String>> {
     let mut problems = arrow::problems()?;
+    problems.extend(output::problems()?);
     problems.extend(promises::problems()?);
     problems.extend(texts::problems()?);
     Ok(problems)

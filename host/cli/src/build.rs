@@ -26,9 +26,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let component = arguments.out.clone().unwrap_or_else(|| builder.package.component());
     out::complain(&format!("building {}", builder.title()));
     let opened = runtime.block_on(builder.build(&component))?;
-    let mut text = inspect::text(&opened)?;
-    inspect::row(&mut text, "component", [component.display().to_string()])?;
-    out::write(text)
+    let mut page = inspect::text(&opened);
+    inspect::row(&mut page, "component", [component.display().to_string()]);
+    out::page(&page)
 }
 
 /// Builds one crate, again and again.

@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::build::Builder;
 use crate::component::Opened;
+use crate::out::Page;
 use crate::run::KubeArguments;
 use crate::{inspect, out};
 use sources::Sources;
@@ -61,12 +62,10 @@ async fn develop(arguments: &Arguments) -> anyhow::Result<()> {
         None => Target::cluster(&arguments.kube, &arguments.module).await?,
     };
     let mut sources = Sources::new(&builder.package.folder);
-    out::write(format!(
-        "{}, into {}\nwatching {}; Ctrl-C ends it\n",
-        builder.title(),
-        target.name(),
-        builder.package.folder.display()
-    ))?;
+    let mut page = Page::default();
+    page.line(format_args!("{}, into {}", builder.title(), target.name()));
+    page.line(format_args!("watching {}; Ctrl-C ends it", builder.package.folder.display()));
+    out::page(&page)?;
     let mut before = None;
     loop {
         // What is saved from now on is for the next build.
@@ -95,8 +94,8 @@ async fn develop(arguments: &Arguments) -> anyhow::Result<()> {
 fn say_built(opened: &Opened, took: Duration, before: Option<Digest>) -> anyhow::Result<()> {
     let digest = opened.component.digest;
     let same = if before == Some(digest) { ", the same as before" } else { "" };
-    out::write(format!(
-        "built {} in {:.1} s ({}){same}\n",
+    out::line(format_args!(
+        "built {} in {:.1} s ({}){same}",
         digest.short(),
         took.as_secs_f32(),
         inspect::sizes(opened)

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use similar::TextDiff;
 
-use crate::out;
+use crate::out::{self, Page};
 
 /// Lines around a difference that are shown with it.
 const CONTEXT_LINES: usize = 3;
@@ -28,14 +28,16 @@ pub(crate) fn compare(golden: &Path, text: &str, update: bool) -> anyhow::Result
         fs::write(golden, text).with_context(|| format!("{place} cannot be written"))?;
     }
     match before {
-        None if update => out::write(format!("{place} is new\n")),
+        None if update => out::line(format_args!("{place} is new")),
         None => bail!("--golden {place} does not exist: --update writes it"),
         Some(before) => {
             let name = place.to_string();
             let difference = TextDiff::from_lines(before.as_str(), text);
             let mut shown = difference.unified_diff();
             shown.context_radius(CONTEXT_LINES).header(&name, "what the guest desires now");
-            out::write(shown.to_string())?;
+            let mut page = Page::default();
+            page.lines(&shown.to_string());
+            out::page(&page)?;
             if update {
                 return Ok(());
             }

@@ -1,6 +1,5 @@
 //! `innkeeper inspect`: what a guest describes, imports and weighs.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use innkeeper_contract::{Kind, Manifest, Scope};
@@ -9,7 +8,8 @@ use innkeeper_modules::source::gzip;
 use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
-use crate::out::{self, Format};
+use crate::document::Document;
+use crate::out::{self, Format, Page};
 
 /// Arguments of `innkeeper inspect`.
 #[derive(clap::Args)]
@@ -24,12 +24,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let opened = component::open(&arguments.file)?;
     match arguments.output {
-        Format::Text => out::write(text(&opened)?),
-        Format::Json => {
-            let mut text = serde_json::to_string_pretty(&json(&opened)?)?;
-            text.push('\n');
-            out::write(text)
-        }
+        Format::Text => out::page(&text(&opened)),
+        Format::Json => out::document(&Document::json(&json(&opened)?)?),
     }
 }
 
@@ -51,20 +47,20 @@ fn config_maps(opened: &Opened) -> usize {
 }
 
 /// What a guest is, for people.
-pub(crate) fn text(opened: &Opened) -> Result<String, std::fmt::Error> {
+pub(crate) fn text(opened: &Opened) -> Page {
     let manifest = opened.guest.manifest();
-    let mut out = String::new();
-    writeln!(out, "{}", format!("{} {}", manifest.name, manifest.version).trim_end())?;
-    row(&mut out, "digest", [format!("sha256:{}", opened.component.digest)])?;
-    row(&mut out, "size", [sizes(opened)])?;
+    let mut out = Page::default();
+    out.line(format_args!("{} {}", manifest.name, manifest.version));
+    row(&mut out, "digest", [format!("sha256:{}", opened.component.digest)]);
+    row(&mut out, "size", [sizes(opened)]);
     let fits = match config_maps(opened) {
         1 => "fits in one".to_owned(),
         parts => format!("in {parts} parts, which `innkeeper push` makes"),
     };
-    row(&mut out, "ConfigMap", [fits])?;
-    row(&mut out, "contract", [format!("innkeeper:guest@{}", innkeeper_contract::VERSION)])?;
-    row(&mut out, "imports", opened.guest.imports())?;
-    row(&mut out, "primary", [kind(&manifest.primary)])?;
+    row(&mut out, "ConfigMap", [fits]);
+    row(&mut out, "contract", [format!("innkeeper:guest@{}", innkeeper_contract::VERSION)]);
+    row(&mut out, "imports", opened.guest.imports());
+    row(&mut out, "primary", [kind(&manifest.primary)]);
     let owned = manifest.owned.iter();
     row(
         &mut out,
@@ -74,10 +70,10 @@ pub(crate) fn text(opened: &Opened) -> Result<String, std::fmt::Error> {
             let merges = if owned.merges { ", only merged into" } else { "" };
             format!("{}{optional}{merges}", kind(&owned.kind))
         }),
-    )?;
-    row(&mut out, "reads", manifest.reads.iter().map(kind))?;
-    row(&mut out, "CRDs", manifest.crds.iter().map(crd_name))?;
-    row(&mut out, "resync", [resync(manifest)])?;
+    );
+    row(&mut out, "reads", manifest.reads.iter().map(kind));
+    row(&mut out, "CRDs", manifest.crds.iter().map(crd_name));
+    row(&mut out, "resync", [resync(manifest)]);
     let finalizer = manifest.finalizer.iter();
     row(
         &mut out,
@@ -86,9 +82,9 @@ pub(crate) fn text(opened: &Opened) -> Result<String, std::fmt::Error> {
             "" => "innkeeper.dev/<module>".to_owned(),
             name => name.to_owned(),
         }),
-    )?;
-    row(&mut out, "parameters", [parameters(manifest)])?;
-    Ok(out)
+    );
+    row(&mut out, "parameters", [parameters(manifest)]);
+    out
 }
 
 /// Its size, raw and packed.
@@ -98,15 +94,10 @@ pub(crate) fn sizes(opened: &Opened) -> String {
 }
 
 /// One line for each value, the first with the row's name; nothing for no values.
-pub(crate) fn row(
-    out: &mut String,
-    name: &str,
-    values: impl IntoIterator<Item = String>,
-) -> std::fmt::Result {
+pub(crate) fn row(out: &mut Page, name: &str, values: impl IntoIterator<Item = String>) {
     for (index, value) in values.into_iter().enumerate() {
-        writeln!(out, "  {:<12}{value}", if index == 0 { name } else { "" })?;
+        out.line(format_args!("  {:<12}{value}", if index == 0 { name } else { "" }));
     }
-    Ok(())
 }
 
 fn kind(kind: &Kind) -> String {

@@ -1,9 +1,17 @@
 //! Logs: for people on a terminal, JSON otherwise.
+//!
+//! Guests and servers give texts that stand in log lines. In text each line is one line and does
+//! nothing to the terminal; in JSON texts are escaped as JSON does.
 
+use std::fmt;
 use std::io::{self, IsTerminal};
 
 use anyhow::Context as _;
+use innkeeper_core::foreign;
+use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::format::{FormatFields, Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -45,7 +53,62 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
     if json {
         registry.with(layer.json().flatten_event(true)).try_init()?;
     } else {
-        registry.with(layer.with_ansi(terminal)).try_init()?;
+        registry.with(layer.with_ansi(terminal).fmt_fields(text_fields())).try_init()?;
     }
     Ok(())
+}
+
+/// Writes fields as visible text: the message as it is, others as `name=value`.
+fn text_fields() -> impl for<'a> FormatFields<'a> + 'static {
+    debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
+        let value = foreign::one_line(format_args!("{value:?}"), foreign::LINE_BYTES_MAX);
+        match field.name() {
+            "message" => write!(writer, "{value}"),
+            name => write!(writer, "{name}={value}"),
+        }
+    })
+    .delimited(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_text_line_of_a_guest_stays_one_line_and_does_nothing_to_the_terminal() {
+        let sink = Sink::default();
+        let writer = sink.clone();
+        let layer = tracing_subscriber::fmt::layer()
+            .with_writer(move || writer.clone())
+            .with_ansi(false)
+            .without_time()
+            .fmt_fields(text_fields());
+        let text = "a\n ERROR host: forged\r\u{1b}]52;c;eA==\u{7}\u{9b}2J\u{202e}\u{2028}\u{feff}b";
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            let span = tracing::info_span!("reconcile", cause = %text);
+            let _entered = span.enter();
+            tracing::info!(module = text, primary = %text, guest = true, "{text}");
+        });
+        let written = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(written.lines().count(), 1, "{written:?}");
+        assert!(written.trim_end_matches('\n').chars().all(foreign::is_visible), "{written:?}");
+        assert!(written.contains(r"a\n ERROR host: forged\r\u{1b}]52;c;eA==\u{7}"), "{written}");
+        assert!(written.contains("guest=true"), "{written}");
+    }
 }

@@ -8,6 +8,7 @@ mod component;
 mod connections;
 mod demo;
 mod dev;
+mod document;
 mod golden;
 mod inspect;
 mod lead;
@@ -30,6 +31,7 @@ mod watchdog;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use document::Document;
 
 /// Runs Kubernetes reconcile logic that is WebAssembly.
 #[derive(Parser)]
@@ -113,7 +115,9 @@ fn main() -> ExitCode {
         Command::Render(arguments) => render::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
-        Command::Crd => innkeeper_modules::crd_yaml().map_err(Into::into).and_then(out::write),
+        Command::Crd => innkeeper_modules::crd_yaml()
+            .map_err(Into::into)
+            .and_then(|text| out::document(&Document::built_in(text))),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

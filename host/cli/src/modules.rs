@@ -2,7 +2,7 @@
 //!
 //! All of it can be done with kubectl alone: a word is an annotation, and going back is a source.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 
 use anyhow::{Context as _, bail};
 use innkeeper_cluster::{ApiError, Force, Session};
@@ -15,7 +15,7 @@ use innkeeper_modules::module::{
 };
 use serde_json::{Value, json};
 
-use crate::out;
+use crate::out::{self, Page};
 use crate::run::KubeArguments;
 
 /// Arguments of `innkeeper modules`.
@@ -68,19 +68,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             What::List => list(&session).await,
             What::Describe { name } => {
                 let module = get(&session, name).await?;
-                out::write(describe(&module))
+                out::page(&describe(&module))
             }
             What::Approve { name, digest } => {
                 let module = get(&session, name).await?;
                 let digest = meant(&module, digest.as_deref())?;
                 approvable(&module, &digest)?;
                 word(&session, name, &digest, "").await?;
-                out::write(format!("{} of {name} is approved\n", short(&digest)))
+                out::line(format_args!("{digest} of {name} is approved"))
             }
             What::Reject { name, digest } => {
                 let digest = meant(&get(&session, name).await?, digest.as_deref())?;
                 word(&session, name, "", &digest).await?;
-                out::write(format!("{} of {name} is rejected\n", short(&digest)))
+                out::line(format_args!("{digest} of {name} is rejected"))
             }
             What::Rollback { name } => rollback(&session, name).await,
         }
@@ -128,11 +128,14 @@ async fn list(session: &Session) -> anyhow::Result<()> {
             candidate,
         ]);
     }
-    out::write(out::table(&rows))
+    let mut page = Page::default();
+    page.table(&rows);
+    out::page(&page)
 }
 
-fn describe(module: &Module) -> String {
-    let mut text = format!("Name:       {}\n", module.metadata.name);
+fn describe(module: &Module) -> Page {
+    let mut page = Page::default();
+    page.line(format_args!("Name:       {}", module.metadata.name));
     let status = module.status.clone().unwrap_or_default();
     let serving = match (&status.guest, &status.digest) {
         (Some(guest), Some(digest)) => {
@@ -140,45 +143,44 @@ fn describe(module: &Module) -> String {
         }
         _ => "nothing".to_owned(),
     };
-    let _ = writeln!(text, "Serving:    {serving}");
+    page.line(format_args!("Serving:    {serving}"));
     if let Some(rehearsal) = &status.rehearsal {
-        describe_rehearsal(&mut text, rehearsal);
+        describe_rehearsal(&mut page, rehearsal);
     }
     if let Some(previous) = &status.previous {
-        let _ = writeln!(
-            text,
+        page.line(format_args!(
             "Before:     {} (ConfigMap {}/{})",
             short(&previous.digest),
             module::NAMESPACE,
             previous.config_map
-        );
+        ));
     }
     if let Some(candidate) = &status.candidate {
-        describe_candidate(&mut text, candidate);
+        describe_candidate(&mut page, candidate);
     }
     for rejected in &status.rejected {
-        let _ = writeln!(
-            text,
+        page.line(format_args!(
             "Rejected:   {} {}: {}",
             short(&rejected.digest),
             rejected.reason,
             rejected.message
-        );
+        ));
     }
-    text += "Conditions:\n";
+    page.line("Conditions:");
     for one in &status.conditions {
-        let _ = writeln!(text, "  {}={} {}: {}", one.type_, one.status, one.reason, one.message);
+        page.line(format_args!("  {}={} {}: {}", one.type_, one.status, one.reason, one.message));
     }
-    text
+    page
 }
 
 /// What a candidate is and would do.
-pub(crate) fn describe_candidate(text: &mut String, candidate: &CandidateStatus) {
+pub(crate) fn describe_candidate(page: &mut Page, candidate: &CandidateStatus) {
     let why = match (&candidate.reason, &candidate.message) {
         (Some(reason), Some(message)) => format!(" {reason}: {message}"),
         _ => String::new(),
     };
-    let _ = writeln!(text, "Candidate:  {} {}{why}", short(&candidate.digest), candidate.state);
+    page.line(format_args!("Candidate:  {} {}{why}", short(&candidate.digest), candidate.state));
+    page.line(format_args!("  digest {}", candidate.digest));
     let CandidateStatus { primaries: Some(primaries), rehearsed: Some(rehearsed), .. } = *candidate
     else {
         return;
@@ -193,11 +195,11 @@ pub(crate) fn describe_candidate(text: &mut String, candidate: &CandidateStatus)
         failures: candidate.failures.unwrap_or_default(),
         examples: candidate.examples.clone(),
     };
-    describe_rehearsal(text, &rehearsal);
+    describe_rehearsal(page, &rehearsal);
 }
 
 /// What a version was found to do, indented.
-pub(crate) fn describe_rehearsal(text: &mut String, rehearsal: &RehearsalStatus) {
+pub(crate) fn describe_rehearsal(page: &mut Page, rehearsal: &RehearsalStatus) {
     let RehearsalStatus {
         digest: _,
         primaries,
@@ -208,22 +210,11 @@ pub(crate) fn describe_rehearsal(text: &mut String, rehearsal: &RehearsalStatus)
         failures,
         examples,
     } = rehearsal;
-    let _ = writeln!(
-        text,
-        "  run for {rehearsed} of {primaries} primaries: {creates} to create, {changes} to change, {deletes} to delete, {failures} failing"
-    );
+    page.line(format_args!("  run for {rehearsed} of {primaries} primaries: {creates} to create, {changes} to change, {deletes} to delete, {failures} failing"
+    ));
     for example in examples {
-        let _ = writeln!(
-            text,
-            "{}",
-            format!(
-                "  {:8} {} {}",
-                example.action.to_lowercase(),
-                example.object,
-                example.fields.join(" ")
-            )
-            .trim_end()
-        );
+        let (action, fields) = (example.action.to_lowercase(), example.fields.join(" "));
+        page.line(format_args!("  {action:8} {} {fields}", example.object));
     }
 }
 
@@ -240,17 +231,28 @@ fn meant(module: &Module, digest: Option<&str>) -> anyhow::Result<String> {
             ),
         };
     };
-    if digest.len() < 12 || !digest.chars().all(|digit| digit.is_ascii_hexdigit()) {
+    if !(12..=64).contains(&digest.len()) || !digest.chars().all(|digit| digit.is_ascii_hexdigit())
+    {
         bail!("{digest:?} is no digest: give its first 12 hex digits or more");
     }
+    let digest = digest.to_ascii_lowercase();
     let candidate = status.candidate.iter().map(|candidate| &candidate.digest);
     let rejected = status.rejected.iter().map(|rejected| &rejected.digest);
-    let mut known = candidate.chain(rejected).chain(status.digest.iter());
-    match known.find(|known| known.starts_with(digest)) {
-        Some(known) => Ok(known.clone()),
+    let known: BTreeSet<&String> = candidate
+        .chain(rejected)
+        .chain(status.digest.iter())
+        .filter(|known| known.starts_with(&digest))
+        .collect();
+    let mut known = known.into_iter();
+    match (known.next(), known.next()) {
+        // Two components with the same first digits can be made on purpose.
+        (Some(one), Some(other)) => bail!(
+            "{digest} names several versions of {name} ({one}, {other}): give all 64 digits of the one that you mean"
+        ),
+        (Some(known), None) => Ok(known.clone()),
         // It may come later; then it has to be named in full.
-        None if digest.len() == 64 => Ok(digest.to_owned()),
-        None => bail!(
+        (None, _) if digest.len() == 64 => Ok(digest),
+        (None, _) => bail!(
             "{name} knows no version {digest}; one that is still to come has to be named by all 64 digits"
         ),
     }
@@ -306,11 +308,7 @@ async fn rollback(session: &Session, name: &str) -> anyhow::Result<()> {
     session
         .apply(&module::kind(), &Key::new("", name), &Manager::Push, &source, Force::Yes)
         .await?;
-    out::write(format!(
-        "{name} goes back from {} to {}\n",
-        short(&current),
-        short(&previous.digest)
-    ))
+    out::line(format_args!("{name} goes back from {current} to {}", previous.digest))
 }
 
 fn condition<'a>(status: &'a ModuleStatus, type_: &str) -> Option<&'a ModuleCondition> {
@@ -325,6 +323,7 @@ fn short(digest: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use innkeeper_core::foreign;
 
     use super::*;
 
@@ -366,6 +365,7 @@ mod tests {
               change   Deployment web/b .spec.replicas
             Before:     bbbbbbbbbbbb (ConfigMap innkeeper-modules/web-copy-bbbbbbbbbbbb)
             Candidate:  cccccccccccc Held WouldDelete: it would delete 1 object
+              digest cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc
               run for 7 of 7 primaries: 0 to create, 7 to change, 1 to delete, 0 failing
               delete   Service web/a
               change   Deployment web/a .spec.replicas
@@ -373,7 +373,7 @@ mod tests {
             Conditions:
               Ready=False Held: it is held
         "#]]
-        .assert_eq(&describe(&held()));
+        .assert_eq(describe(&held()).text());
     }
 
     #[test]
@@ -384,8 +384,45 @@ mod tests {
         assert_eq!(told(Some(&"e".repeat(64))), Ok("e".repeat(64)));
         assert!(told(Some("eeeeeeeeeeee")).unwrap_err().contains("all 64 digits"));
         assert!(told(Some("d")).unwrap_err().contains("first 12 hex digits"));
+        assert!(told(Some(&"d".repeat(65))).unwrap_err().contains("first 12 hex digits"));
+        assert_eq!(told(Some("DDDDDDDDDDDD")), Ok("d".repeat(64)));
         let nothing = meant(&module(&json!({})), None).unwrap_err();
         assert!(nothing.to_string().contains("no version of web is held"));
+    }
+
+    #[test]
+    fn first_digits_that_several_versions_have_are_refused() {
+        let (one, other) = (format!("{}1", "c".repeat(63)), format!("{}2", "c".repeat(63)));
+        let module = module(&json!({
+            "candidate": {"digest": one, "state": "Held"},
+            "rejected": [{"digest": other, "reason": "Rejected", "message": "no"}]}));
+        for digits in [12, 63] {
+            let error = meant(&module, Some(&one[..digits])).unwrap_err().to_string();
+            assert!(error.contains(&one) && error.contains(&other), "{error}");
+        }
+        assert_eq!(meant(&module, Some(&one)).unwrap(), one);
+        assert_eq!(meant(&module, Some(&other)).unwrap(), other);
+    }
+
+    #[test]
+    fn statuses_that_hold_commands_for_terminals_are_shown_as_text() {
+        let text = "a\nName:       other\u{1b}[2J\u{9b}1A\u{202e}";
+        let hostile = module(&json!({
+            "digest": "a".repeat(64),
+            "guest": {"name": text, "version": text},
+            "previous": {"digest": "b".repeat(64), "configMap": text},
+            "candidate": {"digest": "c".repeat(64), "state": text, "reason": text, "message": text,
+                "primaries": 1, "rehearsed": 1, "examples": [
+                {"action": text, "object": text, "fields": [text]}]},
+            "rejected": [{"digest": text, "reason": text, "message": text}],
+            "conditions": [{"type": text, "status": text, "reason": text, "message": text,
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        }));
+        let page = describe(&hostile);
+        let lines: Vec<&str> = page.text().lines().collect();
+        assert_eq!(lines.len(), 10, "{lines:#?}");
+        assert_eq!(lines.iter().filter(|line| line.starts_with("Name:")).count(), 1);
+        assert!(page.text().chars().all(|c| c == '\n' || foreign::is_visible(c)), "{lines:#?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::out;
+use crate::out::{self, Page};
 use names::Names;
 
 /// The files of a new crate: where each lies, and its text, in which `@word@` stands for what differs.
@@ -69,13 +69,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         write_new(&folder.join(path), &names.fill(template).replace("@sdk@", &sdk))?;
     }
     let (name, place) = (&names.name, folder.display());
-    out::write(format!(
-        "{name}: {} files in {place}\n\
-         Next:\n  cd {place}\n  cargo test\n  innkeeper build\n  \
-         innkeeper render target/components/{name}.wasm -f sample.yaml\n\
-         README.md goes on from there: onto a cluster, and `innkeeper dev`.\n",
-        FILES.len()
-    ))
+    let mut page = Page::default();
+    page.line(format_args!("{name}: {} files in {place}", FILES.len()));
+    page.line("Next:");
+    page.line(format_args!("  cd {place}"));
+    page.line("  cargo test");
+    page.line("  innkeeper build");
+    page.line(format_args!("  innkeeper render target/components/{name}.wasm -f sample.yaml"));
+    page.line("README.md goes on from there: onto a cluster, and `innkeeper dev`.");
+    out::page(&page)
 }
 
 /// The dependency on the SDK that belongs to this command, as it stands in Cargo.toml.

@@ -1,19 +1,93 @@
-//! Standard output and standard error.
+//! Standard output and standard error: the only place that writes to them.
+//!
+//! Whatever a line quotes, it stays one line and does nothing to the terminal: names and messages
+//! come from guests, objects and servers. `cargo xtask tidy` keeps other files from writing there.
 
-use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Write as _};
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
-/// Writes what was asked for to standard output.
-pub(crate) fn write(text: impl AsRef<str>) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_ref().as_bytes())?;
-    out.flush()?;
-    Ok(())
+use innkeeper_core::foreign;
+
+use crate::document::Document;
+
+/// Lines for people.
+#[derive(Debug, Default)]
+pub(crate) struct Page(String);
+
+impl Page {
+    /// Adds one line, whatever `text` holds; blanks at its end are left out.
+    pub(crate) fn line(&mut self, text: impl Display) {
+        let line = foreign::one_line(text, foreign::LINE_BYTES_MAX);
+        self.0.push_str(line.trim_end());
+        self.0.push('\n');
+    }
+
+    /// Adds the lines of a text that has several.
+    pub(crate) fn lines(&mut self, text: &str) {
+        for line in text.lines() {
+            self.line(line);
+        }
+    }
+
+    /// Adds columns, as wide as they have to be.
+    pub(crate) fn table<const N: usize>(&mut self, rows: &[[String; N]]) {
+        self.lines(&table(rows));
+    }
+
+    /// All lines.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
 }
 
-/// Writes one line for people to standard error. If that is closed, nobody wants to know.
+/// Writes lines to standard output.
+pub(crate) fn page(page: &Page) -> anyhow::Result<()> {
+    write(page.text())
+}
+
+/// Writes one line to standard output.
+pub(crate) fn line(text: impl Display) -> anyhow::Result<()> {
+    let mut page = Page::default();
+    page.line(text);
+    write(page.text())
+}
+
+/// Writes a document for other programs to standard output.
+pub(crate) fn document(document: &Document) -> anyhow::Result<()> {
+    write(document.text())
+}
+
+/// Writes what a terminal has to show to standard output, with its commands.
+pub(crate) fn screen(commands: &Commands) -> anyhow::Result<()> {
+    write(&commands.0)
+}
+
+/// Text and commands for a terminal, of which only [`crate::demo`] makes some.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Commands(pub(crate) String);
+
+/// Whether standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Writes a line for people to standard error; the further lines of one that has several are
+/// indented, so that none of them looks like another message. If that is closed, nobody wants to
+/// know.
 pub(crate) fn complain(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let mut page = Page::default();
+    for (index, line) in text.lines().enumerate() {
+        let indent = if index == 0 || line.starts_with("  ") { "" } else { "  " };
+        page.line(format_args!("{indent}{line}"));
+    }
+    let _ = io::stderr().lock().write_all(page.text().as_bytes());
+}
+
+fn write(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
 }
 
 /// An error and its causes, as one text. A cause that the text before quotes already is left out.
@@ -36,12 +110,16 @@ pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
 
 /// Columns, as wide as they have to be.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let rows: Vec<[String; N]> = rows
+        .iter()
+        .map(|row| row.each_ref().map(|cell| foreign::one_line(cell, foreign::LINE_BYTES_MAX)))
+        .collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (index, cell) in row.iter().enumerate() {
             let width = rows.iter().map(|row| row[index].chars().count()).max().unwrap_or_default();
-            let _ = write!(line, "{cell:width$}  ");
+            line += &format!("{cell:width$}  ");
         }
         text += line.trim_end();
         text.push('\n');
@@ -68,6 +146,15 @@ mod tests {
     fn a_cause_is_told_once() {
         let error = anyhow!("no such file").context("a: no such file").context("cannot begin");
         assert_eq!(told(&error), "cannot begin: a: no such file");
+    }
+
+    #[test]
+    fn a_line_stays_one_line_whatever_it_quotes() {
+        let mut page = Page::default();
+        page.line("a\nb\u{1b}[2J\u{202e}");
+        page.table(&[["a\nb", "\u{9b}2J"]].map(|row| row.map(str::to_owned)));
+        page.lines("a\r\nb\u{2028}c");
+        assert_eq!(page.text(), "a\\nb\\u{1b}[2J\\u{202e}\na\\nb  \\u{9b}2J\na\nb\\u{2028}c\n");
     }
 
     #[test]

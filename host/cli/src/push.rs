@@ -1,6 +1,5 @@
 //! `innkeeper push`: a guest into the cluster, and a Module pointed at it.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use innkeeper_modules::{Module, parts};
 use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
-use crate::out;
+use crate::out::{self, Page};
 use crate::run::KubeArguments;
 
 /// How often the Module is looked at.
@@ -49,11 +48,12 @@ async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
     let session = cluster.host();
     let name = &arguments.module;
     let pushed = put(&session, name, opened).await?;
-    let mut told = String::new();
+    let mut page = Page::default();
     for part in pushed.config_maps.iter().rev() {
-        let _ = writeln!(told, "ConfigMap {NAMESPACE}/{part}");
+        page.line(format_args!("ConfigMap {NAMESPACE}/{part}"));
     }
-    out::write(format!("{told}Module {name} now has it as its source\n"))?;
+    page.line(format_args!("Module {name} now has it as its source"));
+    out::page(&page)?;
     match arguments.wait {
         Some(seconds) => wait(&session, name, &pushed, Duration::from_secs(seconds)).await,
         None => Ok(()),
@@ -231,7 +231,7 @@ async fn wait(
     match waited.await {
         Ok(result) => {
             result.context("waiting for the guest to serve")?;
-            out::write("it serves\n")
+            out::line("it serves")
         }
         Err(_) => bail!("the guest does not serve after {} s: {last}", limit.as_secs()),
     }

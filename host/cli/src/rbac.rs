@@ -1,20 +1,21 @@
 //! `innkeeper rbac`: the account of a module and the least rights that its guest needs, as YAML with
 //! reasons.
 //!
-//! Written line by line, since the reasons are comments, which a YAML library drops; a test reads
-//! it back.
+//! Names of the guest stand in it, so a serialiser writes it and it is read again before it is
+//! printed ([`Yaml`]).
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest};
-use innkeeper_core::decoration;
+use innkeeper_core::{decoration, names};
 use innkeeper_modules::consent::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
+use serde_json::{Map, Value, json};
 
 use crate::component;
+use crate::document::{Document, Yaml};
 use crate::inspect::crd_name;
 use crate::out;
 
@@ -54,30 +55,59 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(namespace) = arguments.namespaces.iter().find(|namespace| !is_name(namespace)) {
         bail!("--namespace {namespace:?} is not a name of Kubernetes");
     }
+    check_builtin(manifest)?;
     let crds = !arguments.without_crds;
-    out::write(print(
-        manifest,
-        &Grant { module, account, namespaces: &arguments.namespaces, crds },
-    )?)
+    let grant = Grant { module, account, namespaces: &arguments.namespaces, crds };
+    out::document(&print(manifest, &grant)?)
 }
 
-/// The least rights of a module in all namespaces, as YAML.
-pub(crate) fn least(
-    manifest: &Manifest,
-    module: &str,
-    account: &str,
-) -> Result<String, fmt::Error> {
-    let (module, account) = (module.to_owned(), account.to_owned());
-    print(manifest, &Grant { module, account, namespaces: &[], crds: true })
+/// Refuses a guest that gives a kind of Kubernetes another plural or another scope: the rights would
+/// be those of another kind, or would hold beyond the namespaces of `--namespace`.
+fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
+    let owned = manifest.owned.iter().map(|owned| &owned.kind);
+    for kind in [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads) {
+        for known in innkeeper_simulator::builtin_kinds(kind.group()) {
+            let is_same = (&known.kind, &known.plural, known.namespaced)
+                == (&kind.kind, &kind.plural, kind.is_namespaced());
+            if (known.kind == kind.kind || known.plural == kind.plural) && !is_same {
+                let scope = if known.namespaced { "Namespaced" } else { "Cluster" };
+                bail!(
+                    "the guest declares {kind} as {} with scope {:?}, but Kubernetes serves {} as {} with scope {scope}: correct the guest's manifest",
+                    kind.resource(),
+                    kind.scope,
+                    known.kind,
+                    known.plural
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The least rights of a module in all namespaces, as objects.
+pub(crate) fn least(manifest: &Manifest, module: &str, account: &str) -> Vec<Value> {
+    let grant = Grant {
+        module: module.to_owned(),
+        account: account.to_owned(),
+        namespaces: &[],
+        crds: true,
+    };
+    let rules = rules(manifest, grant.crds);
+    let mut objects = vec![grant.service_account()];
+    for (namespace, rules) in grant.places(&rules) {
+        let mut role = grant.role(namespace);
+        role.insert(
+            "rules".to_owned(),
+            rules.iter().map(|rule| Value::Object(rule.object())).collect(),
+        );
+        objects.extend([Value::Object(role), grant.binding(namespace)]);
+    }
+    objects
 }
 
 /// Whether it is one part of a DNS name, as names of Modules and accounts are.
 pub(crate) fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && name.len() <= 63
-        && !name.starts_with('-')
-        && !name.ends_with('-')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    names::is_label(name)
 }
 
 /// To whom, and where.
@@ -204,104 +234,105 @@ fn stored(manifest: &Manifest, definition: &serde_json::Value) -> Option<Rule> {
     })
 }
 
-fn print(manifest: &Manifest, grant: &Grant<'_>) -> Result<String, fmt::Error> {
-    let mut out = String::new();
-    let title = format!("{} {}", manifest.name, manifest.version);
-    // In one line: what follows a line break would be YAML.
-    let title = title.trim_end().replace(|c: char| !(' '..='~').contains(&c), "?");
-    writeln!(out, "# What the module {} needs to run the guest {title}.", grant.module)?;
-    writeln!(
-        out,
-        "# Made by `innkeeper rbac`; make it anew when the guest changes what it describes."
-    )?;
-    account(&mut out, grant)?;
-    let rules = rules(manifest, grant.crds);
-    let mut granted: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
-    for rule in &rules {
-        let places: Vec<Option<&str>> = match rule.place {
-            Place::Namespaces if !grant.namespaces.is_empty() => {
-                grant.namespaces.iter().map(|namespace| Some(namespace.as_str())).collect()
+impl Rule {
+    /// As a member of `rules`.
+    fn object(&self) -> Map<String, Value> {
+        let mut object = Map::new();
+        object.insert("apiGroups".to_owned(), json!([self.group]));
+        object.insert("resources".to_owned(), json!([self.resource]));
+        if !self.names.is_empty() {
+            object.insert("resourceNames".to_owned(), json!(self.names));
+        }
+        object.insert("verbs".to_owned(), json!(self.verbs));
+        object
+    }
+}
+
+impl Grant<'_> {
+    /// The rules by their namespace; `None` for the whole cluster.
+    fn places<'a>(&'a self, rules: &'a [Rule]) -> BTreeMap<Option<&'a str>, Vec<&'a Rule>> {
+        let mut granted: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
+        for rule in rules {
+            let places: Vec<Option<&str>> = match rule.place {
+                Place::Namespaces if !self.namespaces.is_empty() => {
+                    self.namespaces.iter().map(|namespace| Some(namespace.as_str())).collect()
+                }
+                Place::Cluster | Place::Namespaces => vec![None],
+                Place::Default => vec![Some("default")],
+            };
+            for place in places {
+                granted.entry(place).or_default().push(rule);
             }
-            Place::Cluster | Place::Namespaces => vec![None],
-            Place::Default => vec![Some("default")],
-        };
-        for place in places {
-            granted.entry(place).or_default().push(rule);
         }
+        granted
     }
-    for (namespace, rules) in &granted {
-        writeln!(out, "---")?;
-        role(&mut out, grant, *namespace, rules)?;
-    }
-    Ok(out)
-}
 
-fn role(
-    out: &mut String,
-    grant: &Grant<'_>,
-    namespace: Option<&str>,
-    rules: &[&Rule],
-) -> fmt::Result {
-    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
-    let name = format!("innkeeper-module-{}", grant.module);
-    head(out, kind, &name, namespace)?;
-    writeln!(out, "rules:")?;
-    for rule in rules {
-        for line in rule.why.lines() {
-            writeln!(out, "  # {line}")?;
+    /// The account, which allows the module to act as it.
+    fn service_account(&self) -> Value {
+        json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": self.account, "namespace": module::NAMESPACE,
+                "annotations": {ALLOWED_MODULES_ANNOTATION: self.module}}})
+    }
+
+    /// A role without its rules.
+    fn role(&self, namespace: Option<&str>) -> Map<String, Value> {
+        self.object(role_kind(namespace).to_owned(), namespace)
+    }
+
+    /// What gives the role to the account.
+    fn binding(&self, namespace: Option<&str>) -> Value {
+        let kind = role_kind(namespace);
+        let mut object = self.object(format!("{kind}Binding"), namespace);
+        let role = json!({"apiGroup": RBAC, "kind": kind, "name": self.name()});
+        object.insert("roleRef".to_owned(), role);
+        let account = json!({"kind": "ServiceAccount", "name": self.account,
+            "namespace": module::NAMESPACE});
+        object.insert("subjects".to_owned(), json!([account]));
+        Value::Object(object)
+    }
+
+    fn object(&self, kind: String, namespace: Option<&str>) -> Map<String, Value> {
+        let mut metadata = json!({"name": self.name()});
+        if let Some(namespace) = namespace {
+            metadata["namespace"] = namespace.into();
         }
-        writeln!(out, "  - apiGroups: [{}]", scalar(&rule.group))?;
-        writeln!(out, "    resources: [{}]", scalar(&rule.resource))?;
-        if !rule.names.is_empty() {
-            let names: Vec<String> = rule.names.iter().map(|name| scalar(name)).collect();
-            writeln!(out, "    resourceNames: [{}]", names.join(", "))?;
-        }
-        writeln!(out, "    verbs: [{}]", rule.verbs.join(", "))?;
+        let mut object = Map::new();
+        object.insert("apiVersion".to_owned(), format!("{RBAC}/v1").into());
+        object.insert("kind".to_owned(), kind.into());
+        object.insert("metadata".to_owned(), metadata);
+        object
     }
-    writeln!(out, "---")?;
-    head(out, &format!("{kind}Binding"), &name, namespace)?;
-    writeln!(
-        out,
-        "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: {name}"
-    )?;
-    writeln!(
-        out,
-        "subjects:\n  - kind: ServiceAccount\n    name: {}\n    namespace: {}",
-        scalar(&grant.account),
-        module::NAMESPACE
-    )
-}
 
-/// The account, which allows the module to act as it.
-fn account(out: &mut String, grant: &Grant<'_>) -> fmt::Result {
-    let (account, module, namespace) = (&grant.account, &grant.module, module::NAMESPACE);
-    writeln!(
-        out,
-        "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: {account}\n  namespace: {namespace}\n  annotations:\n    # The modules that may act as it, separated by commas.\n    {ALLOWED_MODULES_ANNOTATION}: \"{module}\"",
-    )
-}
-
-fn head(out: &mut String, kind: &str, name: &str, namespace: Option<&str>) -> fmt::Result {
-    writeln!(
-        out,
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}"
-    )?;
-    match namespace {
-        Some(namespace) => writeln!(out, "  namespace: {}", scalar(namespace)),
-        None => Ok(()),
+    fn name(&self) -> String {
+        format!("innkeeper-module-{}", self.module)
     }
 }
 
-/// What YAML 1.1, which kubectl reads, takes for something else than a text.
-const NO_TEXTS: [&str; 10] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan"];
+/// The API group of roles.
+const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// A text as a scalar of YAML: quoted unless it is plainly a text.
-fn scalar(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-./".contains(c);
-    let is_text = text.starts_with(|c: char| c.is_ascii_lowercase())
-        && text.chars().all(plain)
-        && !NO_TEXTS.contains(&text);
-    if is_text { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+fn role_kind(namespace: Option<&str>) -> &'static str {
+    if namespace.is_some() { "Role" } else { "ClusterRole" }
+}
+
+fn print(manifest: &Manifest, grant: &Grant<'_>) -> anyhow::Result<Document> {
+    let mut yaml = Yaml::default();
+    let title = format!("{} {}", manifest.name, manifest.version);
+    let title = title.trim_end();
+    yaml.comment(format_args!("What the module {} needs to run the guest {title}.", grant.module));
+    yaml.comment(
+        "Made by `innkeeper rbac`; make it anew when the guest changes what it describes.",
+    );
+    yaml.document(&grant.service_account())?;
+    let rules = rules(manifest, grant.crds);
+    for (namespace, rules) in &grant.places(&rules) {
+        yaml.separator();
+        let rules: Vec<_> = rules.iter().map(|rule| (rule.why.clone(), rule.object())).collect();
+        yaml.document_with_list(&grant.role(*namespace), "rules", &rules)?;
+        yaml.separator();
+        yaml.document(&grant.binding(*namespace))?;
+    }
+    yaml.finish()
 }
 
 #[cfg(test)]

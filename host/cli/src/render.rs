@@ -1,7 +1,6 @@
 //! `innkeeper render`: what a guest desires for objects from files, without a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,12 +10,13 @@ use innkeeper_core::observed::{self, Observed};
 use innkeeper_core::ownership::{KEPT_FOR_LABEL, Primary};
 use innkeeper_core::reserved::Grants;
 use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Key, Object, Selector, Target, plan};
+use innkeeper_core::{Key, Object, Selector, Target, foreign, plan};
 use innkeeper_modules::parameters;
 use innkeeper_sandbox::{Host, Level, Outcome, ReadError, ResourceKind, Run};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::document::{Document, Yaml};
 use crate::objects::{self, Given};
 use crate::{component, golden, out};
 
@@ -105,15 +105,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Run { outcome, .. } = opened.guest.reconcile(&document, &mut world)?;
     let mut answer = Answer::read(&outcome, manifest, &me)?;
     answer.tell_what_goes(&owned, &primary, &me);
-    let text = match arguments.output {
+    let document = match arguments.output {
         Format::Yaml => answer.yaml()?,
-        Format::Json => format!("{}\n", serde_json::to_string_pretty(&answer.json())?),
+        Format::Json => Document::json(&answer.json())?,
     };
     // A failure may be what is expected.
     if let Some(golden) = &arguments.golden {
-        return golden::compare(golden, &text, arguments.update);
+        return golden::compare(golden, document.text(), arguments.update);
     }
-    out::write(text)?;
+    out::document(&document)?;
     match answer.failure {
         // The document has been printed; the status tells scripts.
         Some(message) => bail!("the guest failed: {message}"),
@@ -301,7 +301,8 @@ impl Host for World {
             Level::Warn => "warn",
             Level::Error => "error",
         };
-        out::complain(&format!("guest: {level}: {message}"));
+        let line = format_args!("guest: {level}: {message}");
+        out::complain(&foreign::one_line(line, foreign::LINE_BYTES_MAX));
     }
 }
 
@@ -415,21 +416,24 @@ impl Answer {
     }
 
     /// The objects, fit for `kubectl apply -f -`; the rest as comments.
-    fn yaml(&self) -> anyhow::Result<String> {
-        let mut out = format!("# outcome: {}\n", self.outcome);
+    fn yaml(&self) -> anyhow::Result<Document> {
+        let mut yaml = Yaml::default();
+        yaml.comment(format_args!("outcome: {}", self.outcome));
         if !self.rest.is_empty() {
-            for line in serde_yaml_ng::to_string(&self.rest)?.lines() {
-                writeln!(out, "# {line}")?;
+            let mut rest = Yaml::default();
+            rest.document(&Value::Object(self.rest.clone()))?;
+            for line in rest.finish()?.text().lines() {
+                yaml.comment(line);
             }
         }
         for (object, policy) in &self.objects {
-            out.push_str("---\n");
+            yaml.separator();
             if !policy.is_empty() {
-                writeln!(out, "# policy: {}", policy.join(", "))?;
+                yaml.comment(format_args!("policy: {}", policy.join(", ")));
             }
-            out.push_str(&serde_yaml_ng::to_string(object)?);
+            yaml.document(object)?;
         }
-        Ok(out)
+        yaml.finish()
     }
 }
 

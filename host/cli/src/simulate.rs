@@ -7,7 +7,7 @@ use innkeeper_simulator_server::{Options, Server, Time};
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::out;
+use crate::out::{self, Page};
 
 /// Arguments of `innkeeper simulate`.
 #[derive(clap::Args)]
@@ -45,11 +45,10 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     });
     let path = std::path::absolute(path)?;
     let kubeconfig = server.write_kubeconfig(&path)?;
-    out::write(format!(
-        "The simulated cluster is at {}; Ctrl-C ends it.\n  export KUBECONFIG={}\n",
-        server.url(),
-        kubeconfig.path().display()
-    ))?;
+    let mut page = Page::default();
+    page.line(format_args!("The simulated cluster is at {}; Ctrl-C ends it.", server.url()));
+    page.line(format_args!("  export KUBECONFIG={}", kubeconfig.path().display()));
+    out::page(&page)?;
     tokio::select! {
         biased;
         _ = interrupt.recv() => {}

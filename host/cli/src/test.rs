@@ -8,10 +8,10 @@ use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
 use innkeeper_contract::Manifest;
 use innkeeper_lab::scenario::{Failure, Outcome, Place, Player, Suite, junit};
 use innkeeper_lab::{Api, Guests, Lab, Modules, Setup};
-use innkeeper_modules::module;
 use serde_json::{Value, json};
 
 use crate::logs::{self, LogFormat};
+use crate::out::Page;
 use crate::{component, objects, out, rbac};
 
 /// How long modules may take to serve: virtual time.
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             .with_context(|| format!("--junit {} cannot be written", file.display()))?;
     }
     let failed = outcomes.iter().filter(|one| one.failure.is_some()).count();
-    out::write(format!("{} passed, {failed} failed\n", outcomes.len() - failed))?;
+    out::line(format_args!("{} passed, {failed} failed", outcomes.len() - failed))?;
     if failed > 0 {
         bail!("{failed} of {} cases failed", outcomes.len());
     }
@@ -175,8 +175,7 @@ impl Served {
         if let (Some(account), Some(name)) =
             (text("/spec/serviceAccountName"), text("/metadata/name"))
         {
-            let rights = rbac::least(manifest, name, account)?;
-            self.rights.extend(objects::parse(&rights, "the rights of the guest")?);
+            self.rights.extend(rbac::least(manifest, name, account));
         }
         self.modules.push(module);
         Ok(())
@@ -261,22 +260,22 @@ async fn on_cluster(
 
 /// Says what came of a case.
 fn tell(outcome: &Outcome) -> anyhow::Result<()> {
-    let mut text = match (&outcome.failure, outcome.passed) {
-        (None, Some(passed)) => format!(
-            "ok    {} ({} s in {} ms)\n",
-            outcome.name,
-            passed.as_secs(),
-            outcome.took.as_millis()
-        ),
-        (None, None) => format!("ok    {} ({:.1} s)\n", outcome.name, outcome.took.as_secs_f64()),
-        (Some(Failure { step, message, details }), _) => {
-            format!("FAIL  {}, step {step}\n{message}\n{details}", outcome.name)
+    let mut page = Page::default();
+    let Outcome { name, took, .. } = outcome;
+    match (&outcome.failure, outcome.passed) {
+        (None, Some(passed)) => {
+            let (passed, took) = (passed.as_secs(), took.as_millis());
+            page.line(format_args!("ok    {name} ({passed} s in {took} ms)"));
         }
-    };
-    for file in &outcome.updated {
-        text += "      ";
-        text += file;
-        text += " is written anew\n";
+        (None, None) => page.line(format_args!("ok    {name} ({:.1} s)", took.as_secs_f64())),
+        (Some(Failure { step, message, details }), _) => {
+            page.line(format_args!("FAIL  {name}, step {step}"));
+            page.lines(message);
+            page.lines(details);
+        }
     }
-    out::write(text)
+    for file in &outcome.updated {
+        page.line(format_args!("      {file} is written anew"));
+    }
+    out::page(&page)
 }

@@ -38,14 +38,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let session = cluster.host();
         let modules = left(&session).await?;
         if modules.is_empty() {
-            out::write("There is no Module.\n")?;
-            return out::write(AFTERWARDS);
+            out::line("There is no Module.")?;
+            return out::line(AFTERWARDS);
         }
         if !arguments.yes {
             for module in modules.values() {
-                out::write(format!("would delete {}\n", module.told()))?;
+                out::line(format_args!("would delete {}", module.told()))?;
             }
-            return out::write("Nothing is deleted. Say --yes to do it.\n");
+            return out::line("Nothing is deleted. Say --yes to do it.");
         }
         for (name, module) in &modules {
             let key = Key::new("", name);
@@ -53,15 +53,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         let time = Duration::from_secs(arguments.timeout);
         until_gone(&session, cluster.env(), modules, time).await?;
-        out::write(AFTERWARDS)
+        out::line(AFTERWARDS)
     })
 }
 
 /// What is left when all Modules are gone.
 const AFTERWARDS: &str = "\
 What the modules made is left as it is, and so are their CustomResourceDefinitions, which \
-belong to whoever has objects of them. To remove the host: kubectl delete -k deploy/
-";
+belong to whoever has objects of them. To remove the host: kubectl delete -k deploy/";
 
 /// A Module that is not gone.
 struct Left {
@@ -124,7 +123,7 @@ async fn until_gone(
     loop {
         let now = left(session).await?;
         for name in before.keys().filter(|name| !now.contains_key(*name)) {
-            out::write(format!("Module {name} is gone\n"))?;
+            out::line(format_args!("Module {name} is gone"))?;
         }
         if now.is_empty() {
             return Ok(());

@@ -116,10 +116,10 @@ fn rbac_prints_the_least_rights() {
           name: innkeeper-module-pr
         rules:
           # To install the definitions that the guest describes, and no others.
-          - apiGroups: [apiextensions.k8s.io]
-            resources: [customresourcedefinitions]
-            resourceNames: [podroutes.quay.io]
-            verbs: [get, create, patch]
+          - apiGroups: ["apiextensions.k8s.io"]
+            resourceNames: ["podroutes.quay.io"]
+            resources: ["customresourcedefinitions"]
+            verbs: ["get", "create", "patch"]
         ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: ClusterRoleBinding
@@ -130,9 +130,9 @@ fn rbac_prints_the_least_rights() {
           kind: ClusterRole
           name: innkeeper-module-pr
         subjects:
-          - kind: ServiceAccount
-            name: pr
-            namespace: innkeeper-modules
+        - kind: ServiceAccount
+          name: pr
+          namespace: innkeeper-modules
         ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: Role
@@ -141,34 +141,34 @@ fn rbac_prints_the_least_rights() {
           namespace: web
         rules:
           # The primaries: to watch podroutes.
-          - apiGroups: [quay.io]
-            resources: [podroutes]
-            verbs: [get, list, watch]
+          - apiGroups: ["quay.io"]
+            resources: ["podroutes"]
+            verbs: ["get", "list", "watch"]
           # To write their status (server-side apply).
-          - apiGroups: [quay.io]
-            resources: [podroutes/status]
-            verbs: [patch]
+          - apiGroups: ["quay.io"]
+            resources: ["podroutes/status"]
+            verbs: ["patch"]
           # To own what is made for them: an owner reference that blocks deletion needs
           # this where OwnerReferencesPermissionEnforcement is on.
-          - apiGroups: [quay.io]
-            resources: [podroutes/finalizers]
-            verbs: [update]
+          - apiGroups: ["quay.io"]
+            resources: ["podroutes/finalizers"]
+            verbs: ["update"]
           # To make Deployment (apply needs create and patch), and to prune.
-          - apiGroups: [apps]
-            resources: [deployments]
-            verbs: [get, list, watch, create, patch, delete]
+          - apiGroups: ["apps"]
+            resources: ["deployments"]
+            verbs: ["get", "list", "watch", "create", "patch", "delete"]
           # To make Service (apply needs create and patch), and to prune.
           - apiGroups: [""]
-            resources: [services]
-            verbs: [get, list, watch, create, patch, delete]
+            resources: ["services"]
+            verbs: ["get", "list", "watch", "create", "patch", "delete"]
           # To make Route where it is served (apply needs create and patch), and to prune.
-          - apiGroups: [route.openshift.io]
-            resources: [routes]
-            verbs: [get, list, watch, create, patch, delete]
+          - apiGroups: ["route.openshift.io"]
+            resources: ["routes"]
+            verbs: ["get", "list", "watch", "create", "patch", "delete"]
           # To write Events about the primaries.
-          - apiGroups: [events.k8s.io]
-            resources: [events]
-            verbs: [create, patch]
+          - apiGroups: ["events.k8s.io"]
+            resources: ["events"]
+            verbs: ["create", "patch"]
         ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: RoleBinding
@@ -180,9 +180,9 @@ fn rbac_prints_the_least_rights() {
           kind: Role
           name: innkeeper-module-pr
         subjects:
-          - kind: ServiceAccount
-            name: pr
-            namespace: innkeeper-modules
+        - kind: ServiceAccount
+          name: pr
+          namespace: innkeeper-modules
     "##]]
     .assert_eq(&done(&["rbac", &guest, "--module", "pr", "-n", "web"]));
     failed(

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use innkeeper_contract::Manifest;
+use innkeeper_core::foreign;
 use innkeeper_sandbox::{Guest, Limits};
 use serde_json::Value;
 
@@ -31,8 +32,8 @@ pub fn copy_name(module: &str, digest: Digest) -> String {
     format!("{module}-copy-{}", digest.short())
 }
 
-/// A person names a version by at least so many digits.
-const SHORT_MIN: usize = 12;
+/// How much of an annotation that names no digest is quoted, in bytes.
+const ANNOTATION_BYTES_MAX: usize = 80;
 
 /// All modules of one host. See the [module's docs](self).
 #[derive(Debug)]
@@ -68,6 +69,8 @@ struct Life<G> {
     finalizer: Option<String>,
     /// What the Module's annotations said last.
     word: (Option<Digest>, Option<Digest>),
+    /// What is wrong with the annotations, if something is.
+    invalid_approval: Option<String>,
     /// The module has been seen, and with it what its status said of the time before.
     known: bool,
     /// What it may have made objects of.
@@ -91,6 +94,7 @@ impl<G> Default for Life<G> {
             decorates: false,
             finalizer: None,
             word: (None, None),
+            invalid_approval: None,
             known: false,
             owned_kinds: BTreeMap::new(),
             rehearsals: Vec::new(),
@@ -242,30 +246,39 @@ impl<G: Loaded> Life<G> {
         }
     }
 
-    /// `None` if the annotations say what they said before, of the versions that are known.
-    fn on_word(&mut self, module: &Module) -> Option<Event> {
-        let said = |annotation: &str| {
+    /// Nothing if the annotations say what they said before.
+    ///
+    /// They name a version by its whole digest: two components that share some first digits can be
+    /// made on purpose, and then one approval would fit both.
+    fn on_word(&mut self, module: &Module) -> Vec<Event> {
+        let mut invalid = Vec::new();
+        let mut digest = |annotation: &str| {
             let text = module.metadata.annotations.get(annotation)?.trim();
-            self.names(text)
+            let digest = text.parse().ok();
+            if digest.is_none() && !text.is_empty() {
+                let quoted = foreign::one_line(text, ANNOTATION_BYTES_MAX);
+                invalid.push(format!("`{annotation}: {quoted}`"));
+            }
+            digest
         };
-        let word = (said(module::APPROVE_ANNOTATION), said(module::REJECT_ANNOTATION));
-        if word == self.word {
-            return None;
+        let word = (digest(module::APPROVE_ANNOTATION), digest(module::REJECT_ANNOTATION));
+        let invalid = (!invalid.is_empty()).then(|| {
+            let name = &module.metadata.name;
+            format!(
+                "The annotation {} has no effect: it needs all 64 hex digits of a version's digest; `innkeeper modules approve {name}` or `innkeeper modules reject {name}` writes them.",
+                invalid.join(" and ")
+            )
+        });
+        let mut events = Vec::new();
+        if invalid != self.invalid_approval {
+            self.invalid_approval.clone_from(&invalid);
+            events.push(Event::InvalidApproval(invalid));
         }
-        self.word = word;
-        Some(Event::Word { approve: word.0, reject: word.1 })
-    }
-
-    /// The version that a person means by a digest or its first digits.
-    fn names(&self, text: &str) -> Option<Digest> {
-        if let Ok(digest) = text.parse() {
-            return Some(digest);
+        if word != self.word {
+            self.word = word;
+            events.push(Event::Word { approve: word.0, reject: word.1 });
         }
-        let candidate = self.machine.candidate().digest();
-        let serving = self.machine.serving().map(|serving| serving.digest);
-        let rejected = self.machine.rejected().map(|(digest, _)| *digest);
-        let mut known = candidate.into_iter().chain(serving).chain(rejected);
-        known.find(|digest| text.len() >= SHORT_MIN && digest.to_string().starts_with(text))
+        events
     }
 
     /// `None` if it is the spec as it was.

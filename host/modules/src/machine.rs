@@ -161,6 +161,8 @@ pub struct Machine {
     approved: Option<Digest>,
     /// What a person has said must not serve, as last heard.
     unwanted: Option<Digest>,
+    /// Which approvals or rejections name no digest, and what to do.
+    invalid_approval: Option<String>,
     runs: Option<Result<(), Verdict>>,
     /// The Module is being deleted; why it cannot be let go yet, if something stands in the way.
     leaving: Option<Result<(), Verdict>>,
@@ -188,6 +190,7 @@ impl Default for Machine {
             rejected: Vec::new(),
             approved: None,
             unwanted: None,
+            invalid_approval: None,
             runs: None,
             leaving: None,
         }
@@ -288,6 +291,7 @@ impl Machine {
                 return effects;
             }
             Event::Word { approve, reject } => self.on_word(approve, reject, &mut effects),
+            Event::InvalidApproval(message) => self.invalid_approval = message,
             Event::Spec { generation, spec } => self.on_spec(generation, spec, &mut effects),
             Event::Source(result) => self.on_source(result, &mut effects),
             Event::Recalled { digest, result } => self.on_recalled(digest, result, &mut effects),

@@ -7,7 +7,7 @@ use innkeeper_cluster::cache::Unreadable;
 use innkeeper_cluster::{Frozen, Seen};
 use innkeeper_contract::{Kind, Unapplied};
 use innkeeper_core::observed::{self, Observed};
-use innkeeper_core::{Key, Object, Selector, Target, readiness};
+use innkeeper_core::{Key, Object, Selector, Target, names, readiness};
 use innkeeper_sandbox::{CallError, Host, Level, ReadError, ResourceKind};
 use jiff::Timestamp;
 
@@ -150,7 +150,12 @@ impl Host for Observation<'_> {
         name: &str,
         room: usize,
     ) -> Result<String, ReadError> {
-        let target = Target::new(self.kind(kind)?, Key::new(namespace, name));
+        let kind = self.kind(kind)?;
+        // The API server has no object of such a name either; asked for it, it would be a path.
+        if !names::is_name_of(&kind, name) || !is_namespace(namespace) {
+            return Err(ReadError::NotFound);
+        }
+        let target = Target::new(kind, Key::new(namespace, name));
         match self.look(&target) {
             Seen::Present(object) => {
                 // What is gone from the cache is gone, whatever was read live.
@@ -182,6 +187,9 @@ impl Host for Observation<'_> {
         let kind = self.kind(kind)?;
         let selector: Selector =
             label_selector.parse().map_err(|error| ReadError::Invalid(format!("{error}")))?;
+        if !is_namespace(namespace) {
+            return Ok(observed::list_document(&[]));
+        }
         self.reads.list(&kind, namespace, selector.clone());
         let within = (!namespace.is_empty()).then_some(namespace);
         let objects =
@@ -211,6 +219,11 @@ pub fn own<'a>(
     primary: &Object,
 ) -> impl Iterator<Item = &'a (Target, Arc<Object>)> {
     made.iter().filter(|(_, object)| object.is_made_for(&primary.uid))
+}
+
+/// Whether a guest's text is a namespace, or none.
+fn is_namespace(text: &str) -> bool {
+    text.is_empty() || names::is_label(text)
 }
 
 fn refused(why: Unreadable) -> ReadError {

@@ -29,6 +29,35 @@ pub(crate) fn table() -> &'static Table {
     TABLE.get_or_init(|| read(&serde_json::from_str(TEXT).unwrap_or_default()))
 }
 
+/// A kind that Kubernetes serves itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuiltinKind {
+    /// CamelCase and singular.
+    pub kind: String,
+    /// The resource's name in URLs and in RBAC.
+    pub plural: String,
+    /// Whether its objects live in a namespace.
+    pub namespaced: bool,
+}
+
+/// The kinds of a group of Kubernetes' own, in all its versions; none for another group.
+pub fn builtin_kinds(group: &str) -> Vec<BuiltinKind> {
+    let all = table().resources.iter();
+    let versions =
+        all.filter(|(version, _)| version.rsplit_once('/').map_or("", |of| of.0) == group);
+    let resources = versions.flat_map(|(_, resources)| resources);
+    let text =
+        |resource: &Value, member: &str| resource[member].as_str().unwrap_or_default().to_owned();
+    resources
+        .map(|resource| BuiltinKind {
+            kind: text(resource, "kind"),
+            plural: text(resource, "name"),
+            namespaced: resource["namespaced"] == true,
+        })
+        .filter(|one| !one.plural.contains('/'))
+        .collect()
+}
+
 /// The types as the table has them, for whoever publishes them; read once, when it is needed.
 pub(crate) fn raw_types() -> &'static Value {
     static TYPES: OnceLock<Value> = OnceLock::new();

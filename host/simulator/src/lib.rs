@@ -49,6 +49,7 @@ mod user;
 mod value;
 mod watch;
 
+pub use builtin::{BuiltinKind, builtin_kinds};
 pub use controllers::{Controllers, PodRule, PodScript, Workload, Workloads};
 pub use http::body::Body;
 pub use http::service::Simulator;

@@ -48,6 +48,8 @@ const ARROW: [(&str, &[&str]); 23] = [
             "innkeeper-core",
             // Its tests make manifests with it.
             "innkeeper-fuzz-tests",
+            // Its tests make guests of their own.
+            "innkeeper-tiny-guests",
         ],
     ),
     ("innkeeper-controlplane", &[]),

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use innkeeper_core::foreign;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::out::Commands;
 
 /// To the other screen, without cursor, and without going on in the next line; and back from all that.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
@@ -100,10 +103,10 @@ pub(super) fn fit(top: &[String], sections: &[Section], size: Size) -> Vec<Strin
     rows.iter().map(|row| cut(row, size.columns)).collect()
 }
 
-/// At most so many cells of a line; that it was longer is shown. What would move the cursor is left out: names and
+/// At most so many cells of a line; that it was longer is shown. What is not visible is shown as its code: names and
 /// messages are somebody else's.
 fn cut(line: &str, columns: usize) -> String {
-    let clean: String = line.chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
+    let clean = foreign::one_line(line, foreign::LINE_BYTES_MAX);
     if clean.width() <= columns {
         return clean;
     }
@@ -130,17 +133,17 @@ pub(super) struct Screen {
 
 impl Screen {
     /// What has to be written before the first rows.
-    pub(super) fn enter() -> &'static str {
-        ENTER
+    pub(super) fn enter() -> Commands {
+        Commands(ENTER.to_owned())
     }
 
     /// What has to be written after the last.
-    pub(super) fn leave() -> &'static str {
-        LEAVE
+    pub(super) fn leave() -> Commands {
+        Commands(LEAVE.to_owned())
     }
 
     /// What has to be written so that these rows are shown and nothing else: the rows that are not there already.
-    pub(super) fn show(&mut self, size: Size, rows: Vec<String>) -> String {
+    pub(super) fn show(&mut self, size: Size, rows: Vec<String>) -> Commands {
         let before = match self.shown.take() {
             Some((before, rows)) if before == size => Some(rows),
             _ => None,
@@ -164,7 +167,7 @@ impl Screen {
             }
         }
         self.shown = Some((size, rows));
-        if text.is_empty() { text } else { format!("{BEGIN}{text}{END}") }
+        Commands(if text.is_empty() { text } else { format!("{BEGIN}{text}{END}") })
     }
 }
 
@@ -225,7 +228,7 @@ mod tests {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abcdefg", 6), "abcde…");
         assert_eq!(cut("表表表表", 6), "表表…");
-        assert_eq!(cut("a\x1b[2Jb\nc", 20), "a [2Jb c");
+        assert_eq!(cut("a\x1b[2Jb\nc\u{202e}", 30), r"a\u{1b}[2Jb\nc\u{202e}");
     }
 
     /// A terminal that is written to must look like this.
@@ -242,23 +245,23 @@ mod tests {
         let cells = |count| NonZeroU16::new(count).unwrap();
         let mut terminal = vt100::Parser::new(cells(4), cells(6), 0);
         let mut screen = Screen::default();
-        terminal.process(Screen::enter().as_bytes());
+        terminal.process(Screen::enter().0.as_bytes());
         for shown in [
             rows(&["abcdef", "ghi", "jk", "abcdef"]),
             rows(&["abcdef", "g", "", "123456"]),
             rows(&["abcdef"]),
             rows(&["", "x"]),
         ] {
-            terminal.process(screen.show(size, shown.clone()).as_bytes());
+            terminal.process(screen.show(size, shown.clone()).0.as_bytes());
             looks(&terminal, &shown);
         }
-        terminal.process(screen.show(size, rows(&["abcdef", "12"])).as_bytes());
+        terminal.process(screen.show(size, rows(&["abcdef", "12"])).0.as_bytes());
         size = Size { rows: 2, columns: 4 };
         terminal.screen_mut().set_size(cells(2), cells(4));
-        terminal.process(screen.show(size, rows(&["abc", "1"])).as_bytes());
+        terminal.process(screen.show(size, rows(&["abc", "1"])).0.as_bytes());
         looks(&terminal, &rows(&["abc", "1"]));
         assert!(terminal.screen().hide_cursor() && terminal.screen().alternate_screen());
-        terminal.process(Screen::leave().as_bytes());
+        terminal.process(Screen::leave().0.as_bytes());
         assert!(!terminal.screen().hide_cursor() && !terminal.screen().alternate_screen());
     }
 
@@ -268,7 +271,7 @@ mod tests {
         let size = Size { rows: 3, columns: 9 };
         let rows = |last: &str| vec!["same".to_owned(), last.to_owned()];
         screen.show(size, rows("one"));
-        assert_eq!(screen.show(size, rows("one")), "");
-        assert_eq!(screen.show(size, rows("two")), format!("{BEGIN}\x1b[2;1Htwo\x1b[K{END}"));
+        assert_eq!(screen.show(size, rows("one")).0, "");
+        assert_eq!(screen.show(size, rows("two")).0, format!("{BEGIN}\x1b[2;1Htwo\x1b[K{END}"));
     }
 }

@@ -185,7 +185,7 @@ impl Teller {
     pub(super) async fn end(self) -> anyhow::Result<()> {
         drop(self.view);
         // Whoever listens no more wants the cluster to be left as it was all the same.
-        let mut say = |words: &str| drop(out::write(format!("{words}\n")));
+        let mut say = |words: &str| drop(out::line(words));
         self.place.end(&mut say).await
     }
 }

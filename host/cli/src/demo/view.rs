@@ -1,7 +1,6 @@
 //! What is seen of the demo: tables on a terminal, else lines.
 
 use std::collections::VecDeque;
-use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use serde_json::Value;
 use super::activity::{Happened, Reconcile};
 use super::screen::{self, Screen, Section, Size};
 use super::stories::{PRIMARIES, is_true, path};
-use crate::out;
+use crate::out::{self, Page};
 
 /// The kinds of what they make that has a state of its own.
 const CHILDREN: [(&str, &str, &str); 3] =
@@ -37,7 +36,7 @@ impl View {
     /// # Errors
     /// If nobody reads what is shown, as of all that shows something.
     pub(super) fn new(plain: bool, title: &str, kubeconfig: &Path) -> anyhow::Result<Self> {
-        let is_live = !plain && std::io::stdout().is_terminal();
+        let is_live = !plain && out::is_terminal();
         let view = Self {
             screen: is_live.then(Screen::default),
             kubeconfig: kubeconfig.display().to_string(),
@@ -46,12 +45,12 @@ impl View {
             reconciles: VecDeque::new(),
         };
         if is_live {
-            out::write(Screen::enter())?;
+            out::screen(&Screen::enter())?;
         } else {
-            out::write(format!(
-                "{title}. kubectl works on it:\n  export KUBECONFIG={}\n",
-                view.kubeconfig
-            ))?;
+            let mut page = Page::default();
+            page.line(format_args!("{title}. kubectl works on it:"));
+            page.line(format_args!("  export KUBECONFIG={}", view.kubeconfig));
+            out::page(&page)?;
         }
         Ok(view)
     }
@@ -59,18 +58,21 @@ impl View {
     /// What is done now.
     pub(super) fn say(&mut self, words: &str) -> anyhow::Result<()> {
         words.clone_into(&mut self.story);
-        self.line(&format!("> {words}"), &format!("\n{words}\n"))
+        if self.screen.is_none() {
+            out::line("")?;
+        }
+        self.line(&format!("> {words}"), words)
     }
 
     /// What came of it.
     pub(super) fn tell(&mut self, words: &str) -> anyhow::Result<()> {
-        self.line(&format!("= {words}"), &format!("= {words}\n"))
+        self.line(&format!("= {words}"), &format!("= {words}"))
     }
 
     /// What the operator did, and when.
     pub(super) fn happened(&mut self, when: Duration, happened: Happened) -> anyhow::Result<()> {
         match happened {
-            Happened::Line(line) => self.line(&format!("  {line}"), &format!("  {line}\n")),
+            Happened::Line(line) => self.line(&format!("  {line}"), &format!("  {line}")),
             Happened::Reconciled(reconcile) if self.screen.is_some() => {
                 self.reconciles.push_front((when, *reconcile));
                 self.reconciles.truncate(KEPT);
@@ -80,8 +82,8 @@ impl View {
             Happened::Reconciled(one) if one.did.something() || !one.problem.is_empty() => {
                 let Reconcile { module, primary, cause, did, .. } = &*one;
                 let (ending, took) = (one.ending(), one.took.as_millis());
-                out::write(format!(
-                    "  {module:<10} {primary:<24} reconciled since {cause}: {did} ({ending}, {took} ms)\n"
+                out::line(format_args!(
+                    "  {module:<10} {primary:<24} reconciled since {cause}: {did} ({ending}, {took} ms)"
                 ))
             }
             Happened::Reconciled(_) => Ok(()),
@@ -90,7 +92,7 @@ impl View {
 
     fn line(&mut self, live: &str, plain: &str) -> anyhow::Result<()> {
         if self.screen.is_none() {
-            return out::write(plain);
+            return out::line(plain);
         }
         self.lines.push_front(live.to_owned());
         self.lines.truncate(KEPT);
@@ -128,7 +130,7 @@ impl View {
         let size = Size::now();
         let rows = screen::fit(&top, &sections, size);
         match &mut self.screen {
-            Some(screen) => out::write(screen.show(size, rows)),
+            Some(screen) => out::screen(&screen.show(size, rows)),
             None => Ok(()),
         }
     }
@@ -155,7 +157,7 @@ impl Drop for View {
     fn drop(&mut self) {
         if self.screen.is_some() {
             // A terminal that is gone needs nothing.
-            let _ = out::write(Screen::leave());
+            let _ = out::screen(&Screen::leave());
         }
     }
 }

@@ -13,7 +13,7 @@ use innkeeper_toolchain::componentize;
 
 use crate::component::Opened;
 use crate::modules::{describe_candidate, describe_rehearsal};
-use crate::out;
+use crate::out::{self, Page};
 use crate::push::{self, Fate, LOOK_EVERY, Pushed, config_map_kind};
 use crate::run::KubeArguments;
 
@@ -111,8 +111,8 @@ impl Target {
         if let (Self::Cluster(cluster), Swapped::Pushed(pushed)) = (&mut *self, swapped) {
             return cluster.follow(&digest, pushed).await;
         }
-        out::write(format!(
-            "{digest} lies there; the log of the host that watches the folder says what becomes of it\n"
+        out::line(format_args!(
+            "{digest} lies there; the log of the host that watches the folder says what becomes of it"
         ))?;
         std::future::pending().await
     }
@@ -196,23 +196,25 @@ impl InCluster {
 fn tell(module: &str, digest: &str, fate: &Fate) -> anyhow::Result<()> {
     match fate {
         Fate::Unseen => Ok(()),
-        Fate::Coming(state) => out::write(format!("{digest} {state}\n")),
+        Fate::Coming(state) => out::line(format_args!("{digest} {state}")),
         Fate::Held(candidate) => {
-            let mut text = String::new();
-            describe_candidate(&mut text, candidate);
-            out::write(format!(
-                "{text}the version before goes on; `innkeeper modules approve {module}` lets this one serve\n"
-            ))
+            let mut page = Page::default();
+            describe_candidate(&mut page, candidate);
+            page.line(format_args!(
+                "the version before goes on; `innkeeper modules approve {module}` lets this one serve"
+            ));
+            out::page(&page)
         }
         Fate::Refused(why) => {
-            out::write(format!("{digest} is refused, and the version before goes on: {why}\n"))
+            out::line(format_args!("{digest} is refused, and the version before goes on: {why}"))
         }
         Fate::Serves(rehearsal) => {
-            let mut text = format!("{digest} serves\n");
+            let mut page = Page::default();
+            page.line(format_args!("{digest} serves"));
             if let Some(rehearsal) = rehearsal {
-                describe_rehearsal(&mut text, rehearsal);
+                describe_rehearsal(&mut page, rehearsal);
             }
-            out::write(text)
+            out::page(&page)
         }
     }
 }

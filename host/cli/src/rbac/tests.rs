@@ -4,6 +4,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::document::tests::HOSTILE;
 
 fn manifest() -> Manifest {
     let owned = |kind, optional| OwnedKind { kind, optional, merges: false };
@@ -27,15 +28,13 @@ fn manifest() -> Manifest {
     }
 }
 
+fn granted(namespaces: &[String]) -> Grant<'_> {
+    Grant { module: "pr".into(), account: "pr-account".into(), namespaces, crds: true }
+}
+
 fn printed(manifest: &Manifest, namespaces: &[&str]) -> String {
     let namespaces: Vec<String> = namespaces.iter().map(|name| (*name).to_owned()).collect();
-    let grant = Grant {
-        module: "pr".into(),
-        account: "pr-account".into(),
-        namespaces: &namespaces,
-        crds: true,
-    };
-    print(manifest, &grant).unwrap()
+    print(manifest, &granted(&namespaces)).unwrap().text().to_owned()
 }
 
 #[test]
@@ -79,43 +78,43 @@ fn the_whole_cluster() {
           name: innkeeper-module-pr
         rules:
           # The primaries: to watch podroutes.
-          - apiGroups: [quay.io]
-            resources: [podroutes]
-            verbs: [get, list, watch]
+          - apiGroups: ["quay.io"]
+            resources: ["podroutes"]
+            verbs: ["get", "list", "watch"]
           # To write their status (server-side apply).
-          - apiGroups: [quay.io]
-            resources: [podroutes/status]
-            verbs: [patch]
+          - apiGroups: ["quay.io"]
+            resources: ["podroutes/status"]
+            verbs: ["patch"]
           # To write the guest's finalizer on them.
-          - apiGroups: [quay.io]
-            resources: [podroutes]
-            verbs: [patch]
+          - apiGroups: ["quay.io"]
+            resources: ["podroutes"]
+            verbs: ["patch"]
           # To own what is made for them: an owner reference that blocks deletion needs
           # this where OwnerReferencesPermissionEnforcement is on.
-          - apiGroups: [quay.io]
-            resources: [podroutes/finalizers]
-            verbs: [update]
+          - apiGroups: ["quay.io"]
+            resources: ["podroutes/finalizers"]
+            verbs: ["update"]
           # To make Service (apply needs create and patch), and to prune.
           - apiGroups: [""]
-            resources: [services]
-            verbs: [get, list, watch, create, patch, delete]
+            resources: ["services"]
+            verbs: ["get", "list", "watch", "create", "patch", "delete"]
           # To make Route where it is served (apply needs create and patch), and to prune.
-          - apiGroups: [route.openshift.io]
-            resources: [routes]
-            verbs: [get, list, watch, create, patch, delete]
+          - apiGroups: ["route.openshift.io"]
+            resources: ["routes"]
+            verbs: ["get", "list", "watch", "create", "patch", "delete"]
           # The guest reads Node.
           - apiGroups: [""]
-            resources: [nodes]
-            verbs: [get, list, watch]
+            resources: ["nodes"]
+            verbs: ["get", "list", "watch"]
           # To write Events about the primaries.
-          - apiGroups: [events.k8s.io]
-            resources: [events]
-            verbs: [create, patch]
+          - apiGroups: ["events.k8s.io"]
+            resources: ["events"]
+            verbs: ["create", "patch"]
           # To install the definitions that the guest describes, and no others.
-          - apiGroups: [apiextensions.k8s.io]
-            resources: [customresourcedefinitions]
-            resourceNames: [podroutes.quay.io]
-            verbs: [get, create, patch]
+          - apiGroups: ["apiextensions.k8s.io"]
+            resourceNames: ["podroutes.quay.io"]
+            resources: ["customresourcedefinitions"]
+            verbs: ["get", "create", "patch"]
         ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: ClusterRoleBinding
@@ -126,9 +125,9 @@ fn the_whole_cluster() {
           kind: ClusterRole
           name: innkeeper-module-pr
         subjects:
-          - kind: ServiceAccount
-            name: pr-account
-            namespace: innkeeper-modules
+        - kind: ServiceAccount
+          name: pr-account
+          namespace: innkeeper-modules
     "##]]
     .assert_eq(&text);
 }
@@ -180,4 +179,124 @@ fn events_about_cluster_scoped_primaries_lie_in_default() {
     assert_eq!(role["metadata"]["namespace"], "default");
     assert_eq!(role["rules"].as_array().unwrap().len(), 1);
     assert_eq!(role["rules"][0]["resources"][0], "events");
+}
+
+/// Every text of a manifest that this command could print, one at a time.
+type Field = fn(&mut Manifest) -> &mut String;
+
+const FIELDS: [Field; 12] = [
+    |manifest| &mut manifest.name,
+    |manifest| &mut manifest.version,
+    |manifest| &mut manifest.primary.api_version,
+    |manifest| &mut manifest.primary.kind,
+    |manifest| &mut manifest.primary.plural,
+    |manifest| &mut manifest.owned[0].kind.api_version,
+    |manifest| &mut manifest.owned[0].kind.kind,
+    |manifest| &mut manifest.owned[0].kind.plural,
+    |manifest| &mut manifest.reads[0].api_version,
+    |manifest| &mut manifest.reads[0].kind,
+    |manifest| &mut manifest.reads[0].plural,
+    |manifest| {
+        let Value::String(name) = &mut manifest.crds[0]["metadata"]["name"] else { panic!() };
+        name
+    },
+];
+
+const RULE: [&str; 4] = ["apiGroups", "resources", "resourceNames", "verbs"];
+
+/// What `kubectl apply` would do with the documents, but for the rules: kinds, names and accounts.
+fn structure(text: &str) -> Vec<Value> {
+    let mut documents = read(text);
+    for document in &mut documents {
+        let Some(rules) = document.get_mut("rules") else { continue };
+        for rule in rules.as_array().unwrap() {
+            let members: Vec<_> = rule.as_object().unwrap().keys().map(String::as_str).collect();
+            assert!(members.iter().all(|name| RULE.contains(name)), "{rule}");
+            assert!(
+                rule["verbs"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .all(|verb| OWN.contains(&verb.as_str().unwrap()) || verb == "update")
+            );
+        }
+        // How many there are depends on the kinds.
+        *rules = Value::Null;
+    }
+    documents
+}
+
+/// Any text, mostly of pieces that mean something to a reader of YAML.
+fn arbitrary(random: &mut fastrand::Rng) -> String {
+    let attack = "x\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\n";
+    let mut text = String::new();
+    for _ in 0..random.usize(1..5) {
+        match random.u8(0..4) {
+            0 => text.push(random.char(..)),
+            1 => text.push_str(attack),
+            2 => text.push(char::from(random.u8(0..160))),
+            _ => text.push_str(HOSTILE[random.usize(..HOSTILE.len())]),
+        }
+    }
+    text
+}
+
+#[test]
+fn no_text_of_a_manifest_changes_the_structure_of_the_output() {
+    let plain = structure(&printed(&manifest(), &["web"]));
+    let mut random = fastrand::Rng::with_seed(3);
+    for field in FIELDS {
+        let texts: Vec<String> = HOSTILE
+            .iter()
+            .map(|text| (*text).to_owned())
+            .chain((0..50).map(|_| arbitrary(&mut random)))
+            .collect();
+        for text in texts {
+            let mut manifest = manifest();
+            // Another kind than the primary's may be read too, and then has no rule of its own.
+            field(&mut manifest).clone_from(&text);
+            // The grammars refuse almost all of them; the printer must not depend on that.
+            let printed = printed(&manifest, &["web"]);
+            assert_eq!(structure(&printed), plain, "{text:?}:\n{printed}");
+            let other =
+                printed.chars().find(|&c| c != '\n' && !innkeeper_core::foreign::is_visible(c));
+            assert_eq!(other, None, "{text:?}:\n{printed}");
+            for value in least(&manifest, "pr", "pr-account") {
+                assert!(
+                    ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"]
+                        .contains(&value["kind"].as_str().unwrap())
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn rights_as_objects_are_those_that_are_printed() {
+    let namespaces = [];
+    let printed = print(&manifest(), &granted(&namespaces)).unwrap();
+    assert_eq!(read(printed.text()), least(&manifest(), "pr", "pr-account"));
+}
+
+#[test]
+fn a_guest_that_lies_about_a_kind_of_kubernetes_gets_no_rights_printed() {
+    assert!(check_builtin(&manifest()).is_ok());
+    for (lie, told) in [
+        (
+            Kind::namespaced("v1", "ConfigMap", "secrets"),
+            "Kubernetes serves ConfigMap as configmaps",
+        ),
+        (Kind::namespaced("v9", "Any", "secrets"), "Kubernetes serves Secret as secrets"),
+        (Kind::cluster("v1", "Secret", "secrets"), "with scope Namespaced"),
+        (Kind::namespaced("v1", "Node", "nodes"), "with scope Cluster"),
+        (
+            Kind::namespaced("rbac.authorization.k8s.io/v1", "Harmless", "clusterrolebindings"),
+            "Kubernetes serves ClusterRoleBinding",
+        ),
+    ] {
+        let mut manifest = manifest();
+        manifest.reads.push(lie);
+        let error = check_builtin(&manifest).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The driver with fake guests: bytes, guests and settings find each other.
 
+mod approval;
 mod leaving;
 mod parameters;
 

@@ -101,7 +101,16 @@ impl Machine {
         )
     }
 
+    /// The condition Held, with what is wrong with the annotations that approve or reject.
     fn held(&self) -> Condition {
+        let mut held = self.held_version();
+        if let Some(message) = &self.invalid_approval {
+            held.message = format!("{} {message}", held.message);
+        }
+        held
+    }
+
+    fn held_version(&self) -> Condition {
         let type_ = condition::HELD;
         // A person has to do something here too, and an approval is not it.
         if let Some((digest, verdict)) =

@@ -24,6 +24,8 @@ pub enum Event {
         /// This version must not serve.
         reject: Option<Digest>,
     },
+    /// Which annotations name no digest, and what to do; `None` if all do.
+    InvalidApproval(Option<String>),
     /// An [`Effect::Recall`] ended: the copy is there, or why not.
     Recalled {
         /// What was to be fetched.

@@ -158,6 +158,7 @@ fn check(events: impl IntoIterator<Item = Event>, expected: &Expect) {
             Event::Deleted => "deleted".to_owned(),
             Event::Known { .. } => "known".to_owned(),
             Event::Word { approve, reject } => format!("approve {approve:?}, reject {reject:?}"),
+            Event::InvalidApproval(message) => format!("invalid approval {message:?}"),
             Event::Recalled { digest, result: Ok(()) } => format!("recalled {digest:?}"),
             Event::Recalled { digest, .. } => format!("no copy of {digest:?}"),
             Event::Rehearsed { digest, result: Ok(_) } => format!("rehearsed {digest:?}"),

@@ -1,0 +1,157 @@
+//! The command with guests that want something of whoever reads its output, or pipes it on.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+// Each test file uses a part of it.
+#[allow(dead_code)]
+mod support;
+
+use innkeeper_tiny_guests::{LOG, SCRATCH, Tiny};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use support::{Files, innkeeper, text};
+
+/// Ends a line, rings, moves the cursor, fills the clipboard, makes a link, and turns text around.
+const TERMINAL: &str = "x\ninnkeeper: forged\r\u{7}\u{1b}[2J\u{1b}]52;c;eA==\u{7}\u{1b}]8;;a\u{1b}\\\u{9b}2J\u{9d}0;t\u{9c}\u{202e}\u{2066}\u{200b}\u{85}\u{2028}\u{feff}\u{e0041}y";
+
+const PRIMARY: &str =
+    "apiVersion: example.com/v1\nkind: Tiny\nmetadata: {name: first, namespace: web}\n";
+
+fn manifest() -> Value {
+    json!({"name": "tiny", "version": "1.0.0",
+        "primary": {"apiVersion": "example.com/v1", "kind": "Tiny", "plural": "tinies"},
+        "owned": [{"kind": {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}}]})
+}
+
+fn guest(files: &Files, guest: &Tiny) -> String {
+    files.write("guest.wasm", guest.component())
+}
+
+/// Nothing but visible characters, and lines that the command itself begins.
+fn is_harmless(bytes: &[u8]) -> String {
+    let text = text(bytes);
+    let other = text.chars().find(|c| *c != '\n' && (c.is_control() || !c.is_ascii()));
+    assert_eq!(other, None, "{text:?}");
+    assert!(!text.lines().skip(1).any(|line| line.starts_with("innkeeper:")), "{text}");
+    text
+}
+
+fn documents(text: &str) -> Vec<Value> {
+    serde_yaml_ng::Deserializer::from_str(text)
+        .map(|document| Value::deserialize(document).unwrap())
+        .filter(|value| !value.is_null())
+        .collect()
+}
+
+#[test]
+fn a_guest_whose_name_or_version_is_yaml_gets_no_rights_printed() {
+    let attack = "x\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: gotcha}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}\nsubjects: [{kind: ServiceAccount, name: x, namespace: innkeeper-modules}]\n#";
+    let files = Files::new();
+    for (member, value) in [("name", attack), ("version", attack), ("name", TERMINAL)] {
+        let mut manifest = manifest();
+        manifest[member] = value.into();
+        let file = guest(&files, &Tiny::default().manifest(&manifest.to_string()));
+        for command in ["rbac", "inspect"] {
+            let output = innkeeper(&[command, &file]);
+            assert_eq!(output.status.code(), Some(1));
+            assert_eq!(text(&output.stdout), "", "{command}");
+            let said = is_harmless(&output.stderr);
+            assert!(said.contains(&format!("{member}: ")), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_wildcard_is_no_kind() {
+    let files = Files::new();
+    for (member, value) in [("apiVersion", "*/v1"), ("plural", "*"), ("kind", "*")] {
+        let mut manifest = manifest();
+        manifest["owned"][0]["kind"][member] = value.into();
+        let file = guest(&files, &Tiny::default().manifest(&manifest.to_string()));
+        let output = innkeeper(&["rbac", &file, "--module", "tiny"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(text(&output.stdout), "", "{member}");
+        assert!(text(&output.stderr).contains(&format!("owned[0].kind.{member}: \"{value}\"")));
+    }
+}
+
+#[test]
+fn names_of_parameters_are_shown_as_visible_text() {
+    let files = Files::new();
+    let mut manifest = manifest();
+    manifest["parametersSchema"] = json!({"type": "object", "properties": {TERMINAL: {}},
+        "required": [TERMINAL]});
+    let file = guest(&files, &Tiny::default().manifest(&manifest.to_string()));
+    let output = innkeeper(&["inspect", &file]);
+    assert_eq!(output.status.code(), Some(0));
+    let shown = is_harmless(&output.stdout);
+    assert!(shown.contains(r"parameters  x\ninnkeeper: forged\r\u{7}\u{1b}[2J"), "{shown}");
+    let output = innkeeper(&["inspect", &file, "-o", "json"]);
+    let read: Value = serde_json::from_str(&is_harmless(&output.stdout)).unwrap();
+    assert_eq!(read["manifest"]["parametersSchema"]["required"][0], TERMINAL);
+}
+
+#[test]
+fn an_answer_of_any_texts_is_rendered_as_the_objects_of_the_answer_and_no_others() {
+    let files = Files::new();
+    let primary = files.write("primary.yaml", PRIMARY);
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a",
+        "namespace": "web", "annotations": {"note": TERMINAL}},
+        "data": {"a": TERMINAL, "b": "on", "c": "x\n---\nkind: Secret\n"},
+        "<<": {"items": [{"kind": "Secret"}]}});
+    let attack = "x\u{2028}---\u{2028}kind: Secret\u{85}---\u{85}kind: Secret";
+    let answer = json!({"objects": [{"object": object}], "status": {"text": attack, TERMINAL: 1},
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Ok", "message": attack}],
+        "events": [{"reason": "Ok", "message": TERMINAL}]});
+    let guest_of = Tiny::default()
+        .manifest(&manifest().to_string())
+        .importing(LOG)
+        .data(SCRATCH, TERMINAL)
+        .on_reconcile(&format!(
+            "(call $log (i32.const 1) (i32.const {SCRATCH}) (i32.const {}))",
+            TERMINAL.len()
+        ))
+        .outcome(0, &answer.to_string());
+    let file = guest(&files, &guest_of);
+    let output = innkeeper(&["render", &file, "-f", &primary]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let yaml = is_harmless(&output.stdout);
+    assert_eq!(documents(&yaml), [object.clone()], "{yaml}");
+    assert!(yaml.contains("\"<<\":") && yaml.contains("b: \"on\""), "{yaml}");
+    let logged = is_harmless(&output.stderr);
+    assert!(logged.starts_with(r"guest: info: x\ninnkeeper: forged\r"), "{logged}");
+    let output = innkeeper(&["render", &file, "-f", &primary, "-o", "json"]);
+    let read: Value = serde_json::from_str(&is_harmless(&output.stdout)).unwrap();
+    assert_eq!(read["objects"][0]["object"], object);
+    assert_eq!(read["events"][0]["message"], TERMINAL);
+}
+
+#[test]
+fn an_object_that_kubectl_would_read_as_a_list_is_refused() {
+    let files = Files::new();
+    let primary = files.write("primary.yaml", PRIMARY);
+    let answer = json!({"objects": [{"object": {"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "a"}, "items": [{"apiVersion": "v1", "kind": "Secret"}]}}]});
+    let tiny = Tiny::default().manifest(&manifest().to_string()).outcome(0, &answer.to_string());
+    let output = innkeeper(&["render", &guest(&files, &tiny), "-f", &primary]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout), "");
+    assert!(text(&output.stderr).contains("items is a member of lists, not of objects"));
+}
+
+#[test]
+fn a_failure_and_a_bad_name_are_told_in_lines_of_the_command() {
+    let files = Files::new();
+    let primary = files.write("primary.yaml", PRIMARY);
+    let failure = json!({"reason": "Broken", "message": TERMINAL});
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": TERMINAL}});
+    for (case, answer) in [(2, failure), (0, json!({"objects": [{"object": object}]}))] {
+        let tiny =
+            Tiny::default().manifest(&manifest().to_string()).outcome(case, &answer.to_string());
+        let output = innkeeper(&["render", &guest(&files, &tiny), "-f", &primary]);
+        assert_eq!(output.status.code(), Some(1));
+        is_harmless(&output.stdout);
+        is_harmless(&output.stderr);
+    }
+}

@@ -1,0 +1,84 @@
+//! Approvals and rejections by annotations: whole digests only.
+
+use super::*;
+
+/// A driver with the candidate `a` that waits for an approval.
+fn held() -> Driver<Fake> {
+    let mut driver = driver();
+    driver.handle("m", module(1, &manual()));
+    driver.handle("m", source("a"));
+    driver.handle("m", loaded("a", |_| {}));
+    let digest = component("a").digest;
+    driver.handle("m", Input::Rehearsed { digest, result: Ok(Rehearsal::default()) });
+    assert_eq!(condition(&driver, "Held").0, "NeedsApproval");
+    driver
+}
+
+fn manual() -> Value {
+    with(json!({"rollout": {"strategy": "Manual"}}))
+}
+
+fn condition(driver: &Driver<Fake>, type_: &str) -> (String, String) {
+    let all = driver.report("m").unwrap().conditions;
+    let found = all.into_iter().find(|one| one.type_ == type_).unwrap();
+    (found.reason, found.message)
+}
+
+fn annotate(driver: &mut Driver<Fake>, annotations: &Value) -> Vec<Action<Fake>> {
+    handle(driver, annotated(1, &manual(), annotations))
+}
+
+#[test]
+fn an_approval_by_first_digits_has_no_effect_and_says_what_to_do() {
+    let digest = component("a").digest.to_string();
+    for text in [&digest[..12], &digest[..63], "latest", "*", &format!("{digest}0"), "sha256:"] {
+        let mut driver = held();
+        let actions = annotate(&mut driver, &json!({"innkeeper.dev/approve": text}));
+        assert_eq!(actions.iter().map(show).collect::<Vec<_>>(), ["report 1 Held"], "{text}");
+        let (reason, message) = condition(&driver, "Held");
+        assert_eq!(reason, "NeedsApproval");
+        assert!(
+            message.contains(&format!("`innkeeper.dev/approve: {text}` has no effect"))
+                && message.contains("all 64 hex digits")
+                && message.contains("`innkeeper modules approve m`"),
+            "{message}"
+        );
+        assert!(driver.modules().get("m").is_none(), "{text}");
+    }
+}
+
+#[test]
+fn an_approval_by_the_whole_digest_lets_the_version_serve_and_ends_the_message() {
+    let mut driver = held();
+    let digest = component("a").digest.to_string();
+    annotate(&mut driver, &json!({"innkeeper.dev/approve": digest[..12]}));
+    annotate(&mut driver, &json!({"innkeeper.dev/approve": format!(" {digest}\n")}));
+    assert!(driver.modules().get("m").is_some());
+    let (reason, message) = condition(&driver, "Held");
+    assert_eq!((reason.as_str(), message.contains("has no effect")), ("NothingHeld", false));
+}
+
+#[test]
+fn a_rejection_by_first_digits_has_no_effect_and_an_empty_annotation_says_nothing() {
+    let mut driver = held();
+    let digest = component("a").digest.to_string();
+    annotate(
+        &mut driver,
+        &json!({"innkeeper.dev/approve": "", "innkeeper.dev/reject": digest[..12]}),
+    );
+    let (reason, message) = condition(&driver, "Held");
+    assert_eq!(reason, "NeedsApproval");
+    assert!(message.contains("The annotation `innkeeper.dev/reject: "), "{message}");
+    annotate(&mut driver, &json!({"innkeeper.dev/approve": "", "innkeeper.dev/reject": digest}));
+    assert_eq!(condition(&driver, "Loaded").0, "Rejected");
+}
+
+#[test]
+fn a_hostile_annotation_is_quoted_as_visible_text_of_bounded_length() {
+    let mut driver = held();
+    let text = format!("\u{1b}[2J\u{202e}{}", "x".repeat(1 << 18));
+    annotate(&mut driver, &json!({"innkeeper.dev/approve": text, "innkeeper.dev/reject": text}));
+    let (_, message) = condition(&driver, "Held");
+    assert!(message.chars().all(foreign::is_visible), "{message:?}");
+    assert!(message.len() < 2_000, "{} bytes", message.len());
+}
