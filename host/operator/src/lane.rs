@@ -176,7 +176,7 @@ impl Lane {
         let Some(tenant) = self.tenants.get_mut(name) else { return };
         tenant.running = tenant.running.saturating_sub(1);
         if tenant.hold == Some(Hold::Running) {
-            self.release(name);
+            self.release(&name.into());
         }
     }
 
@@ -233,7 +233,7 @@ impl Lane {
         self.routine.hold(name);
     }
 
-    fn release(&mut self, name: &str) {
+    fn release(&mut self, name: &Arc<str>) {
         if let Some(tenant) = self.tenants.get_mut(name) {
             tenant.hold = None;
         }
@@ -271,7 +271,7 @@ struct Rotation {
     waiting: BTreeMap<Arc<str>, Waiting>,
     /// The tenants that wait and are not held.
     order: BTreeMap<Rank, Arc<str>>,
-    /// The number of each tenant's last turn, as long as it matters to a tenant that waits.
+    /// The number of the last turn of tenants that do not wait, as long as it matters to one that does.
     served: BTreeMap<Arc<str>, u64>,
     /// How many were left of `served` when old ones were forgotten last.
     served_left: usize,
@@ -279,12 +279,21 @@ struct Rotation {
     keys: usize,
 }
 
-/// The ready keys of one tenant, by their tickets.
-#[derive(Debug, Default)]
+/// The ready keys of one tenant, by their tickets: at least one.
+#[derive(Debug)]
 struct Waiting {
     keys: BTreeMap<u64, Key>,
+    /// The number of its last turn; 0 for one that is not known any more.
+    served: u64,
     /// Its place in the order; `None` while it is held.
     rank: Option<Rank>,
+}
+
+impl Waiting {
+    /// Its place in the order, if it takes one now.
+    fn next_rank(&self) -> Rank {
+        (self.served, self.keys.first_key_value().map_or(0, |(ticket, _)| *ticket))
+    }
 }
 
 impl Rotation {
@@ -303,12 +312,13 @@ impl Rotation {
             waiting.keys.insert(ticket, key);
             return;
         }
-        let name: Arc<str> = name.into();
-        let waiting = Waiting { keys: BTreeMap::from([(ticket, key)]), rank: None };
-        self.waiting.insert(name.clone(), waiting);
+        let (name, served) = self.served.remove_entry(name).unwrap_or_else(|| (name.into(), 0));
+        let mut waiting = Waiting { keys: BTreeMap::from([(ticket, key)]), served, rank: None };
         if !is_held {
-            self.release(&name);
+            let rank = *waiting.rank.insert(waiting.next_rank());
+            self.order.insert(rank, name.clone());
         }
+        self.waiting.insert(name, waiting);
     }
 
     fn remove(&mut self, name: &str, ticket: u64) {
@@ -321,7 +331,7 @@ impl Rotation {
             if let Some(rank) = waiting.rank {
                 self.order.remove(&rank);
             }
-            self.waiting.remove(name);
+            self.end_wait(name);
         }
     }
 
@@ -329,19 +339,26 @@ impl Rotation {
     fn take_first(&mut self) -> Option<Key> {
         let (_, name) = self.order.pop_first()?;
         let waiting = self.waiting.get_mut(&name)?;
-        waiting.rank = None;
         let (_, key) = waiting.keys.pop_first()?;
-        let is_last = waiting.keys.is_empty();
         self.keys -= 1;
         self.turns += 1;
-        self.served.insert(name.clone(), self.turns);
-        if is_last {
-            self.waiting.remove(&name);
+        waiting.served = self.turns;
+        if waiting.keys.is_empty() {
+            self.end_wait(&name);
         } else {
-            self.release(&name);
+            let rank = waiting.next_rank();
+            waiting.rank = Some(rank);
+            self.order.insert(rank, name);
         }
-        self.forget_old();
         Some(key)
+    }
+
+    /// A tenant has no key that waits any more.
+    fn end_wait(&mut self, name: &str) {
+        if let Some((name, waiting)) = self.waiting.remove_entry(name) {
+            self.served.insert(name, waiting.served);
+            self.forget_old();
+        }
     }
 
     fn hold(&mut self, name: &str) {
@@ -351,19 +368,17 @@ impl Rotation {
         }
     }
 
-    /// A tenant that waits takes its place in the order.
-    fn release(&mut self, name: &str) {
-        let served = self.served.get(name).copied().unwrap_or(0);
-        let Some((name, _)) = self.waiting.get_key_value(name) else { return };
-        let name = name.clone();
-        let Some(waiting) = self.waiting.get_mut(&name) else { return };
-        let first = waiting.keys.first_key_value().map_or(0, |(ticket, _)| *ticket);
-        let rank = *waiting.rank.get_or_insert((served, first));
-        self.order.insert(rank, name);
+    /// A tenant that was held takes its place in the order.
+    fn release(&mut self, name: &Arc<str>) {
+        let Some(waiting) = self.waiting.get_mut(name) else { return };
+        if waiting.rank.is_none() {
+            let rank = *waiting.rank.insert(waiting.next_rank());
+            self.order.insert(rank, name.clone());
+        }
     }
 
     /// Forgets turns that are older than that of every tenant in the order: whoever had them comes
-    /// first in any case.
+    /// first in any case. Done when twice as many are known as were left the last time.
     fn forget_old(&mut self) {
         if self.served.len() <= self.served_left * 2 + TENANTS_MIN {
             return;

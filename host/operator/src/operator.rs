@@ -46,7 +46,7 @@ impl Default for Bounds {
 
 /// No module takes all workers from the others, and no namespace of a module those of the module.
 fn queue_bounds(workers: usize) -> queue::Bounds {
-    let per_module = (workers.div_ceil(4) * 3 + 1).min(workers.saturating_sub(1)).max(1);
+    let per_module = (workers.div_ceil(4) * 3).min(workers.saturating_sub(1)).max(1);
     queue::Bounds {
         running: workers,
         running_per_module: per_module,
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(bounds(1), (1, 1, 1));
         assert_eq!(bounds(2), (2, 1, 1));
         assert_eq!(bounds(4), (4, 3, 2));
-        assert_eq!(bounds(8), (8, 7, 6));
-        assert_eq!(bounds(32), (32, 25, 24));
+        assert_eq!(bounds(8), (8, 6, 5));
+        assert_eq!(bounds(32), (32, 24, 23));
     }
 }

@@ -201,7 +201,7 @@ async fn round(
 ) -> Round {
     let unsettled = apply::settle(running, caches, memory).await.err();
 
-    let begun = shared.begin();
+    let begun = shared.begin(work);
     let frozen = running.view.freeze();
     let primary = match find_primary(running, &frozen, work, memory) {
         Ok(primary) => primary,

@@ -114,9 +114,9 @@ impl Shared {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A run begins: changes from here on count for it, until it is recorded or dropped.
-    pub fn begin(&self) -> Beginning<'_> {
-        Beginning { begun: Some(self.index().begin()), shared: self }
+    /// A run of a key begins: changes from here on count for it, until it is recorded or dropped.
+    pub fn begin(&self, work: &Work) -> Beginning<'_> {
+        Beginning { begun: Some(self.index().begin(work)), shared: self }
     }
 
     /// Whose writes changes are.

@@ -1,0 +1,183 @@
+//! Who listed what of one kind in one namespace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use innkeeper_core::{Labels, Selector};
+
+use crate::queue::Work;
+
+/// An ordered set. Mostly it has one member, and there are as many of these as objects: so it
+/// becomes a tree only when it is large.
+#[derive(Debug)]
+pub(super) enum SmallSet<T> {
+    Few(Vec<T>),
+    Many(BTreeSet<T>),
+}
+
+/// A [`SmallSet::Few`] has so many members at most.
+const FEW_MAX: usize = 32;
+
+impl<T> Default for SmallSet<T> {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl<T: Ord> SmallSet<T> {
+    pub(super) fn insert(&mut self, member: T) {
+        match self {
+            Self::Few(few) => {
+                let Err(at) = few.binary_search(&member) else { return };
+                few.reserve_exact(1);
+                few.insert(at, member);
+                if few.len() > FEW_MAX {
+                    *self = Self::Many(std::mem::take(few).into_iter().collect());
+                }
+            }
+            Self::Many(many) => {
+                many.insert(member);
+            }
+        }
+    }
+
+    /// Takes a member out; gives whether none is left.
+    pub(super) fn remove(&mut self, member: &T) -> bool {
+        match self {
+            Self::Few(few) => {
+                if let Ok(at) = few.binary_search(member) {
+                    few.remove(at);
+                }
+                few.is_empty()
+            }
+            Self::Many(many) => {
+                many.remove(member);
+                many.is_empty()
+            }
+        }
+    }
+
+    pub(super) fn contains(&self, member: &T) -> bool {
+        match self {
+            Self::Few(few) => few.binary_search(member).is_ok(),
+            Self::Many(many) => many.contains(member),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        let (few, many) = match self {
+            Self::Few(few) => (Some(few), None),
+            Self::Many(many) => (None, Some(many)),
+        };
+        few.into_iter().flatten().chain(many.into_iter().flatten())
+    }
+}
+
+impl<T: Ord> IntoIterator for SmallSet<T> {
+    type Item = T;
+    type IntoIter =
+        std::iter::Chain<std::vec::IntoIter<T>, std::collections::btree_set::IntoIter<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let (few, many) = match self {
+            Self::Few(few) => (few, BTreeSet::new()),
+            Self::Many(many) => (Vec::new(), many),
+        };
+        few.into_iter().chain(many)
+    }
+}
+
+/// Who listed with which selector.
+pub(super) type Selecting = SmallSet<(Work, Arc<Selector>)>;
+
+/// Who listed objects of one kind in one namespace, or in all.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    /// All of them, and no change has woken them since their last run began.
+    whole: SmallSet<Work>,
+    /// All of them, and a change has woken them: their next run has yet to begin.
+    woken: SmallSet<Work>,
+    /// By a label's name and value, those whose selector asks for it.
+    labelled: BTreeMap<Box<str>, BTreeMap<Box<str>, Selecting>>,
+    /// Those whose selector asks for no one value.
+    others: Selecting,
+}
+
+impl Lists {
+    pub(super) fn insert(&mut self, work: &Work, selector: &Arc<Selector>) {
+        if selector.is_everything() {
+            self.whole.insert(work.clone());
+            return;
+        }
+        let selecting = match selector.first_equality() {
+            None => &mut self.others,
+            Some((name, value)) => {
+                self.labelled.entry(name.into()).or_default().entry(value.into()).or_default()
+            }
+        };
+        selecting.insert((work.clone(), selector.clone()));
+    }
+
+    /// Takes a list out; gives whether none is left.
+    pub(super) fn remove(&mut self, work: &Work, selector: &Arc<Selector>) -> bool {
+        if selector.is_everything() {
+            self.whole.remove(work);
+            self.woken.remove(work);
+        } else if let Some((name, value)) = selector.first_equality() {
+            let reader = (work.clone(), selector.clone());
+            if let Some(values) = self.labelled.get_mut(name) {
+                if values.get_mut(value).is_some_and(|selecting| selecting.remove(&reader)) {
+                    values.remove(value);
+                }
+                if values.is_empty() {
+                    self.labelled.remove(name);
+                }
+            }
+        } else {
+            self.others.remove(&(work.clone(), selector.clone()));
+        }
+        self.labelled.is_empty()
+            && self.whole.iter().next().is_none()
+            && self.woken.iter().next().is_none()
+            && self.others.iter().next().is_none()
+    }
+
+    /// Adds those that listed all and that a change of somebody else wakes.
+    pub(super) fn wake_whole(&mut self, writer: Option<&Work>, found: &mut BTreeSet<Work>) {
+        for work in std::mem::take(&mut self.whole) {
+            if Some(&work) == writer {
+                self.whole.insert(work);
+            } else {
+                found.insert(work.clone());
+                self.woken.insert(work);
+            }
+        }
+    }
+
+    /// A run of a reader begins: from now on a change wakes it again.
+    pub(super) fn begin(&mut self, work: &Work) {
+        if self.woken.contains(work) {
+            self.woken.remove(work);
+            self.whole.insert(work.clone());
+        }
+    }
+
+    /// Those that may select an object with these labels. Walks over the labels or over the names
+    /// that are asked for, whichever are fewer.
+    pub(super) fn selecting<'a>(
+        &'a self,
+        labels: &'a Labels,
+    ) -> impl Iterator<Item = &'a Selecting> {
+        let walks_labels = labels.len() <= self.labelled.len();
+        let by_label = labels
+            .iter()
+            .take_while(move |_| walks_labels)
+            .filter_map(|(name, value)| self.labelled.get(name)?.get(value));
+        let by_name = self
+            .labelled
+            .iter()
+            .take_while(move |_| !walks_labels)
+            .filter_map(|(name, values)| values.get(labels.get(name)?));
+        by_label.chain(by_name).chain([&self.others])
+    }
+}

@@ -1,0 +1,299 @@
+use serde_json::json;
+
+use super::*;
+
+fn kind(name: &str) -> Arc<Kind> {
+    Arc::new(Kind::namespaced("v1", name, ""))
+}
+
+fn object(name: &str, labels: &serde_json::Value, owner: &str) -> Arc<Object> {
+    let text = json!({"metadata": {"name": name, "namespace": "n", "labels": labels,
+        "ownerReferences": [{"apiVersion": "v1", "kind": "P", "name": "p", "uid": owner}]}});
+    Arc::new(Object::decode(&kind("Pod"), &text.to_string(), None).unwrap())
+}
+
+fn change(before: Option<Arc<Object>>, after: Option<Arc<Object>>) -> Arc<Change> {
+    Arc::new(Change { kind: kind("Pod"), before, after, writer: None })
+}
+
+fn work(name: &str) -> Work {
+    Work { module: "m".into(), key: Key::new("n", name) }
+}
+
+fn get(name: &str) -> Read {
+    Read::Get { kind: kind("Pod"), key: Key::new("n", name) }
+}
+
+fn list(namespace: &str, selector: &str) -> Read {
+    Read::List {
+        kind: kind("Pod"),
+        namespace: namespace.into(),
+        selector: Arc::new(selector.parse().unwrap()),
+    }
+}
+
+/// A limit that nothing reaches.
+const ALL: usize = usize::MAX;
+
+fn record(read: &Read) -> ReadRecord {
+    let mut record = ReadRecord::default();
+    match read {
+        Read::Get { kind, key } => record.get(kind, key),
+        Read::List { kind, namespace, selector } => {
+            record.list(kind, namespace, (**selector).clone());
+        }
+        Read::Owned { uid } => record.owned(uid),
+    }
+    record
+}
+
+fn index(reads: &[(&str, Read)]) -> Index {
+    let mut index = Index::default();
+    for (name, read) in reads {
+        let begun = index.begin(&work(name));
+        assert!(!index.record(&work(name), begun, record(read), ALL));
+    }
+    index
+}
+
+/// The names of those that a change wakes, each of which is run then.
+fn woken(index: &mut Index, change: &Arc<Change>) -> Vec<String> {
+    let woken = index.changed(change);
+    for work in &woken {
+        let begun = index.begin(work);
+        index.abandon(begun);
+    }
+    woken.into_iter().map(|work| work.key.name().into()).collect()
+}
+
+#[test]
+fn a_name_that_was_read_wakes_its_reader_even_if_it_was_not_there() {
+    let mut index = index(&[("a", get("x")), ("b", get("y"))]);
+    let created = change(None, Some(object("x", &json!({}), "")));
+    assert_eq!(woken(&mut index, &created), ["a"]);
+}
+
+#[test]
+fn a_list_wakes_when_an_object_comes_changes_or_leaves_it() {
+    let mut index = index(&[
+        ("here", list("n", "app=web")),
+        ("everywhere", list("", "app=web,tier!=db")),
+        ("elsewhere", list("other", "app=web")),
+        ("all", list("n", "")),
+        ("db", list("n", "app=db")),
+    ]);
+    let web = object("x", &json!({"app": "web"}), "");
+    let relabelled = object("x", &json!({"app": "db"}), "");
+    assert_eq!(woken(&mut index, &change(None, Some(web.clone()))), ["all", "everywhere", "here"]);
+    assert_eq!(
+        woken(&mut index, &change(Some(web), Some(relabelled.clone()))),
+        ["all", "db", "everywhere", "here"]
+    );
+    assert_eq!(woken(&mut index, &change(Some(relabelled), None)), ["all", "db"]);
+}
+
+#[test]
+fn what_a_uid_owns_wakes_whoever_asked_for_it() {
+    let mut index =
+        index(&[("a", Read::Owned { uid: "u1".into() }), ("b", Read::Owned { uid: "u2".into() })]);
+    assert_eq!(woken(&mut index, &change(None, Some(object("x", &json!({}), "u2")))), ["b"]);
+}
+
+#[test]
+fn a_writer_is_not_woken_by_its_own_write() {
+    let mut index = index(&[("a", get("x")), ("b", get("x"))]);
+    let mut written = (*change(None, Some(object("x", &json!({}), "")))).clone();
+    written.writer = Some(work("a"));
+    assert_eq!(woken(&mut index, &Arc::new(written)), ["b"]);
+}
+
+#[test]
+fn a_change_during_a_run_is_not_missed() {
+    let mut index = Index::default();
+    let (first, second) = (index.begin(&work("run")), index.begin(&work("run")));
+    assert_eq!(woken(&mut index, &change(None, Some(object("x", &json!({}), "")))), [""; 0]);
+    let third = index.begin(&work("run"));
+    assert!(index.record(&work("a"), first, record(&get("x")), ALL));
+    assert!(!index.record(&work("b"), second, record(&get("y")), ALL));
+    assert!(!index.record(&work("c"), third, record(&get("x")), ALL));
+    assert!(index.log.is_empty(), "no run under way needs it");
+}
+
+#[test]
+fn the_log_is_kept_only_as_long_as_a_run_needs_it() {
+    let mut index = Index::default();
+    let long = index.begin(&work("run"));
+    for _ in 0..10 {
+        let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))));
+        let short = index.begin(&work("run"));
+        index.abandon(short);
+    }
+    assert_eq!(index.log.len(), 10);
+    index.abandon(long);
+    assert_eq!(index.log.len(), 0);
+    let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))));
+    assert_eq!(index.log.len(), 0);
+}
+
+#[test]
+fn reads_of_the_last_run_count_only() {
+    let mut index = index(&[("a", get("x")), ("a", get("y"))]);
+    assert_eq!(woken(&mut index, &change(None, Some(object("x", &json!({}), "")))), [""; 0]);
+    assert_eq!(woken(&mut index, &change(None, Some(object("y", &json!({}), "")))), ["a"]);
+    index.forget_module("m");
+    assert!(index.gets.is_empty() && index.by_key.is_empty());
+}
+
+/// A record of this many names in a namespace, which it does not list.
+fn names(count: usize) -> ReadRecord {
+    let mut record = ReadRecord::default();
+    for number in 0..count {
+        record.get(&kind("Pod"), &Key::new("n", &format!("p{number}")));
+    }
+    record
+}
+
+fn bytes(index: &Index) -> usize {
+    index.bytes().map(|(_, bytes)| bytes).sum()
+}
+
+#[test]
+fn records_beyond_the_bytes_of_the_module_become_whole_kinds() {
+    let mut index = Index::default();
+    for number in 0..100 {
+        let begun = index.begin(&work("run"));
+        index.record(&work(&format!("w{number:02}")), begun, names(500), 1 << 20);
+    }
+    let small = 100 * SMALL_RECORD_BYTES;
+    assert!(bytes(&index) < (1 << 20) + small, "{}", bytes(&index));
+    // One that is small is kept as it is, of the same module and of another.
+    let begun = index.begin(&work("run"));
+    index.record(&work("small"), begun, record(&get("p0")), 1 << 20);
+    let other = Work { module: "other".into(), key: Key::new("n", "other") };
+    let begun = index.begin(&work("run"));
+    index.record(&other, begun, names(500), 1 << 20);
+    let unread = change(None, Some(object("unread", &json!({}), "")));
+    let woken = woken(&mut index, &unread);
+    assert!(!woken.contains(&"small".to_owned()) && !woken.contains(&"other".to_owned()));
+    assert!(woken.len() >= 90, "{}", woken.len());
+    index.forget_module("m");
+    index.forget_module("other");
+    assert_eq!(bytes(&index), 0);
+    assert!(index.gets.is_empty() && index.lists.is_empty() && index.bytes.is_empty());
+}
+
+#[test]
+fn a_record_that_takes_the_place_of_another_counts_once() {
+    let mut index = Index::default();
+    for _ in 0..100 {
+        for count in [500, 499] {
+            let begun = index.begin(&work("run"));
+            index.record(&work("a"), begun, names(count), 200_000);
+        }
+    }
+    assert_eq!(bytes(&index), names(499).bytes());
+}
+
+#[test]
+fn selectors_beyond_the_comparisons_of_a_module_wake_their_readers() {
+    let mut index = Index::default();
+    // Each reader has 16 selectors that ask for no one value and match nothing.
+    let selectors: Vec<_> = (0..16).map(|number| format!("a{number},b,c,d,e,f,g")).collect();
+    for reader in 0..3_000 {
+        let mut record = ReadRecord::default();
+        for selector in &selectors {
+            record.list(&kind("Pod"), "n", selector.parse().unwrap());
+        }
+        let begun = index.begin(&work("run"));
+        index.record(&work(&format!("w{reader:04}")), begun, record, ALL);
+    }
+    let calm = Work { module: "calm".into(), key: Key::new("n", "calm") };
+    let begun = index.begin(&work("run"));
+    index.record(&calm, begun, record(&list("n", "zone,!old")), ALL);
+    let woken = woken(&mut index, &change(None, Some(object("x", &json!({}), ""))));
+    let exact = COMPARISONS_MAX / (16 * 8);
+    assert_eq!(woken.len(), 3_000 - exact, "those beyond the limit are woken");
+    assert!(!woken.contains(&"calm".to_owned()), "the comparisons of another module are its own");
+}
+
+#[test]
+fn an_object_with_thousands_of_labels_wakes_those_that_ask_for_one() {
+    let mut index = index(&[
+        ("a", list("n", "l4000=v,l1")),
+        ("b", list("", "l4999=v")),
+        ("c", list("n", "l4000=w")),
+        ("d", list("n", "other=v")),
+    ]);
+    let labels: serde_json::Map<_, _> =
+        (0..5_000).map(|number| (format!("l{number}"), json!("v"))).collect();
+    let object = object("x", &json!(labels), "");
+    assert_eq!(woken(&mut index, &change(None, Some(object.clone()))), ["a", "b"]);
+    assert_eq!(woken(&mut index, &change(Some(object), None)), ["a", "b"]);
+}
+
+#[test]
+fn a_run_that_spans_more_changes_than_are_kept_runs_again() {
+    let mut index = Index::default();
+    let (long, other) = (index.begin(&work("run")), index.begin(&work("run")));
+    for _ in 0..=LOG_MAX {
+        let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))));
+    }
+    assert_eq!(index.log.len(), LOG_MAX);
+    let short = index.begin(&work("run"));
+    assert!(!index.record(&work("a"), short, record(&get("y")), ALL));
+    assert!(index.record(&work("b"), long, record(&get("y")), ALL));
+    index.abandon(other);
+    assert_eq!((index.log.len(), index.log_bytes), (0, 0));
+    let next = index.begin(&work("run"));
+    assert!(!index.record(&work("b"), next, record(&get("y")), ALL));
+}
+
+#[test]
+fn changes_of_large_objects_are_kept_up_to_their_bytes() {
+    let mut index = Index::default();
+    let run = index.begin(&work("run"));
+    let large = json!({"a": "x".repeat(1 << 20)});
+    let large = change(None, Some(object("x", &large, "")));
+    for _ in 0..100 {
+        let _ = index.changed(&large);
+    }
+    assert!(index.log_bytes <= LOG_BYTES_MAX && !index.log.is_empty());
+    assert!(index.record(&work("a"), run, record(&get("y")), ALL), "some were dropped");
+    assert_eq!((index.log.len(), index.log_bytes), (0, 0));
+}
+
+#[test]
+fn a_set_of_many_members_is_as_one_of_few() {
+    let mut set = SmallSet::default();
+    for number in (0..100).rev().chain(0..100) {
+        set.insert(number);
+    }
+    assert!(set.iter().copied().eq(0..100));
+    for number in 0..99 {
+        assert!(!set.remove(&number));
+    }
+    assert!(set.remove(&99) && set.remove(&99));
+}
+
+#[test]
+fn a_reader_of_all_is_woken_once_until_its_next_run_begins() {
+    let mut index = index(&[("a", list("n", "")), ("b", list("", ""))]);
+    let changed = change(None, Some(object("x", &json!({}), "")));
+    let mut written = (*changed).clone();
+    written.writer = Some(work("a"));
+    let names = |woken: BTreeSet<Work>| -> Vec<String> {
+        woken.into_iter().map(|work| work.key.name().into()).collect()
+    };
+    assert_eq!(names(index.changed(&Arc::new(written))), ["b"]);
+    assert_eq!(names(index.changed(&changed)), ["a"], "its own write did not wake it");
+    assert_eq!(names(index.changed(&changed)), [""; 0]);
+    let run = index.begin(&work("a"));
+    // The change comes during the run: it wakes the reader, and the run tells it too.
+    assert_eq!(names(index.changed(&changed)), ["a"]);
+    assert!(index.record(&work("a"), run, record(&list("n", "")), ALL));
+    let run = index.begin(&work("a"));
+    assert!(!index.record(&work("a"), run, record(&list("n", "")), ALL));
+    assert_eq!(names(index.changed(&changed)), ["a"]);
+    index.forget_module("m");
+    assert!(index.lists.is_empty());
+}
