@@ -313,16 +313,13 @@ fn read_one(
     } else {
         settled::stamp(&mut body);
     }
-    let labels = object["metadata"]["labels"]
-        .as_object()
-        .map(|labels| {
-            labels
-                .iter()
-                .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
-                .collect()
-        })
-        .unwrap_or_default();
+    let labels = labels_of(object);
     Ok(Wanted { target, body, digest, policy, optional: owned.optional, labels })
+}
+
+fn labels_of(object: &Value) -> BTreeMap<String, String> {
+    let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+    labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 fn namespace_of<'a>(kind: &Kind, given: &'a str, primary: &'a Primary) -> Result<&'a str, String> {

@@ -99,6 +99,7 @@ fn is_zero(generation: &i64) -> bool {
 /// What is wanted of a module.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of its own")]
 pub struct ModuleSpec {
     /// Where the component comes from.
     pub source: Source,

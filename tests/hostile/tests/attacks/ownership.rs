@@ -1,14 +1,9 @@
 //! Objects, labels and finalizers of others.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use innkeeper_contract::Kind;
-use innkeeper_core::ownership::{ADOPT_ANNOTATION, KEPT_FOR_LABEL, Primary};
-use innkeeper_core::plan::DELETABLE_ANNOTATION;
-use innkeeper_core::{Key, Target};
 use innkeeper_hostile_tests::{
     Arena, Attack, GROUP, MODULES, block_on, condition, guest, manifest,
 };
@@ -16,6 +11,12 @@ use innkeeper_lab::Content;
 use innkeeper_tiny_guests::{TIME, Tiny};
 use serde_json::{Value, json};
 
+/// The annotation on a primary that lets it adopt.
+const ADOPT_ANNOTATION: &str = "innkeeper.dev/adopt";
+/// The annotation on an object whose kind holds data and that may be deleted all the same.
+const DELETABLE_ANNOTATION: &str = "innkeeper.dev/deletable";
+/// The label on an object that outlives its primary.
+const KEPT_FOR_LABEL: &str = "innkeeper.dev/kept-for";
 /// How much virtual time a new version has to be served, and its answer to be carried out.
 const SOON: Duration = Duration::from_mins(2);
 
@@ -69,11 +70,17 @@ async fn apply_as(arena: &Arena, manager: &str, path: &str, object: &Value) {
     arena.lab().api().send("PATCH", &path, Content::Apply, object).await.unwrap();
 }
 
-/// The value of the label on objects that outlive the primary of an attack.
-fn identity(name: &str) -> String {
-    let kind = Kind::namespaced(format!("{GROUP}/v1"), "Hostile", "hostiles");
-    let key = Key::new(&format!("attack-{name}"), name);
-    Primary::new(name, Target::new(Arc::new(kind), key), "").identity()
+/// An object that outlives its primary.
+fn kept() -> Value {
+    json!({"object": config_map("kept"), "policy": ["orphan"]})
+}
+
+/// The value of the label on what outlives the primary of an attack, which has made [`kept`].
+async fn identity(arena: &Arena, name: &str) -> String {
+    arena.primary_says(name, "Synced", "True", "Applied").await;
+    let path = format!("/api/v1/namespaces/attack-{name}/configmaps/kept");
+    let labels = arena.get(&path).await.unwrap()["metadata"]["labels"].clone();
+    labels[KEPT_FOR_LABEL].as_str().unwrap().to_owned()
 }
 
 fn claim(home: &str, labels: &Value) -> Value {
@@ -111,11 +118,12 @@ fn claim_of_a_tenant_survives_a_guest_that_labels_wants_and_drops_it() {
         let arena = Arena::start(&[]).await;
         let home = "attack-retain";
         let path = format!("/api/v1/namespaces/{home}/persistentvolumeclaims/data");
-        let label = json!({KEPT_FOR_LABEL: identity("retain")});
-        let merges = merged("PersistentVolumeClaim", "data", &json!({ "labels": label }));
-        arena.install(&attack("retain", &desires("1", &json!([merges])))).await;
+        arena.install(&attack("retain", &desires("1", &json!([kept()])))).await;
+        let label = json!({KEPT_FOR_LABEL: identity(&arena, "retain").await});
         arena.apply(&claim(home, &json!({"team": "a"}))).await;
         let uid = arena.get(&path).await.unwrap()["metadata"]["uid"].clone();
+        let merges = merged("PersistentVolumeClaim", "data", &json!({ "labels": label }));
+        replace(&arena, "retain", "2", &desires("2", &json!([merges]))).await;
         let told = arena.primary_says("retain", "Synced", "False", "MalformedObject").await;
         assert!(told.contains("innkeeper.dev/kept-for"), "{told}");
         is_untouched(&arena, &path, &uid).await;
@@ -130,11 +138,11 @@ fn claim_of_a_tenant_survives_a_guest_that_labels_wants_and_drops_it() {
         let mut wants = claim("", &json!({}));
         wants["metadata"] = json!({"name": "data"});
         let wants = json!([{"object": wants, "policy": ["deletable"]}]);
-        replace(&arena, "retain", "2", &desires("2", &wants)).await;
+        replace(&arena, "retain", "3", &desires("3", &wants)).await;
         arena.primary_says("retain", "Synced", "False", "Conflict").await;
         is_untouched(&arena, &path, &uid).await;
 
-        replace(&arena, "retain", "3", &desires("3", &json!([]))).await;
+        replace(&arena, "retain", "4", &desires("4", &json!([]))).await;
         arena.primary_says("retain", "Synced", "True", "Applied").await;
         is_untouched(&arena, &path, &uid).await;
         let labels = &arena.get(&path).await.unwrap()["metadata"]["labels"];
@@ -192,15 +200,15 @@ fn tenant_who_writes_under_the_name_of_a_manager_by_an_update_gives_the_module_n
     block_on(async {
         let arena = Arena::start(&[]).await;
         let path = "/api/v1/namespaces/attack-update/configmaps/theirs";
-        arena.install(&attack("update", &desires("1", &json!([])))).await;
-        arena.primary_says("update", "Synced", "True", "Applied").await;
+        arena.install(&attack("update", &desires("1", &json!([kept()])))).await;
+        let label = json!({KEPT_FOR_LABEL: identity(&arena, "update").await});
         let uid = arena.primary("update").await["metadata"]["uid"].clone();
         let uid = uid.as_str().unwrap();
         let mut theirs = config_map("theirs");
         theirs["metadata"]["namespace"] = "attack-update".into();
         arena.apply(&theirs).await;
         let object = arena.get(path).await.unwrap()["metadata"]["uid"].clone();
-        let patch = json!({"metadata": {"labels": {KEPT_FOR_LABEL: identity("update")}}});
+        let patch = json!({"metadata": {"labels": label}});
         arena.merge(&format!("{path}?fieldManager=innkeeper%2Fupdate%2F{uid}"), &patch).await;
         arena.pass(30).await;
         is_untouched(&arena, path, &object).await;
@@ -218,30 +226,34 @@ fn claim_that_a_stateful_set_made_from_a_labelled_template_is_not_retained() {
         let arena = Arena::start(&[]).await;
         let stateful_sets = json!({"apiVersion": "apps/v1", "kind": "StatefulSet",
             "plural": "statefulsets", "scope": "Namespaced"});
-        let metadata = json!({"name": "data", "labels": {KEPT_FOR_LABEL: identity("template")},
+        let mut manifest = manifest(&[claims(), stateful_sets]);
+        manifest["version"] = "1".into();
+        let first = guest(&manifest, &json!({"objects": [kept()]}));
+        arena.install(&attack("template", &first)).await;
+        let identity = identity(&arena, "template").await;
+        let metadata = json!({"name": "data", "labels": {KEPT_FOR_LABEL: identity},
             "annotations": {DELETABLE_ANNOTATION: "true"}});
         let set = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"},
             "spec": {"replicas": 1, "serviceName": "web", "selector": {"matchLabels": {"app": "web"}},
                 "template": {"metadata": {"labels": {"app": "web"}},
                     "spec": {"containers": [{"name": "web", "image": "web:1"}]}},
                 "volumeClaimTemplates": [{"metadata": metadata, "spec": claim("", &json!({}))["spec"]}]}});
-        let mut manifest = manifest(&[claims(), stateful_sets]);
-        manifest["version"] = "1".into();
-        let first = guest(&manifest, &json!({"objects": [{"object": set}]}));
-        arena.install(&attack("template", &first)).await;
+        manifest["version"] = "2".into();
+        let second = guest(&manifest, &json!({"objects": [{"object": set}]}));
+        replace(&arena, "template", "2", &second).await;
         let path = "/api/v1/namespaces/attack-template/persistentvolumeclaims/data-web-0";
         let there = arena.lab().until("the StatefulSet has its claim", SOON, async |api| {
             Ok(api.get(path).await?.is_some())
         });
         there.await.unwrap();
         let made = arena.get(path).await.unwrap();
-        assert_eq!(made["metadata"]["labels"][KEPT_FOR_LABEL], identity("template"));
+        assert_eq!(made["metadata"]["labels"][KEPT_FOR_LABEL], identity);
 
         let mut wants = claim("", &json!({}));
         wants["metadata"] = json!({"name": "data-web-0"});
-        manifest["version"] = "2".into();
+        manifest["version"] = "3".into();
         let objects = json!({"objects": [{"object": set}, {"object": wants}]});
-        replace(&arena, "template", "2", &guest(&manifest, &objects)).await;
+        replace(&arena, "template", "3", &guest(&manifest, &objects)).await;
         arena.primary_says("template", "Synced", "False", "Conflict").await;
         is_untouched(&arena, path, &made["metadata"]["uid"]).await;
     });
