@@ -105,8 +105,9 @@ fn merged(kind: &str, name: &str, metadata: &Value) -> Value {
 
 /// The object at a path is there, is not being deleted and is still nobody's.
 async fn is_untouched(arena: &Arena, path: &str, uid: &Value) {
-    let object = arena.get(path).await.unwrap_or_else(|| panic!("{path} is deleted"));
-    let metadata = &object["metadata"];
+    let object = arena.get(path).await;
+    assert!(object.is_some(), "{path} is deleted");
+    let metadata = &object.unwrap()["metadata"];
     assert_eq!(metadata["uid"], *uid, "{path} was made anew");
     assert_eq!(metadata["deletionTimestamp"], Value::Null, "{path} is being deleted");
     assert_eq!(metadata["ownerReferences"], Value::Null, "{path} is owned: {metadata}");
@@ -130,10 +131,10 @@ fn claim_of_a_tenant_survives_a_guest_that_labels_wants_and_drops_it() {
 
         // An earlier version of the host has let the guest do it.
         let primary = arena.primary("retain").await["metadata"]["uid"].clone();
-        let merger = format!("innkeeper/retain/{}/merge", primary.as_str().unwrap());
+        let manager = format!("innkeeper/retain/{}/merge", primary.as_str().unwrap());
         let labelled = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
             "metadata": {"name": "data", "labels": label}});
-        apply_as(&arena, &merger, &path, &labelled).await;
+        apply_as(&arena, &manager, &path, &labelled).await;
 
         let mut wants = claim("", &json!({}));
         wants["metadata"] = json!({"name": "data"});
@@ -169,12 +170,12 @@ fn guest_that_annotates_its_primary_adopts_nothing() {
 
         // An earlier version of the host has let it do so, or another module's guest has done it.
         let primary = arena.primary("adopt").await;
-        let merger =
+        let manager =
             format!("innkeeper/adopt/{}/merge", primary["metadata"]["uid"].as_str().unwrap());
         let at = format!("/apis/{GROUP}/v1/namespaces/attack-adopt/hostiles/adopt");
         let annotated = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
             "metadata": {"name": "adopt", "annotations": {ADOPT_ANNOTATION: "true"}}});
-        apply_as(&arena, &merger, &at, &annotated).await;
+        apply_as(&arena, &manager, &at, &annotated).await;
         replace(&arena, "adopt", "2", &desires("2", &json!([wants]))).await;
         arena.primary_says("adopt", "Synced", "False", "Conflict").await;
         is_untouched(&arena, path, &uid).await;
@@ -183,7 +184,7 @@ fn guest_that_annotates_its_primary_adopts_nothing() {
         // The same annotation of a user does adopt: the guest's is taken off first.
         apply_as(
             &arena,
-            &merger,
+            &manager,
             &at,
             &json!({"apiVersion": format!("{GROUP}/v1"),
             "kind": "Hostile", "metadata": {"name": "adopt"}}),
@@ -208,8 +209,8 @@ fn tenant_who_writes_under_the_name_of_a_manager_by_an_update_gives_the_module_n
         theirs["metadata"]["namespace"] = "attack-update".into();
         arena.apply(&theirs).await;
         let object = arena.get(path).await.unwrap()["metadata"]["uid"].clone();
-        let patch = json!({"metadata": {"labels": label}});
-        arena.merge(&format!("{path}?fieldManager=innkeeper%2Fupdate%2F{uid}"), &patch).await;
+        let labelled = json!({"metadata": {"labels": label}});
+        arena.merge(&format!("{path}?fieldManager=innkeeper%2Fupdate%2F{uid}"), &labelled).await;
         arena.pass(30).await;
         is_untouched(&arena, path, &object).await;
 
