@@ -22,9 +22,6 @@ pub const EVENTS_MAX: usize = 32;
 /// The longest note of an Event, in bytes: Kubernetes' limit.
 pub const NOTE_BYTES_MAX: usize = 1_024;
 
-/// The longest reason of an Event, in bytes: Kubernetes' limit.
-pub const EVENT_REASON_BYTES_MAX: usize = 128;
-
 /// The longest message of a guest's failure, in bytes; what is beyond is cut.
 pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
@@ -36,6 +33,9 @@ const TYPE_BYTES_MAX: usize = 316;
 
 /// The longest reason of a condition, in bytes: Kubernetes' limit.
 const REASON_BYTES_MAX: usize = 1_024;
+
+/// The longest reason of an Event, in bytes: Kubernetes' limit.
+const EVENT_REASON_BYTES_MAX: usize = 128;
 
 /// Checks what a guest says.
 ///
@@ -71,7 +71,7 @@ pub fn check(
         return Err(format!("conditions[{index}].{problem}"));
     }
     for (index, event) in events.iter().enumerate() {
-        if event.reason.len() > EVENT_REASON_BYTES_MAX || !is_reason(&event.reason) {
+        if !is_reason(&event.reason) || event.reason.len() > EVENT_REASON_BYTES_MAX {
             return Err(format!(
                 "events[{index}].reason is not a CamelCase word of at most {EVENT_REASON_BYTES_MAX} bytes"
             ));
@@ -191,12 +191,11 @@ mod tests {
             refused(&[condition("Ready", "Ok", &"m".repeat(32_769))]),
             "conditions[0].message has more than 32768 bytes"
         );
-        let event =
-            Event { type_: EventType::Normal, reason: String::new(), message: String::new() };
-        for reason in ["", "two words", "\u{1b}[31mRed", "Line\nBreak", &"x".repeat(129)] {
-            let event = Event { reason: reason.to_owned(), ..event.clone() };
+        for reason in ["", "two words", "A\nB", "A\u{9b}2J", "A\0", &"x".repeat(129)] {
+            let event =
+                Event { type_: EventType::Normal, reason: reason.into(), message: String::new() };
             assert_eq!(
-                check(None, &[], &[event]).unwrap_err(),
+                check(None, &[], std::slice::from_ref(&event)).unwrap_err(),
                 "events[0].reason is not a CamelCase word of at most 128 bytes"
             );
         }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use innkeeper_contract::{Desired, Kind, Manifest, Policy, Reference};
 use serde_json::{Value, json};
 
+use crate::host_names::{self, Grants};
 use crate::ownership::{KEPT_FOR_LABEL, Primary};
 use crate::plan::DELETABLE_ANNOTATION;
-use crate::reserved::{self, Grants};
 use crate::{Key, Target, churn, decoration, order, said, settled};
 
 /// Why a `desired` document is refused.
@@ -267,7 +267,7 @@ fn read_one(
         ));
     }
 
-    reserved::check(object, merges, grants).map_err(malformed)?;
+    host_names::check(object, merges, grants).map_err(malformed)?;
     if owned.merges && !merges {
         return Err(malformed(format!(
             "the manifest says that the guest only merges into {}, so it needs the policy merge",
