@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use innkeeper_hostile_tests::{
-    Arena, Attack, GROUP, MODULES, block_on, condition, guest, manifest,
+    Arena, Attack, GROUP, MODULES, RBAC, block_on, condition, guest, manifest,
 };
 use innkeeper_lab::Content;
 use innkeeper_tiny_guests::{TIME, Tiny};
@@ -443,8 +443,11 @@ fn guest_with_all_rights_neither_takes_nor_deletes_the_namespace_it_lives_in() {
 fn kinds_of_the_cluster_are_not_merged_into_without_the_grant_whatever_the_rights() {
     block_on(async {
         let arena = Arena::start(&[]).await;
+        let role = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole",
+            "metadata": {"name": "theirs"}, "rules": []});
+        arena.apply(&role).await;
         for (name, group, kind, plural, target) in [
-            ("roles", "rbac.authorization.k8s.io", "ClusterRole", "clusterroles", "cluster-admin"),
+            ("roles", RBAC, "ClusterRole", "clusterroles", "theirs"),
             ("classes", "storage.k8s.io", "StorageClass", "storageclasses", "any"),
         ] {
             let version = format!("{group}/v1");
@@ -457,9 +460,8 @@ fn kinds_of_the_cluster_are_not_merged_into_without_the_grant_whatever_the_right
             arena.install(&all).await;
             arena.primary_says(name, "Synced", "False", "CrossNamespace").await;
         }
-        let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin";
-        let labels = arena.get(role).await.unwrap()["metadata"]["labels"].clone();
-        assert_eq!(labels["taken"], Value::Null);
+        let path = format!("/apis/{RBAC}/v1/clusterroles/theirs");
+        assert_eq!(arena.get(&path).await.unwrap()["metadata"]["labels"], Value::Null);
     });
 }
 
