@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use innkeeper_contract::{Kind, Manifest, Readiness, Reference};
+use innkeeper_core::host_names::Grants;
 use innkeeper_core::observed::{self, Observed};
 use innkeeper_core::ownership::{KEPT_FOR_LABEL, Primary};
-use innkeeper_core::reserved::Grants;
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Key, Object, Selector, Target, foreign, plan};
 use innkeeper_modules::parameters;

@@ -39,7 +39,7 @@ pub const SPARE: Duration = Duration::from_mins(5);
 pub const NOTE_BYTES_MAX: usize = said::NOTE_BYTES_MAX;
 
 /// The longest reason and action, in bytes: Kubernetes' limit.
-const REASON_BYTES_MAX: usize = said::EVENT_REASON_BYTES_MAX;
+const REASON_BYTES_MAX: usize = 128;
 
 /// Who writes the Events, as `kubectl describe` shows it.
 const CONTROLLER: &str = "innkeeper.dev/host";

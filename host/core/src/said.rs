@@ -24,9 +24,6 @@ pub const EVENTS_MAX: usize = 32;
 /// The longest note of an Event, in bytes: Kubernetes' limit.
 pub const NOTE_BYTES_MAX: usize = 1_024;
 
-/// The longest reason of an Event, in bytes: Kubernetes' limit.
-pub const EVENT_REASON_BYTES_MAX: usize = 128;
-
 /// The longest message of a guest's failure, in bytes; what is beyond is cut.
 pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
@@ -38,6 +35,9 @@ const TYPE_BYTES_MAX: usize = 316;
 
 /// The longest reason of a condition, in bytes: Kubernetes' limit.
 const REASON_BYTES_MAX: usize = 1_024;
+
+/// The longest reason of an Event, in bytes: Kubernetes' limit.
+const EVENT_REASON_BYTES_MAX: usize = 128;
 
 /// Checks what a guest says.
 ///
@@ -73,7 +73,7 @@ pub fn check(
         return Err(format!("conditions[{index}].{problem}"));
     }
     for (index, event) in events.iter().enumerate() {
-        if event.reason.len() > EVENT_REASON_BYTES_MAX || !is_reason(&event.reason) {
+        if !is_reason(&event.reason) || event.reason.len() > EVENT_REASON_BYTES_MAX {
             return Err(format!(
                 "events[{index}].reason is not a CamelCase word of at most {EVENT_REASON_BYTES_MAX} bytes"
             ));

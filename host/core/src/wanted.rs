@@ -9,9 +9,9 @@ use std::sync::Arc;
 use innkeeper_contract::{Desired, Kind, Manifest, Policy, Reference};
 use serde_json::{Value, json};
 
+use crate::host_names::{self, Grants};
 use crate::ownership::{KEPT_FOR_LABEL, Primary};
 use crate::plan::DELETABLE_ANNOTATION;
-use crate::reserved::{self, Grants};
 use crate::{Key, Target, churn, decoration, foreign, host_objects, names, order, said, settled};
 
 /// Why a `desired` document is refused.
@@ -285,7 +285,7 @@ fn read_one(
         ));
     }
 
-    reserved::check(object, merges, grants).map_err(malformed)?;
+    host_names::check(object, merges, grants).map_err(malformed)?;
     if owned.merges && !merges {
         return Err(malformed(format!(
             "the manifest says that the guest only merges into {}, so it needs the policy merge",
@@ -334,16 +334,13 @@ fn read_one(
     } else {
         settled::stamp(&mut body);
     }
-    let labels = object["metadata"]["labels"]
-        .as_object()
-        .map(|labels| {
-            labels
-                .iter()
-                .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
-                .collect()
-        })
-        .unwrap_or_default();
+    let labels = labels_of(object);
     Ok(Wanted { target, body, digest, policy, optional: owned.optional, labels })
+}
+
+fn labels_of(object: &Value) -> BTreeMap<String, String> {
+    let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+    labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 fn namespace_of<'a>(kind: &Kind, given: &'a str, primary: &'a Primary) -> Result<&'a str, String> {

@@ -6,14 +6,11 @@
 //! with the module that controls them, so that group gives it no domain.
 
 use innkeeper_contract::Manifest;
-use innkeeper_core::reserved::{self, DOMAIN};
-use innkeeper_core::{decoration, said};
+use innkeeper_core::decoration;
+use innkeeper_core::host_names::{self, DOMAIN};
 
 use crate::machine::{Again, Verdict};
 use crate::settings::{Settings, is_reserved_group};
-
-/// How much of a name a message shows, in bytes.
-const NAME_BYTES_MAX: usize = 317;
 
 /// Checks the finalizer that a guest of the Module `module` names.
 ///
@@ -26,19 +23,19 @@ pub(crate) fn check(module: &str, manifest: &Manifest, settings: &Settings) -> R
     if name == format!("{DOMAIN}/{module}") {
         return Ok(());
     }
-    let domain = reserved::domain(name);
+    let domain = host_names::domain(name);
     let of_primary = Some(manifest.primary.group()).filter(|_| !decoration::decorates(manifest));
     let granted = settings.crd_groups.iter().map(String::as_str);
     let is_own = of_primary
         .into_iter()
         .chain(granted)
-        .any(|group| !group.is_empty() && reserved::is_within(domain, group));
-    if is_own && !is_reserved_group(domain) && !reserved::is_reserved(name) {
+        .any(|group| !group.is_empty() && host_names::is_within(domain, group));
+    if is_own && !is_reserved_group(domain) && !host_names::is_reserved(name) {
         return Ok(());
     }
     let message = format!(
         "the finalizer {:?} does not belong to this module: name one of the group of the primary that the module controls, or of a group in spec.crdGroups, or leave the name empty for {DOMAIN}/{module}",
-        said::cut(name, NAME_BYTES_MAX)
+        host_names::cut(name)
     );
     Err(Verdict::new("FinalizerNotGranted", message, Again::WhenSpecChanges))
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use innkeeper_contract::{Kind, Manifest, Scope};
-use innkeeper_core::reserved::{self, Grants};
 use innkeeper_core::{foreign, names as grammar};
 use semver::Version;
 use serde_json::Value;
@@ -95,12 +94,7 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
         errors.push(format!("finalizer: {finalizer:?} is not a name like example.com/cleanup"));
     }
     for (index, definition) in manifest.crds.iter().enumerate() {
-        let place = format!("crds[{index}]");
-        // A definition is never the guest's own: it may be there, and it stays.
-        if let Err(problem) = reserved::check(definition, true, Grants::default()) {
-            errors.push(format!("{place}.{problem}"));
-        }
-        crd(&place, definition, manifest, &mut errors);
+        crd(&format!("crds[{index}]"), definition, manifest, &mut errors);
     }
     errors.truncate(ERRORS_MAX);
     for error in &mut errors {
@@ -460,12 +454,7 @@ mod tests {
                 let mut reserved = definition();
                 reserved["spec"]["group"] = "apps.k8s.io".into();
                 reserved["metadata"]["name"] = "podroutes.apps.k8s.io".into();
-                let mut marked = definition();
-                marked["metadata"]["annotations"] = json!({"innkeeper.dev/deletable": "true"});
-                let mut held = definition();
-                held["metadata"]["finalizers"] = json!(["example.com/held"]);
-                let pod = json!({"kind": "Pod"});
-                manifest.crds = vec![other, hook, name, reserved, pod, marked, held];
+                manifest.crds = vec![other, hook, name, reserved, json!({"kind": "Pod"})];
             },
             &expect![[r#"
                 crds[0]: is podroutes, Cluster; the primary is podroutes, Namespaced
@@ -473,9 +462,7 @@ mod tests {
                 crds[1].spec.conversion: a conversion webhook is not supported
                 crds[2].metadata.name: "podroutes.example.com" must be spec.names.plural and spec.group: "podroutes.quay.io"
                 crds[3].spec.group: apps.k8s.io belongs to Kubernetes or to Innkeeper
-                crds[4]: is not a CustomResourceDefinition of apiextensions.k8s.io/v1
-                crds[5].metadata.annotations: "innkeeper.dev/deletable" belongs to the host, as all names of innkeeper.dev; leave it out, and give a policy (orphan, deletable) instead
-                crds[6].metadata.finalizers: a guest puts no finalizer on an object of somebody else"#]],
+                crds[4]: is not a CustomResourceDefinition of apiextensions.k8s.io/v1"#]],
         );
     }
 }

@@ -99,6 +99,7 @@ fn is_zero(generation: &i64) -> bool {
 /// What is wanted of a module.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of its own")]
 pub struct ModuleSpec {
     /// Where the component comes from.
     pub source: Source,
@@ -111,7 +112,7 @@ pub struct ModuleSpec {
 
     /// The API groups whose CustomResourceDefinitions the host may install when the guest
     /// describes them. Definitions of other groups are refused; one that the cluster
-    /// already serves is used as it is.
+    /// already serves is used as it is. The guest's finalizer may be of these groups too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
     pub crd_groups: Vec<String>,

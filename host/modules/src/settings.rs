@@ -67,6 +67,7 @@ impl fmt::Display for SourceRef {
 
 /// How a module is run: its spec, checked.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Settings {
     /// Where the component comes from.
     pub source: SourceRef,

@@ -43,7 +43,7 @@ pub struct Finalizers<'a> {
 /// Takes a module's finalizers off a primary: gives up those that another module has written as
 /// well, and removes the others. Gives the primary as it is after that.
 ///
-/// `finalized`: the guest has nothing left to do for it.
+/// `is_done`: the guest has nothing left to do for it.
 ///
 /// # Errors
 /// What the API server answers.
@@ -52,7 +52,7 @@ pub async fn take_off(
     finalizer: &Finalizer,
     target: &Target,
     primary: &Object,
-    finalized: bool,
+    is_done: bool,
 ) -> Result<Object, ApiError> {
     let (kind, key, manager) = (&target.kind, &target.key, finalizer.manager());
     let mut primary = Cow::Borrowed(primary);
@@ -60,7 +60,7 @@ pub async fn take_off(
         let applied = session.apply(kind, key, manager, &body, Force::Yes).await?;
         primary = Cow::Owned(applied.object);
     }
-    match finalizer.release(&primary, finalized) {
+    match finalizer.release(&primary, is_done) {
         Some(body) => session.merge_patch(kind, key, manager, &body).await,
         None => Ok(primary.into_owned()),
     }
@@ -81,13 +81,13 @@ impl Finalizers<'_> {
         self.ended(target, result, memory, ("finalizer", "written"))
     }
 
-    /// Takes the module's finalizers off. `finalized`: the guest has nothing left to do.
-    pub async fn release(&self, finalized: bool, memory: &mut Memory) -> Written {
+    /// Takes the module's finalizers off. `is_done`: the guest has nothing left to do.
+    pub async fn release(&self, is_done: bool, memory: &mut Memory) -> Written {
         let target = self.target();
         let running = self.running;
         let _writing = self.caches.writing(&target.kind, &target.key);
         let result =
-            take_off(&running.session, &running.finalizer, &target, self.primary, finalized).await;
+            take_off(&running.session, &running.finalizer, &target, self.primary, is_done).await;
         self.ended(target, result, memory, (RELEASE, "taken off"))
     }
 

@@ -97,6 +97,65 @@ async fn a_primary_is_taken_down_in_order_before_it_goes_and_what_outlives_it_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn retained_label_without_an_entry_of_the_module_is_not_taken_up_until_a_user_says_so()
+-> Result<()> {
+    let (stage, namespace) = stage().await?;
+    let _host = stage.host().await?;
+    stage.ready("stack").await?;
+    stage.admin.apply(&stack(&namespace, "app", 1, false)).await?;
+    stage.all_synced(STACK, &namespace, 1).await?;
+    let mut kept = stage.admin.must_get(Kind::CONFIG_MAP, &namespace, "app-kept").await?;
+    stage.admin.delete(STACK, &namespace, "app").await?;
+    stage.admin.until_gone(SOON, (STACK, &namespace, "app")).await?;
+
+    // As a backup restores it, or a guest would mark it: the same labels, no entry of the module.
+    stage.admin.delete(Kind::CONFIG_MAP, &namespace, "app-kept").await?;
+    for member in ["managedFields", "resourceVersion", "uid", "creationTimestamp"] {
+        kept["metadata"].as_object_mut().unwrap().remove(member);
+    }
+    let restored = stage.admin.create(&kept.to_string()).await?;
+    assert!(restored["metadata"]["labels"]["innkeeper.dev/kept-for"].is_string());
+    stage.admin.apply(&stack(&namespace, "app", 1, false)).await?;
+    stage.says((STACK, &namespace, "app"), ("Synced", "False", "Conflict")).await?;
+
+    let adopt = json!({"metadata": {"annotations": {"innkeeper.dev/adopt": "true"}}});
+    stage.admin.merge(STACK, &namespace, "app", "kubectl", &adopt).await?;
+    stage.says((STACK, &namespace, "app"), ("Synced", "True", "Applied")).await?;
+    let adopted = stage.admin.must_get(Kind::CONFIG_MAP, &namespace, "app-kept").await?;
+    assert_eq!(adopted["metadata"]["uid"], restored["metadata"]["uid"], "the same object");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn finalizer_that_another_module_wrote_too_is_given_up_and_not_taken_off() -> Result<()> {
+    let (stage, namespace) = stage().await?;
+    let _host = stage.host().await?;
+    stage.ready("stack").await?;
+    stage.admin.apply(&stack(&namespace, "app", 1, false)).await?;
+    stage.all_synced(STACK, &namespace, 1).await?;
+    let of_another = |finalizers: Value| {
+        json!({"apiVersion": STACK.api_version, "kind": STACK.kind,
+            "metadata": {"name": "app", "namespace": namespace, "finalizers": finalizers}})
+        .to_string()
+    };
+    let another = "innkeeper/another/finalizer";
+    stage.admin.apply_as(another, true, &of_another(json!([FINALIZER]))).await?;
+    stage.admin.delete(STACK, &namespace, "app").await?;
+    let at = (STACK, &*namespace, "app");
+    let has_given_up = |one: &Value| {
+        let managers = one["metadata"]["managedFields"].as_array();
+        managers
+            .is_some_and(|all| all.iter().all(|one| one["manager"] != "innkeeper/stack/finalizer"))
+    };
+    stage.admin.until("the module has given it up", SOON, at, has_given_up).await?;
+    let held = stage.admin.must_get(STACK, &namespace, "app").await?;
+    assert!(has_finalizer(&held), "{}", held["metadata"]);
+
+    stage.admin.apply_as(another, true, &of_another(json!([]))).await?;
+    stage.admin.until_gone(SOON, at).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_module_that_is_deleted_lets_its_primaries_go_and_leaves_what_it_made() -> Result<()> {
     let (stage, namespace) = stage().await?;
     let host = stage.host().await?;

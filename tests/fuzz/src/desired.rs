@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use innkeeper_contract::{Desired, Manifest, Policy};
+use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::reserved::Grants;
 use innkeeper_core::wanted::{Wanted, Wish};
 use innkeeper_core::{Key, Target, order, settled};
 use serde_json::{Value, json};

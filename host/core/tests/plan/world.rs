@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 use innkeeper_contract::{Desired, Kind, Manifest};
+use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::{self, Input, Memory, Plan, Seen};
-use innkeeper_core::reserved::Grants;
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Key, Object, Target};
 use jiff::Timestamp;

@@ -1,21 +1,22 @@
 //! Objects, labels and finalizers of others.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use innkeeper_contract::Kind;
-use innkeeper_core::ownership::{ADOPT_ANNOTATION, KEPT_FOR_LABEL, Primary};
-use innkeeper_core::plan::DELETABLE_ANNOTATION;
-use innkeeper_core::{Key, Target};
 use innkeeper_hostile_tests::{
-    Arena, Attack, GROUP, MODULES, block_on, condition, guest, manifest,
+    Arena, Attack, GROUP, MODULES, RBAC, block_on, condition, guest, manifest,
 };
 use innkeeper_lab::Content;
 use innkeeper_tiny_guests::{TIME, Tiny};
 use serde_json::{Value, json};
 
+/// The annotation on a primary that lets it adopt.
+const ADOPT_ANNOTATION: &str = "innkeeper.dev/adopt";
+/// The annotation on an object whose kind holds data and that may be deleted all the same.
+const DELETABLE_ANNOTATION: &str = "innkeeper.dev/deletable";
+/// The label on an object that outlives its primary.
+const KEPT_FOR_LABEL: &str = "innkeeper.dev/kept-for";
 /// How much virtual time a new version has to be served, and its answer to be carried out.
 const SOON: Duration = Duration::from_mins(2);
 
@@ -69,11 +70,17 @@ async fn apply_as(arena: &Arena, manager: &str, path: &str, object: &Value) {
     arena.lab().api().send("PATCH", &path, Content::Apply, object).await.unwrap();
 }
 
-/// The value of the label on objects that outlive the primary of an attack.
-fn identity(name: &str) -> String {
-    let kind = Kind::namespaced(format!("{GROUP}/v1"), "Hostile", "hostiles");
-    let key = Key::new(&format!("attack-{name}"), name);
-    Primary::new(name, Target::new(Arc::new(kind), key), "").identity()
+/// An object that outlives its primary.
+fn kept() -> Value {
+    json!({"object": config_map("kept"), "policy": ["orphan"]})
+}
+
+/// The value of the label on what outlives the primary of an attack, which has made [`kept`].
+async fn identity(arena: &Arena, name: &str) -> String {
+    arena.primary_says(name, "Synced", "True", "Applied").await;
+    let path = format!("/api/v1/namespaces/attack-{name}/configmaps/kept");
+    let labels = arena.get(&path).await.unwrap()["metadata"]["labels"].clone();
+    labels[KEPT_FOR_LABEL].as_str().unwrap().to_owned()
 }
 
 fn claim(home: &str, labels: &Value) -> Value {
@@ -98,8 +105,9 @@ fn merged(kind: &str, name: &str, metadata: &Value) -> Value {
 
 /// The object at a path is there, is not being deleted and is still nobody's.
 async fn is_untouched(arena: &Arena, path: &str, uid: &Value) {
-    let object = arena.get(path).await.unwrap_or_else(|| panic!("{path} is deleted"));
-    let metadata = &object["metadata"];
+    let object = arena.get(path).await;
+    assert!(object.is_some(), "{path} is deleted");
+    let metadata = &object.unwrap()["metadata"];
     assert_eq!(metadata["uid"], *uid, "{path} was made anew");
     assert_eq!(metadata["deletionTimestamp"], Value::Null, "{path} is being deleted");
     assert_eq!(metadata["ownerReferences"], Value::Null, "{path} is owned: {metadata}");
@@ -111,30 +119,31 @@ fn claim_of_a_tenant_survives_a_guest_that_labels_wants_and_drops_it() {
         let arena = Arena::start(&[]).await;
         let home = "attack-retain";
         let path = format!("/api/v1/namespaces/{home}/persistentvolumeclaims/data");
-        let label = json!({KEPT_FOR_LABEL: identity("retain")});
-        let merges = merged("PersistentVolumeClaim", "data", &json!({ "labels": label }));
-        arena.install(&attack("retain", &desires("1", &json!([merges])))).await;
+        arena.install(&attack("retain", &desires("1", &json!([kept()])))).await;
+        let label = json!({KEPT_FOR_LABEL: identity(&arena, "retain").await});
         arena.apply(&claim(home, &json!({"team": "a"}))).await;
         let uid = arena.get(&path).await.unwrap()["metadata"]["uid"].clone();
+        let merges = merged("PersistentVolumeClaim", "data", &json!({ "labels": label }));
+        replace(&arena, "retain", "2", &desires("2", &json!([merges]))).await;
         let told = arena.primary_says("retain", "Synced", "False", "MalformedObject").await;
         assert!(told.contains("innkeeper.dev/kept-for"), "{told}");
         is_untouched(&arena, &path, &uid).await;
 
         // An earlier version of the host has let the guest do it.
         let primary = arena.primary("retain").await["metadata"]["uid"].clone();
-        let merger = format!("innkeeper/retain/{}/merge", primary.as_str().unwrap());
+        let manager = format!("innkeeper/retain/{}/merge", primary.as_str().unwrap());
         let labelled = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
             "metadata": {"name": "data", "labels": label}});
-        apply_as(&arena, &merger, &path, &labelled).await;
+        apply_as(&arena, &manager, &path, &labelled).await;
 
         let mut wants = claim("", &json!({}));
         wants["metadata"] = json!({"name": "data"});
         let wants = json!([{"object": wants, "policy": ["deletable"]}]);
-        replace(&arena, "retain", "2", &desires("2", &wants)).await;
+        replace(&arena, "retain", "3", &desires("3", &wants)).await;
         arena.primary_says("retain", "Synced", "False", "Conflict").await;
         is_untouched(&arena, &path, &uid).await;
 
-        replace(&arena, "retain", "3", &desires("3", &json!([]))).await;
+        replace(&arena, "retain", "4", &desires("4", &json!([]))).await;
         arena.primary_says("retain", "Synced", "True", "Applied").await;
         is_untouched(&arena, &path, &uid).await;
         let labels = &arena.get(&path).await.unwrap()["metadata"]["labels"];
@@ -161,12 +170,12 @@ fn guest_that_annotates_its_primary_adopts_nothing() {
 
         // An earlier version of the host has let it do so, or another module's guest has done it.
         let primary = arena.primary("adopt").await;
-        let merger =
+        let manager =
             format!("innkeeper/adopt/{}/merge", primary["metadata"]["uid"].as_str().unwrap());
         let at = format!("/apis/{GROUP}/v1/namespaces/attack-adopt/hostiles/adopt");
         let annotated = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
             "metadata": {"name": "adopt", "annotations": {ADOPT_ANNOTATION: "true"}}});
-        apply_as(&arena, &merger, &at, &annotated).await;
+        apply_as(&arena, &manager, &at, &annotated).await;
         replace(&arena, "adopt", "2", &desires("2", &json!([wants]))).await;
         arena.primary_says("adopt", "Synced", "False", "Conflict").await;
         is_untouched(&arena, path, &uid).await;
@@ -175,7 +184,7 @@ fn guest_that_annotates_its_primary_adopts_nothing() {
         // The same annotation of a user does adopt: the guest's is taken off first.
         apply_as(
             &arena,
-            &merger,
+            &manager,
             &at,
             &json!({"apiVersion": format!("{GROUP}/v1"),
             "kind": "Hostile", "metadata": {"name": "adopt"}}),
@@ -192,16 +201,16 @@ fn tenant_who_writes_under_the_name_of_a_manager_by_an_update_gives_the_module_n
     block_on(async {
         let arena = Arena::start(&[]).await;
         let path = "/api/v1/namespaces/attack-update/configmaps/theirs";
-        arena.install(&attack("update", &desires("1", &json!([])))).await;
-        arena.primary_says("update", "Synced", "True", "Applied").await;
+        arena.install(&attack("update", &desires("1", &json!([kept()])))).await;
+        let label = json!({KEPT_FOR_LABEL: identity(&arena, "update").await});
         let uid = arena.primary("update").await["metadata"]["uid"].clone();
         let uid = uid.as_str().unwrap();
         let mut theirs = config_map("theirs");
         theirs["metadata"]["namespace"] = "attack-update".into();
         arena.apply(&theirs).await;
         let object = arena.get(path).await.unwrap()["metadata"]["uid"].clone();
-        let patch = json!({"metadata": {"labels": {KEPT_FOR_LABEL: identity("update")}}});
-        arena.merge(&format!("{path}?fieldManager=innkeeper%2Fupdate%2F{uid}"), &patch).await;
+        let labelled = json!({"metadata": {"labels": label}});
+        arena.merge(&format!("{path}?fieldManager=innkeeper%2Fupdate%2F{uid}"), &labelled).await;
         arena.pass(30).await;
         is_untouched(&arena, path, &object).await;
 
@@ -218,30 +227,34 @@ fn claim_that_a_stateful_set_made_from_a_labelled_template_is_not_retained() {
         let arena = Arena::start(&[]).await;
         let stateful_sets = json!({"apiVersion": "apps/v1", "kind": "StatefulSet",
             "plural": "statefulsets", "scope": "Namespaced"});
-        let metadata = json!({"name": "data", "labels": {KEPT_FOR_LABEL: identity("template")},
+        let mut manifest = manifest(&[claims(), stateful_sets]);
+        manifest["version"] = "1".into();
+        let first = guest(&manifest, &json!({"objects": [kept()]}));
+        arena.install(&attack("template", &first)).await;
+        let identity = identity(&arena, "template").await;
+        let metadata = json!({"name": "data", "labels": {KEPT_FOR_LABEL: identity},
             "annotations": {DELETABLE_ANNOTATION: "true"}});
         let set = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"},
             "spec": {"replicas": 1, "serviceName": "web", "selector": {"matchLabels": {"app": "web"}},
                 "template": {"metadata": {"labels": {"app": "web"}},
                     "spec": {"containers": [{"name": "web", "image": "web:1"}]}},
                 "volumeClaimTemplates": [{"metadata": metadata, "spec": claim("", &json!({}))["spec"]}]}});
-        let mut manifest = manifest(&[claims(), stateful_sets]);
-        manifest["version"] = "1".into();
-        let first = guest(&manifest, &json!({"objects": [{"object": set}]}));
-        arena.install(&attack("template", &first)).await;
+        manifest["version"] = "2".into();
+        let second = guest(&manifest, &json!({"objects": [{"object": set}]}));
+        replace(&arena, "template", "2", &second).await;
         let path = "/api/v1/namespaces/attack-template/persistentvolumeclaims/data-web-0";
         let there = arena.lab().until("the StatefulSet has its claim", SOON, async |api| {
             Ok(api.get(path).await?.is_some())
         });
         there.await.unwrap();
         let made = arena.get(path).await.unwrap();
-        assert_eq!(made["metadata"]["labels"][KEPT_FOR_LABEL], identity("template"));
+        assert_eq!(made["metadata"]["labels"][KEPT_FOR_LABEL], identity);
 
         let mut wants = claim("", &json!({}));
         wants["metadata"] = json!({"name": "data-web-0"});
-        manifest["version"] = "2".into();
+        manifest["version"] = "3".into();
         let objects = json!({"objects": [{"object": set}, {"object": wants}]});
-        replace(&arena, "template", "2", &guest(&manifest, &objects)).await;
+        replace(&arena, "template", "3", &guest(&manifest, &objects)).await;
         arena.primary_says("template", "Synced", "False", "Conflict").await;
         is_untouched(&arena, path, &made["metadata"]["uid"]).await;
     });
@@ -276,7 +289,11 @@ fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
             own(json!({"annotations": {"Innkeeper.Dev/adopt": "true"}})),
             "belongs to the host",
         ),
-        ("lookalike", own(json!({"labels": {"innkeep\u{435}r.dev/adopt": "true"}})), "not a name"),
+        (
+            "lookalike",
+            own(json!({"labels": {"innkeep\u{435}r.dev/adopt": "true"}})),
+            "metadata.labels",
+        ),
         ("merged-finalizer", into(json!({"finalizers": ["a.example/b"]})), "somebody else"),
         ("made-finalizer", own(json!({"finalizers": ["a.example/b"]})), "spec.allowFinalizers"),
         ("owner", into(json!({"ownerReferences": owner})), "ownerReferences"),
@@ -426,22 +443,12 @@ fn guest_with_all_rights_neither_takes_nor_deletes_the_namespace_it_lives_in() {
 fn kinds_of_the_cluster_are_not_merged_into_without_the_grant_whatever_the_rights() {
     block_on(async {
         let arena = Arena::start(&[]).await;
+        let role = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole",
+            "metadata": {"name": "theirs"}, "rules": []});
+        arena.apply(&role).await;
         for (name, group, kind, plural, target) in [
-            ("roles", "rbac.authorization.k8s.io", "ClusterRole", "clusterroles", "cluster-admin"),
-            (
-                "crds",
-                "apiextensions.k8s.io",
-                "CustomResourceDefinition",
-                "customresourcedefinitions",
-                "modules.innkeeper.dev",
-            ),
-            (
-                "hooks",
-                "admissionregistration.k8s.io",
-                "ValidatingWebhookConfiguration",
-                "validatingwebhookconfigurations",
-                "any",
-            ),
+            ("roles", RBAC, "ClusterRole", "clusterroles", "theirs"),
+            ("classes", "storage.k8s.io", "StorageClass", "storageclasses", "any"),
         ] {
             let version = format!("{group}/v1");
             let kinds =
@@ -453,10 +460,8 @@ fn kinds_of_the_cluster_are_not_merged_into_without_the_grant_whatever_the_right
             arena.install(&all).await;
             arena.primary_says(name, "Synced", "False", "CrossNamespace").await;
         }
-        let modules =
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/modules.innkeeper.dev";
-        let definition = arena.get(modules).await.unwrap();
-        assert_eq!(definition["metadata"]["labels"]["taken"], Value::Null);
+        let path = format!("/apis/{RBAC}/v1/clusterroles/theirs");
+        assert_eq!(arena.get(&path).await.unwrap()["metadata"]["labels"], Value::Null);
     });
 }
 

@@ -9,8 +9,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::said;
-
 /// The domain of the host's own names.
 pub const DOMAIN: &str = "innkeeper.dev";
 
@@ -44,6 +42,11 @@ pub fn is_within(domain: &str, parent: &str) -> bool {
     domain.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
+/// As much of a name as Kubernetes allows, for messages.
+pub fn cut(name: &str) -> &str {
+    &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
+}
+
 /// Checks the labels, annotations and finalizers of a desired object.
 ///
 /// `merges`: the object is somebody else's, and the guest merges into it.
@@ -65,16 +68,15 @@ pub fn check(object: &Value, merges: bool, grants: Grants) -> Result<(), String>
 }
 
 fn check_name(place: &str, name: &str) -> Result<(), String> {
-    let told = || said::cut(name, NAME_BYTES_MAX);
     if is_reserved(name) {
         return Err(format!(
             "{place}: {:?} belongs to the host, as all names of {DOMAIN}; leave it out, and give a policy (orphan, deletable) instead",
-            told()
+            cut(name)
         ));
     }
     // A lookalike of the domain in another script; Kubernetes allows ASCII only.
     if !name.is_ascii() || name.contains(|c: char| c.is_ascii_control()) {
-        return Err(format!("{place}: {:?} is not a name that Kubernetes allows", told()));
+        return Err(format!("{place}: {:?} is not a name that Kubernetes allows", cut(name)));
     }
     Ok(())
 }
