@@ -88,7 +88,8 @@ fn compiler(program: &Path) -> ExitCode {
             let parent = rustix::process::getppid().unwrap();
             let missing = confine();
             let (code, text) = escape(parent);
-            write!(io::stderr(), "{text}; missing: {missing:?}").unwrap();
+            let text = format!("{text}; missing: {missing:?}");
+            io::stderr().write_all(text.as_bytes()).unwrap();
             ExitCode::from(code)
         }
         _ => compile_child(),
