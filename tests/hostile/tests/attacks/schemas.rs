@@ -154,3 +154,15 @@ fn parameters_that_take_too_long_leave_the_old_ones_in_force() {
     });
     assert!(began.elapsed() < WALL_CLOCK, "it took {:?}", began.elapsed());
 }
+
+#[test]
+fn supervisor_that_rests_is_not_found_hanging() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        arena.install(&honest()).await;
+        for _ in 0..20 {
+            arena.pass(59).await;
+            assert_eq!(arena.lab().running().operator().stalled(), None);
+        }
+    });
+}
