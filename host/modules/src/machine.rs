@@ -24,6 +24,7 @@ mod conditions;
 mod effect;
 mod event;
 mod leaving;
+mod parameters;
 mod verdict;
 
 use innkeeper_contract::{Event as Notice, EventType};
@@ -34,6 +35,7 @@ use crate::source::Digest;
 pub use candidate::{Aside, Candidate, REJECTED};
 pub use effect::Effect;
 pub use event::{Event, Facts, Spec};
+use parameters::Unchecked;
 pub use verdict::{Again, Verdict};
 
 /// How many rejected digests are remembered.
@@ -119,13 +121,6 @@ pub struct Serving {
     pub digest: Digest,
     /// Its name and version.
     pub title: String,
-}
-
-/// Parameters whose check is under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Unchecked {
-    /// They came with another source, so they may be the next guest's: a misfit is no news.
-    is_quiet: bool,
 }
 
 /// The life of one module. See the [module's docs](self).
@@ -381,11 +376,7 @@ impl Machine {
     }
 
     fn on_retry(&mut self, effects: &mut Vec<Effect>) {
-        if self.serving.is_some()
-            && self.fits.as_ref().is_err_and(|verdict| verdict.again == Again::Later)
-        {
-            effects.push(Effect::CheckParameters);
-        }
+        self.retry_parameters(effects);
         match &self.candidate {
             Candidate::Rejected(digest, verdict) if verdict.again == Again::Later => {
                 let retried = Some((*digest, verdict.clone()));
@@ -411,16 +402,7 @@ impl Machine {
                 self.spec = Ok(());
                 self.suspended = spec.suspended;
                 self.rollout = spec.rollout;
-                if self.serving.is_some() {
-                    effects.push(Effect::Settle { parameters: !spec.other_parameters });
-                    self.unchecked = None;
-                    if spec.other_parameters {
-                        self.unchecked = Some(Unchecked { is_quiet: spec.other_source });
-                        effects.push(Effect::CheckParameters);
-                    } else {
-                        self.fits = Ok(());
-                    }
-                }
+                self.settle(spec.other_parameters, spec.other_source, effects);
                 self.forget(|again| again != Again::Never);
                 self.checked = None;
                 if spec.other_source || self.source == Source::Unknown {
@@ -441,26 +423,6 @@ impl Machine {
                 }
             }
         }
-    }
-
-    /// The present parameters were checked against the schema of the active revision.
-    fn on_parameters(&mut self, result: Result<(), Verdict>, effects: &mut Vec<Effect>) {
-        if self.serving.is_none() {
-            return;
-        }
-        let is_quiet = self.unchecked.take().is_some_and(|unchecked| unchecked.is_quiet);
-        match &result {
-            Ok(()) => effects.push(Effect::Settle { parameters: true }),
-            Err(verdict) => {
-                if !is_quiet && self.fits != result {
-                    effects.push(warning(verdict));
-                }
-                if verdict.again == Again::Later {
-                    effects.push(Effect::RetryLater);
-                }
-            }
-        }
-        self.fits = result;
     }
 
     fn on_source(&mut self, result: Result<Digest, Verdict>, effects: &mut Vec<Effect>) {

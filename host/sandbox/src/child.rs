@@ -4,7 +4,7 @@
 //! The child is `<program> compile`: standard input is one line of JSON ([`Request`]) and then the
 //! input of the task, standard output is the result, standard error the reason if there is none. Before
 //! the child reads the input of a guest, it bounds its own memory, time and output, and gives up all
-//! that its task does not need ([`confine`](crate::confine)).
+//! that its task does not need ([`confine`](crate::confine())).
 
 mod gate;
 mod memory;

@@ -148,7 +148,14 @@ fn in_child(
         .map_err(trouble("writing the component for the compiler"))?;
     let stdout = File::create_new(&artifact).map_err(trouble("making the artifact's file"))?;
     let _place = shared.compilers.enter();
-    child::run(program, stdin, stdout, limit).map_err(|error| refused(error, limit, memory))?;
+    let written = stdout.try_clone().map_err(trouble("opening the artifact's file"))?;
+    child::run(program, stdin, stdout, limit)
+        // The child holds itself to that size; one that was taken over might not.
+        .and_then(|()| match written.metadata() {
+            Ok(file) if file.len() > ARTIFACT_BYTES_MAX => Err(ChildError::OutputTooLarge),
+            _ => Ok(()),
+        })
+        .map_err(|error| refused(error, limit, memory))?;
     Ok(Artifact { path: artifact, _folder: folder })
 }
 

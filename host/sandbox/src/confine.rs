@@ -68,11 +68,14 @@ mod platform {
         libc::SYS_writev,
     ];
 
+    /// Gives something up, or says why that is not possible.
+    type Step = fn() -> Result<(), String>;
+
     pub(super) fn confine() -> Vec<String> {
         // The kernel takes a compiler before the host, if it has to end one. Written before the process
         // is closed to itself.
         let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-        let steps: [(&str, fn() -> Result<(), String>); 4] = [
+        let steps: [(&str, Step); 4] = [
             ("it may outlive its host", || {
                 set_parent_process_death_signal(Some(Signal::KILL)).map_err(text)
             }),

@@ -1,9 +1,9 @@
 //! JSON Schemas that a guest describes, against documents of its users.
 //!
 //! Neither side is trusted: a schema of some hundred bytes can take exponential time, and a pattern
-//! can take gigabytes. So a check has three steps: bounds on the schema ([`bounds`]), a count of
-//! the steps that the evaluation takes at most ([`cost`]), and only then the evaluation itself
-//! ([`evaluate`]). [`Engine::validate`](crate::Engine::validate) does all of it in a child process.
+//! can take gigabytes. So a check has three steps: bounds on the schema (`bounds`), a count of
+//! the steps that the evaluation takes at most (`cost`), and only then the evaluation itself
+//! (`evaluate`). [`Engine::validate`](crate::Engine::validate) does all of it in a child process.
 
 mod aside;
 mod bounds;

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use guests::{Cluster, Tiny};
 use innkeeper_sandbox::{
     Compile, Engine, Guest, Interruption, Limits, LoadError, Outcome, compile_child, confine,
+    forbid_tracing,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
@@ -43,6 +44,8 @@ fn main() -> ExitCode {
         ("compiler_without_memory_counts_against_the_component", without_memory),
         ("compiler_that_starts_a_process_is_stopped_with_it", forks),
         ("confined_child_opens_starts_and_signals_nothing", confined),
+        ("artifact_that_is_too_large_is_not_mapped", floods),
+        ("process_that_forbids_tracing_is_not_dumpable", undumpable),
         ("schema_is_evaluated_in_a_child", schema::evaluated),
         ("schema_beyond_the_bounds_starts_no_child", schema::bounded),
         ("child_that_fails_over_a_schema_is_told_apart", schema::failing),
@@ -84,11 +87,24 @@ fn compiler(program: &Path) -> ExitCode {
             sleeping.wait().unwrap();
             ExitCode::SUCCESS
         }
+        Some("flood") => {
+            // A hole takes no space.
+            rustix::fs::ftruncate(io::stdout(), 300 << 20).unwrap();
+            ExitCode::SUCCESS
+        }
+        Some("undumpable") => {
+            use rustix::process::{DumpableBehavior, dumpable_behavior};
+            let before = dumpable_behavior().unwrap();
+            forbid_tracing().unwrap();
+            let is_closed = dumpable_behavior().unwrap() == DumpableBehavior::NotDumpable;
+            ExitCode::from(if before != DumpableBehavior::NotDumpable && is_closed { 3 } else { 4 })
+        }
         Some("confined") => {
             let parent = rustix::process::getppid().unwrap();
             let missing = confine();
             let (code, text) = escape(parent);
-            write!(io::stderr(), "{text}; missing: {missing:?}").unwrap();
+            let text = format!("{text}; missing: {missing:?}");
+            io::stderr().write_all(text.as_bytes()).unwrap();
             ExitCode::from(code)
         }
         _ => compile_child(),
@@ -302,4 +318,18 @@ fn confined() {
     let error = load(&setup, &Limits::default()).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("exit status: 3 (nothing worked"), "{text}");
+}
+
+fn floods() {
+    let setup = setup("flood", Interruption::Epoch);
+    let error = load(&setup, &Limits::default()).unwrap_err();
+    assert_eq!((error.reason(), error.is_temporary()), ("CompileFailed", false), "{error}");
+    assert!(error.to_string().contains("its code would have more than"), "{error}");
+    assert_eq!(std::fs::read_dir(setup.folder.path()).unwrap().count(), 0);
+}
+
+fn undumpable() {
+    let setup = setup("undumpable", Interruption::Epoch);
+    let error = load(&setup, &Limits::default()).unwrap_err();
+    assert!(error.to_string().contains("exit status: 3"), "{error}");
 }

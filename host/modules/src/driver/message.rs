@@ -280,3 +280,16 @@ fn refused(error: &LoadError) -> Verdict {
     };
     Verdict::new(error.reason(), error.to_string(), again)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compiler_that_is_killed_is_not_tried_again_until_the_spec_changes() {
+        let verdict = refused(&LoadError::CompileKilled);
+        assert_eq!((&*verdict.reason, verdict.again), ("CompileKilled", Again::WhenSpecChanges));
+        let what = "no disk".to_owned();
+        assert_eq!(refused(&LoadError::Compiler { what }).again, Again::Later);
+    }
+}

@@ -1,0 +1,60 @@
+//! The parameters of the active revision: they are in force once they have been checked.
+
+use super::{Again, Effect, Machine, Verdict, warning};
+
+/// Parameters whose check is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unchecked {
+    /// They came with another source, so they may be the next guest's: a misfit is no news.
+    is_quiet: bool,
+}
+
+impl Machine {
+    /// The active revision goes on with the present settings; other parameters are checked first.
+    pub(super) fn settle(
+        &mut self,
+        other_parameters: bool,
+        other_source: bool,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.serving.is_none() {
+            return;
+        }
+        effects.push(Effect::Settle { parameters: !other_parameters });
+        self.unchecked = None;
+        if other_parameters {
+            self.unchecked = Some(Unchecked { is_quiet: other_source });
+            effects.push(Effect::CheckParameters);
+        } else {
+            self.fits = Ok(());
+        }
+    }
+
+    /// A check that the host could not do is done again.
+    pub(super) fn retry_parameters(&self, effects: &mut Vec<Effect>) {
+        let failed = self.fits.as_ref().is_err_and(|verdict| verdict.again == Again::Later);
+        if self.serving.is_some() && failed {
+            effects.push(Effect::CheckParameters);
+        }
+    }
+
+    /// The present parameters were checked against the schema of the active revision.
+    pub(super) fn on_parameters(&mut self, result: Result<(), Verdict>, effects: &mut Vec<Effect>) {
+        if self.serving.is_none() {
+            return;
+        }
+        let is_quiet = self.unchecked.take().is_some_and(|unchecked| unchecked.is_quiet);
+        match &result {
+            Ok(()) => effects.push(Effect::Settle { parameters: true }),
+            Err(verdict) => {
+                if !is_quiet && self.fits != result {
+                    effects.push(warning(verdict));
+                }
+                if verdict.again == Again::Later {
+                    effects.push(Effect::RetryLater);
+                }
+            }
+        }
+        self.fits = result;
+    }
+}
