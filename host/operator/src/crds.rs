@@ -68,7 +68,7 @@ impl Installer<'_> {
             };
             match self.apply(wish, &body).await {
                 // Only labels or texts would change: a module that must not do that may still serve.
-                Err(verdict) if exists && fields.is_empty() => {
+                Err(verdict) if exists && fields.is_empty() && verdict.reason == "CrdForbidden" => {
                     tracing::warn!(crd = %wish.name, module = self.module, "{}", verdict.message);
                 }
                 result => result?,

@@ -310,6 +310,50 @@ fn a_definition_that_grows_is_held_when_a_stored_object_does_not_fit() {
 }
 
 #[test]
+fn a_stored_object_beyond_the_first_page_of_a_list_is_checked() {
+    block_on(async {
+        let arena = arena().await;
+        for index in 0..120 {
+            arena.apply(&thing(&format!("b{index}"), &json!({"size": 1}))).await;
+        }
+        arena.apply(&thing("z", &json!({"size": -1}))).await;
+        let mut scaled = things(&size_and_color());
+        scaled["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}});
+        let message = is_held(&arena, &scaled).await;
+        assert!(message.contains("Thing attack-things/z: .spec.size"), "{message}");
+    });
+}
+
+#[test]
+fn a_module_that_may_not_write_a_definition_that_stays_serves_all_the_same() {
+    block_on(async {
+        let arena = arena().await;
+        // As a host before this label wrote it.
+        arena.merge(CRD, &json!({"metadata": {"labels": {"innkeeper.dev/module": null}}})).await;
+        let role = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole",
+            "metadata": {"name": "reads"},
+            "rules": [{"apiGroups": ["apiextensions.k8s.io"],
+                "resources": ["customresourcedefinitions"], "verbs": ["get"]}]});
+        arena.apply(&role).await;
+        let reader = |spec: &Value| {
+            let mut manifest = manifest(&[]);
+            manifest["crds"] = json!([things(spec)]);
+            Attack::new("reader", &guest(&manifest, &json!({})))
+                .spec(json!({"crdGroups": [DEFINED]}))
+        };
+        let binding = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
+            "metadata": {"name": "reads"},
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "reads"},
+            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": MODULES}]});
+        arena.apply(&binding).await;
+        arena.install(&reader(&size_and_color())).await;
+        arena.module_says("reader", "Ready", "True", "Serving").await;
+        push(&arena, &reader(&grown())).await;
+        arena.module_says("reader", "Ready", "False", "CrdForbidden").await;
+    });
+}
+
+#[test]
 fn a_scale_that_a_stored_object_does_not_fit_is_held() {
     block_on(async {
         let arena = arena_with(&things(&size_and_color()), &json!({"size": -1})).await;
