@@ -29,7 +29,7 @@ const PAGE: u32 = 50;
 /// The steps in which one object is checked.
 const STEPS_MAX: u64 = 1_000_000;
 
-/// How much is told of what does not fit, in bytes.
+/// The longest description of a misfit, in bytes.
 const PLACE_BYTES_MAX: usize = 512;
 
 /// What has been read.

@@ -368,6 +368,43 @@ fn a_scale_that_a_stored_object_does_not_fit_is_held() {
 }
 
 #[test]
+fn no_definition_is_written_when_one_of_them_is_held() {
+    block_on(async {
+        let arena = arena().await;
+        let mut typed = grown();
+        typed["properties"]["size"] = json!({"type": "string"});
+        let mut other = things(&grown());
+        other["metadata"]["name"] = json!(format!("others.{DEFINED}"));
+        other["spec"]["names"] = json!({"kind": "Other", "plural": "others"});
+        push(&arena, &attack("things", &[other, things(&typed)])).await;
+        arena.module_says("things", "Held", "True", "CrdNotAdditive").await;
+        let path = format!("{}/others.{DEFINED}", CRD.rsplit_once('/').unwrap().0);
+        assert!(arena.get(&path).await.is_none());
+    });
+}
+
+#[test]
+fn a_preview_shows_a_definition_that_would_be_held() {
+    block_on(async {
+        let arena = arena().await;
+        arena
+            .merge(
+                "/apis/innkeeper.dev/v1alpha1/modules/things",
+                &json!({"spec": {"rollout": {"strategy": "Manual"}}}),
+            )
+            .await;
+        let mut typed = grown();
+        typed["properties"]["size"] = json!({"type": "string"});
+        push(&arena, &attack("things", &[things(&typed)])).await;
+        arena.module_says("things", "Held", "True", "NeedsApproval").await;
+        let example = arena.module("things").await["status"]["candidate"]["examples"][0].clone();
+        assert_eq!(example["action"], "Change");
+        let why = example["fields"][0].as_str().unwrap();
+        assert!(why.contains(".spec.size has another type"), "{why}");
+    });
+}
+
+#[test]
 fn the_definition_of_one_module_is_not_changed_by_another() {
     block_on(async {
         let arena = arena().await;
