@@ -55,7 +55,7 @@ async fn push(arena: &Arena, attack: &Attack) {
 /// An arena in which the module `things` has installed a definition, and a thing is stored.
 async fn arena_with(definition: &Value, spec: &Value) -> Arena {
     let arena = Arena::start(&[]).await;
-    arena.install(&attack("things", &[definition.clone()])).await;
+    arena.install(&attack("things", std::slice::from_ref(definition))).await;
     arena.module_says("things", "Ready", "True", "Serving").await;
     arena.apply(&thing("a", spec)).await;
     arena
@@ -91,7 +91,7 @@ const SHAPE: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/pro
 /// helps; gives the message.
 async fn is_held(arena: &Arena, definition: &Value) -> String {
     let before = arena.get(CRD).await.unwrap();
-    push(arena, &attack("things", &[definition.clone()])).await;
+    push(arena, &attack("things", std::slice::from_ref(definition))).await;
     let message = arena.module_says("things", "Held", "True", "CrdNotAdditive").await;
     let module = arena.module("things").await;
     let digest = module["status"]["candidate"]["digest"].clone();
@@ -115,7 +115,7 @@ async fn is_held(arena: &Arena, definition: &Value) -> String {
 /// Pushes a definition and expects that its component is refused with these words.
 async fn is_refused(arena: &Arena, definition: &Value, words: &str) {
     let before = arena.get(CRD).await.unwrap();
-    push(arena, &attack("things", &[definition.clone()])).await;
+    push(arena, &attack("things", std::slice::from_ref(definition))).await;
     let message = arena.module_says("things", "Ready", "False", "InvalidManifest").await;
     assert!(message.contains(words), "{message}");
     arena.pass(120).await;
