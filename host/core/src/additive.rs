@@ -19,11 +19,14 @@ use crate::{difference, said};
 
 pub use objects::{Misfit, StoredObjects};
 
-/// So many incompatible changes are told at most.
+/// The most incompatible changes that are reported.
 const FINDINGS_MAX: usize = 100;
 
 /// The longest text of one of them, in bytes: names and rules in a schema may be of any length.
 const FINDING_BYTES_MAX: usize = 256;
+
+/// Lists up to this length are compared item by item when changed fields are named.
+const LIST_MAX: usize = 100;
 
 /// Fields of a definition's spec that are compared one by one.
 const COMPARED: [&str; 6] =
@@ -92,7 +95,19 @@ fn normal_spec(definition: &Value) -> Value {
         names.insert("singular".into(), singular(definition).into());
         names.insert("listKind".into(), list_kind(definition).into());
     }
+    shorten(&mut spec);
     serde_json::json!({ "spec": spec })
+}
+
+/// Makes long lists one text: finding the items of two lists that belong together takes time that
+/// grows with the square of their length.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::Array(items) if items.len() > LIST_MAX => *value = value.to_string().into(),
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(members) => members.values_mut().for_each(shorten),
+        _ => {}
+    }
 }
 
 fn members(value: &Value) -> BTreeSet<&str> {

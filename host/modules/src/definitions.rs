@@ -34,10 +34,10 @@ const DEPTH_MAX: usize = 100;
 const VERSIONS_MAX: usize = 20;
 
 /// The most members that were left out which are named.
-const DROPPED_TOLD: usize = 10;
+const DROPPED_MAX: usize = 10;
 
-/// How much of a name is told, in bytes.
-const NAME_BYTES_TOLD: usize = 100;
+/// The longest part of a name in a message, in bytes.
+const NAME_BYTES_MAX: usize = 100;
 
 /// Labels that a guest may give its definition. They describe; `instance` and `managed-by` are left
 /// out, by which deployment tools find what they may delete.
@@ -138,8 +138,8 @@ fn wish(definition: &Value, settings: &Settings) -> CrdWish {
     }
     let top = definition.as_object().into_iter().flatten();
     let others = top.filter(|(name, value)| !TAKEN.contains(&name.as_str()) && !is_empty(value));
-    dropped.extend(others.map(|(name, _)| said::cut(name, NAME_BYTES_TOLD)));
-    dropped.truncate(DROPPED_TOLD);
+    dropped.extend(others.map(|(name, _)| said::cut(name, NAME_BYTES_MAX)));
+    dropped.truncate(DROPPED_MAX);
     CrdWish {
         granted: settings.crd_groups.contains(&group),
         definition: json!({
@@ -172,7 +172,7 @@ fn labels(definition: &Value, dropped: &mut Vec<String>) -> Map<String, Value> {
 }
 
 fn named(place: &str, name: &str) -> String {
-    format!("{place}[{}]", said::cut(name, NAME_BYTES_TOLD))
+    format!("{place}[{}]", said::cut(name, NAME_BYTES_MAX))
 }
 
 fn members(value: Option<&Value>) -> impl Iterator<Item = &String> {
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn name_labels_that_describe_and_spec_are_taken_and_what_is_dropped_is_told() {
+    fn name_labels_that_describe_and_spec_are_taken_and_dropped_members_are_named() {
         let mut given = definition();
         given["metadata"]["labels"] = json!({"app.kubernetes.io/name": "a",
             "app.kubernetes.io/instance": "argo", "app.kubernetes.io/managed-by": "Helm", "x": "y"});

@@ -21,13 +21,13 @@ use serde_json::Value;
 /// How long a definition may take until the server serves it.
 pub const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 
-/// So many of the changes that would break something are told.
-const BREAKS_TOLD: usize = 5;
+/// The most incompatible changes that a message names.
+const BREAKS_MAX: usize = 5;
 
 /// So many changed fields of one definition are named.
 const FIELDS_MAX: usize = 5;
 
-/// How much is told of why a definition would be refused, in bytes.
+/// The longest refusal in a preview, in bytes.
 const REFUSAL_BYTES_MAX: usize = 512;
 
 /// Installs definitions for one module.
@@ -62,13 +62,16 @@ impl Installer<'_> {
     /// # Errors
     /// Why the guest cannot serve: the first definition that stands in the way.
     pub async fn install(&self, wishes: &[CrdWish]) -> Result<(), Verdict> {
+        // All are decided before one is written: a candidate that is held changes nothing.
+        let mut decisions = Vec::new();
         for wish in wishes {
-            let Decision::Apply { body, exists, fields } = self.decide(wish).await? else {
-                continue;
-            };
+            decisions.push((wish, self.decide(wish).await?));
+        }
+        for (wish, decision) in decisions {
+            let Decision::Apply { body, exists, fields } = decision else { continue };
             match self.apply(wish, &body).await {
                 // Only labels or texts would change: a module that must not do that may still serve.
-                Err(verdict) if exists && fields.is_empty() => {
+                Err(verdict) if exists && fields.is_empty() && verdict.reason == "CrdForbidden" => {
                     tracing::warn!(crd = %wish.name, module = self.module, "{}", verdict.message);
                 }
                 result => result?,
@@ -93,7 +96,7 @@ impl Installer<'_> {
                 Err(refused) if refused.reason == CRD_NOT_ADDITIVE => {
                     (Deed::Change, vec![said::cut(&refused.message, REFUSAL_BYTES_MAX)])
                 }
-                // What else stands in the way is said when it is installed.
+                // Installing reports the other errors.
                 Ok(Decision::Keep) | Err(_) => continue,
             };
             let object =
@@ -214,10 +217,10 @@ fn changes_additively(wish: &CrdWish, live: &Value) -> Result<bool, Verdict> {
 
 /// The first of some changes, and how many more there are.
 fn first(broken: &[String]) -> String {
-    let more = broken.len().saturating_sub(BREAKS_TOLD);
+    let more = broken.len().saturating_sub(BREAKS_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let told = broken.iter().take(BREAKS_TOLD).cloned().collect::<Vec<_>>().join("; ");
-    format!("{told}{more}")
+    let named = broken.iter().take(BREAKS_MAX).cloned().collect::<Vec<_>>().join("; ");
+    format!("{named}{more}")
 }
 
 /// A definition that must not replace the installed one.

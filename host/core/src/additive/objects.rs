@@ -84,7 +84,7 @@ fn target(version: &Value) -> Target {
     Target { schema: with_head(versions::schema_of(version)), figures: figures.collect() }
 }
 
-/// One check; [`Misfit::At`] is told from the inside out.
+/// One check of one object.
 struct Check {
     left: u64,
 }

@@ -1,6 +1,7 @@
 //! Whether one schema takes every value that another takes, and prunes nothing of it.
 //!
-//! What is not proven to take as much is told: a keyword that this file does not know must stay as it is.
+//! A change that is not proven to take as much is incompatible: a keyword that this file does not know
+//! must stay as it is.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -111,7 +112,11 @@ fn compare(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mu
         return found.at(path, "has another schema");
     }
     if is_set(old, EMBEDDED) && is_set(new, EMBEDDED) && !has_head(old) {
-        return compare(&with_head(old.clone()), &with_head(new.clone()), path, guard, found);
+        let (old, new) = (with_head(old.clone()), with_head(new.clone()));
+        if !has_head(&old) {
+            return found.at(path, "has properties that are no object");
+        }
+        return compare(&old, &new, path, guard, found);
     }
     if !takes_type(old, new) {
         return found.at(path, "has another type");
@@ -277,7 +282,7 @@ fn members(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mu
     path.push_str("{}");
     match (others(old), others(new)) {
         (Member::Pruned, _) => {}
-        // What is lost is told as the flag that is.
+        // The lost flag is reported already.
         (Member::Anything, Member::Pruned) if is_set(old, PRESERVE) => {}
         (was, now) => compare_members(&was, &now, path, guard, found),
     }

@@ -89,7 +89,7 @@ fn preserving() -> Value {
         "properties": {"size": {"type": "integer"}}})
 }
 
-fn told(old: &Value, new: &Value) -> Vec<String> {
+fn changes(old: &Value, new: &Value) -> Vec<String> {
     breaking(&definition(old), &definition(new))
 }
 
@@ -102,67 +102,70 @@ fn a_logical_keyword_that_comes_or_changes_is_incompatible_and_one_that_goes_is_
         let mut other = plain.clone();
         other[keyword] = json!([{"required": ["b"]}]);
         let expected = [format!(".spec has another {keyword}")];
-        assert_eq!(told(&plain, &with), expected);
-        assert_eq!(told(&with, &other), expected);
-        assert_eq!(told(&with, &plain), [""; 0]);
+        assert_eq!(changes(&plain, &with), expected);
+        assert_eq!(changes(&with, &other), expected);
+        assert_eq!(changes(&with, &plain), [""; 0]);
     }
     let mut not = plain.clone();
     not["not"] = json!({});
-    assert_eq!(told(&plain, &not), [".spec has another not"]);
-    assert_eq!(told(&not, &plain), [""; 0]);
+    assert_eq!(changes(&plain, &not), [".spec has another not"]);
+    assert_eq!(changes(&not, &plain), [""; 0]);
 }
 
 #[test]
 fn a_member_that_comes_under_preserve_unknown_fields_must_take_anything() {
     let mut typed = preserving();
     typed["properties"]["color"] = json!({"type": "string"});
-    assert_eq!(told(&preserving(), &typed), [".spec.color has another type"]);
+    assert_eq!(changes(&preserving(), &typed), [".spec.color has another type"]);
     let mut free = preserving();
     free["properties"]["color"] =
         json!({"x-kubernetes-preserve-unknown-fields": true, "nullable": true});
-    assert_eq!(told(&preserving(), &free), [""; 0]);
+    assert_eq!(changes(&preserving(), &free), [""; 0]);
     let mut bounded = free.clone();
     bounded["properties"]["color"]["maxLength"] = json!(3);
-    assert_eq!(told(&preserving(), &bounded), [".spec.color has a smaller maxLength"]);
+    assert_eq!(changes(&preserving(), &bounded), [".spec.color has a smaller maxLength"]);
 }
 
 #[test]
 fn a_flag_that_came_does_not_go_again() {
     let closed = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
-    assert_eq!(told(&closed, &preserving()), [""; 0]);
-    assert_eq!(told(&preserving(), &closed), [".spec loses x-kubernetes-preserve-unknown-fields"]);
+    assert_eq!(changes(&closed, &preserving()), [""; 0]);
+    assert_eq!(
+        changes(&preserving(), &closed),
+        [".spec loses x-kubernetes-preserve-unknown-fields"]
+    );
     let nullable = json!({"type": "string", "nullable": true});
-    assert_eq!(told(&nullable, &json!({"type": "string"})), [".spec loses nullable"]);
-    assert_eq!(told(&json!({"type": "string"}), &nullable), [""; 0]);
+    assert_eq!(changes(&nullable, &json!({"type": "string"})), [".spec loses nullable"]);
+    assert_eq!(changes(&json!({"type": "string"}), &nullable), [""; 0]);
 }
 
 #[test]
 fn a_type_that_comes_is_incompatible() {
-    assert_eq!(told(&json!({}), &json!({"type": "object"})), [".spec has another type"]);
+    assert_eq!(changes(&json!({}), &json!({"type": "object"})), [".spec has another type"]);
     let either = json!({"x-kubernetes-int-or-string": true});
-    assert_eq!(told(&json!({"type": "integer"}), &either), [""; 0]);
-    assert_eq!(told(&json!({"type": "object"}), &either), [".spec has another type"]);
+    assert_eq!(changes(&json!({"type": "integer"}), &either), [""; 0]);
+    assert_eq!(changes(&json!({"type": "object"}), &either), [".spec has another type"]);
     // The API server writes this out.
     let written = json!({"x-kubernetes-int-or-string": true,
         "anyOf": [{"type": "integer"}, {"type": "string"}]});
-    assert_eq!(told(&either, &written), [""; 0]);
-    assert_eq!(told(&written, &either), [""; 0]);
+    assert_eq!(changes(&either, &written), [""; 0]);
+    assert_eq!(changes(&written, &either), [""; 0]);
 }
 
 #[test]
 fn additional_members_that_are_closed_or_typed_are_incompatible() {
     let map = |others: Value| json!({"type": "object", "additionalProperties": others});
     let text = json!({"type": "string"});
-    assert_eq!(told(&map(text.clone()), &map(json!(false))), [".spec{} is gone"]);
-    assert_eq!(told(&map(json!(true)), &map(text.clone())), [".spec{} has another type"]);
-    assert_eq!(told(&map(text.clone()), &map(json!(true))), [""; 0]);
+    assert_eq!(changes(&map(text.clone()), &map(json!(false))), [".spec{} is gone"]);
+    assert_eq!(changes(&map(json!(true)), &map(text.clone())), [".spec{} has another type"]);
+    assert_eq!(changes(&map(text.clone()), &map(json!(true))), [""; 0]);
     // A named member takes what any member took.
     let mut named = map(text);
     named["properties"] = json!({"size": {"type": "integer"}});
     let mut lost = named.clone();
     lost.as_object_mut().unwrap().remove("additionalProperties");
-    assert_eq!(told(&lost, &named), [""; 0]);
-    assert_eq!(told(&map(json!({"type": "string"})), &named), [".spec.size has another type"]);
+    assert_eq!(changes(&lost, &named), [""; 0]);
+    assert_eq!(changes(&map(json!({"type": "string"})), &named), [".spec.size has another type"]);
 }
 
 #[test]
@@ -174,9 +177,9 @@ fn a_default_changes_nothing_that_is_there() {
         }
         spec
     };
-    assert_eq!(told(&with(Value::Null), &with(json!("x"))), [""; 0]);
-    assert_eq!(told(&with(json!("x")), &with(json!("y"))), [".spec.a has another default"]);
-    assert_eq!(told(&with(json!("x")), &with(Value::Null)), [".spec.a loses its default"]);
+    assert_eq!(changes(&with(Value::Null), &with(json!("x"))), [""; 0]);
+    assert_eq!(changes(&with(json!("x")), &with(json!("y"))), [".spec.a has another default"]);
+    assert_eq!(changes(&with(json!("x")), &with(Value::Null)), [".spec.a loses its default"]);
     // Where members are counted, one that is filled in may be one too many.
     for (keyword, value) in [("maxProperties", json!(1)), ("not", json!({"required": ["b"]}))] {
         let mut old =
@@ -184,7 +187,7 @@ fn a_default_changes_nothing_that_is_there() {
         old["properties"]["in"][keyword] = value;
         let mut new = old.clone();
         new["properties"]["in"]["properties"]["b"] = json!({"type": "string", "default": "x"});
-        let found = told(&old, &new);
+        let found = changes(&old, &new);
         assert!(
             found.len() == 1 && found[0].starts_with(".spec.in.b has a new default"),
             "{found:?}"
@@ -195,14 +198,14 @@ fn a_default_changes_nothing_that_is_there() {
     ruled["x-kubernetes-validations"] = json!([{"rule": "!has(self.a)"}]);
     let mut filled = ruled.clone();
     filled["properties"]["a"]["default"] = json!("x");
-    assert_eq!(told(&ruled, &filled), [format!(".spec.a {}", schema::NEW_DEFAULT)]);
+    assert_eq!(changes(&ruled, &filled), [format!(".spec.a {}", schema::NEW_DEFAULT)]);
     let mut grown = ruled.clone();
     grown["properties"]["b"] = json!({"type": "string", "default": "x"});
-    assert_eq!(told(&ruled, &grown), [""; 0]);
+    assert_eq!(changes(&ruled, &grown), [""; 0]);
 }
 
 #[test]
-fn keywords_that_must_stay_or_are_not_known_are_told() {
+fn a_keyword_that_is_fixed_or_unknown_is_incompatible_when_it_changes() {
     for (old, new, expected) in [
         (
             json!({}),
@@ -240,7 +243,7 @@ fn keywords_that_must_stay_or_are_not_known_are_told() {
             ".spec[] has another schema",
         ),
     ] {
-        assert_eq!(told(&old, &new), [expected], "{old} {new}");
+        assert_eq!(changes(&old, &new), [expected], "{old} {new}");
     }
     // What says nothing is no difference.
     for (old, new) in [
@@ -256,7 +259,7 @@ fn keywords_that_must_stay_or_are_not_known_are_told() {
             json!({"x-kubernetes-validations": [{"rule": "r", "message": "b"}]}),
         ),
     ] {
-        assert_eq!(told(&old, &new), [""; 0], "{old} {new}");
+        assert_eq!(changes(&old, &new), [""; 0], "{old} {new}");
     }
 }
 
@@ -269,22 +272,22 @@ fn the_name_of_an_object_takes_no_new_bound() {
 }
 
 #[test]
-fn a_new_rule_at_any_depth_is_told() {
+fn a_new_rule_is_incompatible_at_any_depth() {
     let deep = |rules: Value| {
         json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object",
             "properties": {"b": {"type": "string", "x-kubernetes-validations": rules}}}}}})
     };
     assert_eq!(
-        told(&deep(json!([])), &deep(json!([{"rule": "self != 'x'"}]))),
+        changes(&deep(json!([])), &deep(json!([{"rule": "self != 'x'"}]))),
         [".spec.a[].b has a new rule: self != 'x'"]
     );
 }
 
 #[test]
-fn what_is_told_is_bounded() {
+fn findings_are_bounded() {
     let properties: Map<String, Value> =
         (0..500).map(|index| (format!("{index}-{}", "x".repeat(2_000)), json!({}))).collect();
-    let found = told(&json!({"properties": properties}), &json!({}));
+    let found = changes(&json!({"properties": properties}), &json!({}));
     assert_eq!(found.len(), FINDINGS_MAX);
     assert!(found.iter().all(|one| one.len() <= FINDING_BYTES_MAX + 3));
 }
@@ -411,6 +414,34 @@ fn a_change_is_shown_by_its_place_and_documentation_is_none() {
     assert_eq!(changed(&old, &old, 5), [""; 0]);
 }
 
+#[test]
+fn a_schema_that_the_server_would_refuse_is_compared_without_harm() {
+    let embedded = |properties: Value| json!({"type": "object", "x-kubernetes-embedded-resource": true, "properties": properties});
+    let sound = embedded(json!({"spec": {"type": "object"}}));
+    for properties in [json!("x"), json!({"metadata": 1}), json!({"metadata": {"properties": [1]}})]
+    {
+        let odd = embedded(properties);
+        assert_ne!(changes(&odd, &sound), [""; 0]);
+        assert_ne!(changes(&sound, &odd), [""; 0]);
+    }
+    for odd in [json!(1), json!([]), json!({"properties": {"a": 1}}), json!({"items": [1]})] {
+        assert_ne!(changes(&sound, &odd), [""; 0], "{odd}");
+        assert_ne!(changes(&odd, &sound), [""; 0], "{odd}");
+    }
+}
+
+#[test]
+fn the_changed_fields_of_long_lists_are_found_in_time() {
+    let columns = |first: usize| -> Value {
+        (first..first + 20_000).map(|index| json!({"name": index.to_string()})).collect()
+    };
+    let mut old = definition(&json!({}));
+    old["spec"]["versions"][0]["additionalPrinterColumns"] = columns(0);
+    let mut new = old.clone();
+    new["spec"]["versions"][0]["additionalPrinterColumns"] = columns(1);
+    assert_eq!(changed(&old, &new, 5), [".spec.versions[name=\"v1\"].additionalPrinterColumns"]);
+}
+
 mod stored_objects {
     use super::*;
 
@@ -428,7 +459,7 @@ mod stored_objects {
     }
 
     #[test]
-    fn an_object_that_does_not_fit_is_told_with_its_place() {
+    fn an_object_that_does_not_fit_is_reported_with_its_place() {
         let map = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
         for (schema, value, expected) in [
             (json!({"type": "string"}), json!(1), ".spec.a is not of type string"),

@@ -29,7 +29,7 @@ const PAGE: u32 = 50;
 /// The steps in which one object is checked.
 const STEPS_MAX: u64 = 1_000_000;
 
-/// How much is told of what does not fit, in bytes.
+/// The longest description of a misfit, in bytes.
 const PLACE_BYTES_MAX: usize = 512;
 
 /// What has been read.
@@ -37,6 +37,22 @@ const PLACE_BYTES_MAX: usize = 512;
 struct Read {
     objects: usize,
     bytes: usize,
+}
+
+impl Read {
+    /// Counts one answer; why no more is read, if it is too much.
+    fn add(&mut self, objects: usize, bytes: usize) -> Result<(), String> {
+        self.objects += objects;
+        self.bytes += bytes;
+        if self.objects > OBJECTS_MAX {
+            return Err(format!("there are more than {OBJECTS_MAX}, the most that are checked"));
+        }
+        if self.bytes > BYTES_MAX {
+            let mebibytes = BYTES_MAX >> 20;
+            return Err(format!("they have more than {mebibytes} MiB, the most that is checked"));
+        }
+        Ok(())
+    }
 }
 
 /// Checks all stored objects that the module's account may list.
@@ -103,17 +119,9 @@ async fn check_in(
             ) => return Ok(Ok(())),
             Err(error) => return Ok(Err(error)),
         };
-        read.bytes += page.bytes;
+        let is_within = read.add(page.items.len(), page.bytes);
+        is_within.map_err(|why| unchecked(wish, &why))?;
         for object in &page.items {
-            read.objects += 1;
-            if read.objects > OBJECTS_MAX || read.bytes > BYTES_MAX {
-                let why = format!(
-                    "there are more than {} of them or {} MiB, which is the most that is checked",
-                    OBJECTS_MAX,
-                    BYTES_MAX >> 20
-                );
-                return Err(unchecked(wish, &why));
-            }
             check_one(wish, kind, stored, object)?;
             // Other tasks of this thread go on meanwhile.
             tokio::task::yield_now().await;
@@ -182,5 +190,20 @@ fn kind(live: &Value, version: &str) -> Kind {
         kind: text("/spec/names/kind").to_owned(),
         plural: text("/spec/names/plural").to_owned(),
         scope,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_ends_at_its_bounds_and_says_which() {
+        let mut read = Read::default();
+        assert_eq!(read.add(OBJECTS_MAX, 0), Ok(()));
+        let why = read.add(1, 0).unwrap_err();
+        assert_eq!(why, "there are more than 50000, the most that are checked");
+        let why = Read::default().add(1, BYTES_MAX + 1).unwrap_err();
+        assert_eq!(why, "they have more than 512 MiB, the most that is checked");
     }
 }

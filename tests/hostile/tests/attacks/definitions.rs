@@ -55,7 +55,7 @@ async fn push(arena: &Arena, attack: &Attack) {
 /// An arena in which the module `things` has installed a definition, and a thing is stored.
 async fn arena_with(definition: &Value, spec: &Value) -> Arena {
     let arena = Arena::start(&[]).await;
-    arena.install(&attack("things", &[definition.clone()])).await;
+    arena.install(&attack("things", std::slice::from_ref(definition))).await;
     arena.module_says("things", "Ready", "True", "Serving").await;
     arena.apply(&thing("a", spec)).await;
     arena
@@ -91,7 +91,7 @@ const SHAPE: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/pro
 /// helps; gives the message.
 async fn is_held(arena: &Arena, definition: &Value) -> String {
     let before = arena.get(CRD).await.unwrap();
-    push(arena, &attack("things", &[definition.clone()])).await;
+    push(arena, &attack("things", std::slice::from_ref(definition))).await;
     let message = arena.module_says("things", "Held", "True", "CrdNotAdditive").await;
     let module = arena.module("things").await;
     let digest = module["status"]["candidate"]["digest"].clone();
@@ -115,7 +115,7 @@ async fn is_held(arena: &Arena, definition: &Value) -> String {
 /// Pushes a definition and expects that its component is refused with these words.
 async fn is_refused(arena: &Arena, definition: &Value, words: &str) {
     let before = arena.get(CRD).await.unwrap();
-    push(arena, &attack("things", &[definition.clone()])).await;
+    push(arena, &attack("things", std::slice::from_ref(definition))).await;
     let message = arena.module_says("things", "Ready", "False", "InvalidManifest").await;
     assert!(message.contains(words), "{message}");
     arena.pass(120).await;
@@ -310,6 +310,50 @@ fn a_definition_that_grows_is_held_when_a_stored_object_does_not_fit() {
 }
 
 #[test]
+fn a_stored_object_beyond_the_first_page_of_a_list_is_checked() {
+    block_on(async {
+        let arena = arena().await;
+        for index in 0..120 {
+            arena.apply(&thing(&format!("b{index}"), &json!({"size": 1}))).await;
+        }
+        arena.apply(&thing("z", &json!({"size": -1}))).await;
+        let mut scaled = things(&size_and_color());
+        scaled["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}});
+        let message = is_held(&arena, &scaled).await;
+        assert!(message.contains("Thing attack-things/z: .spec.size"), "{message}");
+    });
+}
+
+#[test]
+fn a_module_that_may_not_write_a_definition_that_stays_serves_all_the_same() {
+    block_on(async {
+        let arena = arena().await;
+        // As a host before this label wrote it.
+        arena.merge(CRD, &json!({"metadata": {"labels": {"innkeeper.dev/module": null}}})).await;
+        let role = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole",
+            "metadata": {"name": "reads"},
+            "rules": [{"apiGroups": ["apiextensions.k8s.io"],
+                "resources": ["customresourcedefinitions"], "verbs": ["get"]}]});
+        arena.apply(&role).await;
+        let reader = |spec: &Value| {
+            let mut manifest = manifest(&[]);
+            manifest["crds"] = json!([things(spec)]);
+            Attack::new("reader", &guest(&manifest, &json!({})))
+                .spec(json!({"crdGroups": [DEFINED]}))
+        };
+        let binding = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
+            "metadata": {"name": "reads"},
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "reads"},
+            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": MODULES}]});
+        arena.apply(&binding).await;
+        arena.install(&reader(&size_and_color())).await;
+        arena.module_says("reader", "Ready", "True", "Serving").await;
+        push(&arena, &reader(&grown())).await;
+        arena.module_says("reader", "Ready", "False", "CrdForbidden").await;
+    });
+}
+
+#[test]
 fn a_scale_that_a_stored_object_does_not_fit_is_held() {
     block_on(async {
         let arena = arena_with(&things(&size_and_color()), &json!({"size": -1})).await;
@@ -320,6 +364,43 @@ fn a_scale_that_a_stored_object_does_not_fit_is_held() {
             message.contains("Thing attack-things/a: .spec.size is no number of replicas"),
             "{message}"
         );
+    });
+}
+
+#[test]
+fn no_definition_is_written_when_one_of_them_is_held() {
+    block_on(async {
+        let arena = arena().await;
+        let mut typed = grown();
+        typed["properties"]["size"] = json!({"type": "string"});
+        let mut other = things(&grown());
+        other["metadata"]["name"] = json!(format!("others.{DEFINED}"));
+        other["spec"]["names"] = json!({"kind": "Other", "plural": "others"});
+        push(&arena, &attack("things", &[other, things(&typed)])).await;
+        arena.module_says("things", "Held", "True", "CrdNotAdditive").await;
+        let path = format!("{}/others.{DEFINED}", CRD.rsplit_once('/').unwrap().0);
+        assert!(arena.get(&path).await.is_none());
+    });
+}
+
+#[test]
+fn a_preview_shows_a_definition_that_would_be_held() {
+    block_on(async {
+        let arena = arena().await;
+        arena
+            .merge(
+                "/apis/innkeeper.dev/v1alpha1/modules/things",
+                &json!({"spec": {"rollout": {"strategy": "Manual"}}}),
+            )
+            .await;
+        let mut typed = grown();
+        typed["properties"]["size"] = json!({"type": "string"});
+        push(&arena, &attack("things", &[things(&typed)])).await;
+        arena.module_says("things", "Held", "True", "NeedsApproval").await;
+        let example = arena.module("things").await["status"]["candidate"]["examples"][0].clone();
+        assert_eq!(example["action"], "Change");
+        let why = example["fields"][0].as_str().unwrap();
+        assert!(why.contains(".spec.size has another type"), "{why}");
     });
 }
 
