@@ -132,9 +132,15 @@ fn of(metadata: &Metadata, lock: &str) -> Result<Value> {
 
 /// A UUID (version 8, RFC 9562) made of a digest, so that the same lock file has the same one.
 fn serial(digest: &str) -> String {
-    let [a, b, c, d, e] = [(0, 8), (8, 12), (13, 16), (17, 20), (20, 32)]
-        .map(|(from, to)| digest.get(from..to).unwrap_or_default());
-    format!("urn:uuid:{a}-{b}-8{c}-8{d}-{e}")
+    let part = |from, to| digest.get(from..to).unwrap_or_default();
+    format!(
+        "urn:uuid:{}-{}-8{}-8{}-{}",
+        part(0, 8),
+        part(8, 12),
+        part(13, 16),
+        part(17, 20),
+        part(20, 32)
+    )
 }
 
 fn component(

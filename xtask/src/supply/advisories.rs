@@ -60,25 +60,23 @@ struct Versions {
 
 impl Database {
     /// Fetches the database if it is older than a day; otherwise, or if that fails, takes what is there.
-    ///
-    /// # Errors
-    /// If the user's cache cannot be used. That there is no database is no error.
-    pub(super) fn open() -> Result<Self> {
+    /// That there is no database is no error.
+    pub(super) fn open() -> Self {
         if let Some(folder) = std::env::var_os(FOLDER_VARIABLE).filter(|value| !value.is_empty()) {
             let folder = PathBuf::from(folder);
             let age = age(&folder);
-            return Ok(Self { folder: Some(folder), age, problem: None });
+            return Self { folder: Some(folder), age, problem: None };
         }
         let Some(folder) = cache() else {
             let problem = Some("there is no home to keep one in".to_owned());
-            return Ok(Self { folder: None, age: None, problem });
+            return Self { folder: None, age: None, problem };
         };
         let mut problem = None;
         if age(&folder).is_none_or(|age| age > FRESH) {
             problem = fetch(&folder).err().map(|error| format!("{error:#}"));
         }
         let age = age(&folder);
-        Ok(Self { folder: folder.is_dir().then_some(folder), age, problem })
+        Self { folder: folder.is_dir().then_some(folder), age, problem }
     }
 
     /// Which database this is, for people.
