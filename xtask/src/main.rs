@@ -10,8 +10,10 @@ mod guests;
 mod image;
 mod openapi;
 mod progress;
+mod sbom;
 mod schema;
 mod suite;
+mod supply;
 mod tidy;
 
 use std::process::ExitCode;
@@ -74,6 +76,10 @@ enum Task {
     },
     /// Write docs/screens, what a user sees in a terminal, by running the stories on a real node: needs root
     Screens,
+    /// Check licences, bans, sources and advisories of all dependencies against deny.toml
+    Deny,
+    /// Write what the program innkeeper is made of, as CycloneDX
+    Sbom(sbom::Arguments),
     /// Search for documents that break the properties of tests/fuzz, with libFuzzer: docs/fuzzing.md
     Fuzz(fuzz::Arguments),
     /// Check the rules that no compiler holds: dependencies, files, links
@@ -114,6 +120,8 @@ fn main() -> ExitCode {
         Task::Test => suite::run(),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Screens => suite::screens(),
+        Task::Deny => supply::run(),
+        Task::Sbom(arguments) => sbom::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Tidy => tidy::run(),
         Task::Schema { freeze: true, .. } => schema::freeze(),

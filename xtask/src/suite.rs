@@ -10,7 +10,7 @@ use innkeeper_controlplane::Programs;
 
 use crate::command::{cargo, line, root};
 use crate::progress::{Steps, complain, say};
-use crate::{demo, guests, schema, tidy};
+use crate::{demo, guests, schema, supply, tidy};
 
 /// What the tests of all programs that ran said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,10 +28,11 @@ struct Suite {
 
 /// Runs all steps, also after a failure; an error names the steps that failed.
 pub(crate) fn run() -> Result<()> {
-    let mut suite = Suite { steps: Steps::new(13), tests: Tests::default(), failures: Vec::new() };
+    let mut suite = Suite { steps: Steps::new(14), tests: Tests::default(), failures: Vec::new() };
 
     suite.step("format", |_| command(&mut cargo(&["fmt", "--all", "--check"]))?.result);
     suite.step("tidy", |_| tidy::run());
+    suite.step("dependencies: licences, bans, sources, advisories", |_| supply::run());
     suite.step("schemas of the contract", |_| schema::run(true));
     suite.step("lints (about 4 min the first time)", |_| {
         let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];

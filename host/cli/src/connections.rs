@@ -133,7 +133,7 @@ where
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "connection broken off"),
         Err(_) => {
-            tracing::debug!(limit = ?limits.connection_time, "connection closed: it took too long")
+            tracing::debug!(limit = ?limits.connection_time, "connection closed: it took too long");
         }
     }
 }

@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(ask(&guard, "invented-again").await, Err(Refused::TooMany));
         assert_eq!(ask(&guard, "reader").await, Ok(()));
         // Also when its answer has to be asked for again.
-        tokio::time::advance(ALLOWED_TIME - Duration::from_millis(1)).await;
+        tokio::time::advance(Duration::from_millis(59_999)).await;
         for number in 0..1000 {
             let _ = ask(&guard, &format!("more-{number}")).await;
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// that only adds.
 pub fn fuzz_entry(data: &[u8]) {
     let Ok(definitions) = serde_json::from_slice::<Vec<Value>>(data) else { return };
-    if !definitions.iter().all(has_named_versions) {
+    if !definitions.iter().all(is_served) {
         return;
     }
     for one in definitions.iter().take(3) {
@@ -22,11 +22,13 @@ pub fn fuzz_entry(data: &[u8]) {
     }
 }
 
-/// Whether each version has a name of its own, which the API server sees to.
-fn has_named_versions(definition: &Value) -> bool {
+/// Whether each version has a name of its own and one is the storage version, which the API server
+/// sees to.
+fn is_served(definition: &Value) -> bool {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let names = versions.into_iter().flatten().map(|version| version["name"].as_str());
-    let names: Vec<_> = names.collect();
-    let distinct: BTreeSet<_> = names.iter().flatten().collect();
-    distinct.len() == names.len()
+    let Some(versions) = versions else { return false };
+    let names: BTreeSet<_> =
+        versions.iter().filter_map(|version| version["name"].as_str()).collect();
+    let stored = versions.iter().filter(|version| version["storage"] == true).count();
+    names.len() == versions.len() && stored == 1
 }

@@ -5,7 +5,12 @@
 //! hold. Two drivers call the same entries: `tests/properties.rs` with random documents from a printed
 //! seed, and libFuzzer (`libfuzzer/`, `cargo xtask fuzz`). docs/fuzzing.md has figures.
 
-#![allow(clippy::expect_used, clippy::missing_panics_doc, reason = "a property fails by a panic")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a property fails by a panic"
+)]
 
 pub mod chunks;
 pub mod definition;

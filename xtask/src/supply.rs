@@ -1,0 +1,64 @@
+//! `cargo xtask deny`: licences, bans, sources and advisories of all dependencies. deny.toml says what may
+//! be there, and why this is no other program.
+
+mod advisories;
+mod packages;
+mod policy;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::command::root;
+use crate::progress::say;
+pub(crate) use packages::{Dependency, Metadata, Package, metadata};
+
+/// The workspaces, as folders of the repository.
+const WORKSPACES: [&str; 2] = [".", "guests"];
+
+/// Checks the dependencies of both workspaces.
+///
+/// # Errors
+/// What deny.toml does not allow, one line each.
+pub(crate) fn run() -> Result<()> {
+    let path = root().join("deny.toml");
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let policy = policy::Policy::read(&text)?;
+    let mut problems = BTreeSet::new();
+    let mut packages = BTreeSet::new();
+    for workspace in WORKSPACES {
+        let metadata = metadata(&root().join(workspace), &[])?;
+        for package in &metadata.packages {
+            problems.extend(policy.check(package));
+            if package.source.is_some() {
+                packages.insert((package.name.clone(), package.version.clone()));
+            }
+        }
+    }
+    say(&format!("{} packages: licences, bans and sources looked at", packages.len()));
+    let database = advisories::Database::open();
+    say(&format!("advisories: {}", database.told()));
+    problems.extend(database.problems(&packages, policy.ignored())?);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let problems: Vec<String> = problems.into_iter().collect();
+    bail!("dependencies that deny.toml does not allow:\n  {}", problems.join("\n  "));
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_dependencies_have_licences_that_are_allowed() {
+        let text = std::fs::read_to_string(crate::command::root().join("deny.toml")).unwrap();
+        let policy = super::policy::Policy::read(&text).unwrap();
+        for workspace in super::WORKSPACES {
+            let metadata = super::metadata(&crate::command::root().join(workspace), &[]).unwrap();
+            assert!(metadata.packages.len() > 20);
+            let problems: Vec<_> =
+                metadata.packages.iter().flat_map(|one| policy.check(one)).collect();
+            assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! All packages of a workspace, as `cargo metadata` gives them.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::command::{cargo, line};
+
+/// What cargo says of a workspace and all that it depends on.
+#[derive(Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) packages: Vec<Package>,
+    pub(crate) resolve: Resolve,
+}
+
+/// A package.
+#[derive(Clone, Deserialize)]
+pub(crate) struct Package {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    #[serde(default)]
+    pub(crate) license: Option<String>,
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) repository: Option<String>,
+    /// Where it comes from; nowhere if it is ours.
+    #[serde(default)]
+    pub(crate) source: Option<String>,
+    #[serde(default)]
+    pub(crate) dependencies: Vec<Required>,
+}
+
+/// A dependency as a manifest asks for it.
+#[derive(Clone, Deserialize)]
+pub(crate) struct Required {
+    pub(crate) name: String,
+    pub(crate) req: String,
+    #[serde(default)]
+    pub(crate) path: Option<String>,
+}
+
+/// Which package uses which.
+#[derive(Deserialize)]
+pub(crate) struct Resolve {
+    pub(crate) nodes: Vec<Node>,
+}
+
+/// A package and what it uses.
+#[derive(Deserialize)]
+pub(crate) struct Node {
+    pub(crate) id: String,
+    pub(crate) deps: Vec<Dependency>,
+}
+
+/// A package that another one uses.
+#[derive(Deserialize)]
+pub(crate) struct Dependency {
+    pub(crate) pkg: String,
+    dep_kinds: Vec<DependencyKind>,
+}
+
+#[derive(Deserialize)]
+struct DependencyKind {
+    /// `dev` or `build`; absent for the usual ones.
+    kind: Option<String>,
+}
+
+impl Dependency {
+    /// Whether what uses it has it in its artifact, not only in its tests or its build.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.dep_kinds.iter().any(|one| one.kind.is_none())
+    }
+}
+
+/// Asks cargo for the packages of the workspace in this folder, those of the lock file.
+///
+/// # Errors
+/// What cargo says, for instance if the lock file is out of date.
+pub(crate) fn metadata(folder: &Path, options: &[&str]) -> Result<Metadata> {
+    let mut command = cargo(&["metadata", "--format-version", "1", "--locked"]);
+    command.args(options).current_dir(folder);
+    let output = command.output().with_context(|| format!("cannot run `{}`", line(&command)))?;
+    if !output.status.success() {
+        bail!(
+            "`{}` in {} failed:\n{}",
+            line(&command),
+            folder.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    serde_json::from_slice(&output.stdout).context("cargo metadata gave something unreadable")
+}
