@@ -390,6 +390,7 @@ fn a_cluster_scoped_module_writes_nothing_of_innkeeper_itself() {
             kind("v1", "Namespace", "namespaces", "Cluster"),
             kind("v1", "ServiceAccount", "serviceaccounts", "Namespaced"),
             kind("coordination.k8s.io/v1", "Lease", "leases", "Namespaced"),
+            kind("apiregistration.k8s.io/v1", "APIService", "apiservices", "Cluster"),
             kind(
                 "apiextensions.k8s.io/v1",
                 "CustomResourceDefinition",
@@ -409,6 +410,10 @@ fn a_cluster_scoped_module_writes_nothing_of_innkeeper_itself() {
             ("component", object("v1", "ConfigMap", MODULES, "component")),
             ("account", object("v1", "ServiceAccount", MODULES, "evil")),
             ("lease", object("coordination.k8s.io/v1", "Lease", "innkeeper-system", "innkeeper")),
+            (
+                "service",
+                object("apiregistration.k8s.io/v1", "APIService", "", "v1alpha1.innkeeper.dev"),
+            ),
             ("modules", object("v1", "Namespace", "", MODULES)),
             ("system", object("v1", "Namespace", "", "innkeeper-system")),
             (
