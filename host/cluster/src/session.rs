@@ -1,24 +1,24 @@
 //! Requests as one identity.
 
+mod guard;
 mod pages;
 mod reviews;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use innkeeper_contract::Kind;
 use innkeeper_core::manager::HOST;
-use innkeeper_core::object::{self, DecodeError};
-use innkeeper_core::{Key, Manager, Object, host_objects};
+use innkeeper_core::object::DecodeError;
+use innkeeper_core::{Key, Manager, Object};
 use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::discovery::{Discovery, Served};
+use crate::discovery::Discovery;
 use crate::error::{Asked, Guard, is_read};
 use crate::transport::{NoAnswer, Repeatable};
 use crate::{ApiError, Env, Identity, SecretKey, Settings};
@@ -119,76 +119,6 @@ impl Session {
         discovery: Arc<Discovery>,
     ) -> Self {
         Self { client, identity, env, settings, secrets, discovery, for_module: false }
-    }
-
-    /// The same for what a guest declares and wants: each kind is compared with discovery before a
-    /// request names it, Secrets in Innkeeper's own namespaces are not read, and objects that belong
-    /// to Innkeeper itself are not written.
-    #[must_use]
-    pub fn for_module(self) -> Self {
-        Self { for_module: true, ..self }
-    }
-
-    /// What the API server serves.
-    pub fn discovery(&self) -> &Arc<Discovery> {
-        &self.discovery
-    }
-
-    /// How the API server serves a kind, by an answer at most `age` old. A kind that the host itself
-    /// names is taken as it is.
-    ///
-    /// # Errors
-    /// If discovery gives no answer.
-    pub(crate) async fn served(&self, kind: &Kind, age: Duration) -> Result<Served, ApiError> {
-        if self.for_module {
-            self.discovery.served(kind, age).await
-        } else {
-            Ok(Served::AsDeclared)
-        }
-    }
-
-    /// Whether what is served of a kind's group may have changed since it was last asked for.
-    pub(crate) async fn may_have_changed(&self, kind: &Kind) -> bool {
-        self.for_module && self.discovery.may_have_changed(kind).await
-    }
-
-    /// Refuses a kind that is served otherwise. One that is not served is the server's to refuse.
-    async fn check_kind(&self, kind: &Kind) -> Result<(), ApiError> {
-        match self.served(kind, Duration::MAX).await? {
-            Served::AsDeclared | Served::Not => Ok(()),
-            Served::Otherwise(mismatch) => {
-                Err(ApiError::KindMismatch { mismatch: Box::new(mismatch) })
-            }
-        }
-    }
-
-    /// Whether an object belongs to Innkeeper itself: no module reconciles or writes it.
-    pub fn is_reserved(&self, kind: &Kind, key: &Key) -> bool {
-        host_objects::is_object(kind, key) || self.is_reserved_namespace(key.namespace())
-    }
-
-    /// The namespaces are known by name; the host's own may have another one.
-    fn is_reserved_namespace(&self, namespace: &str) -> bool {
-        host_objects::is_namespace(namespace)
-            || (!namespace.is_empty() && self.secrets.namespace() == Some(namespace))
-    }
-
-    /// Whether an object is kept from this session: a Secret of the host, such as the key of the
-    /// digests.
-    pub(crate) fn hides(&self, kind: &Kind, key: &Key) -> bool {
-        self.for_module
-            && object::holds_secrets(kind)
-            && self.is_reserved_namespace(key.namespace())
-    }
-
-    /// Refuses a write to an object that belongs to Innkeeper itself.
-    fn check_write(&self, kind: &Kind, key: &Key) -> Result<(), ApiError> {
-        if self.for_module && self.is_reserved(kind, key) {
-            let message =
-                format!("{} {key} belongs to Innkeeper itself: no module writes it", kind.kind);
-            return Err(ApiError::Invalid { message });
-        }
-        Ok(())
     }
 
     /// As whom the requests are made.

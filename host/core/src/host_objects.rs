@@ -22,14 +22,16 @@ pub fn is_namespace(name: &str) -> bool {
 }
 
 /// Whether an object belongs to Innkeeper itself: it lies in one of its namespaces, is one of them,
-/// or defines a kind of its group.
+/// or defines or serves a kind of its group.
 pub fn is_object(kind: &Kind, key: &Key) -> bool {
     if is_namespace(key.namespace()) || kind.group() == GROUP {
         return true;
     }
     match (kind.group(), &*kind.plural) {
         ("", "namespaces") => is_namespace(key.name()),
-        ("apiextensions.k8s.io", "customresourcedefinitions") => {
+        // `modules.innkeeper.dev` and `v1alpha1.innkeeper.dev`: who serves the group decides what runs.
+        ("apiextensions.k8s.io", "customresourcedefinitions")
+        | ("apiregistration.k8s.io", "apiservices") => {
             key.name().split_once('.').is_some_and(|(_, group)| group == GROUP)
         }
         _ => false,
@@ -50,6 +52,7 @@ mod tests {
             "customresourcedefinitions",
         );
         let modules = Kind::cluster("innkeeper.dev/v1alpha1", "Module", "modules");
+        let services = Kind::cluster("apiregistration.k8s.io/v1", "APIService", "apiservices");
         for (kind, namespace, name, expected) in [
             (&maps, "innkeeper-modules", "other", true),
             (&maps, "innkeeper-system", "other", true),
@@ -60,6 +63,8 @@ mod tests {
             (&definitions, "", "modules.innkeeper.dev", true),
             (&definitions, "", "benches.bench.innkeeper.dev", false),
             (&modules, "", "other", true),
+            (&services, "", "v1alpha1.innkeeper.dev", true),
+            (&services, "", "v1alpha1.bench.innkeeper.dev", false),
         ] {
             assert_eq!(is_object(kind, &Key::new(namespace, name)), expected, "{namespace}/{name}");
         }

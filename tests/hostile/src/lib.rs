@@ -156,6 +156,17 @@ impl Arena {
         Self { lab }
     }
 
+    /// Ends the operator and starts another one on the same cluster.
+    pub async fn restart(self) -> Self {
+        let simulator = self.lab.simulator().clone();
+        assert!(self.lab.end().await, "the operator ends when it is told to");
+        let mut setup = Setup::new(8);
+        setup.modules = Modules::OfCluster;
+        let lab = Lab::on(simulator, &Guests::new().unwrap(), setup).await.unwrap();
+        lab.pass(Duration::from_secs(5)).await;
+        Self { lab }
+    }
+
     /// The simulated cluster and the operator.
     pub fn lab(&self) -> &Lab {
         &self.lab

@@ -196,8 +196,8 @@ async fn whether_a_kind_is_served_is_asked_of_its_group() {
             server.always(group, Reply::Json(200, document));
         }
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let served = session.discovery().served(&routes, Duration::MAX).await;
-        assert_eq!(served.unwrap(), expected);
+        let answer = session.discovery().served(&routes, Duration::MAX).await;
+        assert_eq!(answer.unwrap(), expected);
     }
     assert_eq!(server.count("host GET /apis/route.openshift.io/v1"), 3, "the host itself asks");
 }

@@ -390,6 +390,7 @@ fn a_cluster_scoped_module_writes_nothing_of_innkeeper_itself() {
             kind("v1", "Namespace", "namespaces", "Cluster"),
             kind("v1", "ServiceAccount", "serviceaccounts", "Namespaced"),
             kind("coordination.k8s.io/v1", "Lease", "leases", "Namespaced"),
+            kind("apiregistration.k8s.io/v1", "APIService", "apiservices", "Cluster"),
             kind(
                 "apiextensions.k8s.io/v1",
                 "CustomResourceDefinition",
@@ -409,6 +410,10 @@ fn a_cluster_scoped_module_writes_nothing_of_innkeeper_itself() {
             ("component", object("v1", "ConfigMap", MODULES, "component")),
             ("account", object("v1", "ServiceAccount", MODULES, "evil")),
             ("lease", object("coordination.k8s.io/v1", "Lease", "innkeeper-system", "innkeeper")),
+            (
+                "service",
+                object("apiregistration.k8s.io/v1", "APIService", "", "v1alpha1.innkeeper.dev"),
+            ),
             ("modules", object("v1", "Namespace", "", MODULES)),
             ("system", object("v1", "Namespace", "", "innkeeper-system")),
             (
@@ -540,5 +545,34 @@ fn a_module_of_namespaces_leaves_innkeepers_own_alone_and_takes_the_others() {
         }
         let module = arena.module("wide").await;
         assert_eq!(condition(&module, "Healthy").unwrap()["status"], "True", "{module:#}");
+    });
+}
+
+#[test]
+fn an_active_revision_whose_kind_was_replaced_while_no_host_ran_serves_the_others() {
+    block_on(async {
+        let arena = Arena::start(&[definition("Foo", "foos", "Namespaced")]).await;
+        let guest = revision("1.0.0", &reading(&[foo()]));
+        arena.install(&Attack::new("back", &guest).has_all_rights()).await;
+        arena.primary_says("back", "Synced", "True", "Applied").await;
+        let digest = arena.module("back").await["status"]["digest"].clone();
+
+        let simulator = arena.lab().simulator().clone();
+        let arena = arena.restart().await;
+        arena.module_says("back", "Served", "True", "Served").await;
+        delete(&arena, DEFINITION).await;
+        arena.apply(&definition("Bar", "foos", "Namespaced")).await;
+        arena.pass(30).await;
+        let arena = arena.restart().await;
+        let before = simulator.log().len();
+        arena.module_says("back", "Served", "False", "KindMismatch").await;
+        assert_eq!(arena.module("back").await["status"]["digest"], digest);
+        let path = "/api/v1/namespaces/attack-back/configmaps/good";
+        delete(&arena, path).await;
+        arena.pass(60).await;
+        assert_eq!(arena.get(path).await.unwrap()["data"]["version"], "1.0.0");
+        let mut late = simulator.log().split_off(before);
+        late.retain(|line| line.contains(&format!("{MODULES}:back ")) && line.contains("/foos"));
+        assert_eq!(late, Vec::<String>::new());
     });
 }
