@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
-use innkeeper_core::{Key, Selector, said};
+use innkeeper_core::{Key, Selector, foreign, said};
 use innkeeper_modules::driver::{Leaving, copy_name};
 use innkeeper_modules::{
     Action, Again, Component, Digest, Driver, Input, LoadJob, Report, Served, Settings,
@@ -591,7 +591,7 @@ impl Supervisor {
         // A guest's names and schemas may be of any length; a message that is too long would make
         // the whole status unwritable.
         for condition in &mut report.conditions {
-            condition.message = said::cut(&condition.message, said::MESSAGE_BYTES_MAX);
+            condition.message = foreign::message(&condition.message, said::MESSAGE_BYTES_MAX);
         }
         report
     }
