@@ -114,10 +114,10 @@ impl Yaml {
     fn line(&mut self, indent: &str, name: &str, value: Option<&Value>) -> anyhow::Result<()> {
         let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
         let name = if is_plain { name.to_owned() } else { flow(&name.into())? };
-        self.text.push_str(&match value {
-            Some(value) => format!("{indent}{name}: {}\n", flow(value)?),
-            None => format!("{indent}{name}:\n"),
-        });
+        match value {
+            Some(value) => writeln!(self.text, "{indent}{name}: {}", flow(value)?)?,
+            None => writeln!(self.text, "{indent}{name}:")?,
+        }
         Ok(())
     }
 }
@@ -210,8 +210,12 @@ fn escaped(json: &str, code: impl Fn(char) -> String) -> String {
 }
 
 fn json_code(c: char) -> String {
-    let mut units = [0; 2];
-    c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    let mut text = String::new();
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        // Writing into a String cannot fail.
+        let _ = write!(text, "\\u{unit:04x}");
+    }
+    text
 }
 
 /// YAML has no pairs of surrogates.

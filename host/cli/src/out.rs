@@ -3,7 +3,7 @@
 //! Whatever a line quotes, it stays one line and does nothing to the terminal: names and messages
 //! come from guests, objects and servers. `cargo xtask tidy` keeps other files from writing there.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use innkeeper_core::foreign;
@@ -119,7 +119,8 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
         let mut line = String::new();
         for (index, cell) in row.iter().enumerate() {
             let width = rows.iter().map(|row| row[index].chars().count()).max().unwrap_or_default();
-            line += &format!("{cell:width$}  ");
+            // Writing into a String cannot fail.
+            let _ = write!(line, "{cell:width$}  ");
         }
         text += line.trim_end();
         text.push('\n');

@@ -115,7 +115,7 @@ impl Served {
                 "spec": {"source": {"file": file.canonicalize()?}, "serviceAccountName": name,
                     "crdGroups": groups.collect::<Vec<_>>()},
             });
-            served.add(module, manifest)?;
+            served.add(module, manifest);
         }
         let beside = arguments.dir.join(MODULES);
         let folder = match &arguments.modules {
@@ -164,13 +164,13 @@ impl Served {
                 })?;
                 let opened = component::open(&path)?;
                 module["spec"]["source"]["file"] = path.display().to_string().into();
-                self.add(module, opened.guest.manifest())?;
+                self.add(module, opened.guest.manifest());
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, module: Value, manifest: &Manifest) -> anyhow::Result<()> {
+    fn add(&mut self, module: Value, manifest: &Manifest) {
         let text = |pointer: &str| module.pointer(pointer).and_then(Value::as_str);
         if let (Some(account), Some(name)) =
             (text("/spec/serviceAccountName"), text("/metadata/name"))
@@ -178,7 +178,6 @@ impl Served {
             self.rights.extend(rbac::least(manifest, name, account));
         }
         self.modules.push(module);
-        Ok(())
     }
 }
 

@@ -117,7 +117,7 @@ fn an_answer_of_any_texts_is_rendered_as_the_objects_of_the_answer_and_no_others
     let output = innkeeper(&["render", &file, "-f", &primary]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let yaml = is_harmless(&output.stdout);
-    assert_eq!(documents(&yaml), [object.clone()], "{yaml}");
+    assert_eq!(documents(&yaml), std::slice::from_ref(&object), "{yaml}");
     assert!(yaml.contains("\"<<\":") && yaml.contains("b: \"on\""), "{yaml}");
     let logged = is_harmless(&output.stderr);
     assert!(logged.starts_with(r"guest: info: x\ninnkeeper: forged\r"), "{logged}");

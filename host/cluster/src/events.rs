@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use innkeeper_contract::{Event, EventType, Kind};
-use innkeeper_core::{Key, Object, said};
+use innkeeper_core::{Key, Object, foreign, said};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
@@ -192,6 +192,11 @@ impl Spent {
     }
 }
 
+/// A message that a terminal shows as it is, within the limit.
+fn note(message: &str) -> String {
+    cut(&foreign::message(message, NOTE_BYTES_MAX), NOTE_BYTES_MAX).to_owned()
+}
+
 impl Events {
     /// `instance` tells several hosts apart: the name of the pod or of the machine.
     pub fn new(env: Env, instance: &str) -> Self {
@@ -235,7 +240,7 @@ impl Events {
             "reportingInstance": cut(&self.instance, REASON_BYTES_MAX),
             "action": cut(action, REASON_BYTES_MAX),
             "reason": cut(&event.reason, REASON_BYTES_MAX),
-            "note": cut(&event.message, NOTE_BYTES_MAX),
+            "note": note(&event.message),
             "type": match event.type_ {
                 EventType::Normal => "Normal",
                 EventType::Warning => "Warning",

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::{difference, said};
+use crate::{difference, foreign};
 
 pub use objects::{Misfit, StoredObjects};
 
@@ -76,7 +76,7 @@ pub fn breaking(before: &Value, after: &Value) -> Vec<String> {
 /// Documentation and what the API server fills in are no difference.
 pub fn changed(before: &Value, after: &Value, max: usize) -> Vec<String> {
     let places = difference::fields(&normal_spec(before), &normal_spec(after), max);
-    places.iter().map(|place| said::cut(place, FINDING_BYTES_MAX)).collect()
+    places.iter().map(|place| foreign::one_line(place, FINDING_BYTES_MAX)).collect()
 }
 
 fn normal_spec(definition: &Value) -> Value {
@@ -149,7 +149,7 @@ struct Findings(Vec<String>);
 impl Findings {
     fn add(&mut self, text: impl Into<String>) {
         if !self.is_full() {
-            self.0.push(said::cut(&text.into(), FINDING_BYTES_MAX));
+            self.0.push(foreign::one_line(text.into(), FINDING_BYTES_MAX));
         }
     }
 

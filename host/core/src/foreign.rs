@@ -44,26 +44,36 @@ pub fn is_visible(c: char) -> bool {
 /// Text as one line of at most `bytes_max` bytes and three dots, with every invisible character
 /// as its code (`\n`, `\u{1b}`).
 pub fn one_line(text: impl Display, bytes_max: usize) -> String {
-    let mut line = Line { text: String::new(), bytes_max };
-    // An error is the end of the line; writing into a String cannot fail.
-    if write!(line, "{text}").is_err() {
-        line.text.push_str("...");
-    }
-    line.text
+    visible(text, bytes_max, &[])
 }
 
-/// A line in the making: it takes no more than its bound.
-struct Line {
+/// Text as a message in an object: like [`one_line`], but newlines and tabs stay.
+pub fn message(text: impl Display, bytes_max: usize) -> String {
+    visible(text, bytes_max, &['\n', '\t'])
+}
+
+fn visible(text: impl Display, bytes_max: usize, kept: &'static [char]) -> String {
+    let mut visible = Visible { text: String::new(), bytes_max, kept };
+    // An error is the end of the room; writing into a String cannot fail.
+    if write!(visible, "{text}").is_err() {
+        visible.text.push_str("...");
+    }
+    visible.text
+}
+
+/// Visible text in the making: it takes no more than its bound.
+struct Visible {
     text: String,
     bytes_max: usize,
+    kept: &'static [char],
 }
 
-impl std::fmt::Write for Line {
+impl std::fmt::Write for Visible {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         for c in text.chars() {
             let before = self.text.len();
             match c {
-                _ if is_visible(c) => self.text.push(c),
+                _ if is_visible(c) || self.kept.contains(&c) => self.text.push(c),
                 '\n' => self.text.push_str("\\n"),
                 '\r' => self.text.push_str("\\r"),
                 '\t' => self.text.push_str("\\t"),
@@ -127,6 +137,13 @@ mod tests {
             assert!(!is_visible(c), "{c:?}");
             assert_eq!(one_line(c, 100), c.escape_unicode().to_string());
         }
+    }
+
+    #[test]
+    fn a_message_keeps_its_lines_and_nothing_else_that_is_not_visible() {
+        let text = "first\n\tsecond\r\u{1b}[2J\u{202e}\u{85}";
+        assert_eq!(message(text, 100), "first\n\tsecond\\r\\u{1b}[2J\\u{202e}\\u{85}");
+        assert_eq!(message("abcd", 3), "abc...");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{Labels, Manager, said};
+use crate::{Labels, Manager, foreign};
 use innkeeper_contract::Kind;
 
 /// The annotation that is dropped from every object.
@@ -419,7 +419,7 @@ impl<'a> OwnKind<'a> {
         let part = |part: &Option<Cow<'_, str>>| part.as_deref().unwrap_or("-").to_owned();
         let said = format!("{} {}", part(&self.api_version), part(&self.kind));
         Err(DecodeError::OtherKind {
-            said: said::cut(&said, SAID_BYTES_MAX).into(),
+            said: foreign::one_line(&said, SAID_BYTES_MAX).into(),
             asked: asked.to_string().into(),
         })
     }

@@ -28,7 +28,7 @@ pub const NOTE_BYTES_MAX: usize = 1_024;
 pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
 /// The longest message of a condition, in bytes: Kubernetes' limit.
-const CONDITION_MESSAGE_BYTES_MAX: usize = 32_768;
+pub const CONDITION_MESSAGE_BYTES_MAX: usize = 32_768;
 
 /// The longest type of a condition, in bytes: Kubernetes' limit.
 const TYPE_BYTES_MAX: usize = 316;
@@ -107,14 +107,6 @@ pub fn is_reason(text: &str) -> bool {
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && text.chars().all(inner)
-}
-
-/// A text of a guest, cut to `bytes` at most (and three dots).
-pub fn cut(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    format!("{}...", &text[..text.floor_char_boundary(bytes)])
 }
 
 /// A name, with or without a DNS name and a slash before it. Kubernetes bounds the whole, not the
@@ -235,11 +227,5 @@ mod tests {
         cut_notes(&mut events);
         assert_eq!((events[0].message.len(), &*events[1].message), (1_024, "short"));
         assert!(events[0].message.capacity() < 2_048);
-    }
-
-    #[test]
-    fn a_long_text_is_cut_between_characters() {
-        assert_eq!(cut("aé", 2), "a...");
-        assert_eq!(cut("aé", 3), "aé");
     }
 }

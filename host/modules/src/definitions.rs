@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use innkeeper_contract::Manifest;
-use innkeeper_core::said;
+use innkeeper_core::foreign;
 use serde_json::{Map, Value, json};
 
 use crate::{Settings, module};
@@ -138,7 +138,7 @@ fn wish(definition: &Value, settings: &Settings) -> CrdWish {
     }
     let top = definition.as_object().into_iter().flatten();
     let others = top.filter(|(name, value)| !TAKEN.contains(&name.as_str()) && !is_empty(value));
-    dropped.extend(others.map(|(name, _)| said::cut(name, NAME_BYTES_MAX)));
+    dropped.extend(others.map(|(name, _)| foreign::one_line(name, NAME_BYTES_MAX)));
     dropped.truncate(DROPPED_MAX);
     CrdWish {
         granted: settings.crd_groups.contains(&group),
@@ -172,7 +172,7 @@ fn labels(definition: &Value, dropped: &mut Vec<String>) -> Map<String, Value> {
 }
 
 fn named(place: &str, name: &str) -> String {
-    format!("{place}[{}]", said::cut(name, NAME_BYTES_MAX))
+    format!("{place}[{}]", foreign::one_line(name, NAME_BYTES_MAX))
 }
 
 fn members(value: Option<&Value>) -> impl Iterator<Item = &String> {

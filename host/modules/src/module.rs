@@ -40,8 +40,7 @@ pub const NAMESPACE: &str = innkeeper_core::host_objects::MODULES_NAMESPACE;
 /// The key of the guest in its ConfigMap's `binaryData`, unless the Module names one.
 pub const SOURCE_KEY: &str = "guest.wasm";
 
-/// The annotation by which a person lets a version serve: its digest, whole or the first 12
-/// digits or more.
+/// The annotation by which a person lets a version serve: all 64 hex digits of its digest.
 pub const APPROVE_ANNOTATION: &str = "innkeeper.dev/approve";
 
 /// The annotation by which a person refuses a version, in the same form.

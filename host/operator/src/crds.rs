@@ -11,7 +11,7 @@ use std::time::Duration;
 use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Session, crd};
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Manager, Object, additive, said, settled};
+use innkeeper_core::{Key, Manager, Object, additive, foreign, settled};
 use innkeeper_modules::definitions::MODULE_LABEL;
 use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::rollout::Example;
@@ -94,13 +94,16 @@ impl Installer<'_> {
                 Ok(Decision::Apply { fields, .. }) if fields.is_empty() => continue,
                 Ok(Decision::Apply { fields, .. }) => (Deed::Change, fields),
                 Err(refused) if refused.reason == CRD_NOT_ADDITIVE => {
-                    (Deed::Change, vec![said::cut(&refused.message, REFUSAL_BYTES_MAX)])
+                    (Deed::Change, vec![foreign::one_line(&refused.message, REFUSAL_BYTES_MAX)])
                 }
                 // Installing reports the other errors.
                 Ok(Decision::Keep) | Err(_) => continue,
             };
-            let object =
-                format!("{} {}", crd::kind().kind, said::cut(&wish.name, REFUSAL_BYTES_MAX));
+            let object = format!(
+                "{} {}",
+                crd::kind().kind,
+                foreign::one_line(&wish.name, REFUSAL_BYTES_MAX)
+            );
             changes.push(Example { deed, object, fields });
         }
         changes

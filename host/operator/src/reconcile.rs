@@ -11,7 +11,7 @@ use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Leave, Plan};
 use innkeeper_core::wanted::{Refusal, Wish};
-use innkeeper_core::{Object, Target, consent, said};
+use innkeeper_core::{Object, Target, consent, foreign, said};
 use innkeeper_sandbox::{CallError, Outcome, Run};
 use jiff::Timestamp;
 
@@ -432,7 +432,11 @@ fn take_outcome(
             let problem = Problem {
                 target: None,
                 reason: error.reason().to_owned(),
-                message: seen.findings.granted.mask(&format!("The guest failed: {error}")),
+                // It may quote what the guest logged, as a line within this message.
+                message: foreign::one_line(
+                    seen.findings.granted.mask(&format!("The guest failed: {error}")),
+                    said::MESSAGE_BYTES_MAX,
+                ),
                 retry: Retry::Backoff,
             };
             return Err((problem, error.reason()));
@@ -487,7 +491,7 @@ fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
     Problem {
         target: None,
         reason: if said::is_reason(&reason) { reason } else { GUEST_FAILED.to_owned() },
-        message: said::cut(&message, said::MESSAGE_BYTES_MAX),
+        message: foreign::message(&message, said::MESSAGE_BYTES_MAX),
         retry: match after {
             Some(after) => Retry::After(after),
             None if permanent => Retry::OnChange,

@@ -7,7 +7,7 @@ use innkeeper_cluster::events::{Published, Regarding};
 use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Caches};
 use innkeeper_contract::{Condition, ConditionStatus, Event, EventType, ReadinessState};
-use innkeeper_core::{Figures, Manager, Object, Target, readiness, said, status};
+use innkeeper_core::{Figures, Manager, Object, Target, foreign, readiness, said, status};
 use serde_json::{Map, Value};
 
 use crate::crds::Statuses;
@@ -131,8 +131,19 @@ fn served(unserved: &[String]) -> Condition {
 
 /// A condition; one message may name a thousand objects, and is cut to what can be written.
 fn make(type_: &str, status: ConditionStatus, reason: &str, message: &str) -> Condition {
-    let message = said::cut(message, said::MESSAGE_BYTES_MAX);
+    let message = foreign::message(message, said::MESSAGE_BYTES_MAX);
     Condition { type_: type_.to_owned(), status, reason: reason.to_owned(), message }
+}
+
+/// A condition, of the guest too, with a message that a terminal shows as it is.
+fn visible(condition: Condition) -> Condition {
+    let message = foreign::message(&condition.message, usize::MAX);
+    if message == condition.message {
+        return condition;
+    }
+    // Escaped it is longer, and three dots come behind it if it is cut.
+    let message = foreign::message(&message, said::CONDITION_MESSAGE_BYTES_MAX - 3);
+    Condition { message, ..condition }
 }
 
 /// Writes the status, if it is not what is there, and Events for what changed.
@@ -159,6 +170,7 @@ pub async fn report(
         findings.conditions.clone()
     };
     findings.granted.mask_conditions(&mut conditions);
+    let conditions: Vec<Condition> = conditions.into_iter().map(visible).collect();
     let target = Target::new(running.primary.clone(), primary.key.clone());
     events(shared, running, work, primary, findings, memory).await;
 

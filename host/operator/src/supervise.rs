@@ -15,7 +15,7 @@ use innkeeper_cluster::error::KIND_MISMATCH;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
-use innkeeper_core::{Key, Selector, said};
+use innkeeper_core::{Key, Selector, foreign, said};
 use innkeeper_modules::consent::NOT_ALLOWED;
 use innkeeper_modules::driver::{Leaving, copy_name};
 use innkeeper_modules::{
@@ -710,7 +710,7 @@ impl Supervisor {
         // A guest's names and schemas may be of any length; a message that is too long would make
         // the whole status unwritable.
         for condition in &mut report.conditions {
-            condition.message = said::cut(&condition.message, said::MESSAGE_BYTES_MAX);
+            condition.message = foreign::message(&condition.message, said::MESSAGE_BYTES_MAX);
         }
         report
     }

@@ -223,7 +223,7 @@ async fn manual_needs_a_word_for_the_first_version_too_and_immediate_for_none() 
     stage.module("settings", "settings", &spec).await?;
     let _host = stage.host().await?;
     stage.module_says("settings", "Held", "True", "NeedsApproval").await?;
-    annotate(&stage, "innkeeper.dev/approve", &digest("settings")?[..12]).await?;
+    annotate(&stage, "innkeeper.dev/approve", &digest("settings")?).await?;
     until_serving(&stage, "settings").await?;
     stage.push("settings", "settings-shouting").await?;
     stage.module_says("settings", "Held", "True", "NeedsApproval").await?;

@@ -1,6 +1,6 @@
 //! The status of a Module.
 
-use innkeeper_core::{Finalizer, decoration, said};
+use innkeeper_core::{Finalizer, decoration, foreign};
 use serde_json::{Map, Value, json};
 
 use super::{Life, Report, copy_name};
@@ -155,5 +155,5 @@ fn rejected((digest, verdict): &(Digest, Verdict)) -> Value {
 /// A verdict's message, no longer than the schema takes: one that is would make the whole status
 /// unwritable, and what a guest says of itself may be of any length.
 fn told(verdict: &Verdict) -> String {
-    said::cut(&verdict.message, MESSAGE_BYTES_MAX)
+    foreign::message(&verdict.message, MESSAGE_BYTES_MAX)
 }

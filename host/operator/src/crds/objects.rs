@@ -8,7 +8,7 @@ use std::time::Duration;
 use innkeeper_cluster::ApiError;
 use innkeeper_contract::{Kind, Scope};
 use innkeeper_core::additive::{Misfit, StoredObjects};
-use innkeeper_core::said;
+use innkeeper_core::foreign;
 use innkeeper_modules::{Again, CrdWish, Verdict};
 use serde_json::Value;
 
@@ -151,7 +151,7 @@ fn check_one(
             &format!(
                 "does not fit what is stored: {} {name}: {}; change that object",
                 kind.kind,
-                said::cut(place.trim_start(), PLACE_BYTES_MAX)
+                foreign::one_line(place.trim_start(), PLACE_BYTES_MAX)
             ),
         )),
         Err(Misfit::TooManySteps) => {
