@@ -8,7 +8,6 @@ use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
 use innkeeper_contract::Manifest;
 use innkeeper_lab::scenario::{Failure, Outcome, Place, Player, Suite, junit};
 use innkeeper_lab::{Api, Guests, Lab, Modules, Setup};
-use innkeeper_modules::module;
 use serde_json::{Value, json};
 
 use crate::logs::{self, LogFormat};

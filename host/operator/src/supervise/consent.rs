@@ -123,7 +123,8 @@ impl Supervisor {
             Consent::Pending => None,
             Consent::Given => {
                 if self.consents.refused.remove(name).is_some() {
-                    // What waited for it is tried at once.
+                    // What waited for it is tried at once, and soon again.
+                    self.retries.remove(name);
                     let retry = Box::new(Input::Retry);
                     let module = name.to_owned();
                     let _ = self.outbox.send(Happened::Input { module, input: retry });
