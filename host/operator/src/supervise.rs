@@ -185,6 +185,7 @@ impl Supervisor {
                 self.look_for_leftovers(&module).await;
             }
             Happened::MayBeGone(module) => self.look_for_leftovers(&module).await,
+            Happened::LetGo(module) => self.let_go(&module),
             Happened::PlaceChanged => {
                 if self.place.look_around(&self.outbox) {
                     self.shared.know_modules();
@@ -243,7 +244,10 @@ impl Supervisor {
             }
             Action::Serve(served) => self.swap(&served),
             Action::Leave(leaving) => self.leave(name, leaving),
-            Action::LetGo => self.let_go(name),
+            // After the report of the same step: that gives the Module another version.
+            Action::LetGo => {
+                let _ = self.outbox.send(Happened::LetGo(name.to_owned()));
+            }
             Action::RetryLater => {
                 let env = self.shared.env.clone();
                 let wait = self
