@@ -763,13 +763,20 @@ fn readable(running: &Running) -> Vec<Condition> {
             format!("{}{}", not.1, bad.join("; "))
         },
     };
+    let mut permitted = make(
+        "Permitted",
+        &denied,
+        ("Granted", "The ServiceAccount may read all declared kinds."),
+        ("Forbidden", ""),
+    );
+    // A right that nobody answers for is not known to be granted.
+    if denied.is_empty() && !failing.is_empty() {
+        permitted.status = ConditionStatus::Unknown;
+        "Failing".clone_into(&mut permitted.reason);
+        permitted.message = failing.join("; ");
+    }
     let mut conditions = vec![
-        make(
-            "Permitted",
-            &denied,
-            ("Granted", "The ServiceAccount may read all declared kinds."),
-            ("Forbidden", ""),
-        ),
+        permitted,
         make(
             "Served",
             &unserved,
