@@ -150,8 +150,19 @@ impl Supervisor {
         }
     }
 
+    /// From now on this serves, if its account allows it.
+    pub(super) fn swap(&mut self, served: &Arc<Served>) {
+        match self.consent(&served.module, served.settings.service_account.as_deref()) {
+            Ok(()) => {
+                self.consents.grant(&served.module);
+                self.serve(served);
+            }
+            Err(_) => self.serve_if_allowed(served),
+        }
+    }
+
     /// Serves what its account allows; stops what it does not.
-    pub(super) fn serve_if_allowed(&mut self, served: &Arc<Served>) {
+    fn serve_if_allowed(&mut self, served: &Arc<Served>) {
         let name = &*served.module;
         let account = served.settings.service_account.as_deref();
         match self.consent(name, account) {
