@@ -191,3 +191,78 @@ impl fmt::Debug for Granted {
         f.debug_set().entries(self.secrets.keys()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use innkeeper_contract::{ConditionStatus, Desired, EventType, Failure};
+
+    use super::*;
+
+    fn granted() -> Granted {
+        let key = Key::new("n", "s");
+        let object = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n","uid":"u","resourceVersion":"1"}}"#;
+        let object = Object::decode(&SECRET, object, None).unwrap();
+        Granted {
+            secrets: [(key, object)].into(),
+            redactor: Redactor::new([&b"Hunter2Hunter2"[..]]),
+        }
+    }
+
+    fn condition(type_: &str, reason: &str, message: &str) -> Condition {
+        Condition {
+            type_: type_.into(),
+            status: ConditionStatus::True,
+            reason: reason.into(),
+            message: message.into(),
+        }
+    }
+
+    #[test]
+    fn condition_types_and_reasons_with_a_value_become_one_word() {
+        let mut conditions = vec![
+            condition("Hunter2Hunter2", "IsHunter2Hunter2", "<Hunter2Hunter2>"),
+            condition("Ready", "Good", "good"),
+            condition("AlsoHunter2Hunter2", "Good", "SHVudGVyMkh1bnRlcjI"),
+        ];
+        granted().mask_conditions(&mut conditions);
+        let expected = vec![
+            condition("Redacted", "Redacted", "<[redacted]>"),
+            condition("Ready", "Good", "good"),
+        ];
+        assert_eq!(conditions, expected, "of one type the first stays: a list has each type once");
+    }
+
+    #[test]
+    fn outcomes_are_masked_but_for_what_is_desired() {
+        let event = Event {
+            type_: EventType::Normal,
+            reason: "Hunter2Hunter2".into(),
+            message: "48756e7465723248756E74657232".into(),
+        };
+        let status = serde_json::json!({ "value": "Hunter2Hunter2" });
+        let desired = Desired {
+            status: status.as_object().cloned(),
+            events: vec![event.clone()],
+            ..Desired::default()
+        };
+        let mut outcome = Outcome::Partial(desired.clone());
+        granted().mask_outcome(&mut outcome);
+        let Outcome::Partial(masked) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(masked.status, desired.status);
+        assert_eq!(
+            (&*masked.events[0].reason, &*masked.events[0].message),
+            ("Redacted", "[redacted]")
+        );
+        let failure = Failure {
+            reason: "Hunter2Hunter2".into(),
+            message: "at Hunter2Hunter2".into(),
+            events: vec![event],
+            ..Failure::default()
+        };
+        let mut outcome = Outcome::Failed(failure);
+        granted().mask_outcome(&mut outcome);
+        let Outcome::Failed(masked) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((&*masked.reason, &*masked.message), ("Redacted", "at [redacted]"));
+        assert_eq!(masked.events[0].reason, "Redacted");
+    }
+}

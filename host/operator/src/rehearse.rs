@@ -112,10 +112,7 @@ pub async fn fails(shared: &Shared, running: &Running, key: &Key) -> bool {
     match running.view.freeze().get(&running.primary, key) {
         innkeeper_cluster::Seen::Present(primary) => {
             let now = shared.env.now();
-            let granted = match Granted::read(running, key).await {
-                Ok(granted) => granted,
-                Err(_) => return true,
-            };
+            let Ok(granted) = Granted::read(running, key).await else { return true };
             let sight = sight(shared, running, &primary, now, &granted).await;
             matches!(sight, Sight::Fails(_))
         }

@@ -102,6 +102,8 @@ pub enum Happened {
     State(String),
     /// Objects may be gone of kinds that only versions before declared; the module's name.
     MayBeGone(String),
+    /// The host's finalizer comes off this Module, which is being deleted.
+    LetGo(String),
     /// The place itself has to be looked at.
     PlaceChanged,
 }

@@ -4,6 +4,7 @@
 //! waits (a compile, a fetch, an installation) is a task of its own that answers by the inbox.
 
 mod consent;
+mod readable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,9 +12,8 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use innkeeper_cluster::error::KIND_MISMATCH;
 use innkeeper_cluster::events::Regarding;
-use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Task, crd};
+use innkeeper_cluster::{Account, Backoff, Caches, Namespaces, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
 use innkeeper_core::{Key, Selector, foreign, said};
 use innkeeper_modules::consent::NOT_ALLOWED;
@@ -26,6 +26,7 @@ use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use self::consent::Consents;
+use self::readable::readable;
 use crate::copies;
 use crate::crds::{Installer, Statuses};
 use crate::declared;
@@ -206,6 +207,7 @@ impl Supervisor {
                 self.look_for_leftovers(&module).await;
             }
             Happened::MayBeGone(module) => self.look_for_leftovers(&module).await,
+            Happened::LetGo(module) => self.let_go(&module),
             Happened::PlaceChanged => {
                 if self.place.look_around(&self.outbox) {
                     self.shared.know_modules();
@@ -269,7 +271,10 @@ impl Supervisor {
             }
             Action::Serve(served) => self.swap(&served),
             Action::Leave(leaving) => self.leave(name, leaving),
-            Action::LetGo => self.let_go(name),
+            // After the report of the same step: that gives the Module another version.
+            Action::LetGo => {
+                let _ = self.outbox.send(Happened::LetGo(name.to_owned()));
+            }
             Action::RetryLater => {
                 let env = self.shared.env.clone();
                 let wait = self
@@ -395,17 +400,6 @@ impl Supervisor {
         });
         self.checks.retain(|_, check| !check.is_finished());
         self.checks.insert(key, checking);
-    }
-
-    /// From now on this serves, if its account allows it.
-    fn swap(&mut self, served: &Arc<Served>) {
-        match self.consent(&served.module, served.settings.service_account.as_deref()) {
-            Ok(()) => {
-                self.consents.grant(&served.module);
-                self.serve(served);
-            }
-            Err(_) => self.serve_if_allowed(served),
-        }
     }
 
     /// From now on this serves. The new view opens before the old one closes with the last
@@ -813,57 +807,6 @@ fn carry_over(conditions: &mut [Condition], live: &[Condition], known: &mut BTre
 fn say(name: &str, condition: &Condition) {
     let (type_, status) = (&condition.type_, condition.status.as_str());
     tracing::info!(module = name, condition = %type_, status, reason = %condition.reason, "{}", condition.message);
-}
-
-/// What a module may not or cannot read: a condition each, which names verb, resource and namespace.
-fn readable(running: &Running) -> Vec<Condition> {
-    let (mut denied, mut unserved, mut failing) = (Vec::new(), Vec::new(), Vec::new());
-    let mut mismatched = Vec::new();
-    let mut syncing = false;
-    for (kind, state) in running.view.states() {
-        match state {
-            KindState::Forbidden(denial) => denied.push(denial.to_string()),
-            KindState::NotServed => unserved.push(kind.to_string()),
-            KindState::Mismatched(mismatch) => mismatched.push(mismatch.to_string()),
-            KindState::Failing(why) => failing.push(format!("{kind}: {why}")),
-            KindState::Syncing => syncing = true,
-            KindState::Synced => {}
-        }
-    }
-    let good = if syncing { ConditionStatus::Unknown } else { ConditionStatus::True };
-    let make = |type_: &str, bad: &[String], ok: (&str, &str), not: (&str, &str)| Condition {
-        type_: type_.to_owned(),
-        status: if bad.is_empty() { good } else { ConditionStatus::False },
-        reason: (if bad.is_empty() { ok.0 } else { not.0 }).to_owned(),
-        message: if bad.is_empty() {
-            ok.1.to_owned()
-        } else {
-            format!("{}{}", not.1, bad.join("; "))
-        },
-    };
-    let mut conditions = vec![
-        make(
-            "Permitted",
-            &denied,
-            ("Granted", "The ServiceAccount may read all declared kinds."),
-            ("Forbidden", ""),
-        ),
-        if mismatched.is_empty() {
-            make(
-                "Served",
-                &unserved,
-                ("Served", "The cluster serves all declared kinds."),
-                ("NotServed", "The cluster does not serve "),
-            )
-        } else {
-            mismatched.extend(unserved.iter().map(|kind| format!("{kind} is not served")));
-            make("Served", &mismatched, ("", ""), (KIND_MISMATCH, ""))
-        },
-    ];
-    if !failing.is_empty() {
-        conditions.push(make("Reading", &failing, ("", ""), ("Failing", "")));
-    }
-    conditions
 }
 
 #[cfg(test)]

@@ -45,7 +45,10 @@ pub(super) async fn review(
                 continue;
             }
         }
-        let answer = match ask(&id, &session).await {
+        // That it may list, the holder has shown by its list, and shows again by the next one.
+        let verbs: &[&str] =
+            if standing == Standing::Holder { &["watch"] } else { &["list", "watch"] };
+        let answer = match ask(&id, &session, verbs).await {
             // The host may not impersonate this account, or may not ask.
             Err(ApiError::Forbidden { denial, .. }) => Ok(Some(*denial)),
             answer => answer,
@@ -74,12 +77,12 @@ pub(super) async fn review(
     }
 }
 
-async fn ask(id: &CacheId, session: &Session) -> Result<Option<Denial>, ApiError> {
-    for verb in ["list", "watch"] {
+async fn ask(id: &CacheId, session: &Session, verbs: &[&str]) -> Result<Option<Denial>, ApiError> {
+    for verb in verbs {
         if !session.may(verb, &id.kind, "", id.namespace.as_deref()).await? {
             return Ok(Some(Denial {
                 identity: session.identity().clone(),
-                verb: verb.into(),
+                verb: (*verb).into(),
                 resource: id.kind.resource().into(),
                 namespace: id.namespace.as_deref().map(Into::into),
             }));

@@ -114,7 +114,12 @@ impl Supervisor {
         let serving = self.shared.module(name).map(|running| running.served().clone());
         let withheld = self.consents.withheld.get(name).map(|(served, _)| served.clone());
         if let Some(served) = withheld.or(serving) {
-            self.serve_if_allowed(&served);
+            let account = served.settings.service_account.as_deref();
+            let consent = account.map(|account| self.place.consent(name, account));
+            // What is not known for a moment stops nothing that was allowed before.
+            if consent != Some(Consent::Pending) {
+                self.serve_if_allowed(&served);
+            }
         }
         let Some(account) = module.spec.service_account_name.clone() else {
             return Some(Input::Module(module));
@@ -123,7 +128,8 @@ impl Supervisor {
             Consent::Pending => None,
             Consent::Given => {
                 if self.consents.refused.remove(name).is_some() {
-                    // What waited for it is tried at once.
+                    // What waited for it is tried at once, and soon again.
+                    self.retries.remove(name);
                     let retry = Box::new(Input::Retry);
                     let module = name.to_owned();
                     let _ = self.outbox.send(Happened::Input { module, input: retry });
@@ -134,10 +140,7 @@ impl Supervisor {
                 self.consents.revoke(name, &account);
                 let verdict = Verdict::new(NOT_ALLOWED, &why, Again::Later);
                 self.consents.refused.insert(name.to_owned(), why);
-                if let Some((digest, _)) = self.rehearsals.remove(name) {
-                    let input = Box::new(Input::Rehearsed { digest, result: Err(verdict.clone()) });
-                    let _ = self.outbox.send(Happened::Input { module: name.to_owned(), input });
-                }
+                self.end_preview(name, &verdict);
                 // One that is being deleted leaves as soon as its account allows that.
                 if module.metadata.deletion_timestamp.is_some() {
                     return Some(Input::Module(module));
@@ -147,8 +150,19 @@ impl Supervisor {
         }
     }
 
+    /// From now on this serves, if its account allows it.
+    pub(super) fn swap(&mut self, served: &Arc<Served>) {
+        match self.consent(&served.module, served.settings.service_account.as_deref()) {
+            Ok(()) => {
+                self.consents.grant(&served.module);
+                self.serve(served);
+            }
+            Err(_) => self.serve_if_allowed(served),
+        }
+    }
+
     /// Serves what its account allows; stops what it does not.
-    pub(super) fn serve_if_allowed(&mut self, served: &Arc<Served>) {
+    fn serve_if_allowed(&mut self, served: &Arc<Served>) {
         let name = &*served.module;
         let account = served.settings.service_account.as_deref();
         match self.consent(name, account) {
@@ -162,6 +176,9 @@ impl Supervisor {
                 if let Some(account) = account {
                     self.consents.revoke(name, account);
                 }
+                // What served before, and what may serve next, read as the account too.
+                self.before.remove(name);
+                self.end_preview(name, &verdict);
                 if self.shared.module(name).is_some() {
                     tracing::warn!(module = name, "stops: {}", verdict.message);
                     self.shared.stop(name);
@@ -170,6 +187,14 @@ impl Supervisor {
                 let withheld = (served.clone(), verdict.message);
                 self.consents.withheld.insert(name.to_owned(), withheld);
             }
+        }
+    }
+
+    /// Ends the preview of a module's candidate, if one is under way.
+    fn end_preview(&mut self, name: &str, verdict: &Verdict) {
+        if let Some((digest, _)) = self.rehearsals.remove(name) {
+            let input = Box::new(Input::Rehearsed { digest, result: Err(verdict.clone()) });
+            let _ = self.outbox.send(Happened::Input { module: name.to_owned(), input });
         }
     }
 
