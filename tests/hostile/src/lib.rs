@@ -13,6 +13,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use innkeeper_lab::{Content, Guests, Lab, Modules, Setup};
+use innkeeper_simulator::Simulator;
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
@@ -182,6 +183,26 @@ impl Arena {
         for object in attack.objects() {
             self.apply(&object).await;
         }
+    }
+
+    /// Deletes the Module of an attack, its component and its namespace with all that is in it.
+    pub async fn uninstall(&self, attack: &Attack) {
+        let api = self.lab.api();
+        let name = &attack.name;
+        for path in [
+            format!("/apis/innkeeper.dev/v1alpha1/modules/{name}"),
+            format!("/api/v1/namespaces/{MODULES}/configmaps/{name}"),
+            format!("/api/v1/namespaces/{}", attack.home()),
+        ] {
+            api.delete(&path).await.unwrap();
+        }
+    }
+
+    /// Stops the operator; the simulated cluster stays.
+    pub async fn end(self) -> Simulator {
+        let simulator = self.lab.simulator().clone();
+        assert!(self.lab.end().await, "the operator ends when it is told to");
+        simulator
     }
 
     /// The object at a path, if it is there.

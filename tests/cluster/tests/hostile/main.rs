@@ -10,14 +10,16 @@
 
 mod case;
 mod cases;
+mod neighbour;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use case::{Answer, Case};
 use innkeeper_cluster_tests::stage::{MODULES, SOON, message, says};
 use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, eventually};
+use neighbour::{Reactions, kib, memory_returns};
 use serde_json::{Value, json};
 
 const HOSTILE: Kind = Kind::new("hostile.example.dev/v1", "Hostile");
@@ -28,6 +30,8 @@ const ROLE_BINDING: Kind = Kind::new("rbac.authorization.k8s.io/v1", "RoleBindin
 const GOOD: &str = "good";
 /// The most memory that the host may ever have had, in KiB: a fraction of what the guests ask for.
 const HOST_KIB_MAX: u64 = 512 << 10;
+/// How often the good module's change is timed before the first hostile module is there.
+const ALONE: usize = 9;
 /// What one run may log, by default.
 const LOG_BYTES: usize = 16 << 10;
 
@@ -103,11 +107,12 @@ fn is_of_objects(case: &Case) -> bool {
         .contains(&reason)
 }
 
-/// The good module takes up a change and a new primary.
-async fn good_goes_on(stage: &Stage, host: &Host, step: usize, during: &str) -> Result<()> {
+/// The good module takes up a change and a new primary. Gives how long the change took.
+async fn good_goes_on(stage: &Stage, host: &Host, step: usize, during: &str) -> Result<Duration> {
+    let began = Instant::now();
     stage.admin.apply(&settings("first", during)).await?;
+    let mut took = Duration::ZERO;
     let new = format!("new-{step:03}");
-    stage.admin.apply(&settings(&new, during)).await?;
     for name in ["first", new.as_str()] {
         let child = format!("{name}-x");
         let what = format!("the good module goes on during {during}");
@@ -117,10 +122,14 @@ async fn good_goes_on(stage: &Stage, host: &Host, step: usize, during: &str) -> 
                 one["data"]["text"] == during
             })
             .await?;
+        if took.is_zero() {
+            took = began.elapsed();
+            stage.admin.apply(&settings(&new, during)).await?;
+        }
     }
     let (code, body) = host.http("/readyz").await?;
     ensure!(code == 200, "during {during} the host is not ready: {body}");
-    Ok(())
+    Ok(took)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,7 +145,11 @@ async fn every_misbehaviour_is_answered_and_a_good_module_goes_on_beside_it() ->
     stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
     let host = stage.host().await?;
     stage.ready("settings").await?;
-    good_goes_on(&stage, &host, 0, "peace").await?;
+    let mut reactions = Reactions::default();
+    for step in 0..ALONE {
+        reactions.alone(good_goes_on(&stage, &host, 0, &format!("peace {step}")).await?);
+    }
+    let before_kib = kib(&host, "RssAnon")?;
     let mark = stage.plane.audit()?.mark()?;
 
     // It is being compiled all the while.
@@ -147,10 +160,12 @@ async fn every_misbehaviour_is_answered_and_a_good_module_goes_on_beside_it() ->
         began.insert(case.name, Instant::now());
         begin(&stage, case).await?;
         answered(&stage, case).await?;
-        good_goes_on(&stage, &host, index + 1, case.name).await?;
+        let took = good_goes_on(&stage, &host, index + 1, case.name).await?;
+        reactions.beside(case.name, took);
     }
     answered(&stage, &bomb).await?;
-    good_goes_on(&stage, &host, cases.len() + 1, bomb.name).await?;
+    let took = good_goes_on(&stage, &host, cases.len() + 1, bomb.name).await?;
+    reactions.beside(bomb.name, took);
     cases.push(bomb);
 
     only_what_is_theirs_was_written(&stage, &cases, mark)?;
@@ -159,10 +174,11 @@ async fn every_misbehaviour_is_answered_and_a_good_module_goes_on_beside_it() ->
     logs_are_bounded_and_the_hosts_own(&host).await?;
     events_are_bounded(&stage, &host).await?;
     figures_are_the_hosts_words(&host).await?;
-    let kib = peak_kib(&host)?;
-    println!("{} cases; the host had at most {} MiB", cases.len(), kib >> 10);
-    assert!(kib < HOST_KIB_MAX, "the host had {kib} KiB");
-    Ok(())
+    let peak_kib = kib(&host, "VmHWM")?;
+    println!("{} cases; the host had at most {} MiB", cases.len(), peak_kib >> 10);
+    println!("{}", reactions.summary());
+    assert!(peak_kib < HOST_KIB_MAX, "the host had {peak_kib} KiB");
+    memory_returns(&stage, &host, &cases, before_kib).await
 }
 
 /// The API server saw no successful write of a hostile account but those of its case.
@@ -361,14 +377,6 @@ async fn logs_are_bounded_and_the_hosts_own(host: &Host) -> Result<()> {
     let most = runs * (LOG_BYTES + 100) as f64 >= flood as f64;
     ensure!(most, "log-flood: {flood} bytes in {runs} runs");
     Ok(())
-}
-
-/// The most memory that the host has had.
-fn peak_kib(host: &Host) -> Result<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{}/status", host.pid()))?;
-    let line = text.lines().find(|line| line.starts_with("VmHWM:")).context("no VmHWM")?;
-    let number = line.split_whitespace().nth(1).context("no number")?;
-    Ok(number.parse()?)
 }
 
 /// What it takes to be refused without the API server's help.
