@@ -164,7 +164,9 @@ fn without_marks(reason: &str) -> String {
 
 fn stop(child: &mut Child) -> io::Result<()> {
     let group = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process_group(group, rustix::process::Signal::KILL)?;
+    // The child itself is stopped even if its group is not to be had.
+    let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    child.kill()?;
     child.wait().map(drop)
 }
 
