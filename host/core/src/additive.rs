@@ -83,7 +83,14 @@ fn normal_spec(definition: &Value) -> Value {
     let mut spec = definition["spec"].clone();
     for version in spec["versions"].as_array_mut().into_iter().flatten() {
         let schema = versions::schema_of(version);
+        for column in version["additionalPrinterColumns"].as_array_mut().into_iter().flatten() {
+            if let Some(column) = column.as_object_mut() {
+                column.retain(|name, value| name != "priority" || *value != 0);
+            }
+        }
         if let Some(version) = version.as_object_mut() {
+            version.retain(|_, value| !is_nothing(value));
+            version.retain(|name, value| name != "deprecated" || *value != false);
             version.insert("schema".into(), serde_json::json!({ "openAPIV3Schema": schema }));
         }
     }
@@ -94,9 +101,15 @@ fn normal_spec(definition: &Value) -> Value {
     if let Some(names) = spec["names"].as_object_mut() {
         names.insert("singular".into(), singular(definition).into());
         names.insert("listKind".into(), list_kind(definition).into());
+        names.retain(|_, value| !is_nothing(value));
     }
     shorten(&mut spec);
     serde_json::json!({ "spec": spec })
+}
+
+/// Whether the API server leaves a value out.
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// Makes long lists one text: finding the items of two lists that belong together takes time that
@@ -139,7 +152,8 @@ fn categories(definition: &Value) -> impl Iterator<Item = &str> {
 fn conversion(definition: &Value) -> (&str, Option<&Value>) {
     let conversion = definition.pointer("/spec/conversion");
     let strategy = conversion.and_then(|one| one.get("strategy")).and_then(Value::as_str);
-    (strategy.unwrap_or("None"), conversion.and_then(|one| one.get("webhook")))
+    let webhook = conversion.and_then(|one| one.get("webhook")).filter(|one| !one.is_null());
+    (strategy.unwrap_or("None"), webhook)
 }
 
 /// Incompatible changes, in order.

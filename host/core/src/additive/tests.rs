@@ -412,6 +412,17 @@ fn a_change_is_shown_by_its_place_and_documentation_is_none() {
         [".spec.versions[name=\"v1\"].schema.openAPIV3Schema.properties.spec.properties"]
     );
     assert_eq!(changed(&old, &old, 5), [""; 0]);
+    // What the API server leaves out or fills in is no change either.
+    let mut sent = old.clone();
+    sent["spec"]["names"]["shortNames"] = json!([]);
+    sent["spec"]["conversion"] = json!({"strategy": "None", "webhook": null});
+    sent["spec"]["versions"][0]["deprecated"] = json!(false);
+    sent["spec"]["versions"][0]["additionalPrinterColumns"] = json!([{"name": "a", "priority": 0}]);
+    let mut live = old.clone();
+    live["spec"]["names"]["singular"] = json!("k");
+    live["spec"]["versions"][0]["additionalPrinterColumns"] = json!([{"name": "a"}]);
+    assert_eq!(changed(&live, &sent, 5), [""; 0]);
+    assert_eq!(breaking(&live, &sent), [""; 0]);
 }
 
 #[test]
