@@ -121,10 +121,12 @@ impl RehearsalStatus {
             failures,
             examples,
         } = rehearsal;
+        // Names of members of an object are the guest's.
+        let visible = |text: &String| foreign::one_line(text, MESSAGE_BYTES_MAX);
         let examples = examples.iter().map(|example| ExampleStatus {
             action: example.deed.as_str().to_owned(),
-            object: example.object.clone(),
-            fields: example.fields.clone(),
+            object: visible(&example.object),
+            fields: example.fields.iter().map(visible).collect(),
         });
         Self {
             digest: digest.to_string(),

@@ -238,7 +238,7 @@ fn what_it_wants() -> Vec<Case> {
         wants("slash-in-a-name", config_map("../secrets/a"), ("False", "MalformedObject", "metadata.name is not a name")),
         wants("dots-as-a-name", config_map(".."), ("False", "MalformedObject", "metadata.name is not a name")),
         wants("slash-in-a-namespace", elsewhere(config_map("a"), "a/../b"), ("False", "MalformedObject", "metadata.namespace is not a name")),
-        wants("capitals-in-a-name", config_map("Not_A_Name"), ("False", "Invalid", "Not_A_Name")),
+        wants("capitals-in-a-name", config_map("Not_A_Name"), ("False", "MalformedObject", "Not_A_Name")),
         wants("megabyte-of-a-name", config_map(&"n".repeat(1 << 20)), ("False", "MalformedObject", "nnn...")),
         wants("megabyte-of-a-kind", object("v1", &"K".repeat(1 << 20), "a"), ("False", "UndeclaredKind", "KKK...")),
         wants("unknown-field-of-a-kind", unknown, ("False", "Malformed", ".dta")),

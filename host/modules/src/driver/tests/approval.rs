@@ -82,3 +82,21 @@ fn a_hostile_annotation_is_quoted_as_visible_text_of_bounded_length() {
     assert!(message.chars().all(foreign::is_visible), "{message:?}");
     assert!(message.len() < 2_000, "{} bytes", message.len());
 }
+
+#[test]
+fn names_in_what_a_candidate_would_do_are_visible_text() {
+    let mut driver = driver();
+    driver.handle("m", module(1, &manual()));
+    driver.handle("m", source("a"));
+    driver.handle("m", loaded("a", |_| {}));
+    let text = "a\n\u{1b}[2J\u{202e}";
+    let mut rehearsal = Rehearsal::default();
+    rehearsal.add(Deed::Change, text.to_owned(), vec![text.to_owned()]);
+    let digest = component("a").digest;
+    driver.handle("m", Input::Rehearsed { digest, result: Ok(rehearsal) });
+    let members = driver.report("m").unwrap().members;
+    let example = &members["candidate"]["examples"][0];
+    for shown in [&example["object"], &example["fields"][0]] {
+        assert_eq!(shown.as_str(), Some(r"a\n\u{1b}[2J\u{202e}"));
+    }
+}
