@@ -29,6 +29,7 @@ pub mod operator;
 pub mod problem;
 pub mod queue;
 pub mod rate;
+mod readable;
 pub mod reads;
 pub mod reconcile;
 pub mod rehearse;

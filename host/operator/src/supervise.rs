@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use innkeeper_cluster::error::KIND_MISMATCH;
 use innkeeper_cluster::events::Regarding;
-use innkeeper_cluster::{Account, Backoff, Caches, KindState, Namespaces, Session, Task, crd};
+use innkeeper_cluster::{Account, Backoff, Caches, Namespaces, Session, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
 use innkeeper_core::{Key, Selector, said};
 use innkeeper_modules::driver::{Leaving, copy_name};
@@ -27,6 +26,7 @@ use crate::crds::{self, Statuses};
 use crate::declared;
 use crate::health::{Failing, News, Runs};
 use crate::leave;
+use crate::readable;
 use crate::rehearse;
 use crate::running::{self, Running};
 use crate::shared::{Execution, Shared};
@@ -631,7 +631,7 @@ impl Supervisor {
 
     fn complete(&self, name: &str, mut report: Report) -> Report {
         if let Some(running) = self.shared.module(name) {
-            report.conditions.extend(readable(&running));
+            report.conditions.extend(readable::conditions(&running));
         }
         // A guest's names and schemas may be of any length; a message that is too long would make
         // the whole status unwritable.
@@ -735,57 +735,6 @@ fn carry_over(conditions: &mut [Condition], live: &[Condition], known: &mut BTre
 fn say(name: &str, condition: &Condition) {
     let (type_, status) = (&condition.type_, condition.status.as_str());
     tracing::info!(module = name, condition = %type_, status, reason = %condition.reason, "{}", condition.message);
-}
-
-/// What a module may not or cannot read: a condition each, which names verb, resource and namespace.
-fn readable(running: &Running) -> Vec<Condition> {
-    let (mut denied, mut unserved, mut failing) = (Vec::new(), Vec::new(), Vec::new());
-    let mut mismatched = Vec::new();
-    let mut syncing = false;
-    for (kind, state) in running.view.states() {
-        match state {
-            KindState::Forbidden(denial) => denied.push(denial.to_string()),
-            KindState::NotServed => unserved.push(kind.to_string()),
-            KindState::Mismatched(mismatch) => mismatched.push(mismatch.to_string()),
-            KindState::Failing(why) => failing.push(format!("{kind}: {why}")),
-            KindState::Syncing => syncing = true,
-            KindState::Synced => {}
-        }
-    }
-    let good = if syncing { ConditionStatus::Unknown } else { ConditionStatus::True };
-    let make = |type_: &str, bad: &[String], ok: (&str, &str), not: (&str, &str)| Condition {
-        type_: type_.to_owned(),
-        status: if bad.is_empty() { good } else { ConditionStatus::False },
-        reason: (if bad.is_empty() { ok.0 } else { not.0 }).to_owned(),
-        message: if bad.is_empty() {
-            ok.1.to_owned()
-        } else {
-            format!("{}{}", not.1, bad.join("; "))
-        },
-    };
-    let mut conditions = vec![
-        make(
-            "Permitted",
-            &denied,
-            ("Granted", "The ServiceAccount may read all declared kinds."),
-            ("Forbidden", ""),
-        ),
-        if mismatched.is_empty() {
-            make(
-                "Served",
-                &unserved,
-                ("Served", "The cluster serves all declared kinds."),
-                ("NotServed", "The cluster does not serve "),
-            )
-        } else {
-            mismatched.extend(unserved.iter().map(|kind| format!("{kind} is not served")));
-            make("Served", &mismatched, ("", ""), (KIND_MISMATCH, ""))
-        },
-    ];
-    if !failing.is_empty() {
-        conditions.push(make("Reading", &failing, ("", ""), ("Failing", "")));
-    }
-    conditions
 }
 
 #[cfg(test)]

@@ -1,0 +1,58 @@
+//! What a module may and can read, as conditions of its Module.
+
+use innkeeper_cluster::KindState;
+use innkeeper_cluster::error::KIND_MISMATCH;
+use innkeeper_contract::{Condition, ConditionStatus};
+
+use crate::running::Running;
+
+/// What a module may not or cannot read: a condition each, which names verb, resource and namespace.
+pub(crate) fn conditions(running: &Running) -> Vec<Condition> {
+    let (mut denied, mut unserved, mut failing) = (Vec::new(), Vec::new(), Vec::new());
+    let mut mismatched = Vec::new();
+    let mut syncing = false;
+    for (kind, state) in running.view.states() {
+        match state {
+            KindState::Forbidden(denial) => denied.push(denial.to_string()),
+            KindState::NotServed => unserved.push(kind.to_string()),
+            KindState::Mismatched(mismatch) => mismatched.push(mismatch.to_string()),
+            KindState::Failing(why) => failing.push(format!("{kind}: {why}")),
+            KindState::Syncing => syncing = true,
+            KindState::Synced => {}
+        }
+    }
+    let good = if syncing { ConditionStatus::Unknown } else { ConditionStatus::True };
+    let make = |type_: &str, bad: &[String], ok: (&str, &str), not: (&str, &str)| Condition {
+        type_: type_.to_owned(),
+        status: if bad.is_empty() { good } else { ConditionStatus::False },
+        reason: (if bad.is_empty() { ok.0 } else { not.0 }).to_owned(),
+        message: if bad.is_empty() {
+            ok.1.to_owned()
+        } else {
+            format!("{}{}", not.1, bad.join("; "))
+        },
+    };
+    let mut conditions = vec![
+        make(
+            "Permitted",
+            &denied,
+            ("Granted", "The ServiceAccount may read all declared kinds."),
+            ("Forbidden", ""),
+        ),
+        if mismatched.is_empty() {
+            make(
+                "Served",
+                &unserved,
+                ("Served", "The cluster serves all declared kinds."),
+                ("NotServed", "The cluster does not serve "),
+            )
+        } else {
+            mismatched.extend(unserved.iter().map(|kind| format!("{kind} is not served")));
+            make("Served", &mismatched, ("", ""), (KIND_MISMATCH, ""))
+        },
+    ];
+    if !failing.is_empty() {
+        conditions.push(make("Reading", &failing, ("", ""), ("Failing", "")));
+    }
+    conditions
+}
