@@ -170,6 +170,12 @@ impl Settings {
         }
         for (index, namespace) in spec.namespaces.iter().enumerate() {
             check.name(&format!("spec.namespaces[{index}]"), namespace, 63);
+            if innkeeper_core::reserved::is_namespace(namespace) {
+                let problem = format!(
+                    "{namespace} belongs to Innkeeper itself: no module reconciles what lies there; name another namespace"
+                );
+                check.error(&format!("spec.namespaces[{index}]"), problem);
+            }
         }
         let resync = spec.resync_period.as_deref().and_then(|text| {
             let period = resync_period(text);

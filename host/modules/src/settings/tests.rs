@@ -113,6 +113,20 @@ fn all_bad_values_are_named_at_once() {
 }
 
 #[test]
+fn a_namespace_of_innkeeper_itself_is_refused() {
+    refused(
+        &json!({
+            "source": {"configMap": {"name": "m"}}, "serviceAccountName": "m",
+            "namespaces": ["web", "innkeeper-modules", "innkeeper-system"],
+        }),
+        Place::Cluster,
+        &expect![[r#"
+            spec.namespaces[1]: innkeeper-modules belongs to Innkeeper itself: no module reconciles what lies there; name another namespace
+            spec.namespaces[2]: innkeeper-system belongs to Innkeeper itself: no module reconciles what lies there; name another namespace"#]],
+    );
+}
+
+#[test]
 fn a_source_fits_its_place() {
     for (spec, place) in [
         (json!({"source": {}}), Place::Folder),

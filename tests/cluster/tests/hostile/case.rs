@@ -16,6 +16,8 @@ pub(crate) type Told = (&'static str, &'static str, &'static str);
 pub(crate) enum Answer {
     /// In the Module's condition `Loaded`: the guest never runs.
     Module(Told),
+    /// In the Module's condition `Ready`: its spec is refused.
+    Spec(Told),
     /// In the primary's condition `Synced`.
     Primary(Told),
 }
@@ -50,6 +52,11 @@ impl Case {
     /// A component that never becomes a guest.
     pub(crate) fn is_refused(name: &'static str, component: Vec<u8>, told: Told) -> Self {
         Self::new(name, component, Answer::Module(told))
+    }
+
+    /// A Module that is refused before its guest is read.
+    pub(crate) fn is_misplaced(name: &'static str, guest: &Tiny, told: Told) -> Self {
+        Self::new(name, guest.component(), Answer::Spec(told))
     }
 
     fn new(name: &'static str, component: Vec<u8>, answer: Answer) -> Self {

@@ -268,9 +268,13 @@ fn what_it_wants() -> Vec<Case> {
             ("False", "CrossNamespace", "Secret innkeeper-system/innkeeper-digest-key"),
         )
         .may(OWN, "", "secrets"),
-        // Even from within, by an account that may: what is there is not its own.
-        wants("source-from-within", config_map("settings"), ("False", "Conflict", "no controller"))
-            .within("innkeeper-modules"),
+        // Even from within, by an account that may: what is there is no module's.
+        Case::is_misplaced(
+            "source-from-within",
+            &owning(&[]).outcome(0, &desires(&[config_map("settings")])),
+            ("False", "InvalidSpec", "innkeeper-modules belongs to Innkeeper itself"),
+        )
+        .within("innkeeper-modules"),
         Case::runs(
             "cluster-scoped",
             &owning(&[("v1", "Namespace", "namespaces", false)])

@@ -83,6 +83,7 @@ async fn answered(stage: &Stage, case: &Case) -> Result<()> {
     let home = case.home();
     let (at, type_, (status, reason, part)) = match case.answer {
         Answer::Module(told) => ((Kind::MODULE, "", case.name), "Loaded", told),
+        Answer::Spec(told) => ((Kind::MODULE, "", case.name), "Ready", told),
         Answer::Primary(told) => ((HOSTILE, home.as_str(), case.name), "Synced", told),
     };
     let what = format!("{}: {} says {type_}={status} {reason}", case.name, at.0);

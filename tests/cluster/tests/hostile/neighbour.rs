@@ -44,12 +44,8 @@ impl Reactions {
             let index = (self.beside.len() * percent / 100).min(self.beside.len() - 1);
             if let Some((case, took)) = self.beside.get(index) {
                 // A String takes any text.
-                let _ = write!(
-                    text,
-                    "; {what} {} ms = {:.1} ({case})",
-                    took.as_millis(),
-                    ratio(*took)
-                );
+                let _ =
+                    write!(text, "; {what} {} ms = {:.1} ({case})", took.as_millis(), ratio(*took));
             }
         }
         text

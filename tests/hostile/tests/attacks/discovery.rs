@@ -455,23 +455,31 @@ fn a_cluster_scoped_module_writes_nothing_of_innkeeper_itself() {
 fn what_lies_in_innkeepers_own_namespaces_is_no_modules_primary() {
     block_on(async {
         let arena = Arena::start(&[namespace("innkeeper-system"), namespace(MODULES)]).await;
+        let desired = wants(&[json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "evil"}})]);
+        let guest = guest(&manifest(&[]), &desired);
         for home in ["innkeeper-system", MODULES] {
+            let primary = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
+                "metadata": {"name": "first", "namespace": home}});
+            arena.apply(&primary).await;
             let name = format!("in-{home}");
-            let desired = wants(&[json!({"apiVersion": "v1", "kind": "ConfigMap",
-                "metadata": {"name": "evil"}})]);
             let spec = json!({"namespaces": [home]});
-            let attack = Attack::new(&name, &guest(&manifest(&[]), &desired)).spec(spec);
-            arena.install(&attack.has_all_rights()).await;
-            arena
-                .apply(&json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
-                    "metadata": {"name": "first", "namespace": home}}))
-                .await;
-            arena.module_says(&name, "Served", "True", "Served").await;
-            arena.pass(60).await;
+            arena.install(&Attack::new(&name, &guest).spec(spec).has_all_rights()).await;
+            let message = arena.module_says(&name, "Ready", "False", "InvalidSpec").await;
+            assert!(message.contains("belongs to Innkeeper itself"), "{message}");
+        }
+        // A module of all namespaces reconciles what lies elsewhere.
+        let all = Attack::new("all", &guest).spec(json!({"namespaces": []})).has_all_rights();
+        arena.install(&all).await;
+        arena.primary_says("all", "Synced", "True", "Applied").await;
+        for home in ["innkeeper-system", MODULES] {
             let path = format!("/api/v1/namespaces/{home}/configmaps/evil");
             assert_eq!(arena.get(&path).await, None);
-            let writes = requests(&arena, &name, "PATCH");
-            assert_eq!(writes, Vec::<String>::new());
+            for name in ["all", &format!("in-{home}")] {
+                let mut writes = requests(&arena, name, "PATCH ");
+                writes.retain(|line| line.contains(&format!("/namespaces/{home}/")));
+                assert_eq!(writes, Vec::<String>::new());
+            }
         }
     });
 }
@@ -486,8 +494,7 @@ fn the_key_of_the_digests_is_read_by_no_module() {
         .await;
         let secrets = kind("v1", "Secret", "secrets", "Namespaced");
         // By spec.readSecrets, with a primary beside it.
-        let spec =
-            json!({"namespaces": ["innkeeper-system"], "readSecrets": ["innkeeper-digest-key"]});
+        let spec = json!({"namespaces": [], "readSecrets": ["innkeeper-digest-key"]});
         let guest_ = guest(&reading(std::slice::from_ref(&secrets)), &wants(&[]));
         arena.install(&Attack::new("grants", &guest_).has_all_rights().spec(spec)).await;
         arena
@@ -511,7 +518,7 @@ fn the_key_of_the_digests_is_read_by_no_module() {
         arena.module_says("primary", "Healthy", "False", "ReservedObject").await;
         arena.pass(60).await;
         for name in ["grants", "primary"] {
-            let found = requests(&arena, name, "innkeeper-digest-key");
+            let found = requests(&arena, name, "/namespaces/innkeeper-system/secrets/");
             assert_eq!(found, Vec::<String>::new(), "{name}");
         }
         let path = "/api/v1/namespaces/innkeeper-system/secrets/innkeeper-digest-key";
