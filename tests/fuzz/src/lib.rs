@@ -50,6 +50,6 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "selector", fuzz_entry: selector::fuzz_entry, cases: 20_000 },
     Target { name: "quantity", fuzz_entry: quantity::fuzz_entry, cases: 20_000 },
     Target { name: "definition", fuzz_entry: definition::fuzz_entry, cases: 2_000 },
-    Target { name: "chunks", fuzz_entry: chunks::fuzz_entry, cases: 300 },
-    Target { name: "kubeconfig", fuzz_entry: kubeconfig::fuzz_entry, cases: 4_000 },
+    Target { name: "chunks", fuzz_entry: chunks::fuzz_entry, cases: 100 },
+    Target { name: "kubeconfig", fuzz_entry: kubeconfig::fuzz_entry, cases: 2_000 },
 ];

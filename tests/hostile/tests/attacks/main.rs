@@ -6,7 +6,6 @@ mod baseline;
 mod definitions;
 mod discovery;
 mod fairness;
-mod listening;
 mod output;
 mod ownership;
 mod schemas;
