@@ -170,7 +170,7 @@ impl Settings {
         }
         for (index, namespace) in spec.namespaces.iter().enumerate() {
             check.name(&format!("spec.namespaces[{index}]"), namespace, 63);
-            if innkeeper_core::reserved::is_namespace(namespace) {
+            if innkeeper_core::host_objects::is_namespace(namespace) {
                 let problem = format!(
                     "{namespace} belongs to Innkeeper itself: no module reconciles what lies there; name another namespace"
                 );
