@@ -18,7 +18,7 @@ const BOUND: [(&str, &str, &[&str]); 6] = [
             // Asks how large the terminal is.
             "host/cli/src/demo/screen.rs",
             // The compiling child hands its artifact to its parent.
-            "host/sandbox/src/compile.rs",
+            "host/sandbox/src/child.rs",
             "host/sandbox/tests/compile.rs",
             // Prints a definition of this repository.
             "host/modules/examples/crd.rs",
@@ -30,7 +30,7 @@ const BOUND: [(&str, &str, &[&str]); 6] = [
         &[
             "host/cli/src/out.rs",
             "host/cli/src/logs.rs",
-            "host/sandbox/src/compile.rs",
+            "host/sandbox/src/child.rs",
             "host/sandbox/tests/compile.rs",
         ],
     ),
