@@ -255,7 +255,12 @@ impl Arena {
             })
             .await;
         let object = self.get(path).await.unwrap_or_default();
-        waited.unwrap_or_else(|error| panic!("{error}; it is {:#}", object["status"]));
+        if let Err(error) = waited {
+            let modules =
+                self.lab.api().list("/apis/innkeeper.dev/v1alpha1/modules").await.unwrap();
+            let modules: Vec<String> = modules.iter().map(told).collect();
+            panic!("{error}; it is {:#}; {}", object["status"], modules.join("; "));
+        }
         condition(&object, type_).unwrap()["message"].as_str().unwrap_or_default().to_owned()
     }
 
@@ -268,6 +273,14 @@ impl Arena {
     pub fn log(&self) -> Vec<String> {
         self.lab.simulator().log()
     }
+}
+
+/// The conditions of a Module that are not as they should be, in one line.
+fn told(module: &Value) -> String {
+    let conditions = module["status"]["conditions"].as_array().into_iter().flatten();
+    let bad = conditions.filter(|one| one["status"] != "True" && one["type"] != "Held");
+    let bad: Vec<String> = bad.map(Value::to_string).collect();
+    format!("Module {}: {}", module["metadata"]["name"], bad.join(", "))
 }
 
 /// A condition of an object, if it has one of this type.

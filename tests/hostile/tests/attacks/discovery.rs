@@ -391,12 +391,6 @@ fn a_cluster_scoped_module_writes_nothing_of_innkeeper_itself() {
             kind("v1", "ServiceAccount", "serviceaccounts", "Namespaced"),
             kind("coordination.k8s.io/v1", "Lease", "leases", "Namespaced"),
             kind("apiregistration.k8s.io/v1", "APIService", "apiservices", "Cluster"),
-            kind(
-                "apiextensions.k8s.io/v1",
-                "CustomResourceDefinition",
-                "customresourcedefinitions",
-                "Cluster",
-            ),
         ];
         let object = |api_version: &str, kind: &str, namespace: &str, name: &str| {
             let mut object = json!({"apiVersion": api_version, "kind": kind,
@@ -416,15 +410,6 @@ fn a_cluster_scoped_module_writes_nothing_of_innkeeper_itself() {
             ),
             ("modules", object("v1", "Namespace", "", MODULES)),
             ("system", object("v1", "Namespace", "", "innkeeper-system")),
-            (
-                "definition",
-                object(
-                    "apiextensions.k8s.io/v1",
-                    "CustomResourceDefinition",
-                    "",
-                    "modules.innkeeper.dev",
-                ),
-            ),
         ];
         for (name, object) in evil {
             for policy in [json!([]), json!(["merge"])] {
@@ -533,7 +518,7 @@ fn a_module_of_namespaces_leaves_innkeepers_own_alone_and_takes_the_others() {
         let arena = Arena::start(&[namespace("innkeeper-system"), namespace("web")]).await;
         let namespaces = kind("v1", "Namespace", "namespaces", "Cluster");
         let manifest = json!({"name": "hostile", "version": "1.0.0", "primary": namespaces,
-            "owned": [{"kind": namespaces, "merges": true}], "finalizer": "example.com/hold"});
+            "owned": [{"kind": namespaces, "merges": true}], "finalizer": ""});
         let attack = Attack::new("wide", &guest(&manifest, &wants(&[]))).has_all_rights();
         arena.install(&attack.spec(json!({"namespaces": []}))).await;
         arena.module_says("wide", "Served", "True", "Served").await;

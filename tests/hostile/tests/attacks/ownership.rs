@@ -32,10 +32,15 @@ fn hostiles() -> Value {
         "scope": "Namespaced"})
 }
 
+/// A major version as a semantic version.
+fn semver(major: &str) -> String {
+    format!("{major}.0.0")
+}
+
 /// A guest that owns ConfigMaps, claims and its own kind, and desires these objects.
 fn desires(version: &str, objects: &Value) -> Tiny {
     let mut manifest = manifest(&[claims(), hostiles()]);
-    manifest["version"] = version.into();
+    manifest["version"] = semver(version).into();
     guest(&manifest, &json!({ "objects": objects }))
 }
 
@@ -58,7 +63,7 @@ async fn replace(arena: &Arena, name: &str, version: &str, guest: &Tiny) {
     let path = format!("/apis/innkeeper.dev/v1alpha1/modules/{name}");
     let serves = arena.lab().until(&what, SOON, async |api| {
         let module = api.get(&path).await?.unwrap_or_default();
-        Ok(module["status"]["guest"]["version"] == version)
+        Ok(module["status"]["guest"]["version"] == semver(version))
     });
     serves.await.unwrap();
     arena.pass(30).await;
@@ -228,7 +233,7 @@ fn claim_that_a_stateful_set_made_from_a_labelled_template_is_not_retained() {
         let stateful_sets = json!({"apiVersion": "apps/v1", "kind": "StatefulSet",
             "plural": "statefulsets", "scope": "Namespaced"});
         let mut manifest = manifest(&[claims(), stateful_sets]);
-        manifest["version"] = "1".into();
+        manifest["version"] = semver("1").into();
         let first = guest(&manifest, &json!({"objects": [kept()]}));
         arena.install(&attack("template", &first)).await;
         let identity = identity(&arena, "template").await;
@@ -239,7 +244,7 @@ fn claim_that_a_stateful_set_made_from_a_labelled_template_is_not_retained() {
                 "template": {"metadata": {"labels": {"app": "web"}},
                     "spec": {"containers": [{"name": "web", "image": "web:1"}]}},
                 "volumeClaimTemplates": [{"metadata": metadata, "spec": claim("", &json!({}))["spec"]}]}});
-        manifest["version"] = "2".into();
+        manifest["version"] = semver("2").into();
         let second = guest(&manifest, &json!({"objects": [{"object": set}]}));
         replace(&arena, "template", "2", &second).await;
         let path = "/api/v1/namespaces/attack-template/persistentvolumeclaims/data-web-0";
@@ -252,7 +257,7 @@ fn claim_that_a_stateful_set_made_from_a_labelled_template_is_not_retained() {
 
         let mut wants = claim("", &json!({}));
         wants["metadata"] = json!({"name": "data-web-0"});
-        manifest["version"] = "3".into();
+        manifest["version"] = semver("3").into();
         let objects = json!({"objects": [{"object": set}, {"object": wants}]});
         replace(&arena, "template", "3", &guest(&manifest, &objects)).await;
         arena.primary_says("template", "Synced", "False", "Conflict").await;
@@ -421,17 +426,17 @@ fn guest_with_all_rights_neither_takes_nor_deletes_the_namespace_it_lives_in() {
         let wants = json!({"objects": [{"object": home, "policy": ["orphan", "deletable"]}]});
         let crossing = json!({"allowCrossNamespace": true,
             "rollout": {"strategy": "Immediate", "probation": "0s"}});
-        manifest["version"] = "1".into();
+        manifest["version"] = semver("1").into();
         let all = Attack::new("home", &guest(&manifest, &wants)).spec(crossing).has_all_rights();
         arena.install(&all).await;
         arena.primary_says("home", "Synced", "False", "Conflict").await;
-        manifest["version"] = "2".into();
+        manifest["version"] = semver("2").into();
         let merges = json!({"objects": [{"object": home, "policy": ["merge"]}]});
         replace(&arena, "home", "2", &guest(&manifest, &merges)).await;
         arena.primary_says("home", "Synced", "True", "Applied").await;
-        manifest["version"] = "3".into();
+        manifest["version"] = semver("3").into();
         replace(&arena, "home", "3", &guest(&manifest, &wants)).await;
-        manifest["version"] = "4".into();
+        manifest["version"] = semver("4").into();
         replace(&arena, "home", "4", &guest(&manifest, &json!({}))).await;
         let home = arena.get("/api/v1/namespaces/attack-home").await.unwrap();
         assert_eq!(home["metadata"]["deletionTimestamp"], Value::Null);

@@ -197,8 +197,8 @@ fn texts_of_a_guest_never_quote_what_was_granted() {
         ("reasons", 2, json!({"reason": HOLE, "message": "m"}), "Redacted"),
         ("says", 0, json!({"conditions": said_so, "events": event}), "Applied"),
         ("kinds", 0, json!({"objects": [bad_kind]}), "UndeclaredKind"),
-        ("names", 0, json!({"objects": [bad_name]}), "Invalid"),
-        ("labels", 0, json!({"objects": [bad_label]}), "Invalid"),
+        ("names", 0, json!({"objects": [bad_name]}), "MalformedObject"),
+        ("labels", 0, json!({"objects": [bad_label]}), "MalformedObject"),
         ("members", 0, json!({"objects": [], HOLE: 1}), "OutputUnreadable"),
     ] {
         block_on(async {
@@ -501,7 +501,7 @@ fn deleted_module_whose_account_does_not_allow_it_waits_and_goes_when_it_does() 
     block_on(async {
         let arena = Arena::start(&[]).await;
         let mut described = manifest(&[]);
-        described["finalizer"] = json!("example.com/cleanup");
+        described["finalizer"] = json!("hostile.example.dev/cleanup");
         let guest = guest(&described, &json!({"finalized": true}));
         let attack = Attack::new("parting", &guest).may(&["patch"], GROUP, "hostiles");
         arena.install(&attack).await;
