@@ -89,9 +89,11 @@ fn names_that_yaml_reads_as_something_else_are_quoted() {
         }))
         .unwrap();
         is_safe(&manifest, name);
-        assert!(
-            least(&manifest, "pr", name).unwrap().contains(&format!("resources: [\"{name}\"]"))
-        );
+        // kubectl reads YAML 1.1, which takes some more words for something else.
+        let text = least(&manifest, "pr", name).unwrap();
+        let yaml = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        let mut words = yaml.flat_map(|line| line.split([' ', '[', ']', ',']));
+        assert!(!words.any(|word| word == name), "{text}");
         // A name cannot end the comment that it stands in.
         manifest.name = "g\n---\napiVersion: v1\nkind: Pod".to_owned();
         manifest.version = "1\u{2028}kind: Pod\r".to_owned();
