@@ -323,6 +323,9 @@ fn print(manifest: &Manifest, grant: &Grant<'_>) -> anyhow::Result<Document> {
     yaml.comment(
         "Made by `innkeeper rbac`; make it anew when the guest changes what it describes.",
     );
+    yaml.comment(
+        "The annotation names the modules that may act as the account, separated by commas.",
+    );
     yaml.document(&grant.service_account())?;
     let rules = rules(manifest, grant.crds);
     for (namespace, rules) in &grant.places(&rules) {

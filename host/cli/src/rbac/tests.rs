@@ -63,14 +63,14 @@ fn the_whole_cluster() {
     expect![[r##"
         # What the module pr needs to run the guest podroute 0.1.0.
         # Made by `innkeeper rbac`; make it anew when the guest changes what it describes.
+        # The annotation names the modules that may act as the account, separated by commas.
         apiVersion: v1
         kind: ServiceAccount
         metadata:
+          annotations:
+            innkeeper.dev/allowed-modules: pr
           name: pr-account
           namespace: innkeeper-modules
-          annotations:
-            # The modules that may act as it, separated by commas.
-            innkeeper.dev/allowed-modules: "pr"
         ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: ClusterRole
@@ -262,10 +262,9 @@ fn no_text_of_a_manifest_changes_the_structure_of_the_output() {
                 printed.chars().find(|&c| c != '\n' && !innkeeper_core::foreign::is_visible(c));
             assert_eq!(other, None, "{text:?}:\n{printed}");
             for value in least(&manifest, "pr", "pr-account") {
-                assert!(
-                    ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"]
-                        .contains(&value["kind"].as_str().unwrap())
-                );
+                let kinds =
+                    ["ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
+                assert!(kinds.contains(&value["kind"].as_str().unwrap()), "{value}");
             }
         }
     }
