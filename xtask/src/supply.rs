@@ -15,9 +15,9 @@ use crate::progress::say;
 pub(crate) use packages::{Dependency, Metadata, Package, metadata};
 
 /// The workspaces, as folders of the repository.
-const WORKSPACES: [&str; 2] = [".", "guests"];
+const WORKSPACES: [&str; 3] = [".", "guests", "tests/fuzz/libfuzzer"];
 
-/// Checks the dependencies of both workspaces.
+/// Checks the dependencies of all workspaces.
 ///
 /// # Errors
 /// What deny.toml does not allow, one line each.

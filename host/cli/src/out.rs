@@ -72,8 +72,8 @@ pub(crate) fn is_terminal() -> bool {
 }
 
 /// Writes a line for people to standard error; the further lines of one that has several are
-/// indented, so that none of them looks like another message. If that is closed, nobody wants to
-/// know.
+/// indented, so that none of them looks like another message. An error of standard
+/// error itself is ignored.
 pub(crate) fn complain(text: &str) {
     let mut page = Page::default();
     for (index, line) in text.lines().enumerate() {

@@ -321,7 +321,7 @@ fn print(manifest: &Manifest, grant: &Grant<'_>) -> anyhow::Result<Document> {
     let title = title.trim_end();
     yaml.comment(format_args!("What the module {} needs to run the guest {title}.", grant.module));
     yaml.comment(
-        "Made by `innkeeper rbac`; make it anew when the guest changes what it describes.",
+        "Made by `innkeeper rbac`; run it again when the guest changes what it describes.",
     );
     yaml.comment(
         "The annotation names the modules that may act as the account, separated by commas.",

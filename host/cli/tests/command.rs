@@ -100,15 +100,15 @@ fn rbac_prints_the_least_rights() {
     let guest = component("podroute");
     expect![[r##"
         # What the module pr needs to run the guest podroute 0.1.0.
-        # Made by `innkeeper rbac`; make it anew when the guest changes what it describes.
+        # Made by `innkeeper rbac`; run it again when the guest changes what it describes.
+        # The annotation names the modules that may act as the account, separated by commas.
         apiVersion: v1
         kind: ServiceAccount
         metadata:
+          annotations:
+            innkeeper.dev/allowed-modules: pr
           name: pr
           namespace: innkeeper-modules
-          annotations:
-            # The modules that may act as it, separated by commas.
-            innkeeper.dev/allowed-modules: "pr"
         ---
         apiVersion: rbac.authorization.k8s.io/v1
         kind: ClusterRole

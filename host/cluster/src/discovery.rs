@@ -235,13 +235,17 @@ fn compare(kind: &Kind, resources: &[Resource]) -> Served {
                 &kind.plural,
                 kind.scope == Scope::Namespaced,
             ),
-            served: described(
-                if one.group.is_empty() { &kind.api_version } else { &one.group },
-                &one.kind,
-                &one.name,
-                one.namespaced,
-            ),
+            served: described(&served_as(one, kind), &one.kind, &one.name, one.namespaced),
         }),
+    }
+}
+
+/// Group and version of a resource, which names its group only where it differs from the path's.
+fn served_as(resource: &Resource, kind: &Kind) -> String {
+    if resource.group.is_empty() {
+        kind.api_version.clone()
+    } else {
+        format!("{}/{}", resource.group, kind.version())
     }
 }
 

@@ -4,6 +4,8 @@
 //! account may do, so each account names the modules that may act as it. This stands in an annotation: the
 //! value of a label can hold neither a list nor `*`.
 
+use innkeeper_core::names::is_label;
+
 use crate::module::NAMESPACE;
 
 /// The annotation of a ServiceAccount that names the modules which may act as it, separated by commas;
@@ -13,7 +15,7 @@ pub const ALLOWED_MODULES_ANNOTATION: &str = "innkeeper.dev/allowed-modules";
 /// The reason of conditions and Events when an account does not allow a module.
 pub const NOT_ALLOWED: &str = "AccountNotAllowed";
 
-/// So many names of other modules are repeated in the command that a message shows.
+/// The most names of other modules that the command in a message repeats.
 const REPEATED_MAX: usize = 20;
 
 /// Whether an account with this value of the annotation allows a module.
@@ -24,13 +26,18 @@ pub fn allows(annotation: Option<&str>, module: &str) -> bool {
 /// Says that an account does not allow a module, and which command makes it so.
 pub fn not_allowed(account: &str, annotation: Option<&str>, module: &str) -> String {
     // Others that are allowed stay so; what is no name does not become part of a command.
-    let others: Vec<&str> = names(annotation).filter(|name| is_name(name)).collect();
-    let mut allowed = if others.len() > REPEATED_MAX { Vec::new() } else { others };
+    let mut allowed: Vec<&str> = names(annotation).filter(|name| is_label(name)).collect();
+    let is_long = allowed.len() > REPEATED_MAX;
     allowed.push(module);
     let why = match annotation {
         None => format!("it has no annotation {ALLOWED_MODULES_ANNOTATION}"),
         Some(_) => format!("its annotation {ALLOWED_MODULES_ANNOTATION} does not name the module"),
     };
+    if is_long {
+        return format!(
+            "ServiceAccount {NAMESPACE}/{account} does not allow module {module} to act as it: {why}; add `,{module}` to the annotation's value with `kubectl -n {NAMESPACE} edit serviceaccount {account}`"
+        );
+    }
     format!(
         "ServiceAccount {NAMESPACE}/{account} does not allow module {module} to act as it: {why}; allow it with `kubectl -n {NAMESPACE} annotate serviceaccount {account} --overwrite {ALLOWED_MODULES_ANNOTATION}={}`",
         allowed.join(",")
@@ -46,12 +53,6 @@ pub fn no_account(account: &str, module: &str) -> String {
 
 fn names(annotation: Option<&str>) -> impl Iterator<Item = &str> {
     annotation.into_iter().flat_map(|text| text.split(',')).map(str::trim)
-}
-
-fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && name.len() <= 63
-        && name.bytes().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == b'-')
 }
 
 #[cfg(test)]
@@ -102,6 +103,10 @@ mod tests {
         assert!(said.contains("it has no annotation innkeeper.dev/allowed-modules"), "{said}");
         let said = not_allowed("web", Some(&"a,".repeat(100_000)), "web");
         assert!(said.len() < 500, "{}", said.len());
+        // A command that names this module alone would withdraw the consent to all others.
+        assert!(
+            !said.contains("--overwrite") && said.contains("kubectl -n innkeeper-modules edit")
+        );
         assert!(no_account("web", "web").contains("create serviceaccount web`"));
     }
 }

@@ -225,6 +225,20 @@ mod tests {
         expect_file![file].assert_eq(&crd_yaml().unwrap());
     }
 
+    /// Fields that any editor of a Module may change: they do not widen what its account does.
+    const FREE: [&str; 5] = ["limits", "manageStatus", "resyncPeriod", "rollout", "suspend"];
+
+    #[test]
+    fn the_admission_policy_covers_every_field_that_is_not_free() {
+        let policy = include_str!("../../../deploy/base/module-policy.yaml");
+        let crd = crd();
+        let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        for field in spec["properties"].as_object().unwrap().keys() {
+            let is_covered = policy.contains(&format!("'{field}'"));
+            assert_ne!(is_covered, FREE.contains(&field.as_str()), "{field}");
+        }
+    }
+
     /// What a structural schema must not have, and what the API server would warn of.
     #[test]
     fn the_schema_is_structural_and_every_field_is_described() {

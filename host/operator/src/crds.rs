@@ -70,7 +70,7 @@ impl Installer<'_> {
         for (wish, decision) in decisions {
             let Decision::Apply { body, exists, fields } = decision else { continue };
             match self.apply(wish, &body).await {
-                // Only labels or texts would change: a module that must not do that may still serve.
+                // Only labels or texts would change: an account without that right may still serve.
                 Err(verdict) if exists && fields.is_empty() && verdict.reason == "CrdForbidden" => {
                     tracing::warn!(crd = %wish.name, module = self.module, "{}", verdict.message);
                 }

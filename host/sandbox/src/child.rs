@@ -152,8 +152,8 @@ fn without_marks(reason: &str) -> String {
         match line.strip_prefix(UNCONFINED) {
             Some(what) => SAID.call_once(|| {
                 tracing::warn!(
-                    "compilers of this host are confined less than they could be: {what}; use a \
-                     kernel that has it"
+                    "compilers of this host are confined less than they could be: {what}; run a \
+                     kernel with Landlock and seccomp"
                 );
             }),
             None => rest.push(line),

@@ -72,8 +72,8 @@ mod platform {
     type Step = fn() -> Result<(), String>;
 
     pub(super) fn confine() -> Vec<String> {
-        // The kernel takes a compiler before the host, if it has to end one. Written before the process
-        // is closed to itself.
+        // The kernel takes a compiler before the host, if it has to end one. Written first: a
+        // process that is not dumpable cannot open its own /proc files.
         let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
         let steps: [(&str, Step); 4] = [
             ("it may outlive its host", || {

@@ -216,11 +216,12 @@ spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-adm
     .await?;
     for (spec, allowed) in [
         (json!({"suspend": false}), true),
-        (json!({"limits": {"time": "2s"}}), true),
+        (json!({"limits": {"timeout": "2s"}}), true),
         (json!({"serviceAccountName": "jane-account"}), true),
         (json!({"source": {"configMap": {"name": "mine"}}}), false),
         (json!({"readSecrets": ["passwords"]}), false),
         (json!({"allowCrossNamespace": true}), false),
+        (json!({"allowFinalizers": true}), false),
         (json!({"namespaces": ["elsewhere"]}), false),
         (json!({"parameters": {"a": "b"}}), false),
         (json!({"crdGroups": ["example.com"]}), false),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use innkeeper_contract::{Desired, Manifest, Policy};
-use innkeeper_core::host_names::Grants;
+use innkeeper_core::host_names::{self, Grants};
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::wanted::{Wanted, Wish};
 use innkeeper_core::{Key, Target, order, settled};
@@ -38,43 +38,39 @@ pub fn fuzz_entry(data: &[u8]) {
 
     let kind = Arc::new(MANIFEST.primary.clone());
     let primary = Primary::new("g", Target::new(kind, Key::new("home", "first")), "u1");
-    let at_home = Wish::read(&desired, &MANIFEST, &primary, Grants::default());
-    let anywhere = Wish::read(
-        &desired,
-        &MANIFEST,
-        &primary,
-        Grants { cross_namespace: true, ..Grants::default() },
-    );
-    assert_eq!(
-        at_home,
-        Wish::read(&again, &MANIFEST, &primary, Grants::default()),
-        "reading is not stable"
-    );
-    match (&at_home, &anywhere) {
-        (Ok(at_home), Ok(anywhere)) => assert_eq!(at_home, anywhere),
-        (Ok(_), Err(refusal)) => panic!("refused where more is allowed: {refusal}"),
-        (Err(refusal), _) => {
-            assert!(refusal.to_string().len() < 8_192, "{refusal}");
+    let mut least = None;
+    for (cross_namespace, finalizers) in
+        [(false, false), (false, true), (true, false), (true, true)]
+    {
+        let grants = Grants { cross_namespace, finalizers, ..Grants::default() };
+        let wish = Wish::read(&desired, &MANIFEST, &primary, grants);
+        let second = Wish::read(&again, &MANIFEST, &primary, grants);
+        assert_eq!(wish, second, "reading is not stable");
+        // Whatever is accepted without grants is accepted with them, and gives the same.
+        let least = least.get_or_insert_with(|| wish.clone());
+        match (&*least, &wish) {
+            (Ok(least), Ok(wish)) => assert_eq!(least, wish),
+            (Ok(_), Err(refusal)) => panic!("refused where more is allowed: {refusal}"),
+            (Err(refusal), _) => assert!(refusal.to_string().len() < 8_192, "{refusal}"),
         }
-    }
-    for (wish, cross_namespace) in [(at_home, false), (anywhere, true)] {
-        let Ok(wish) = wish else { continue };
-        accepted(&wish, &desired, &primary, cross_namespace);
+        if let Ok(wish) = wish {
+            accepted(&wish, &desired, &primary, grants);
+        }
     }
 }
 
-fn accepted(wish: &Wish, desired: &Desired, primary: &Primary, cross_namespace: bool) {
+fn accepted(wish: &Wish, desired: &Desired, primary: &Primary, grants: Grants) {
     assert_eq!(wish.wanted.len(), desired.objects.len());
     let targets: BTreeSet<&Target> = wish.wanted.iter().map(|one| &one.target).collect();
     assert_eq!(targets.len(), wish.wanted.len(), "an object is there twice");
     let ranks: Vec<_> = wish.wanted.iter().map(|one| order::sort_key(&one.target)).collect();
     assert!(ranks.is_sorted(), "the objects are not in order");
     for wanted in &wish.wanted {
-        complete(wanted, primary, cross_namespace);
+        complete(wanted, primary, grants);
     }
 }
 
-fn complete(wanted: &Wanted, primary: &Primary, cross_namespace: bool) {
+fn complete(wanted: &Wanted, primary: &Primary, grants: Grants) {
     let Wanted { target, body, .. } = wanted;
     let owned = MANIFEST.owned.iter().find(|owned| owned.kind == *target.kind);
     let owned = owned.expect("the kind is declared");
@@ -86,7 +82,7 @@ fn complete(wanted: &Wanted, primary: &Primary, cross_namespace: bool) {
     assert_eq!(metadata["name"], name);
     assert_eq!(metadata.get("namespace").and_then(Value::as_str).unwrap_or_default(), namespace);
     assert_eq!(namespace.is_empty(), !owned.kind.is_namespaced(), "{target}");
-    assert!(cross_namespace || namespace == "home", "{target} is not at home");
+    assert!(grants.cross_namespace || namespace == "home", "{target} is not at home");
     for segment in [name, namespace] {
         assert!(!segment.contains(['/', '%', '?', '#']) && segment != "." && segment != "..");
     }
@@ -94,6 +90,10 @@ fn complete(wanted: &Wanted, primary: &Primary, cross_namespace: bool) {
         assert!(metadata.get(member).is_none(), "metadata.{member} came through");
     }
     assert!(body.get("status").is_none(), "status came through");
+    for finalizer in metadata["finalizers"].as_array().into_iter().flatten() {
+        assert!(grants.finalizers && !wanted.has(Policy::Merge), "{finalizer} came through");
+        assert!(!host_names::is_reserved(finalizer.as_str().unwrap_or_default()), "{finalizer}");
+    }
     match &metadata["ownerReferences"] {
         Value::Null => {}
         owners => assert_eq!(*owners, json!([primary.owner_reference()])),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use semver::{Version, VersionReq};
 use serde::Deserialize;
 
@@ -110,10 +111,19 @@ impl Database {
         ignored: &[String],
     ) -> Result<Vec<String>> {
         let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        ensure!(
+            folder.join("crates").is_dir(),
+            "{} is no copy of {URL}: it has no folder `crates`",
+            folder.display()
+        );
         let mut problems = Vec::new();
         for (name, version) in packages {
             let folder = folder.join("crates").join(name);
-            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            let entries = match fs::read_dir(&folder) {
+                // Nothing is known against the package.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                other => other.with_context(|| folder.display().to_string())?,
+            };
             let version = Version::parse(version).with_context(|| format!("{name} {version}"))?;
             for entry in entries {
                 let path = entry?.path();

@@ -62,7 +62,7 @@ fn the_whole_cluster() {
     assert_eq!(read(&text).len(), 3);
     expect![[r##"
         # What the module pr needs to run the guest podroute 0.1.0.
-        # Made by `innkeeper rbac`; make it anew when the guest changes what it describes.
+        # Made by `innkeeper rbac`; run it again when the guest changes what it describes.
         # The annotation names the modules that may act as the account, separated by commas.
         apiVersion: v1
         kind: ServiceAccount

@@ -266,7 +266,7 @@ impl Check {
         };
         match found {
             Some(value) if !value.is_null() && !fits(value) => {
-                Err(Misfit::At(format!(".{} is no number of replicas", path.join("."))))
+                Err(Misfit::At(format!(".{} is not a replica count", path.join("."))))
             }
             _ => Ok(()),
         }

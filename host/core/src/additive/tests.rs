@@ -594,7 +594,7 @@ mod stored_objects {
         assert_eq!(objects.check(&json!({"spec": {"size": 3}}), STEPS), Ok(()));
         assert_eq!(
             objects.check(&json!({"spec": {"size": -3}}), STEPS),
-            Err(Misfit::At(".spec.size is no number of replicas".into()))
+            Err(Misfit::At(".spec.size is not a replica count".into()))
         );
     }
 

@@ -59,7 +59,7 @@ pub(super) fn is_set(value: &Value, flag: &str) -> bool {
     value.get(flag) == Some(&Value::Bool(true))
 }
 
-/// Tells which versions of `before` the definition `after` takes less by.
+/// Adds each way in which a version of `after` accepts less than the same version of `before`.
 pub(super) fn compare(before: &Value, after: &Value, found: &mut Findings) {
     let names: Vec<&str> = all(after).map(text).collect();
     if names.iter().collect::<BTreeSet<_>>().len() < names.len() {

@@ -5,7 +5,8 @@ use super::{Again, Effect, Machine, Verdict, warning};
 /// Parameters whose check is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unchecked {
-    /// They came with another source, so they may be the next guest's: a misfit is no news.
+    /// They came with another source, so they may be the next guest's: no Event is written if
+    /// they do not fit.
     is_quiet: bool,
 }
 

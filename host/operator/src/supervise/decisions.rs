@@ -50,6 +50,8 @@ impl Supervisor {
         });
     }
 
+    /// Writes the decision after its snapshot is kept: the Module's finalizer first, then its status;
+    /// answers with `Committed`.
     pub(super) async fn commit(&mut self, name: &str, digest: Digest, kept: Result<(), Verdict>) {
         let mut result = kept;
         let finalizes =

@@ -69,7 +69,10 @@ fn refused(error: ChildError, memory: u64) -> SchemaError {
         ChildError::TimedOut => {
             SchemaError::TooCostly(format!("evaluating it took longer than {VALIDATE_TIME:?}"))
         }
-        ChildError::OutputTooLarge | ChildError::BrokeDown(_) | ChildError::Killed => {
+        ChildError::OutputTooLarge => {
+            SchemaError::TooCostly(format!("its answer has more than {ANSWER_BYTES_MAX} bytes"))
+        }
+        ChildError::BrokeDown(_) | ChildError::Killed => {
             SchemaError::TooCostly(format!("evaluating it took more than {memory} bytes of memory"))
         }
         ChildError::Refused(what) | ChildError::Trouble(what) => {

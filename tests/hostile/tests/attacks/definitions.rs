@@ -361,7 +361,7 @@ fn a_scale_that_a_stored_object_does_not_fit_is_held() {
         scaled["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}});
         let message = is_held(&arena, &scaled).await;
         assert!(
-            message.contains("Thing attack-things/a: .spec.size is no number of replicas"),
+            message.contains("Thing attack-things/a: .spec.size is not a replica count"),
             "{message}"
         );
     });
