@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use innkeeper_hostile_tests::{
     Arena, Attack, GROUP, MODULES, RBAC, block_on, condition, guest, manifest,
 };
-use innkeeper_tiny_guests::Tiny;
+use innkeeper_tiny_guests::{TIME, Tiny};
 use serde_json::{Value, json};
 
 /// How much virtual time a new version has to be served, and its answer to be carried out.
@@ -282,5 +282,152 @@ fn primary_of_the_longest_name_has_a_status_events_and_objects() {
         let events = "/apis/events.k8s.io/v1/namespaces/attack-long/events";
         let events = arena.lab().api().list(events).await.unwrap();
         assert!(events.iter().any(|one| one["regarding"]["name"] == name), "{events:#?}");
+    });
+}
+
+/// How many requests of a module the log has that begin so and name this.
+fn count(arena: &Arena, module: &str, verb: &str, part: &str) -> usize {
+    let account = format!("{MODULES}:{module} ");
+    let log = arena.log();
+    let is_meant =
+        |line: &&String| line.contains(&account) && line.contains(verb) && line.contains(part);
+    log.iter().filter(is_meant).count()
+}
+
+#[test]
+fn status_that_differs_in_each_run_does_not_run_the_guest_again() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let says = json!({"status": {"at": TIME}, "requeueAfterSeconds": 10});
+        arena.install(&Attack::new("clock", &guest(&manifest(&[]), &says).timed())).await;
+        arena.primary_says("clock", "Synced", "True", "Applied").await;
+        arena.pass(100).await;
+        let written = count(&arena, "clock", "PATCH", "/status");
+        assert!((5..=15).contains(&written), "{written}");
+    });
+}
+
+/// A kind that is served in two versions.
+fn doubles() -> Value {
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = |name: &str, storage: bool| {
+        json!({"name": name, "served": true, "storage": storage,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any}}}})
+    };
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "doubles.x.example.com"},
+        "spec": {"group": "x.example.com", "scope": "Namespaced",
+            "names": {"kind": "Double", "plural": "doubles"},
+            "versions": [version("v1", true), version("v2", false)]}})
+}
+
+/// A Double by one of its versions.
+fn double(version: &str, size: u32) -> Value {
+    json!({"object": {"apiVersion": format!("x.example.com/{version}"), "kind": "Double",
+        "metadata": {"name": "one"}, "spec": {"size": size}}})
+}
+
+/// An attack whose guest owns both versions of a Double.
+fn of_doubles(name: &str, version: &str, objects: &Value) -> (Attack, Tiny) {
+    let kinds = ["v1", "v2"].map(|one| kind(&format!("x.example.com/{one}"), "Double", "doubles"));
+    let mut manifest = manifest(&kinds);
+    manifest["version"] = version.into();
+    let guest = guest(&manifest, &json!({ "objects": objects }));
+    (Attack::new(name, &guest).spec(at_once()).may(&ALL, "x.example.com", "doubles"), guest)
+}
+
+#[test]
+fn one_object_in_two_versions_is_fought_over_a_bounded_number_of_times() {
+    block_on(async {
+        let arena = Arena::start(&[doubles()]).await;
+        let both = json!([double("v1", 1), double("v2", 2)]);
+        arena.install(&of_doubles("twice", "1.0.0", &both).0).await;
+        arena.pass(600).await;
+        let written = count(&arena, "twice", "PATCH", "/doubles/one");
+        let primary = arena.primary("twice").await;
+        assert!((2..=100).contains(&written), "{written}: {:#}", primary["status"]);
+    });
+}
+
+#[test]
+fn object_that_is_wanted_in_another_version_of_its_kind_is_not_deleted() {
+    block_on(async {
+        let arena = Arena::start(&[doubles()]).await;
+        arena.install(&of_doubles("moved", "1.0.0", &json!([double("v1", 1)])).0).await;
+        arena.primary_says("moved", "Synced", "True", "Applied").await;
+        let path = "/apis/x.example.com/v1/namespaces/attack-moved/doubles/one";
+        let before = arena.get(path).await.unwrap();
+        let (_, second) = of_doubles("moved", "2.0.0", &json!([double("v2", 2)]));
+        replace(&arena, "moved", "2.0.0", &second).await;
+        let now = arena.get(path).await.unwrap();
+        assert_eq!(now["metadata"]["uid"], before["metadata"]["uid"], "deleted and made anew");
+        assert_eq!(now["spec"]["size"], 2);
+        let (_, third) = of_doubles("moved", "3.0.0", &json!([]));
+        replace(&arena, "moved", "3.0.0", &third).await;
+        assert!(arena.get(path).await.is_none(), "what is no longer wanted goes");
+    });
+}
+
+#[test]
+fn names_that_need_an_escape_in_a_path_are_applied_as_they_are() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        let roles = kind(&format!("{RBAC}/v1"), "Role", "roles");
+        let names = ["a\"b<c>", "\u{e9}+;=&@", "a\\b^`|{}", "system:x*", "..."];
+        let objects: Vec<Value> = names
+            .iter()
+            .map(|name| {
+                json!({"object": {"apiVersion": format!("{RBAC}/v1"), "kind": "Role",
+                "metadata": {"name": name}, "rules": []}})
+            })
+            .collect();
+        let attack =
+            Attack::new("paths", &guest(&manifest(&[roles]), &json!({"objects": objects})));
+        arena.install(&attack.may(&ALL, RBAC, "roles")).await;
+        arena.primary_says("paths", "Synced", "True", "Applied").await;
+        let listed = arena
+            .lab()
+            .api()
+            .list(&format!("/apis/{RBAC}/v1/namespaces/attack-paths/roles"))
+            .await
+            .unwrap();
+        for name in names {
+            assert!(listed.iter().any(|one| one["metadata"]["name"] == name), "{name}");
+        }
+    });
+}
+
+#[test]
+fn times_beyond_all_bounds_neither_stop_nor_spin_the_host() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        for (name, seconds, reason) in [
+            ("zero", "0", "Applied"),
+            ("most", "4294967295", "Applied"),
+            ("beyond", "4294967296", "OutputUnreadable"),
+            ("negative", "-1", "OutputUnreadable"),
+            ("endless", "1e300", "OutputUnreadable"),
+        ] {
+            let says = format!(r#"{{"requeueAfterSeconds":{seconds},"objects":[]}}"#);
+            let guest = Tiny::default().manifest(&manifest(&[]).to_string()).outcome(0, &says);
+            arena.install(&Attack::new(name, &guest)).await;
+            let status = if reason == "Applied" { "True" } else { "False" };
+            arena.primary_says(name, "Synced", status, reason).await;
+        }
+        let kept = guest(&manifest(&[]), &json!({"objects": [{"object": config_map("made")}]}));
+        arena.install(&Attack::new("resync", &kept)).await;
+        arena.primary_says("resync", "Synced", "True", "Applied").await;
+        let path = format!("/apis/{GROUP}/v1/namespaces/attack-resync/hostiles/resync");
+        for period in
+            ["99999999999999999999h", "0.000001s", "1ns", "-5s", "1e300s", "584942417355y"]
+        {
+            let annotations = json!({"innkeeper.dev/resync-period": period});
+            arena.merge(&path, &json!({"metadata": {"annotations": annotations}})).await;
+            let before = count(&arena, "resync", "", "");
+            arena.pass(20).await;
+            let made = count(&arena, "resync", "", "") - before;
+            assert!(made <= 20, "{period}: {made} requests in 20 s");
+        }
+        arena.primary_says("resync", "Synced", "True", "Applied").await;
     });
 }
