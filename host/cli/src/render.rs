@@ -10,7 +10,7 @@ use innkeeper_core::host_names::Grants;
 use innkeeper_core::observed::{self, Observed};
 use innkeeper_core::ownership::{KEPT_FOR_LABEL, Primary};
 use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Key, Object, Selector, Target, foreign, plan};
+use innkeeper_core::{Key, Object, Selector, Target, decoration, foreign, plan};
 use innkeeper_modules::parameters;
 use innkeeper_sandbox::{Host, Level, Outcome, ReadError, ResourceKind, Run};
 use jiff::Timestamp;
@@ -88,7 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let mut world = World::new(manifest, &given, &arguments.unserved, now)?;
     let target = Target::new(Arc::new(manifest.primary.clone()), primary.key.clone());
-    let me = Primary::new(&manifest.name, target, &primary.uid);
+    let me = Primary::new(&manifest.name, target, &primary.uid)
+        .decorating(decoration::decorates(manifest));
     let owned = world.owned_by(&primary, &me);
     let seen: Vec<_> =
         owned.iter().map(|(_, object, readiness)| (object, readiness.clone())).collect();

@@ -3,11 +3,14 @@
 //!
 //! The host reads permissions from these names: which object outlived its primary, which object may
 //! be deleted, which primary adopts. A guest that could write them could grant itself the same.
-//! Only the metadata of the desired object counts. Labels in a Pod template, or in any other part of
-//! the spec, are ordinary content: whatever a controller copies from there has no entry of this
-//! module in `managedFields`, and the host acts on nothing without one.
+//! For most of them only the metadata of the desired object counts. Labels in a Pod template, or in any
+//! other part of the spec, are ordinary content: whatever a controller copies from there has no entry of
+//! this module in `managedFields`, and the host acts on nothing without one. The consent of a user is
+//! the other way round, it counts where no entry of ours holds it: so its name is refused anywhere.
 
 use serde_json::{Map, Value};
+
+use crate::ownership::ADOPT_ANNOTATION;
 
 /// The domain of the host's own names.
 pub const DOMAIN: &str = "innkeeper.dev";
@@ -61,9 +64,25 @@ pub fn check(object: &Value, merges: bool, grants: Grants) -> Result<(), String>
             check_name(&format!("metadata.{member}"), name)?;
         }
     }
+    if has_consent(object) {
+        return Err(format!(
+            "a member is called {ADOPT_ANNOTATION:?}, which a controller could copy to an object: only a user gives this consent; leave it out"
+        ));
+    }
     match metadata.get("finalizers") {
         None | Some(Value::Null) => Ok(()),
         Some(finalizers) => check_finalizers(finalizers, merges, grants),
+    }
+}
+
+/// Whether the consent that only a user gives is a name anywhere in an object, as in a template.
+fn has_consent(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(name, member)| {
+            name.eq_ignore_ascii_case(ADOPT_ANNOTATION) || has_consent(member)
+        }),
+        Value::Array(items) => items.iter().any(has_consent),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
@@ -104,6 +123,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn consent_in_a_template_is_refused_and_other_names_there_are_not() {
+        let with = |name: &str| json!({"spec": {"templates": [{"metadata": {"annotations": {name: "true"}}}]}});
+        for name in ["innkeeper.dev/adopt", "Innkeeper.dev/adopt"] {
+            for merges in [false, true] {
+                assert!(check(&with(name), merges, Grants::default()).is_err(), "{name}");
+            }
+        }
+        for name in ["innkeeper.dev/kept-for", "example.com/adopt"] {
+            assert_eq!(check(&with(name), false, Grants::default()), Ok(()), "{name}");
+        }
+    }
 
     #[test]
     fn name_of_the_hosts_domain_is_reserved_in_every_spelling() {

@@ -16,13 +16,19 @@ pub const MODULES_NAMESPACE: &str = "innkeeper-modules";
 /// The API group of the host's own kinds.
 pub const GROUP: &str = "innkeeper.dev";
 
+/// The name of the host's ClusterRole and of its binding, as it is installed.
+const ROLE: &str = "innkeeper";
+
+/// The name of the policy that asks whether an editor of Modules may use an account, and of its binding.
+const ACCOUNT_POLICY: &str = "innkeeper-module-account";
+
 /// Whether a namespace belongs to Innkeeper itself.
 pub fn is_namespace(name: &str) -> bool {
     matches!(name, HOST_NAMESPACE | MODULES_NAMESPACE)
 }
 
 /// Whether an object belongs to Innkeeper itself: it lies in one of its namespaces, is one of them,
-/// or defines or serves a kind of its group.
+/// defines or serves a kind of its group, gives the host its rights or decides who may name an account.
 pub fn is_object(kind: &Kind, key: &Key) -> bool {
     if is_namespace(key.namespace()) || kind.group() == GROUP {
         return true;
@@ -34,6 +40,11 @@ pub fn is_object(kind: &Kind, key: &Key) -> bool {
         | ("apiregistration.k8s.io", "apiservices") => {
             key.name().split_once('.').is_some_and(|(_, group)| group == GROUP)
         }
+        ("rbac.authorization.k8s.io", "clusterroles" | "clusterrolebindings") => key.name() == ROLE,
+        (
+            "admissionregistration.k8s.io",
+            "validatingadmissionpolicies" | "validatingadmissionpolicybindings",
+        ) => key.name() == ACCOUNT_POLICY,
         _ => false,
     }
 }
@@ -53,6 +64,12 @@ mod tests {
         );
         let modules = Kind::cluster("innkeeper.dev/v1alpha1", "Module", "modules");
         let services = Kind::cluster("apiregistration.k8s.io/v1", "APIService", "apiservices");
+        let roles = Kind::cluster("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles");
+        let policies = Kind::cluster(
+            "admissionregistration.k8s.io/v1",
+            "ValidatingAdmissionPolicy",
+            "validatingadmissionpolicies",
+        );
         for (kind, namespace, name, expected) in [
             (&maps, "innkeeper-modules", "other", true),
             (&maps, "innkeeper-system", "other", true),
@@ -65,6 +82,10 @@ mod tests {
             (&modules, "", "other", true),
             (&services, "", "v1alpha1.innkeeper.dev", true),
             (&services, "", "v1alpha1.bench.innkeeper.dev", false),
+            (&roles, "", "innkeeper", true),
+            (&roles, "", "innkeeper-view", false),
+            (&policies, "", "innkeeper-module-account", true),
+            (&policies, "", "other", false),
         ] {
             assert_eq!(is_object(kind, &Key::new(namespace, name)), expected, "{namespace}/{name}");
         }

@@ -28,6 +28,8 @@ pub struct Primary {
     pub manager: Manager,
     /// The manager of what it merges into objects that it did not make.
     pub merger: Manager,
+    /// The module decorates it: others make objects for it too.
+    decorates: bool,
 }
 
 /// Whose an object of a desired name is.
@@ -68,7 +70,14 @@ impl Primary {
             uid: uid.into(),
             manager: Manager::primary(module, uid),
             merger: Manager::merge(module, uid),
+            decorates: false,
         }
+    }
+
+    /// The same of a module that decorates its primaries, or controls them.
+    #[must_use]
+    pub fn decorating(self, decorates: bool) -> Self {
+        Self { decorates, ..self }
     }
 
     /// Who the primary is over its deletion and return: a hash of group, kind, namespace and
@@ -142,9 +151,14 @@ impl Primary {
     /// manager: either it may have no owner (another namespace), or somebody took the owner
     /// reference off, which is drift to be repaired. No one else writes under that
     /// manager, since its name holds the primary's uid.
+    ///
+    /// A module that controls its primary has all that the primary owns. To one that decorates it, the
+    /// owner says nothing: the controller of the primary and other modules make objects for it too.
     pub fn standing(&self, object: &Object) -> Standing {
         match object.controller() {
-            Some(owner) if owner.uid == self.uid => Standing::Ours,
+            Some(owner) if owner.uid == self.uid && (!self.decorates || self.made(object)) => {
+                Standing::Ours
+            }
             Some(owner) => Standing::Others(Holder {
                 controller: format!("{} {}", owner.kind, owner.name),
                 uid: owner.uid.to_string(),
@@ -209,6 +223,23 @@ mod tests {
             panic!("an object with another controller is not ours, whatever we wrote to it")
         };
         assert_eq!(holder.to_string(), "it is controlled by Podroute second");
+    }
+
+    #[test]
+    fn decorator_has_of_what_its_primary_owns_only_what_it_made() {
+        let owners = r#""ownerReferences":[{"apiVersion":"quay.io/v1alpha1","kind":"Podroute","name":"first","uid":"u1","controller":true}]"#;
+        let decorator = primary().decorating(true);
+        let made = object(&format!("{{{owners},{ENTRY}}}"));
+        assert_eq!(decorator.standing(&made), Standing::Ours);
+        for metadata in [
+            format!("{{{owners}}}"),
+            format!("{{{owners},{}}}", ENTRY.replace("podroute/", "other/")),
+            format!("{{{owners},{}}}", ENTRY.replace("u1\"", "u1/merge\"")),
+        ] {
+            let anothers = object(&metadata);
+            assert!(matches!(decorator.standing(&anothers), Standing::Others(_)), "{metadata}");
+            assert_eq!(primary().standing(&anothers), Standing::Ours, "{metadata}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub enum Refusal {
     },
     /// An object belongs to Innkeeper itself.
     #[error(
-        "the guest gave {what}, which belongs to Innkeeper itself: no module writes the namespaces innkeeper-system and innkeeper-modules, or kinds of innkeeper.dev; have the guest leave it out"
+        "the guest gave {what}, which belongs to Innkeeper itself: no module writes the namespaces innkeeper-system and innkeeper-modules, kinds of innkeeper.dev, or the host's own roles and policies; have the guest leave it out"
     )]
     Reserved {
         /// The object.

@@ -136,10 +136,12 @@ fn help() -> String {
     )
 }
 
-/// A module has other namespaces than before: primaries elsewhere, which it does not see any more, are
-/// let go.
+/// A module has other namespaces than before, or primaries of another kind: those that it does not see
+/// any more are let go.
 pub async fn narrow(shared: &Shared, before: &Running, now: &Running) {
-    let (seen, gone) = (&now.settings().namespaces, &before.settings().namespaces);
+    let none = BTreeSet::new();
+    let gone = &before.settings().namespaces;
+    let seen = if has_another_kind(before, now) { &none } else { &now.settings().namespaces };
     let mut backoff = Backoff::new(&shared.env, LOOK_EVERY, RELEASING_TIME);
     for _ in 0..NARROWING_TRIES {
         let let_go = by_hand(&before.session, &before.finalizer, &before.primary, gone, seen);
@@ -151,13 +153,20 @@ pub async fn narrow(shared: &Shared, before: &Running, now: &Running) {
     }
 }
 
-/// Whether a module sees fewer namespaces than before, and may have left its finalizer in the others.
+/// Whether a module sees fewer namespaces than before, or primaries of another kind, and may have left
+/// its finalizer on the others.
 pub fn is_narrowed(before: &Running, now: &Running) -> bool {
     let (before_in, now_in) = (&before.settings().namespaces, &now.settings().namespaces);
-    before.finalizer.name().is_some()
-        && before.primary.is_namespaced()
+    let sees_fewer = before.primary.is_namespaced()
         && !now_in.is_empty()
-        && (before_in.is_empty() || !before_in.is_subset(now_in))
+        && (before_in.is_empty() || !before_in.is_subset(now_in));
+    before.finalizer.name().is_some() && (sees_fewer || has_another_kind(before, now))
+}
+
+/// Whether a module's primaries are of another kind than before. Versions of one kind are one kind.
+fn has_another_kind(before: &Running, now: &Running) -> bool {
+    let (before, now) = (&before.primary, &now.primary);
+    before.group() != now.group() || before.kind != now.kind
 }
 
 /// Without a version that serves: all are let go as they are, but for those in the namespaces of `except`.

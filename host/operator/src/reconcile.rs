@@ -249,7 +249,8 @@ async fn round(
         running.name(),
         Target::new(running.primary.clone(), primary.key.clone()),
         &primary.uid,
-    );
+    )
+    .decorating(running.decorates);
     let planned = match take_outcome(running, result, &me, &mut seen) {
         Ok((complete, wish)) => {
             let plan =

@@ -200,7 +200,8 @@ async fn sight(
         running.name(),
         Target::new(running.primary.clone(), primary.key.clone()),
         &primary.uid,
-    );
+    )
+    .decorating(running.decorates);
     match running.wish(&desired, &me) {
         Err(refusal) => Sight::Fails(format!("{}: {refusal}", refusal.reason())),
         Ok(wish) => {

@@ -1,6 +1,6 @@
 //! Reporting: the primary's status and conditions, and Events on transitions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use innkeeper_cluster::events::{Published, Regarding};
@@ -79,6 +79,13 @@ pub fn conditions(findings: &Findings, has_optional: bool) -> Vec<Condition> {
         add(served(&findings.unserved));
     }
     all.into_values().collect()
+}
+
+/// Of several conditions of one type the first: a list has each type once, and the API server refuses
+/// one that has not.
+fn first_of_each_type(conditions: &[Condition]) -> Vec<Condition> {
+    let mut types = BTreeSet::new();
+    conditions.iter().filter(|one| types.insert(one.type_.as_str())).cloned().collect()
 }
 
 fn synced(findings: &Findings) -> Condition {
@@ -167,7 +174,7 @@ pub async fn report(
         let has_optional = running.guest().manifest().owned.iter().any(|owned| owned.optional);
         conditions(findings, has_optional)
     } else {
-        findings.conditions.clone()
+        first_of_each_type(&findings.conditions)
     };
     findings.granted.mask_conditions(&mut conditions);
     let conditions: Vec<Condition> = conditions.into_iter().map(visible).collect();

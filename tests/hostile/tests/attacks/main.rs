@@ -9,4 +9,5 @@ mod fairness;
 mod output;
 mod ownership;
 mod schemas;
+mod second_look;
 mod secrets;
