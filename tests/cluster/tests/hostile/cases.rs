@@ -424,7 +424,7 @@ fn what_it_is() -> Vec<Case> {
                 let size = json!({"enum": ["x".repeat(2 << 20)]});
                 manifest["parametersSchema"] = json!({"properties": {"size": size}});
             }),
-            ("False", "InvalidParameters", "spec.parameters.size"),
+            ("False", "InvalidParametersSchema", "bytes"),
         )
         .spec(json!({"parameters": {"size": 1}})),
         Case::is_refused(
