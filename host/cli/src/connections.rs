@@ -1,7 +1,7 @@
 //! Bounded connections of the HTTP server: in number, in size and in time.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::Router;
@@ -20,7 +20,8 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 pub(crate) struct Limits {
     /// Connections at one time. A further one closes the oldest, so that a probe always gets through.
     pub(crate) connections: usize,
-    /// Connections of one address at one time. A further one is closed at once.
+    /// Connections of one address at one time. A further one closes the oldest of this address: behind
+    /// the kubelet's address there may be other clients.
     pub(crate) connections_per_address: usize,
     /// How long a client may take to send the head of its request.
     pub(crate) head_time: Duration,
@@ -52,21 +53,35 @@ struct Open {
 }
 
 impl Open {
-    /// Whether one more connection of this address is within the limit.
-    fn has_room_for(&self, address: IpAddr) -> bool {
-        let same = self.by_age.iter().filter(|(_, other, _)| *other == address).count();
-        same < self.limits.connections_per_address
-    }
-
-    /// Adds a connection, and closes the oldest one if there are too many.
+    /// Adds a connection. If there are too many of its address, the oldest of these is closed; if there
+    /// are too many at all, the oldest one of the address that has most.
     fn add(&mut self, address: IpAddr, handle: AbortHandle) {
-        if self.by_age.len() >= self.limits.connections
-            && let Some((_, oldest, handle)) = self.by_age.pop_front()
+        if self.count(address) >= self.limits.connections_per_address {
+            self.close_oldest_of(address);
+        } else if self.by_age.len() >= self.limits.connections
+            && let Some(greediest) = self.greediest()
         {
-            tracing::debug!(address = %oldest, "connection closed: it was the oldest of too many");
-            handle.abort();
+            self.close_oldest_of(greediest);
         }
         self.by_age.push_back((handle.id(), address, handle));
+    }
+
+    fn count(&self, address: IpAddr) -> usize {
+        self.by_age.iter().filter(|(_, other, _)| *other == address).count()
+    }
+
+    /// The address with most connections; of several, the one with the oldest connection.
+    fn greediest(&self) -> Option<IpAddr> {
+        let by_age = self.by_age.iter().rev().map(|(_, address, _)| *address);
+        by_age.max_by_key(|address| self.count(*address))
+    }
+
+    fn close_oldest_of(&mut self, address: IpAddr) {
+        let oldest = self.by_age.iter().position(|(_, other, _)| *other == address);
+        if let Some((_, _, handle)) = oldest.and_then(|index| self.by_age.remove(index)) {
+            tracing::debug!(%address, "connection closed: it was the oldest of too many");
+            handle.abort();
+        }
     }
 
     fn remove(&mut self, ended: Id) {
@@ -95,13 +110,12 @@ pub(crate) async fn accept(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) if open.has_room_for(peer.ip().to_canonical()) => {
+            Ok((stream, peer)) => {
                 // The answer is one write: it should not wait for more.
                 let _ = stream.set_nodelay(true);
                 let handle = tasks.spawn(serve(stream, router.clone(), limits));
                 open.add(peer.ip().to_canonical(), handle);
             }
-            Ok((_, peer)) => refuse(peer),
             Err(error) => {
                 tracing::debug!(%error, "connection not accepted");
                 tokio::time::sleep(ACCEPT_RETRY).await;
@@ -111,10 +125,6 @@ pub(crate) async fn accept(
     drop(listener);
     // Each one is bounded in time.
     while tasks.join_next().await.is_some() {}
-}
-
-fn refuse(peer: SocketAddr) {
-    tracing::debug!(%peer, "connection closed: its address has too many");
 }
 
 /// Answers one request. A connection carries one only, so that none is idle between two.
@@ -140,6 +150,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use axum::body::{Body, Bytes};
     use axum::routing::get;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
@@ -282,38 +294,49 @@ mod tests {
         }
     }
 
+    /// A client of another address of this machine.
+    async fn connect_from(source: &str, address: SocketAddr) -> TcpStream {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(format!("{source}:0").parse().unwrap()).unwrap();
+        socket.connect(address).await.unwrap()
+    }
+
     #[tokio::test]
-    async fn a_further_connection_of_one_address_is_closed_and_others_are_answered() {
+    async fn a_further_connection_of_one_address_closes_its_oldest_and_is_answered() {
         let limits = Limits { connections_per_address: 2, ..Limits::default() };
         let (address, _stop) = server(limits).await;
+        let mut other = connect_from("127.0.0.2", address).await;
         let mut idle = Vec::new();
         for _ in 0..2 {
             idle.push(TcpStream::connect(address).await.unwrap());
         }
-        let mut third = TcpStream::connect(address).await.unwrap();
-        let _ = third.write_all(GET).await;
-        assert_eq!(answer(&mut third).await, "");
-        // Another address of this machine, as the kubelet has one.
-        let socket = tokio::net::TcpSocket::new_v4().unwrap();
-        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
-        let mut probe = socket.connect(address).await.unwrap();
+        // The probe of a kubelet that has the address of those who hold connections open.
+        let mut probe = TcpStream::connect(address).await.unwrap();
         probe.write_all(GET).await.unwrap();
         assert!(answer(&mut probe).await.contains("200 OK"));
-        // A connection that has ended makes room.
-        idle[0].write_all(GET).await.unwrap();
-        assert!(answer(&mut idle[0]).await.contains("200 OK"));
-        // The server notices the end a moment after the client.
-        let again = async {
-            loop {
-                let mut next = TcpStream::connect(address).await.unwrap();
-                let _ = next.write_all(GET).await;
-                if answer(&mut next).await.contains("200 OK") {
-                    break;
-                }
-            }
-        };
-        let again = tokio::time::timeout(Duration::from_secs(10), again).await;
-        again.expect("a connection that has ended still counts");
+        assert_eq!(answer(&mut idle[0]).await, "");
+        for stream in [&mut idle[1], &mut other] {
+            stream.write_all(GET).await.unwrap();
+            assert!(answer(stream).await.contains("200 OK"));
+        }
+    }
+
+    #[tokio::test]
+    async fn too_many_connections_close_the_oldest_of_the_address_that_has_most() {
+        let limits = Limits { connections: 4, connections_per_address: 3, ..Limits::default() };
+        let (address, _stop) = server(limits).await;
+        // The oldest of all is the probe of the kubelet, which has no other connection.
+        let mut probe = connect_from("127.0.0.2", address).await;
+        let mut idle = Vec::new();
+        for number in 0..20 {
+            idle.push(connect_from(&format!("127.0.1.{}", number % 2 + 1), address).await);
+        }
+        // The server has accepted all of them when it answers another one.
+        let mut last = connect_from("127.0.0.3", address).await;
+        last.write_all(GET).await.unwrap();
+        assert!(answer(&mut last).await.contains("200 OK"));
+        probe.write_all(GET).await.unwrap();
+        assert!(answer(&mut probe).await.contains("200 OK"));
     }
 
     #[tokio::test]

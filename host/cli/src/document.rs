@@ -3,6 +3,7 @@
 //! A serialiser writes every value, a comment is one line whatever it quotes, and the text is read
 //! again before it is printed: no text of a guest changes which documents there are or what they hold.
 
+use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
 use anyhow::{Context as _, bail};
@@ -14,6 +15,9 @@ use serde_json::{Map, Value};
 /// they neither end a line nor reach a terminal as a command.
 const HARMLESS: [char; 6] = ['\n', '\t', '\u{a0}', '\u{200c}', '\u{200d}', '\u{fe0f}'];
 
+/// The digits of a number in a mark: more than a text of any size needs.
+const NUMBER_DIGITS_MAX: usize = 20;
+
 /// A finished document.
 #[derive(Debug)]
 pub(crate) struct Document(String);
@@ -22,7 +26,7 @@ impl Document {
     /// JSON, indented.
     pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<Self> {
         let text = serde_json::to_string_pretty(value)?;
-        Ok(Self(escaped(&text, json_code) + "\n"))
+        Ok(Self(visible_json(&text) + "\n"))
     }
 
     /// A text that this program is built with.
@@ -125,18 +129,37 @@ impl Yaml {
 /// A value as YAML in block style. Texts about which readers differ are quoted: the serialiser
 /// writes a mark for each, which the quoted text then replaces.
 fn block(value: &Value) -> anyhow::Result<String> {
-    let json = serde_json::to_string(value)?;
-    let mut mark = "quoted".to_owned();
-    while json.contains(&mark) {
-        mark.push('q');
-    }
+    let mark = unused_mark(&serde_json::to_string(value)?);
     let mut quoted = Vec::new();
     let marked = with_marks(value, &mark, &mut quoted);
-    let mut text = serde_yaml_ng::to_string(&marked)?;
-    for (index, original) in quoted.iter().enumerate() {
-        text = text.replace(&format!("{mark}{index}."), &flow(&original.as_str().into())?);
+    let marked = serde_yaml_ng::to_string(&marked)?;
+    let mut text = String::with_capacity(marked.len());
+    let mut parts = marked.split(mark.as_str());
+    text.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let (index, rest) = part.split_once('.').context("a mark without its end")?;
+        let index: usize = index.parse().context("a mark without its number")?;
+        let original = quoted.get(index).context("a mark of no text")?;
+        text.push_str(&flow(&original.as_str().into())?);
+        text.push_str(rest);
     }
     Ok(text)
+}
+
+/// A short text that does not occur in this one: `quoted`, a number and a letter.
+///
+/// All is found in one pass, whatever the text holds: a guest may have written it.
+fn unused_mark(json: &str) -> String {
+    const WORD: &str = "quoted";
+    let numbers = json.match_indices(WORD).filter_map(|(at, word)| {
+        let rest = &json[at + word.len()..];
+        let digits = rest.bytes().take(NUMBER_DIGITS_MAX).take_while(u8::is_ascii_digit).count();
+        rest[..digits].parse::<usize>().ok()
+    });
+    let used: BTreeSet<usize> = numbers.collect();
+    // There are fewer numbers in the text than numbers.
+    let unused = (0..=used.len()).find(|number| !used.contains(number)).unwrap_or_default();
+    format!("{WORD}{unused}n")
 }
 
 /// The value with `MARK INDEX .` for each text that has to be quoted.
@@ -207,6 +230,11 @@ fn escaped(json: &str, code: impl Fn(char) -> String) -> String {
         }
     }
     text
+}
+
+/// JSON on one line or more, with the codes of characters that are not visible.
+pub(crate) fn visible_json(json: &str) -> String {
+    escaped(json, json_code)
 }
 
 fn json_code(c: char) -> String {

@@ -1,7 +1,7 @@
 //! Logs: for people on a terminal, JSON otherwise.
 //!
-//! Guests and servers give texts that stand in log lines. In text each line is one line and does
-//! nothing to the terminal; in JSON texts are escaped as JSON does.
+//! Guests and servers give texts that stand in log lines. Each line is one line and does nothing to
+//! the terminal, in JSON too: `kubectl logs` shows it there.
 
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -14,6 +14,8 @@ use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::format::{FormatFields, Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::document;
 
 /// Left out of the logs, unless the filter names the crate.
 const QUIET: &str = "kube_client::client::builder=off";
@@ -44,18 +46,34 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
     };
     let terminal = io::stderr().is_terminal();
     let registry = tracing_subscriber::registry().with(filter);
-    let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let json = match format {
         LogFormat::Auto => !terminal,
         LogFormat::Text => false,
         LogFormat::Json => true,
     };
     if json {
+        let layer = tracing_subscriber::fmt::layer().with_writer(|| Visible(io::stderr()));
         registry.with(layer.json().flatten_event(true)).try_init()?;
     } else {
+        let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
         registry.with(layer.with_ansi(terminal).fmt_fields(text_fields())).try_init()?;
     }
     Ok(())
+}
+
+/// Writes JSON, a whole line at a time, with the codes of characters that are not visible.
+struct Visible<W>(W);
+
+impl<W: io::Write> io::Write for Visible<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        self.0.write_all(document::visible_json(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Writes fields as visible text: the message as it is, others as `name=value`.
@@ -110,5 +128,26 @@ mod tests {
         assert!(written.trim_end_matches('\n').chars().all(foreign::is_visible), "{written:?}");
         assert!(written.contains(r"a\n ERROR host: forged\r\u{1b}]52;c;eA==\u{7}"), "{written}");
         assert!(written.contains("guest=true"), "{written}");
+    }
+
+    #[test]
+    fn a_json_line_of_a_guest_does_nothing_to_the_terminal_and_holds_its_text() {
+        let sink = Sink::default();
+        let writer = sink.clone();
+        let layer = tracing_subscriber::fmt::layer()
+            .with_writer(move || Visible(writer.clone()))
+            .json()
+            .flatten_event(true);
+        let text = "a\n\u{1b}[2J\u{7f}\u{9b}2J\u{9d}0;t\u{9c}\u{202e}\u{2028}\u{feff}\u{e0041}b";
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            let span = tracing::info_span!("reconcile", cause = %text);
+            let _entered = span.enter();
+            tracing::info!(primary = %text, guest = true, "{text}");
+        });
+        let written = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(written.lines().count(), 1, "{written:?}");
+        assert!(written.trim_end_matches('\n').chars().all(foreign::is_visible), "{written:?}");
+        let line: serde_json::Value = serde_json::from_str(&written).unwrap();
+        assert_eq!((&line["message"], &line["primary"]), (&text.into(), &text.into()));
     }
 }

@@ -114,11 +114,13 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
         .iter()
         .map(|row| row.each_ref().map(|cell| foreign::one_line(cell, foreign::LINE_BYTES_MAX)))
         .collect();
+    let widths: [usize; N] = std::array::from_fn(|index| {
+        rows.iter().map(|row| row[index].chars().count()).max().unwrap_or_default()
+    });
     let mut text = String::new();
     for row in &rows {
         let mut line = String::new();
-        for (index, cell) in row.iter().enumerate() {
-            let width = rows.iter().map(|row| row[index].chars().count()).max().unwrap_or_default();
+        for (cell, width) in row.iter().zip(widths) {
             // Writing into a String cannot fail.
             let _ = write!(line, "{cell:width$}  ");
         }

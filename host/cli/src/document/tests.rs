@@ -151,3 +151,22 @@ fn a_document_that_reads_as_another_is_not_printed() {
     yaml.text.push_str("---\nkind: X\n");
     assert!(yaml.finish().unwrap_err().to_string().contains("a reader would find other values"));
 }
+
+#[test]
+fn texts_that_all_have_to_be_quoted_are_printed_in_linear_time() {
+    let many = json!(vec!["y"; 100_000]);
+    let began = std::time::Instant::now();
+    let yaml = printed(|yaml| yaml.document(&many).unwrap());
+    assert_eq!(yaml.lines().count(), 100_000);
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[test]
+fn texts_that_look_like_marks_are_printed_in_linear_time() {
+    let mut texts = vec!["quoted".to_owned() + &"q".repeat(1 << 20), "quoted0.".to_owned()];
+    texts.extend((0..10_000).map(|number| format!("quoted{number}n{number}. quoted")));
+    texts.extend(std::iter::repeat_n("y".to_owned(), 10_000));
+    let began = std::time::Instant::now();
+    printed(|yaml| yaml.document(&json!(texts)).unwrap());
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}

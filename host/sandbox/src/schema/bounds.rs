@@ -103,7 +103,8 @@ pub(super) const KEYWORDS: [(&str, Place, Applies); 23] = [
 /// A schema that keeps the bounds.
 #[derive(Debug, Default)]
 pub(super) struct Bounded<'a> {
-    /// The subschemas by what may refer to them: `#`, `#/$defs/x`.
+    /// The subschemas that are referred to, by their references: `#`, `#/$defs/x`. Names on the way
+    /// to the others may be long.
     pub(super) targets: BTreeMap<String, &'a Value>,
     /// Steps for each byte that a pattern is matched with, by pattern.
     pub(super) patterns: BTreeMap<&'a str, u64>,
@@ -117,8 +118,9 @@ pub(super) fn check(schema: &Value) -> Result<Bounded<'_>, String> {
     let mut size = Size::default();
     size.add(schema, 0)?;
     let mut walk = Walk::default();
-    walk.schema(schema, "#".to_owned())?;
-    for reference in &walk.references {
+    collect_references(schema, &mut walk.references);
+    walk.schema(schema, &mut "#".to_owned())?;
+    for reference in &walk.applied {
         // Percent encoding would give one subschema two names.
         if reference.contains('%') || !walk.found.targets.contains_key(*reference) {
             return Err(format!(
@@ -128,6 +130,18 @@ pub(super) fn check(schema: &Value) -> Result<Bounded<'_>, String> {
         }
     }
     Ok(walk.found)
+}
+
+/// Everything that may be a reference; all of them together are no longer than the schema.
+fn collect_references<'a>(value: &'a Value, references: &mut BTreeSet<&'a str>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, references)),
+        Value::Object(members) => {
+            references.extend(members.get("$ref").and_then(Value::as_str));
+            members.values().for_each(|member| collect_references(member, references));
+        }
+        _ => {}
+    }
 }
 
 #[derive(Default)]
@@ -166,25 +180,36 @@ impl Size {
 #[derive(Default)]
 struct Walk<'a> {
     found: Bounded<'a>,
+    /// All texts that may be references, also those in constants.
     references: BTreeSet<&'a str>,
+    /// The references of subschemas.
+    applied: BTreeSet<&'a str>,
     subschemas: usize,
 }
 
 impl<'a> Walk<'a> {
-    fn schema(&mut self, schema: &'a Value, at: String) -> Result<(), String> {
+    /// Walks through a subschema at a pointer, which is as before in the end.
+    fn schema(&mut self, schema: &'a Value, at: &mut String) -> Result<(), String> {
         self.subschemas += 1;
         if self.subschemas > SUBSCHEMAS_MAX {
             return Err(format!("it has more than {SUBSCHEMAS_MAX} subschemas"));
         }
         if let Value::Object(members) = schema {
-            self.keywords(members, &at)?;
+            self.keywords(members, at)?;
             for (keyword, place, _) in KEYWORDS {
                 for (step, subschema) in subschemas(members, keyword, place) {
-                    self.schema(subschema, format!("{at}/{keyword}{step}"))?;
+                    let length = at.len();
+                    at.push('/');
+                    at.push_str(keyword);
+                    step.append_to(at);
+                    self.schema(subschema, at)?;
+                    at.truncate(length);
                 }
             }
         }
-        self.found.targets.insert(at, schema);
+        if self.references.contains(at.as_str()) {
+            self.found.targets.insert(at.clone(), schema);
+        }
         Ok(())
     }
 
@@ -214,7 +239,7 @@ impl<'a> Walk<'a> {
             return Err(format!("the format \"regex\" is not supported (at {at})"));
         }
         if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-            self.references.insert(reference);
+            self.applied.insert(reference);
         }
         let pattern = members.get("pattern").and_then(Value::as_str);
         let named = members.get("patternProperties").and_then(Value::as_object);
@@ -279,27 +304,50 @@ fn with_ascii_classes(pattern: &str) -> String {
     text
 }
 
+/// The rest of the pointer to a subschema, behind its keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step<'a> {
+    /// The keyword's value itself.
+    Value,
+    /// An item of it.
+    Item(usize),
+    /// A member of it.
+    Member(&'a str),
+}
+
+impl Step<'_> {
+    fn append_to(self, pointer: &mut String) {
+        match self {
+            Self::Value => {}
+            Self::Item(index) => {
+                pointer.push('/');
+                pointer.push_str(&index.to_string());
+            }
+            Self::Member(name) => {
+                pointer.push('/');
+                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            }
+        }
+    }
+}
+
 /// The subschemas of a keyword, each with the rest of its pointer.
 pub(super) fn subschemas<'a>(
     members: &'a Map<String, Value>,
     keyword: &str,
     place: Place,
-) -> Vec<(String, &'a Value)> {
+) -> Vec<(Step<'a>, &'a Value)> {
     match (place, members.get(keyword)) {
         (Place::One, Some(schema @ (Value::Object(_) | Value::Bool(_)))) => {
-            vec![(String::new(), schema)]
+            vec![(Step::Value, schema)]
         }
-        (Place::Many, Some(Value::Array(schemas))) => schemas
-            .iter()
-            .enumerate()
-            .map(|(index, schema)| (format!("/{index}"), schema))
-            .collect(),
+        (Place::Many, Some(Value::Array(schemas))) => {
+            schemas.iter().enumerate().map(|(index, schema)| (Step::Item(index), schema)).collect()
+        }
         (Place::Named, Some(Value::Object(schemas))) => schemas
             .iter()
             .filter(|(_, schema)| schema.is_object() || schema.is_boolean())
-            .map(|(name, schema)| {
-                (format!("/{}", name.replace('~', "~0").replace('/', "~1")), schema)
-            })
+            .map(|(name, schema)| (Step::Member(name), schema))
             .collect(),
         _ => Vec::new(),
     }

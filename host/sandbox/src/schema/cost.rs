@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::SchemaError;
-use super::bounds::{Applies, Bounded, KEYWORDS, subschemas};
+use super::bounds::{Applies, Bounded, KEYWORDS, Step, subschemas};
 
 /// Steps of one evaluation: a subschema applied to a value, a member looked at, a byte matched.
 pub const EVALUATION_STEPS_MAX: u64 = 200_000;
@@ -111,7 +111,7 @@ impl Meter<'_> {
                 match (applies, value) {
                     (Applies::Here, _) => self.apply(subschema, value, here + 1, depth + 1)?,
                     (Applies::Members, Value::Object(members)) => {
-                        self.members((keywords, keyword, &step), subschema, members, depth)?;
+                        self.members((keywords, keyword, step), subschema, members, depth)?;
                     }
                     (Applies::Items, Value::Array(items)) => {
                         for item in items {
@@ -127,7 +127,7 @@ impl Meter<'_> {
 
     fn members(
         &mut self,
-        (keywords, keyword, step): (&Map<String, Value>, &str, &str),
+        (keywords, keyword, step): (&Map<String, Value>, &str, Step<'_>),
         subschema: &Value,
         members: &Map<String, Value>,
         depth: usize,
@@ -135,9 +135,10 @@ impl Meter<'_> {
         self.spend(1)?;
         match keyword {
             "properties" => {
-                let name = step.trim_start_matches('/').replace("~1", "/").replace("~0", "~");
+                let Step::Member(name) = step else { return Ok(()) };
+                self.spend(bytes(name) / TEXT_BYTES_PER_STEP)?;
                 members
-                    .get(&name)
+                    .get(name)
                     .map_or(Ok(()), |member| self.apply(subschema, member, 0, depth + 1))
             }
             "propertyNames" => members.keys().try_for_each(|name| {

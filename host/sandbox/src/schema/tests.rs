@@ -201,3 +201,80 @@ fn a_thousand_problems_are_counted_and_five_are_told() {
     assert_eq!((misfit.problems.len(), misfit.more), (5, 995));
     assert!(error.to_string().len() < 6_000, "{}", error.to_string().len());
 }
+
+/// A name that takes twice its length where a reference leads through it.
+fn long_name() -> String {
+    "~".repeat(200 << 10)
+}
+
+#[test]
+fn long_names_on_the_way_to_subschemas_take_no_memory_for_each() {
+    let members: serde_json::Map<_, _> =
+        (0..1_900).map(|n| (format!("a{n}"), json!(true))).collect();
+    let schema = json!({"properties": {long_name(): {"properties": members}}});
+    let bounded = bounds::check(&schema).unwrap();
+    let bytes: usize = bounded.targets.keys().map(String::len).sum();
+    assert!(bytes < SCHEMA_BYTES_MAX, "{bytes} bytes");
+}
+
+#[test]
+fn long_name_of_a_property_counts_for_each_value_it_is_sought_in() {
+    let schema = json!({"items": {"properties": {long_name(): true}}});
+    assert_eq!(quickly(&schema, &json!([{}, {}])), Ok(()));
+    too_costly(&schema, &Value::Array(vec![json!({}); 30_000]));
+}
+
+#[test]
+fn format_of_a_long_text_takes_linear_time() {
+    let texts = [
+        "a".repeat(1 << 20),
+        "xn--".to_owned() + &"9a".repeat(500_000),
+        "é".repeat(500_000),
+        "a.".repeat(500_000),
+        "[".repeat(1 << 20),
+        "{a}".repeat(300_000),
+        "/~0".repeat(300_000),
+        "::".repeat(500_000),
+        "P1Y".repeat(300_000),
+        "http://".to_owned() + &"%61/".repeat(250_000),
+    ];
+    for format in [
+        "idn-hostname",
+        "hostname",
+        "email",
+        "idn-email",
+        "uri",
+        "iri",
+        "uri-reference",
+        "iri-reference",
+        "uri-template",
+        "json-pointer",
+        "relative-json-pointer",
+        "duration",
+        "date",
+        "time",
+        "date-time",
+        "ipv4",
+        "ipv6",
+        "uuid",
+        "period",
+    ] {
+        let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#",
+            "properties": {"a": {"format": format}}});
+        for text in &texts {
+            let result = quickly(&schema, &json!({"a": text}));
+            let is_told = !matches!(result, Err(SchemaError::Unavailable(_)));
+            assert!(is_told, "{format}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn numbers_at_the_ends_of_their_range_are_compared_at_once() {
+    for number in [json!(1e308), json!(1e-308), json!(5e-324), json!(u64::MAX)] {
+        let schema =
+            json!({"items": {"multipleOf": number, "minimum": number, "exclusiveMaximum": number}});
+        let result = quickly(&schema, &json!([1e308, 1e-308, 5e-324, u64::MAX, i64::MIN, 0.1]));
+        assert!(matches!(result, Err(SchemaError::Misfit(_))), "{number}: {result:?}");
+    }
+}

@@ -6,6 +6,7 @@ mod baseline;
 mod definitions;
 mod discovery;
 mod fairness;
+mod outer_look;
 mod output;
 mod ownership;
 mod schemas;
