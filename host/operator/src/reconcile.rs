@@ -245,12 +245,7 @@ async fn round(
         return Round::Again(seen);
     }
     seen.findings.unserved = unserved_optional(running, &frozen);
-    let me = Primary::new(
-        running.name(),
-        Target::new(running.primary.clone(), primary.key.clone()),
-        &primary.uid,
-    )
-    .decorating(running.decorates);
+    let me = running.owner(&primary);
     let planned = match take_outcome(running, result, &me, &mut seen) {
         Ok((complete, wish)) => {
             let plan =

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::KindState;
-use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::{Action, Leave, Plan};
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Key, Object, Target, difference};
@@ -196,12 +195,7 @@ async fn sight(
         }
         Err(error) => return Sight::Fails(format!("{}: {error}", error.reason())),
     };
-    let me = Primary::new(
-        running.name(),
-        Target::new(running.primary.clone(), primary.key.clone()),
-        &primary.uid,
-    )
-    .decorating(running.decorates);
+    let me = running.owner(&primary);
     match running.wish(&desired, &me) {
         Err(refusal) => Sight::Fails(format!("{}: {refusal}", refusal.reason())),
         Ok(wish) => {

@@ -10,7 +10,7 @@ use innkeeper_core::finalizer::Turn;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::wanted::{Refusal, Wish};
-use innkeeper_core::{Finalizer, Object, Selector, consent, decoration};
+use innkeeper_core::{Finalizer, Object, Selector, Target, consent, decoration};
 use innkeeper_modules::{Served, Settings, resync_period};
 use innkeeper_sandbox::Guest;
 
@@ -153,6 +153,12 @@ impl Running {
         !self.session.is_reserved(&self.primary, &object.key)
             && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
             && self.selector.matches(&object.labels)
+    }
+
+    /// A primary as the owner of what the module makes for it.
+    pub fn owner(&self, primary: &Object) -> Primary {
+        let target = Target::new(self.primary.clone(), primary.key.clone());
+        Primary::new(self.name(), target, &primary.uid).decorating(self.decorates)
     }
 
     /// What is to be done for a primary.

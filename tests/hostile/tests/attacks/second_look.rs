@@ -53,10 +53,6 @@ fn config_map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})
 }
 
-fn claim_spec() -> Value {
-    json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}})
-}
-
 #[test]
 fn consent_that_a_controller_copies_from_a_template_of_the_guest_adopts_nothing() {
     block_on(async {
