@@ -13,6 +13,9 @@ pub const ALLOWED_MODULES_ANNOTATION: &str = "innkeeper.dev/allowed-modules";
 /// The reason of conditions and Events when an account does not allow a module.
 pub const NOT_ALLOWED: &str = "AccountNotAllowed";
 
+/// The reason while it is not known yet whether an account allows a module.
+pub const UNKNOWN: &str = "AccountUnknown";
+
 /// So many names of other modules are repeated in the command that a message shows.
 const REPEATED_MAX: usize = 20;
 
