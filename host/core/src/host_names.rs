@@ -10,6 +10,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::foreign;
 use crate::ownership::ADOPT_ANNOTATION;
 
 /// The domain of the host's own names.
@@ -45,9 +46,9 @@ pub fn is_within(domain: &str, parent: &str) -> bool {
     domain.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// As much of a name as Kubernetes allows, for messages.
-pub fn cut(name: &str) -> &str {
-    &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
+/// As much of a name as Kubernetes allows, visible, for messages.
+pub fn cut(name: &str) -> String {
+    foreign::one_line(name, NAME_BYTES_MAX)
 }
 
 /// Checks the labels, annotations and finalizers of a desired object.
@@ -89,13 +90,13 @@ fn has_consent(value: &Value) -> bool {
 fn check_name(place: &str, name: &str) -> Result<(), String> {
     if is_reserved(name) {
         return Err(format!(
-            "{place}: {:?} belongs to the host, as all names of {DOMAIN}; leave it out, and give a policy (orphan, deletable) instead",
+            "{place}: \"{}\" belongs to the host, as all names of {DOMAIN}; leave it out, and give a policy (orphan, deletable) instead",
             cut(name)
         ));
     }
     // A lookalike of the domain in another script; Kubernetes allows ASCII only.
     if !name.is_ascii() || name.contains(|c: char| c.is_ascii_control()) {
-        return Err(format!("{place}: {:?} is not a name that Kubernetes allows", cut(name)));
+        return Err(format!("{place}: \"{}\" is not a name that Kubernetes allows", cut(name)));
     }
     Ok(())
 }

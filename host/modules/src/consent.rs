@@ -15,6 +15,9 @@ pub const ALLOWED_MODULES_ANNOTATION: &str = "innkeeper.dev/allowed-modules";
 /// The reason of conditions and Events when an account does not allow a module.
 pub const NOT_ALLOWED: &str = "AccountNotAllowed";
 
+/// The reason while it is not known yet whether an account allows a module.
+pub const UNKNOWN: &str = "AccountUnknown";
+
 /// The most names of other modules that the command in a message repeats.
 const REPEATED_MAX: usize = 20;
 

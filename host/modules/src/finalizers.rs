@@ -34,7 +34,7 @@ pub(crate) fn check(module: &str, manifest: &Manifest, settings: &Settings) -> R
         return Ok(());
     }
     let message = format!(
-        "the finalizer {:?} does not belong to this module: name one of the group of the primary that the module controls, or of a group in spec.crdGroups, or leave the name empty for {DOMAIN}/{module}",
+        "the finalizer \"{}\" does not belong to this module: name one of the group of the primary that the module controls, or of a group in spec.crdGroups, or leave the name empty for {DOMAIN}/{module}",
         host_names::cut(name)
     );
     Err(Verdict::new("FinalizerNotGranted", message, Again::WhenSpecChanges))

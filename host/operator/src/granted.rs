@@ -49,6 +49,16 @@ impl Granted {
         Self::default()
     }
 
+    /// Grants a Secret with this value.
+    #[cfg(test)]
+    pub fn of_value(value: &[u8]) -> Self {
+        let key = Key::new("n", "s");
+        let object = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n","uid":"u","resourceVersion":"1"}}"#;
+        let object =
+            Object::decode(&SECRET, object, None).unwrap_or_else(|error| panic!("{error}"));
+        Self { secrets: [(key, object)].into(), redactor: Redactor::new([value]) }
+    }
+
     /// Reads what the Module grants, in the namespace of a primary.
     ///
     /// # Errors
@@ -199,13 +209,7 @@ mod tests {
     use super::*;
 
     fn granted() -> Granted {
-        let key = Key::new("n", "s");
-        let object = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n","uid":"u","resourceVersion":"1"}}"#;
-        let object = Object::decode(&SECRET, object, None).unwrap();
-        Granted {
-            secrets: [(key, object)].into(),
-            redactor: Redactor::new([&b"Hunter2Hunter2"[..]]),
-        }
+        Granted::of_value(b"Hunter2Hunter2")
     }
 
     fn condition(type_: &str, reason: &str, message: &str) -> Condition {

@@ -75,8 +75,15 @@ impl Sight {
         })
     }
 
+    /// What is to be masked in whatever is said.
+    fn granted(mut self: Box<Self>, granted: Granted) -> Box<Self> {
+        self.findings.granted = Arc::new(granted);
+        self
+    }
+
     /// Nothing can be done, and it is not the guest's fault.
     fn hindered(mut self: Box<Self>, problem: Problem) -> Round {
+        let problem = self.findings.granted.mask_problem(problem);
         self.findings.problems.push(problem);
         self.guest_ran = false;
         Round::Quiet(self)
@@ -219,7 +226,11 @@ async fn round(
 
     let seen = Sight::of(running, &primary);
     if let Some(problem) = unsettled {
-        return seen.hindered(problem);
+        // It names an object, and a guest can name one after a value.
+        return match Granted::read(running, &primary.key).await {
+            Ok(granted) => seen.granted(granted).hindered(problem),
+            Err(problem) => seen.hindered(problem),
+        };
     }
     let finalizers = Finalizers { shared, caches, running, work, primary: &primary };
     let held = running.settings().suspend || is_paused(&primary);

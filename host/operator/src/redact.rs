@@ -7,10 +7,11 @@
 use std::collections::BTreeSet;
 
 use aho_corasick::Anchored;
-use aho_corasick::automaton::Automaton as _;
+use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::nfa::contiguous::NFA;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use innkeeper_core::foreign;
 
 /// What stands for a value in a text.
 pub const MASK: &str = "[redacted]";
@@ -26,6 +27,12 @@ pub const VALUES_BYTES_MAX: usize = 128 << 10;
 
 /// Longer values are searched for in pieces of so many bytes.
 const PIECE_BYTES: usize = 64;
+
+/// What the host writes where it cut a text.
+const CUT: &[u8] = b"...";
+
+/// Shorter beginnings of a value, in bytes, are left before [`CUT`]: many words begin so.
+const CUT_VALUE_BYTES_MIN: usize = 4;
 
 /// What lies between two pieces that were found, in bytes, is part of the value: a character of base64
 /// holds bits of both neighbours.
@@ -54,14 +61,18 @@ impl Redactor {
             if value.len() < VALUE_BYTES_MIN {
                 continue;
             }
-            for piece in pieces(value) {
-                let text = String::from_utf8_lossy(piece).into_owned();
-                // What is not text is written as replacement characters, which say nothing.
-                if text.chars().any(|one| one != char::REPLACEMENT_CHARACTER) {
-                    plain.insert(text.escape_debug().to_string());
-                    plain.insert(quoted(&text));
-                    plain.insert(text);
+            // What is not text is written as replacement characters, which say nothing.
+            let text = String::from_utf8_lossy(value);
+            for piece in text_pieces(&text) {
+                if piece.chars().any(|one| one != char::REPLACEMENT_CHARACTER) {
+                    plain.insert(piece.to_owned());
+                    plain.insert(piece.escape_debug().to_string());
+                    plain.insert(quoted(piece));
+                    plain.insert(foreign::one_line(piece, usize::MAX));
+                    plain.insert(foreign::message(piece, usize::MAX));
                 }
+            }
+            for piece in pieces(value) {
                 base64.extend((0..3).map(|shift| encoded_at(piece, shift)));
                 hexadecimal.insert(hex::encode(piece));
             }
@@ -122,25 +133,59 @@ impl Redactor {
 }
 
 /// The places of values in a text, those that overlap joined. One step for each byte of the text,
-/// however many values there are and however they overlap.
+/// however many values there are and however they overlap; a few more before each [`CUT`].
 fn search(values: &NFA, text: &str, found: &mut Vec<(usize, usize)>) {
-    let Ok(mut state) = values.start_state(Anchored::No) else { return };
+    let Ok(first_state) = values.start_state(Anchored::No) else { return };
+    let mut state = first_state;
     let first = found.len();
-    for (at, byte) in text.bytes().enumerate() {
-        state = values.next_state(Anchored::No, state, byte);
-        if !values.is_match(state) {
-            continue;
-        }
-        // Of the values that end here, the first is the longest.
-        let length = values.pattern_len(values.match_pattern(state, 0));
-        let (mut start, end) = (at + 1 - length, at + 1);
+    let mut join = |mut start: usize, end: usize| {
         while found.len() > first
             && let Some((before, _)) = found.pop_if(|(_, until)| *until >= start)
         {
             start = start.min(before);
         }
         found.push((start, end));
+    };
+    for (at, byte) in text.bytes().enumerate() {
+        let (before, rest) = text.as_bytes().split_at(at);
+        if state != first_state && rest.starts_with(CUT) {
+            let length = begun(values, first_state, before, state);
+            if length >= CUT_VALUE_BYTES_MIN {
+                join(at - length, at);
+            }
+        }
+        state = values.next_state(Anchored::No, state, byte);
+        if values.is_match(state) {
+            // Of the values that end here, the first is the longest.
+            let length = values.pattern_len(values.match_pattern(state, 0));
+            join(at + 1 - length, at + 1);
+        }
     }
+}
+
+/// How many bytes at the end of a text, which leads to `state`, begin a value: the fewest that lead to the
+/// same state.
+fn begun(values: &NFA, first_state: StateID, text: &[u8], state: StateID) -> usize {
+    let leads = |length: usize| {
+        let end = text.get(text.len() - length..).unwrap_or_default();
+        let step = |state, byte: &u8| values.next_state(Anchored::No, state, *byte);
+        end.iter().fold(first_state, step) == state
+    };
+    let mut enough = 1;
+    while enough < text.len() && !leads(enough) {
+        enough *= 2;
+    }
+    enough = enough.min(text.len());
+    let mut too_few = enough / 2;
+    while too_few + 1 < enough {
+        let middle = usize::midpoint(too_few, enough);
+        if leads(middle) {
+            enough = middle;
+        } else {
+            too_few = middle;
+        }
+    }
+    enough
 }
 
 /// Whether nothing but a few characters of base64 lie between the end of one piece and the next.
@@ -152,20 +197,26 @@ fn is_within_gap(text: &str, end: usize, start: usize) -> bool {
             })
 }
 
-/// The pieces of a value, of which none is short.
-fn pieces(value: &[u8]) -> Vec<&[u8]> {
-    let whole = value.len() / PIECE_BYTES;
-    if whole < 2 {
-        return vec![value];
-    }
-    // The last one has what is left as well.
-    (0..whole)
-        .filter_map(|index| {
-            let start = index * PIECE_BYTES;
-            let end = if index + 1 == whole { value.len() } else { start + PIECE_BYTES };
-            value.get(start..end)
-        })
-        .collect()
+/// Where the pieces of a value of so many bytes begin and end. None is short: the last one has what is left
+/// as well.
+fn ranges(length: usize) -> impl Iterator<Item = (usize, usize)> {
+    let whole = (length / PIECE_BYTES).max(1);
+    (0..whole).map(move |index| {
+        let start = index * PIECE_BYTES;
+        (start, if index + 1 == whole { length } else { start + PIECE_BYTES })
+    })
+}
+
+/// The pieces of a value.
+fn pieces(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    ranges(value.len()).filter_map(|(start, end)| value.get(start..end))
+}
+
+/// The pieces of a value that is text, cut between characters.
+fn text_pieces(value: &str) -> impl Iterator<Item = &str> {
+    ranges(value.len()).filter_map(|(start, end)| {
+        value.get(value.floor_char_boundary(start)..value.floor_char_boundary(end))
+    })
 }
 
 /// The characters of base64 that depend on a piece alone, if so many bytes precede it in its group of three.
@@ -307,5 +358,96 @@ mod tests {
         assert_eq!(redactor.mask(&"a".repeat(1 << 20)), MASK);
         let all = vec![b'a'; VALUES_BYTES_MAX];
         assert_eq!(Redactor::new([all.as_slice()]).mask(&"a".repeat(256 << 10)), MASK);
+    }
+
+    /// No text shows four bytes of a value where it was cut, or more of it elsewhere.
+    fn assert_masked(redactor: &Redactor, value: &str, text: &str) {
+        let masked = redactor.mask(text);
+        let shown = foreign::one_line(value, usize::MAX);
+        for (at, _) in shown.char_indices() {
+            let part = shown.get(at..).unwrap();
+            let part = part.get(..part.ceil_char_boundary(CUT_VALUE_BYTES_MIN)).unwrap();
+            let is_shown = part.len() >= CUT_VALUE_BYTES_MIN && masked.contains(part);
+            assert!(!is_shown, "{part:?} of {text:?}: {masked:?}");
+        }
+    }
+
+    #[test]
+    fn long_text_of_wide_characters_is_masked_in_every_form() {
+        let value = "吾輩は猫である。名前はまだ無い。".repeat(9);
+        let redactor = redactor(value.as_bytes());
+        for form in [value.clone(), STANDARD.encode(&value), hex::encode(&value)] {
+            let masked = redactor.mask(&form);
+            // The last character of base64 may hold bits of what follows.
+            assert!(masked.starts_with(MASK) && masked.len() <= MASK.len() + 4, "{masked}");
+        }
+    }
+
+    #[test]
+    fn long_value_that_is_partly_text_is_masked_as_it_is_shown() {
+        let mut value = "ü".repeat(100).into_bytes();
+        value.push(0xff);
+        value.extend("ö".repeat(100).into_bytes());
+        assert_eq!(redactor(&value).mask(&String::from_utf8_lossy(&value)), MASK);
+    }
+
+    #[test]
+    fn value_is_masked_after_it_was_made_visible() {
+        let value = "line \"one\"\nline\u{200b}\ttwo";
+        let redactor = redactor(value.as_bytes());
+        for shown in [foreign::one_line(value, 999), foreign::message(value, 999)] {
+            assert_eq!(redactor.mask(&format!("<{shown}>")), "<[redacted]>");
+        }
+    }
+
+    #[test]
+    fn beginning_of_a_value_is_masked_where_the_text_was_cut() {
+        let long = "0123456789 \u{200b}abcdefghijklmnopqrstuvwxyz, ".repeat(9);
+        for value in ["correct \"horse\"\n🐴 battery", &long] {
+            let redactor = redactor(value.as_bytes());
+            for bytes_max in 0..=value.len() + 9 {
+                let cut = foreign::one_line(format_args!("at {value}"), bytes_max);
+                assert_masked(&redactor, value, &format!("name `{cut}` is not a name"));
+            }
+            let encoded = STANDARD.encode(value);
+            let cut = foreign::one_line(&encoded, 20);
+            assert_eq!(redactor.mask(&cut), "[redacted]...");
+        }
+    }
+
+    #[test]
+    fn beginning_of_a_value_stays_in_a_text_that_was_not_cut() {
+        let redactor = redactor(b"https://user:password@example.com");
+        for text in ["see https://user.example.com", "htt...", "it waits..."] {
+            assert_eq!(redactor.mask(text), text);
+        }
+        assert_eq!(redactor.mask("see https://us... for it"), "see [redacted]... for it");
+    }
+
+    #[test]
+    fn refusal_that_cuts_a_value_shows_nothing_of_it() {
+        use innkeeper_core::host_names::{self, Grants};
+        use innkeeper_core::names;
+        use serde_json::json;
+
+        let value = "correct \"horse\"\nbattery, staple";
+        let redactor = redactor(value.as_bytes());
+        for padding in 200..330 {
+            let name = format!("innkeeper.dev/{}{value}", "x".repeat(padding));
+            let object = json!({"metadata": {"labels": {&name: "x"}}});
+            for refusal in [
+                names::check_reference("v1", "ConfigMap", "", &name).unwrap_err(),
+                names::check_metadata(&object["metadata"]).unwrap_err(),
+                host_names::check(&object, false, Grants::default()).unwrap_err(),
+            ] {
+                assert_masked(&redactor, value, &refusal);
+            }
+        }
+    }
+
+    #[test]
+    fn dots_that_begin_a_value_everywhere_take_few_steps() {
+        let redactor = redactor(&[b'.'; 100]);
+        assert_eq!(redactor.mask(&".".repeat(1 << 16)), MASK);
     }
 }

@@ -76,7 +76,7 @@ pub fn conditions(findings: &Findings, has_optional: bool) -> Vec<Condition> {
         add(ready(findings));
     }
     if has_optional {
-        add(served(&findings.unserved));
+        add(served(findings));
     }
     all.into_values().collect()
 }
@@ -89,24 +89,34 @@ fn first_of_each_type(conditions: &[Condition]) -> Vec<Condition> {
 }
 
 fn synced(findings: &Findings) -> Condition {
-    let type_ = condition::SYNCED;
+    let (type_, granted) = (condition::SYNCED, &findings.granted);
     if let Some(undone) = &findings.paused {
         let message = match undone.as_slice() {
             [] => "The primary is paused; nothing is left undone.".to_owned(),
             undone => format!("The primary is paused; left undone: {}.", undone.join("; ")),
         };
-        return make(type_, ConditionStatus::False, "Paused", &message);
+        return make(granted, type_, ConditionStatus::False, "Paused", &message);
     }
     match findings.problems.reason() {
-        Some(reason) => make(type_, ConditionStatus::False, reason, &findings.problems.message()),
-        None => make(type_, ConditionStatus::True, "Applied", "Everything wanted is applied."),
+        Some(reason) => {
+            make(granted, type_, ConditionStatus::False, reason, &findings.problems.message())
+        }
+        None => {
+            make(granted, type_, ConditionStatus::True, "Applied", "Everything wanted is applied.")
+        }
     }
 }
 
 fn ready(findings: &Findings) -> Condition {
-    let type_ = condition::READY;
+    let (type_, granted) = (condition::READY, &findings.granted);
     if !findings.problems.is_empty() {
-        return make(type_, ConditionStatus::False, "NotSynced", &findings.problems.message());
+        return make(
+            granted,
+            type_,
+            ConditionStatus::False,
+            "NotSynced",
+            &findings.problems.message(),
+        );
     }
     for (target, object) in &findings.owned {
         let readiness = readiness::of(&target.kind, object);
@@ -118,27 +128,35 @@ fn ready(findings: &Findings) -> Condition {
                 ReadinessState::Ready | ReadinessState::Unknown => "Unknown",
             };
             let message = format!("{target}: {}", readiness.message);
-            return make(type_, ConditionStatus::False, reason, &message);
+            return make(granted, type_, ConditionStatus::False, reason, &message);
         }
     }
-    make(type_, ConditionStatus::True, "Ready", "Everything made is ready.")
+    make(granted, type_, ConditionStatus::True, "Ready", "Everything made is ready.")
 }
 
-fn served(unserved: &[String]) -> Condition {
-    let type_ = condition::SERVED;
+fn served(findings: &Findings) -> Condition {
+    let (type_, granted) = (condition::SERVED, &findings.granted);
+    let unserved = &findings.unserved;
     if unserved.is_empty() {
-        return make(type_, ConditionStatus::True, "Served", "All kinds are served.");
+        return make(granted, type_, ConditionStatus::True, "Served", "All kinds are served.");
     }
     let message = format!(
         "This cluster does not serve {}; objects of it are made as soon as it does.",
         unserved.join(", ")
     );
-    make(type_, ConditionStatus::False, "NotServed", &message)
+    make(granted, type_, ConditionStatus::False, "NotServed", &message)
 }
 
-/// A condition; one message may name a thousand objects, and is cut to what can be written.
-fn make(type_: &str, status: ConditionStatus, reason: &str, message: &str) -> Condition {
-    let message = foreign::message(message, said::MESSAGE_BYTES_MAX);
+/// A condition; one message may name a thousand objects, and is cut to what can be written. What was granted
+/// is masked first: a value that is escaped and cut is hard to find.
+fn make(
+    granted: &Granted,
+    type_: &str,
+    status: ConditionStatus,
+    reason: &str,
+    message: &str,
+) -> Condition {
+    let message = foreign::message(granted.mask(message), said::MESSAGE_BYTES_MAX);
     Condition { type_: type_.to_owned(), status, reason: reason.to_owned(), message }
 }
 
@@ -338,14 +356,26 @@ mod tests {
     #[test]
     fn the_guests_word_on_readiness_goes_before_the_hosts() {
         let mut findings = findings();
-        findings.conditions.push(make("Ready", ConditionStatus::False, "Warming", "up"));
+        findings.conditions.push(make(
+            &Granted::nothing(),
+            "Ready",
+            ConditionStatus::False,
+            "Warming",
+            "up",
+        ));
         assert_eq!(told(&findings, false)[0], "Ready=False Warming: up");
     }
 
     #[test]
     fn the_host_alone_says_whether_all_is_applied() {
         let mut findings = findings();
-        findings.conditions.push(make("Synced", ConditionStatus::True, "Sure", "it is"));
+        findings.conditions.push(make(
+            &Granted::nothing(),
+            "Synced",
+            ConditionStatus::True,
+            "Sure",
+            "it is",
+        ));
         findings.problems.push(Problem {
             target: None,
             reason: "Conflict".into(),
@@ -397,5 +427,32 @@ mod tests {
             told(&findings, false)[1],
             "Synced=False Paused: The primary is paused; left undone: create Service web/a."
         );
+    }
+
+    #[test]
+    fn what_was_granted_is_masked_before_a_message_is_cut() {
+        let value = "correct horse \u{200b} battery staple";
+        let problem = |message: String| Problem {
+            target: None,
+            reason: "Because".into(),
+            message,
+            retry: Retry::OnChange,
+        };
+        for before in said::MESSAGE_BYTES_MAX - 100..said::MESSAGE_BYTES_MAX {
+            let text = format!("{}{value}", "-".repeat(before));
+            let granted = Arc::new(Granted::of_value(value.as_bytes()));
+            let paused = Findings {
+                paused: Some(vec![text.clone()]),
+                granted: granted.clone(),
+                ..findings()
+            };
+            let stuck =
+                Findings { problems: Problems(vec![problem(text.clone())]), granted, ..findings() };
+            for told in [told(&paused, false), told(&stuck, false)].concat() {
+                for part in ["corr", "hors", "batt", "stap", "200b"] {
+                    assert!(!told.contains(part), "{before}: {part} in {told:.9}");
+                }
+            }
+        }
     }
 }

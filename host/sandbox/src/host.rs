@@ -39,7 +39,7 @@ pub trait Host {
     /// Milliseconds since 1970-01-01T00:00:00Z. Asked at most once in a call.
     fn now_ms(&mut self) -> u64;
 
-    /// One line of the guest's log, already cut to the limit.
+    /// One line of the guest's log, already cut to the limit: then it ends with three dots.
     fn log(&mut self, level: Level, message: &str);
 }
 

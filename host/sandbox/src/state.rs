@@ -20,6 +20,9 @@ const NAME_BYTES_MAX: usize = 317;
 /// The longest error line kept for [`Trap::said`](crate::Trap::said), in bytes.
 const SAID_BYTES_MAX: usize = 1_000;
 
+/// What stands at the end of a text that was cut.
+const CUT: &str = "...";
+
 /// One call, as the store holds it.
 pub(crate) struct State {
     pub(crate) limits: Limits,
@@ -182,22 +185,25 @@ impl log::Host for State {
     fn write(&mut self, level: log::Level, mut message: String) -> Result<()> {
         let level = Level::from(level);
         if level == Level::Error {
-            let end = message.floor_char_boundary(SAID_BYTES_MAX);
-            self.said = Some(message[..end].to_owned());
+            self.said = Some(cut(&message, SAID_BYTES_MAX));
         }
         // The end of the line costs one, so that empty lines end too.
         let left = self.limits.log_bytes.saturating_sub(self.log_bytes).saturating_sub(1);
-        let cut = message.len().saturating_sub(left);
+        let mut cut_bytes = message.len().saturating_sub(left);
         let first_cut = self.log_cut_bytes == 0;
-        if self.log_bytes < self.limits.log_bytes && (cut == 0 || left > 0) {
-            if cut > 0 {
-                message.truncate(message.floor_char_boundary(left));
+        if self.log_bytes < self.limits.log_bytes && (cut_bytes == 0 || left > 0) {
+            if cut_bytes > 0 {
+                // Whoever masks the line sees by the dots that a value may end here too early.
+                let kept = message.floor_char_boundary(left.saturating_sub(CUT.len()));
+                cut_bytes = message.len() - kept;
+                message.truncate(kept);
+                message.push_str(&CUT[..CUT.len().min(left)]);
             }
             LOAN.with(|host| host.0.log(level, &message));
         }
         self.log_bytes = self.log_bytes.saturating_add(message.len()).saturating_add(1);
-        self.log_cut_bytes = self.log_cut_bytes.saturating_add(cut);
-        if cut > 0 && first_cut {
+        self.log_cut_bytes = self.log_cut_bytes.saturating_add(cut_bytes);
+        if cut_bytes > 0 && first_cut {
             let limit = self.limits.log_bytes;
             LOAN.with(|host| {
                 host.0.log(Level::Warn, &format!("the log of this call is cut at {limit} bytes"));
@@ -271,6 +277,12 @@ impl ResourceLimiter for Usage {
         self.table_elements = total;
         Ok(true)
     }
+}
+
+/// So much of a text, and dots if that is not all.
+fn cut(text: &str, bytes_max: usize) -> String {
+    let kept = &text[..text.floor_char_boundary(bytes_max)];
+    if kept.len() < text.len() { format!("{kept}{CUT}") } else { kept.to_owned() }
 }
 
 /// The limit that a request goes over, if it does: ours on the total, or the guest's own

@@ -348,7 +348,7 @@ fn a_flood_of_log_lines_is_cut_and_that_is_said_once() {
                                      (i32.const 1000))))",
             guests::SCRATCH
         ));
-    let guest = tiny.load().unwrap().with_limits(Limits { log_bytes: 25, ..Limits::default() });
+    let guest = tiny.load().unwrap().with_limits(Limits { log_bytes: 27, ..Limits::default() });
     let mut cluster = Cluster::default();
     let run = guest.reconcile("{}", &mut cluster).unwrap();
     let line = |text: &str| (Level::Info, text.to_owned());
@@ -357,11 +357,11 @@ fn a_flood_of_log_lines_is_cut_and_that_is_said_once() {
         [
             line("0123456789"),
             line("0123456789"),
-            line("01"),
-            (Level::Warn, "the log of this call is cut at 25 bytes".to_owned()),
+            line("0..."),
+            (Level::Warn, "the log of this call is cut at 27 bytes".to_owned()),
         ]
     );
-    assert_eq!(run.figures.log_cut_bytes, 10 * 1000 - 22);
+    assert_eq!(run.figures.log_cut_bytes, 10 * 1000 - 21);
 }
 
 #[test]
@@ -373,6 +373,18 @@ fn a_log_line_as_large_as_the_memory_is_cut() {
     tiny.load().unwrap().reconcile("{}", &mut cluster).unwrap();
     assert_eq!(cluster.lines.len(), 2);
     assert_eq!(cluster.lines[0].1.len(), Limits::default().log_bytes - 1);
+    assert!(cluster.lines[0].1.ends_with("..."), "a reader sees that it was cut");
+}
+
+#[test]
+fn error_line_longer_than_the_limit_shows_that_it_was_cut() {
+    let tiny = Tiny::default()
+        .importing(LOG)
+        .on_reconcile("(call $log (i32.const 3) (i32.const 65536) (i32.const 1001)) unreachable");
+    let error = tiny.load().unwrap().reconcile("{}", &mut Cluster::default()).unwrap_err();
+    let CallError::Trap(trap) = error else { panic!("{error}") };
+    let said = trap.said.unwrap();
+    assert!(said.len() == 1_003 && said.ends_with("..."), "{said:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use innkeeper_cluster::{Account, Revocation, Session};
 use innkeeper_contract::{Condition, ConditionStatus};
-use innkeeper_modules::consent::NOT_ALLOWED;
+use innkeeper_modules::consent::{NOT_ALLOWED, UNKNOWN};
 use innkeeper_modules::machine::condition;
 use innkeeper_modules::{Again, Input, Served, Verdict, module};
 
@@ -24,7 +24,7 @@ pub(super) struct Consents {
     /// Modules whose spec names an account that does not allow them, and why.
     refused: BTreeMap<String, String>,
     /// What would serve if its account allowed it, and why it does not.
-    withheld: BTreeMap<String, (Arc<Served>, String)>,
+    withheld: BTreeMap<String, (Arc<Served>, Verdict)>,
 }
 
 impl Consents {
@@ -58,15 +58,15 @@ impl Consents {
         self.refused.get(module).map(String::as_str)
     }
 
-    /// Whether a module is kept from something, and why.
-    pub(super) fn missing(&self, module: &str) -> Option<&str> {
-        let withheld = self.withheld.get(module).map(|(_, why)| why.as_str());
-        withheld.or_else(|| self.refused(module))
+    /// Whether a module is kept from something: the reason of its conditions, and why.
+    pub(super) fn missing(&self, module: &str) -> Option<(&str, &str)> {
+        let withheld = self.withheld.get(module).map(|(_, why)| (&*why.reason, &*why.message));
+        withheld.or_else(|| self.refused(module).map(|why| (NOT_ALLOWED, why)))
     }
 
     /// Puts what consent is missing into the conditions of a Module.
     pub(super) fn tell(&self, module: &str, conditions: &mut Vec<Condition>) {
-        let Some(why) = self.missing(module) else { return };
+        let Some((reason, why)) = self.missing(module) else { return };
         let mut types = vec!["Permitted"];
         if self.withheld.contains_key(module) {
             types.extend([condition::SERVING, condition::READY]);
@@ -76,7 +76,7 @@ impl Consents {
             conditions.push(Condition {
                 type_: type_.to_owned(),
                 status: ConditionStatus::False,
-                reason: NOT_ALLOWED.to_owned(),
+                reason: reason.to_owned(),
                 message: why.to_owned(),
             });
         }
@@ -99,12 +99,7 @@ impl Supervisor {
     /// # Errors
     /// If the account does not allow it, or cannot be read.
     pub(super) fn consent(&self, module: &str, account: Option<&str>) -> Result<(), Verdict> {
-        let why = match account.map(|account| self.place.consent(module, account)) {
-            None | Some(Consent::Given) => return Ok(()),
-            Some(Consent::Missing(why)) => why,
-            Some(Consent::Pending) => "its ServiceAccount has not been read yet".to_owned(),
-        };
-        Err(Verdict::new(NOT_ALLOWED, why, Again::Later))
+        verdict(account.map(|account| self.place.consent(module, account)))
     }
 
     /// A Module was seen: whether its account allows it, and the account of what serves. `None` if
@@ -122,6 +117,7 @@ impl Supervisor {
             }
         }
         let Some(account) = module.spec.service_account_name.clone() else {
+            self.consents.refused.remove(name);
             return Some(Input::Module(module));
         };
         match self.place.consent(name, &account) {
@@ -184,8 +180,7 @@ impl Supervisor {
                     self.shared.stop(name);
                     self.count_serving();
                 }
-                let withheld = (served.clone(), verdict.message);
-                self.consents.withheld.insert(name.to_owned(), withheld);
+                self.consents.withheld.insert(name.to_owned(), (served.clone(), verdict));
             }
         }
     }
@@ -214,5 +209,30 @@ impl Supervisor {
                 self.handle(&module, *input).await;
             }
         }
+    }
+}
+
+/// Why what an account says keeps a module from acting as it.
+fn verdict(consent: Option<Consent>) -> Result<(), Verdict> {
+    let (reason, why) = match consent {
+        None | Some(Consent::Given) => return Ok(()),
+        Some(Consent::Missing(why)) => (NOT_ALLOWED, why),
+        Some(Consent::Pending) => {
+            (UNKNOWN, "its ServiceAccount has not been read yet; it is asked again".to_owned())
+        }
+    };
+    Err(Verdict::new(reason, why, Again::Later))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn account_that_has_not_been_read_is_unknown_and_does_not_refuse() {
+        let reason = |consent| verdict(Some(consent)).map_err(|verdict| verdict.reason.clone());
+        assert_eq!(reason(Consent::Pending), Err("AccountUnknown".into()));
+        assert_eq!(reason(Consent::Missing("no".to_owned())), Err("AccountNotAllowed".into()));
+        assert_eq!(reason(Consent::Given), Ok(()));
     }
 }
