@@ -66,7 +66,7 @@ pub async fn rehearse(
     declared::check_view(candidate)?;
     let primaries = primaries(candidate);
     let mut rehearsal = Rehearsal { primaries: count(primaries.len()), ..Rehearsal::default() };
-    definitions(&mut rehearsal, candidate).await;
+    definitions(&mut rehearsal, shared, candidate).await;
     let began = shared.env.instant();
     for primary in chosen(&primaries) {
         if shared.env.instant().duration_since(began) > REHEARSAL_TIME {
@@ -90,12 +90,13 @@ pub async fn rehearse(
 }
 
 /// Counts the definitions that the candidate would install or change.
-async fn definitions(rehearsal: &mut Rehearsal, candidate: &Running) {
+async fn definitions(rehearsal: &mut Rehearsal, shared: &Shared, candidate: &Running) {
     let settings = candidate.settings();
     let installer = Installer {
         session: &candidate.session,
         module: candidate.name(),
         namespaces: &settings.namespaces,
+        object_checks: &shared.object_checks,
     };
     let wishes = definitions::wishes(candidate.guest().manifest(), settings);
     for change in installer.preview(&wishes).await {

@@ -245,9 +245,14 @@ impl Supervisor {
                 let consent = self.consent(name, service_account.as_deref());
                 let session = self.session(name, service_account.as_deref());
                 let (outbox, module) = (self.outbox.clone(), name.to_owned());
+                let shared = self.shared.clone();
                 self.spawn("install", async move {
-                    let installer =
-                        Installer { session: &session, module: &module, namespaces: &namespaces };
+                    let installer = Installer {
+                        session: &session,
+                        module: &module,
+                        namespaces: &namespaces,
+                        object_checks: &shared.object_checks,
+                    };
                     let result = match consent {
                         Ok(()) => installer.install(&wishes).await,
                         Err(verdict) => Err(verdict),
