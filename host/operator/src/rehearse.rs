@@ -19,14 +19,15 @@ use innkeeper_modules::{Again, Deed, Rehearsal, Verdict, definitions};
 use innkeeper_sandbox::Outcome;
 use jiff::Timestamp;
 
+use crate::apply;
 use crate::crds::Installer;
+use crate::declared::{self, Refused};
 use crate::granted::Granted;
 use crate::observe::Observation;
 use crate::queue::Work;
 use crate::reconcile;
 use crate::running::Running;
 use crate::shared::Shared;
-use crate::{apply, declared};
 
 /// For so many primaries a candidate is run at most; of more, evenly chosen ones.
 pub const REHEARSED_MAX: usize = 500;
@@ -56,13 +57,14 @@ enum Sight {
 /// Rehearses a candidate against what serves, if anything does.
 ///
 /// # Errors
-/// A verdict to be tried again later, if what it declares cannot be read in time.
+/// If what it declares cannot be read in time, or is served otherwise than it is declared.
 pub async fn rehearse(
     shared: &Shared,
     candidate: &Arc<Running>,
     serving: Option<&Arc<Running>>,
-) -> Result<Rehearsal, Verdict> {
-    until_read(shared, candidate).await?;
+) -> Result<Rehearsal, Refused> {
+    let unread = until_read(shared, candidate).await;
+    unread.map_err(|verdict| Refused { verdict, groups: BTreeSet::new() })?;
     declared::check_view(candidate)?;
     let primaries = primaries(candidate);
     let mut rehearsal = Rehearsal { primaries: count(primaries.len()), ..Rehearsal::default() };

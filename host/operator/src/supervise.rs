@@ -479,6 +479,14 @@ impl Supervisor {
         let rehearsing = self.shared.env.spawn("rehearse", async move {
             let serving = shared.module(&module);
             let result = rehearse::rehearse(&shared, &candidate, serving.as_ref()).await;
+            let result = result.map_err(|refused| {
+                // A change of the definition retries it at once.
+                if !refused.groups.is_empty() {
+                    let (module, groups) = (module.clone(), refused.groups);
+                    let _ = outbox.send(Happened::Mismatched { module, groups });
+                }
+                refused.verdict
+            });
             let input = Box::new(Input::Rehearsed { digest, result });
             let _ = outbox.send(Happened::Input { module, input });
         });
