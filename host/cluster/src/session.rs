@@ -383,6 +383,9 @@ impl Session {
 
     /// Creates an object by POST. Only for what is never applied: Events, and what is immutable.
     pub async fn create(&self, kind: &Kind, namespace: &str, body: &Value) -> Result<(), ApiError> {
+        let name = body["metadata"]["name"].as_str().unwrap_or_default();
+        self.check_write(kind, &Key::new(namespace, name))?;
+        self.check_kind(kind).await?;
         let asked = self.asked("create", kind, "", namespace, Guard::Absent);
         let path = path(kind, Some(namespace), None, "")?;
         let body = body.to_string().into_bytes();
