@@ -7,7 +7,7 @@ mod reviews;
 use std::fmt;
 use std::sync::Arc;
 
-use http::{Method, Request, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use innkeeper_contract::Kind;
 use innkeeper_core::manager::HOST;
@@ -383,6 +383,9 @@ impl Session {
 
     /// Creates an object by POST. Only for what is never applied: Events, and what is immutable.
     pub async fn create(&self, kind: &Kind, namespace: &str, body: &Value) -> Result<(), ApiError> {
+        let name = body["metadata"]["name"].as_str().unwrap_or_default();
+        self.check_write(kind, &Key::new(namespace, name))?;
+        self.check_kind(kind).await?;
         let asked = self.asked("create", kind, "", namespace, Guard::Absent);
         let path = path(kind, Some(namespace), None, "")?;
         let body = body.to_string().into_bytes();
@@ -438,6 +441,14 @@ impl Session {
             request.extensions_mut().insert(Repeatable);
         }
         let response = self.client.send(request).await.map_err(|error| asked.unanswered(&error))?;
+        Self::text(&asked, response).await
+    }
+
+    /// The status and the text of an answer to a request that succeeded.
+    async fn text(
+        asked: &Asked<'_>,
+        response: Response<Body>,
+    ) -> Result<(StatusCode, String), ApiError> {
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.map_err(|error| asked.unanswered(&error))?.to_bytes();
         if !parts.status.is_success() {
@@ -475,8 +486,9 @@ impl Asked<'_> {
             message: error.to_string(),
             late: false,
             may_have_arrived: true,
+            too_large: false,
         });
-        let NoAnswer { message, late, may_have_arrived } = no_answer;
+        let NoAnswer { message, late, may_have_arrived, .. } = no_answer;
         match (is_read(self.verb), may_have_arrived, late) {
             (false, true, _) => ApiError::Lost { message },
             (true, _, true) => ApiError::Timeout { message },

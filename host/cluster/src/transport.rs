@@ -22,7 +22,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use kube::client::Body;
 use tokio::time::Sleep;
 use tower::{BoxError, Service};
@@ -45,6 +45,11 @@ pub(crate) fn is_impersonation(name: &HeaderName) -> bool {
 /// what doing it once does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeatable;
+
+/// Put into a request's extensions: the most bytes of an answer that are read. A larger answer is no
+/// answer, and the request is not repeated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnswerBytesMax(pub(crate) usize);
 
 /// How many requests were sent, repeats and watches included, by method and status; status 0
 /// stands for no answer.
@@ -87,6 +92,8 @@ pub(crate) struct NoAnswer {
     pub(crate) late: bool,
     /// The server may have got it.
     pub(crate) may_have_arrived: bool,
+    /// The answer has more than [`AnswerBytesMax`].
+    pub(crate) too_large: bool,
 }
 
 impl fmt::Display for NoAnswer {
@@ -164,6 +171,7 @@ impl Transport {
             message: "this host's lease is over: nothing is sent".to_owned(),
             late: false,
             may_have_arrived: false,
+            too_large: false,
         }
     }
 
@@ -174,6 +182,7 @@ impl Transport {
                 .to_owned(),
             late: false,
             may_have_arrived: false,
+            too_large: false,
         }
     }
 
@@ -195,6 +204,7 @@ impl Transport {
                         message: format!("watch: {elapsed}"),
                         late: true,
                         may_have_arrived: true,
+                        too_large: false,
                     });
                 }
             };
@@ -213,6 +223,7 @@ impl Transport {
     ) -> Result<Response<BoundedBody>, NoAnswer> {
         let (parts, body) = request.into_parts();
         let body = body.collect_bytes().await.map_err(|error| no_answer(&error))?;
+        let bytes_max = parts.extensions.get().map_or(usize::MAX, |AnswerBytesMax(max)| *max);
         let mut backoff = Backoff::new(&self.env, RETRY_LEAST, RETRY_MOST);
         let mut left = self.settings.retries;
         let mut in_doubt = false;
@@ -231,7 +242,7 @@ impl Transport {
             request.uri_mut().clone_from(&parts.uri);
             request.headers_mut().clone_from(&parts.headers);
 
-            let attempt = self.attempt(request, limit).await;
+            let attempt = self.attempt(request, limit, bytes_max).await;
             let code = match &attempt {
                 Attempt::Answered(response) => response.status().as_u16(),
                 Attempt::NotDone(_) | Attempt::InDoubt(_) => 0,
@@ -248,9 +259,9 @@ impl Transport {
                     _ => (None, false),
                 },
                 Attempt::NotDone(_) => (None, true),
-                Attempt::InDoubt(_) => {
+                Attempt::InDoubt(error) => {
                     in_doubt = true;
-                    (None, repeatable)
+                    (None, repeatable && !error.too_large)
                 }
             };
             if !repeat || left == 0 || wait.is_some_and(|wait| wait > RETRY_MOST) {
@@ -269,16 +280,17 @@ impl Transport {
         }
     }
 
-    async fn attempt(&self, request: Request<Body>, limit: Duration) -> Attempt {
+    async fn attempt(&self, request: Request<Body>, limit: Duration, bytes_max: usize) -> Attempt {
         let answered = self.env.timeout(limit, async {
-            let (parts, body) = self.pool.send(request).await?.into_parts();
-            let bytes = body.collect().await?.to_bytes();
-            Ok::<_, kube::Error>(Response::from_parts(parts, bytes))
+            let response = self.pool.send(request).await.map_err(|error| no_answer(&error))?;
+            let (parts, body) = response.into_parts();
+            let body = Limited::new(body, bytes_max).collect().await;
+            let bytes = body.map_err(|error| no_body(&*error, bytes_max))?.to_bytes();
+            Ok::<_, NoAnswer>(Response::from_parts(parts, bytes))
         });
         match answered.await {
             Ok(Ok(response)) => Attempt::Answered(response),
             Ok(Err(error)) => {
-                let error = no_answer(&error);
                 if error.may_have_arrived {
                     Attempt::InDoubt(error)
                 } else {
@@ -289,6 +301,7 @@ impl Transport {
                 message: elapsed.to_string(),
                 late: true,
                 may_have_arrived: true,
+                too_large: false,
             }),
         }
     }
@@ -297,6 +310,20 @@ impl Transport {
 fn retry_after(response: &Response<Bytes>) -> Option<Duration> {
     let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
+}
+
+/// The error of a body that could not be read to its end.
+fn no_body(error: &(dyn std::error::Error + Send + Sync + 'static), bytes_max: usize) -> NoAnswer {
+    if let Some(error) = error.downcast_ref::<kube::Error>() {
+        return no_answer(error);
+    }
+    let too_large = error.is::<LengthLimitError>();
+    let message = if too_large {
+        format!("the answer has more than {} KiB", bytes_max >> 10)
+    } else {
+        error.to_string()
+    };
+    NoAnswer { message, late: false, may_have_arrived: true, too_large }
 }
 
 /// The error of a request that the connection could not carry.
@@ -322,7 +349,7 @@ fn no_answer(error: &kube::Error) -> NoAnswer {
         may_have_arrived = false;
         message = error.to_string();
     }
-    NoAnswer { message, late: false, may_have_arrived }
+    NoAnswer { message, late: false, may_have_arrived, too_large: false }
 }
 
 impl Service<Request<Body>> for Transport {

@@ -21,11 +21,14 @@ const NAME_BYTES_MAX: usize = 317;
 
 /// What a Module allows its guest beyond its own objects in the namespace of the primary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Grants {
+pub struct Grants<'a> {
     /// Objects outside the namespace of the primary (`spec.allowCrossNamespace`).
     pub cross_namespace: bool,
     /// Finalizers on the objects that the guest makes (`spec.allowFinalizers`).
     pub finalizers: bool,
+    /// The namespace in which the host itself runs, if it is another than
+    /// [`HOST_NAMESPACE`](crate::host_objects::HOST_NAMESPACE): never granted.
+    pub host_namespace: Option<&'a str>,
 }
 
 /// Whether the name of a label, an annotation or a finalizer is the host's.
@@ -57,7 +60,7 @@ pub fn cut(name: &str) -> String {
 ///
 /// # Errors
 /// The first name that the guest may not write, with its place and what to do.
-pub fn check(object: &Value, merges: bool, grants: Grants) -> Result<(), String> {
+pub fn check(object: &Value, merges: bool, grants: Grants<'_>) -> Result<(), String> {
     let metadata = &object["metadata"];
     for member in ["labels", "annotations"] {
         let names = metadata[member].as_object().into_iter().flat_map(Map::keys);
@@ -101,7 +104,7 @@ fn check_name(place: &str, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_finalizers(finalizers: &Value, merges: bool, grants: Grants) -> Result<(), String> {
+fn check_finalizers(finalizers: &Value, merges: bool, grants: Grants<'_>) -> Result<(), String> {
     let place = "metadata.finalizers";
     if merges {
         return Err(format!("{place}: a guest puts no finalizer on an object of somebody else"));

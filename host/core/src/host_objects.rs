@@ -6,6 +6,7 @@
 use innkeeper_contract::Kind;
 
 use crate::Key;
+use crate::host_names::DOMAIN;
 
 /// The namespace of the host: its Pods, its Lease and the key of the digests.
 pub const HOST_NAMESPACE: &str = "innkeeper-system";
@@ -14,7 +15,7 @@ pub const HOST_NAMESPACE: &str = "innkeeper-system";
 pub const MODULES_NAMESPACE: &str = "innkeeper-modules";
 
 /// The API group of the host's own kinds.
-pub const GROUP: &str = "innkeeper.dev";
+pub const GROUP: &str = DOMAIN;
 
 /// The name of the host's ClusterRole and of its binding, as it is installed.
 const ROLE: &str = "innkeeper";
@@ -27,14 +28,21 @@ pub fn is_namespace(name: &str) -> bool {
     matches!(name, HOST_NAMESPACE | MODULES_NAMESPACE)
 }
 
+/// Whether a kind is Namespace.
+fn is_kind_of_namespaces(kind: &Kind) -> bool {
+    (kind.group(), &*kind.plural) == ("", "namespaces")
+}
+
 /// Whether an object belongs to Innkeeper itself: it lies in one of its namespaces, is one of them,
 /// defines or serves a kind of its group, gives the host its rights or decides who may name an account.
 pub fn is_object(kind: &Kind, key: &Key) -> bool {
     if is_namespace(key.namespace()) || kind.group() == GROUP {
         return true;
     }
+    if is_kind_of_namespaces(kind) {
+        return is_namespace(key.name());
+    }
     match (kind.group(), &*kind.plural) {
-        ("", "namespaces") => is_namespace(key.name()),
         // `modules.innkeeper.dev` and `v1alpha1.innkeeper.dev`: who serves the group decides what runs.
         ("apiextensions.k8s.io", "customresourcedefinitions")
         | ("apiregistration.k8s.io", "apiservices") => {
@@ -49,9 +57,34 @@ pub fn is_object(kind: &Kind, key: &Key) -> bool {
     }
 }
 
+/// The same of a host that runs in `host_namespace`, which may be another than [`HOST_NAMESPACE`].
+pub fn is_object_of(kind: &Kind, key: &Key, host_namespace: Option<&str>) -> bool {
+    let namespace = if is_kind_of_namespaces(kind) { key.name() } else { key.namespace() };
+    is_object(kind, key) || host_namespace.is_some_and(|host| !host.is_empty() && host == namespace)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn namespace_that_the_host_runs_in_is_reserved_with_all_in_it() {
+        let maps = Kind::namespaced("v1", "ConfigMap", "configmaps");
+        let namespaces = Kind::cluster("v1", "Namespace", "namespaces");
+        let roles = Kind::cluster("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles");
+        for (kind, namespace, name, expected) in [
+            (&maps, "operators", "a", true),
+            (&namespaces, "", "operators", true),
+            (&namespaces, "", "innkeeper-system", true),
+            (&maps, "other", "operators", false),
+            (&roles, "", "operators", false),
+        ] {
+            let key = Key::new(namespace, name);
+            assert_eq!(is_object_of(kind, &key, Some("operators")), expected, "{key}");
+        }
+        assert!(!is_object_of(&roles, &Key::new("", "a"), Some("")));
+        assert!(!is_object_of(&maps, &Key::new("operators", "a"), None));
+    }
 
     #[test]
     fn objects_of_the_host_are_reserved_and_others_are_not() {

@@ -406,7 +406,7 @@ fn why(
 ) -> Why {
     let applied_before = match remembered {
         Some(remembered) => remembered.is_of(wanted.digest()),
-        None => annotation(object, &wanted.annotation(primary)).as_deref() == Some(wanted.digest()),
+        None => object.annotation(&wanted.annotation(primary)).as_deref() == Some(wanted.digest()),
     };
     if !applied_before {
         return Why::Changed;
@@ -532,11 +532,6 @@ pub fn may_be_deleted(primary: &Primary, target: &Target, object: &Object) -> bo
     let kind = (target.kind.group(), target.kind.kind.as_str());
     let says = || consent::of_user_or_module(object, DELETABLE_ANNOTATION, primary.module());
     !PROTECTED.contains(&kind) || says().as_deref() == Some("true")
-}
-
-/// The value of an annotation; `None` if it is not there.
-pub fn annotation(object: &Object, name: &str) -> Option<String> {
-    object.annotation(name)
 }
 
 impl fmt::Display for Leave {

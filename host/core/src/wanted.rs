@@ -173,7 +173,7 @@ impl Wish {
         desired: &Desired,
         manifest: &Manifest,
         primary: &Primary,
-        grants: Grants,
+        grants: Grants<'_>,
     ) -> Result<Self, Refusal> {
         if decoration::decorates(manifest)
             && (desired.status.is_some() || !desired.conditions.is_empty())
@@ -228,7 +228,7 @@ fn read_one(
     desired: &innkeeper_contract::DesiredObject,
     manifest: &Manifest,
     primary: &Primary,
-    grants: Grants,
+    grants: Grants<'_>,
 ) -> Result<Wanted, Refusal> {
     let object = &desired.object;
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -299,7 +299,7 @@ fn read_one(
     if !at_home && !grants.cross_namespace {
         return Err(Refusal::CrossNamespace { what: target.to_string() });
     }
-    if host_objects::is_object(&target.kind, &target.key) {
+    if host_objects::is_object_of(&target.kind, &target.key, grants.host_namespace) {
         return Err(Refusal::Reserved { what: target.to_string() });
     }
     if !merges && primary.is_at(&target) {

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 
 use innkeeper_contract::Manifest;
-use innkeeper_core::foreign;
+use innkeeper_core::{foreign, host_names};
 use serde_json::{Map, Value, json};
 
-use crate::{Settings, module};
+use crate::Settings;
 
 /// The group of CustomResourceDefinitions.
 pub const GROUP: &str = "apiextensions.k8s.io";
@@ -226,10 +226,7 @@ fn metadata(place: &str, definition: &Value, errors: &mut Vec<String>) {
     }
     for kind in ["labels", "annotations"] {
         for name in members(definition["metadata"].get(kind)) {
-            let prefix = name.split('/').next().unwrap_or_default();
-            let is_ours = prefix == module::GROUP
-                || prefix.strip_suffix(module::GROUP).is_some_and(|rest| rest.ends_with('.'));
-            if is_ours || name == API_APPROVED {
+            if host_names::is_reserved(name) || name == API_APPROVED {
                 errors.push(format!("{place}.metadata.{kind}[{name}]: is reserved"));
             }
         }
@@ -296,6 +293,7 @@ fn texts(value: &Value, depth: usize) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::module;
 
     fn definition() -> Value {
         json!({

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The group of our resources.
-pub const GROUP: &str = "innkeeper.dev";
+pub const GROUP: &str = innkeeper_core::host_objects::GROUP;
 
 /// The version of [`Module`].
 pub const VERSION: &str = "v1alpha1";

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use innkeeper_core::manager::MODULE_NAME_BYTES_MAX;
-use innkeeper_core::names;
+use innkeeper_core::{host_names, names};
 use innkeeper_sandbox::Limits;
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
@@ -233,9 +233,7 @@ impl Settings {
 /// Groups that no module may define kinds in: ours, and all of `k8s.io` and `kubernetes.io` (which
 /// the API server guards too, but only by an annotation).
 pub fn is_reserved_group(group: &str) -> bool {
-    let within = |parent: &str| {
-        group == parent || group.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.'))
-    };
+    let within = |parent: &str| host_names::is_within(group, parent);
     group == module::GROUP || within("k8s.io") || within("kubernetes.io")
 }
 

@@ -17,6 +17,7 @@ use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::rollout::Example;
 use innkeeper_modules::{Again, CrdWish, Deed, Verdict};
 use serde_json::Value;
+use tokio::sync::Mutex;
 
 /// How long a definition may take until the server serves it.
 pub const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
@@ -39,6 +40,8 @@ pub struct Installer<'a> {
     pub module: &'a str,
     /// The namespaces of its primaries; empty for all.
     pub namespaces: &'a BTreeSet<String>,
+    /// Held while stored objects are checked, over all modules.
+    pub object_checks: &'a Mutex<()>,
 }
 
 /// What is done about one definition.

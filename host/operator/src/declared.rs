@@ -62,13 +62,17 @@ pub async fn check(host: &Session, guest: &Guest) -> Result<(), Refused> {
 ///
 /// # Errors
 /// If a kind is served otherwise.
-pub fn check_view(candidate: &Running) -> Result<(), Verdict> {
+pub fn check_view(candidate: &Running) -> Result<(), Refused> {
     let states = candidate.view.states();
-    let found = candidate.kinds().filter_map(|kind| match states.get(kind) {
-        Some(KindState::Mismatched(mismatch)) => Some(mismatch.clone()),
-        _ => None,
-    });
-    verdict(&found.collect::<Vec<_>>())
+    let mut found = Vec::new();
+    let mut groups = BTreeSet::new();
+    for kind in candidate.kinds() {
+        if let Some(KindState::Mismatched(mismatch)) = states.get(kind) {
+            groups.insert(kind.group().to_owned());
+            found.push(mismatch.clone());
+        }
+    }
+    verdict(&found).map_err(|verdict| Refused { verdict, groups })
 }
 
 fn verdict(found: &[Mismatch]) -> Result<(), Verdict> {

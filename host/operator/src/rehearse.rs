@@ -18,14 +18,15 @@ use innkeeper_modules::{Again, Deed, Rehearsal, Verdict, definitions};
 use innkeeper_sandbox::Outcome;
 use jiff::Timestamp;
 
+use crate::apply;
 use crate::crds::Installer;
+use crate::declared::{self, Refused};
 use crate::granted::Granted;
 use crate::observe::Observation;
 use crate::queue::Work;
 use crate::reconcile;
 use crate::running::Running;
 use crate::shared::Shared;
-use crate::{apply, declared};
 
 /// For so many primaries a candidate is run at most; of more, evenly chosen ones.
 pub const REHEARSED_MAX: usize = 500;
@@ -55,17 +56,18 @@ enum Sight {
 /// Rehearses a candidate against what serves, if anything does.
 ///
 /// # Errors
-/// A verdict to be tried again later, if what it declares cannot be read in time.
+/// If what it declares cannot be read in time, or is served otherwise than it is declared.
 pub async fn rehearse(
     shared: &Shared,
     candidate: &Arc<Running>,
     serving: Option<&Arc<Running>>,
-) -> Result<Rehearsal, Verdict> {
-    until_read(shared, candidate).await?;
+) -> Result<Rehearsal, Refused> {
+    let unread = until_read(shared, candidate).await;
+    unread.map_err(|verdict| Refused { verdict, groups: BTreeSet::new() })?;
     declared::check_view(candidate)?;
     let primaries = primaries(candidate);
     let mut rehearsal = Rehearsal { primaries: count(primaries.len()), ..Rehearsal::default() };
-    definitions(&mut rehearsal, candidate).await;
+    definitions(&mut rehearsal, shared, candidate).await;
     let began = shared.env.instant();
     for primary in chosen(&primaries) {
         if shared.env.instant().duration_since(began) > REHEARSAL_TIME {
@@ -89,12 +91,13 @@ pub async fn rehearse(
 }
 
 /// Counts the definitions that the candidate would install or change.
-async fn definitions(rehearsal: &mut Rehearsal, candidate: &Running) {
+async fn definitions(rehearsal: &mut Rehearsal, shared: &Shared, candidate: &Running) {
     let settings = candidate.settings();
     let installer = Installer {
         session: &candidate.session,
         module: candidate.name(),
         namespaces: &settings.namespaces,
+        object_checks: &shared.object_checks,
     };
     let wishes = definitions::wishes(candidate.guest().manifest(), settings);
     for change in installer.preview(&wishes).await {

@@ -180,6 +180,7 @@ impl Running {
         let grants = Grants {
             cross_namespace: settings.allow_cross_namespace,
             finalizers: settings.allow_finalizers,
+            host_namespace: self.session.host_namespace(),
         };
         Wish::read(desired, self.guest().manifest(), primary, grants)
     }

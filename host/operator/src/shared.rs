@@ -56,6 +56,8 @@ pub struct Shared {
     pub watchdog: Watchdog,
     /// What is known of each primary from its rounds before.
     pub memories: Memories,
+    /// Held while stored objects of a definition are checked: one check at a time over all modules.
+    pub object_checks: tokio::sync::Mutex<()>,
     /// Rings when there may be work.
     pub bell: Notify,
     started: Instant,
@@ -89,6 +91,7 @@ impl Shared {
             events,
             health: Health::default(),
             memories: Memories::default(),
+            object_checks: tokio::sync::Mutex::default(),
             bell: Notify::new(),
             queue: Mutex::new(queue),
             index: Mutex::default(),

@@ -10,7 +10,6 @@ use innkeeper_cluster::{
     ApiError, Caches, Change, Cluster, KindState, Namespaces, Seen, View, crd,
 };
 use innkeeper_contract::{Condition, Kind};
-use innkeeper_core::plan::annotation;
 use innkeeper_core::{Figures, Key, Labels, Manager, Object, status};
 use innkeeper_modules::consent::{self, ALLOWED_MODULES_ANNOTATION};
 use innkeeper_modules::driver::copy_name;
@@ -371,7 +370,7 @@ impl FromCluster {
         let Some(view) = &self.accounts else { return Consent::Pending };
         match view.freeze().get(&SERVICE_ACCOUNT, &Key::new(NAMESPACE, account)) {
             Seen::Present(object) => {
-                let annotation = annotation(&object, ALLOWED_MODULES_ANNOTATION);
+                let annotation = object.annotation(ALLOWED_MODULES_ANNOTATION);
                 let annotation = annotation.as_deref();
                 if consent::allows(annotation, module) {
                     Consent::Given

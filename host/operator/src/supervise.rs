@@ -245,9 +245,14 @@ impl Supervisor {
                 let consent = self.consent(name, service_account.as_deref());
                 let session = self.session(name, service_account.as_deref());
                 let (outbox, module) = (self.outbox.clone(), name.to_owned());
+                let shared = self.shared.clone();
                 self.spawn("install", async move {
-                    let installer =
-                        Installer { session: &session, module: &module, namespaces: &namespaces };
+                    let installer = Installer {
+                        session: &session,
+                        module: &module,
+                        namespaces: &namespaces,
+                        object_checks: &shared.object_checks,
+                    };
                     let result = match consent {
                         Ok(()) => installer.install(&wishes).await,
                         Err(verdict) => Err(verdict),
@@ -474,6 +479,14 @@ impl Supervisor {
         let rehearsing = self.shared.env.spawn("rehearse", async move {
             let serving = shared.module(&module);
             let result = rehearse::rehearse(&shared, &candidate, serving.as_ref()).await;
+            let result = result.map_err(|refused| {
+                // A change of the definition retries it at once.
+                if !refused.groups.is_empty() {
+                    let (module, groups) = (module.clone(), refused.groups);
+                    let _ = outbox.send(Happened::Mismatched { module, groups });
+                }
+                refused.verdict
+            });
             let input = Box::new(Input::Rehearsed { digest, result });
             let _ = outbox.send(Happened::Input { module, input });
         });

@@ -484,9 +484,7 @@ impl Shared {
             told(id, cache, notices);
         });
     }
-}
 
-impl Shared {
     /// A review was not answered. Whoever was admitted stays so for [`GRANT_VALID`] since the server last
     /// showed that it may read, and no longer.
     pub(super) fn review_failed(

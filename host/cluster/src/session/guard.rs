@@ -54,13 +54,18 @@ impl Session {
 
     /// Whether an object belongs to Innkeeper itself: no module reconciles or writes it.
     pub fn is_reserved(&self, kind: &Kind, key: &Key) -> bool {
-        host_objects::is_object(kind, key) || self.is_reserved_namespace(key.namespace())
+        host_objects::is_object_of(kind, key, self.host_namespace())
+    }
+
+    /// The namespace in which the host itself runs, as far as it is known.
+    pub fn host_namespace(&self) -> Option<&str> {
+        self.secrets.namespace()
     }
 
     /// The namespaces are known by name; the host's own may have another one.
     fn is_reserved_namespace(&self, namespace: &str) -> bool {
         host_objects::is_namespace(namespace)
-            || (!namespace.is_empty() && self.secrets.namespace() == Some(namespace))
+            || (!namespace.is_empty() && self.host_namespace() == Some(namespace))
     }
 
     /// Whether an object is kept from this session: a Secret of the host, such as the key of the

@@ -10,7 +10,9 @@ use innkeeper_contract::{Kind, Scope};
 use innkeeper_core::additive::{Misfit, StoredObjects};
 use innkeeper_core::foreign;
 use innkeeper_modules::{Again, CrdWish, Verdict};
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{Installer, incompatible};
 
@@ -25,6 +27,13 @@ const TIME_MAX: Duration = Duration::from_mins(1);
 
 /// Objects in one answer.
 const PAGE: u32 = 50;
+
+/// The most bytes of one answer; of larger objects fewer are asked for at once.
+const PAGE_BYTES_MAX: usize = 16 << 20;
+
+/// The most bytes of one object: as many as the API server takes in a request by default. Parsed, an
+/// object takes up to 16 times its bytes.
+const OBJECT_BYTES_MAX: usize = 3 << 20;
 
 /// The steps in which one object is checked.
 const STEPS_MAX: u64 = 1_000_000;
@@ -67,10 +76,12 @@ pub(super) async fn check(
     let Some(stored) = StoredObjects::new(live, &wish.definition) else {
         return Err(incompatible(
             wish,
-            "has stored objects that cannot be read, since no version of it is served; serve one",
+            "changes, but no version of the installed definition is served, so its stored objects cannot be checked; serve one",
         ));
     };
     let kind = kind(live, stored.version());
+    // Of all modules one check at a time: each holds a page and a parsed object.
+    let _turn = installer.object_checks.lock().await;
     let check = check_all(installer, wish, &kind, &stored);
     installer.session.env().timeout(TIME_MAX, check).await.unwrap_or_else(|_| {
         let why = format!("not all were checked within {} s", TIME_MAX.as_secs());
@@ -107,9 +118,11 @@ async fn check_in(
     stored: &StoredObjects,
     read: &mut Read,
 ) -> Result<Result<(), ApiError>, Verdict> {
-    let mut start = String::new();
+    let (mut start, mut limit) = (String::new(), PAGE);
+    let session = installer.session;
     loop {
-        let page = match installer.session.list_page(kind, namespace, PAGE, &start).await {
+        let page = match session.list_raw_page(kind, namespace, limit, PAGE_BYTES_MAX, &start).await
+        {
             Ok(page) => page,
             // A definition that is not served has no objects that anybody could read.
             Err(
@@ -121,15 +134,15 @@ async fn check_in(
         };
         let is_within = read.add(page.items.len(), page.bytes);
         is_within.map_err(|why| unchecked(wish, &why))?;
-        for object in &page.items {
-            check_one(wish, kind, stored, object)?;
+        for object in page.items {
+            check_one(wish, kind, stored, &object)?;
             // Other tasks of this thread go on meanwhile.
             tokio::task::yield_now().await;
         }
         if page.next.is_empty() {
             return Ok(Ok(()));
         }
-        start = page.next;
+        (start, limit) = (page.next, page.limit);
     }
 }
 
@@ -137,14 +150,18 @@ fn check_one(
     wish: &CrdWish,
     kind: &Kind,
     stored: &StoredObjects,
-    object: &Value,
+    object: &RawValue,
 ) -> Result<(), Verdict> {
-    let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
-    let name = match text("namespace") {
-        "" => text("name").to_owned(),
-        namespace => format!("{namespace}/{}", text("name")),
-    };
-    match stored.check(object, STEPS_MAX) {
+    let name = name(object);
+    if object.get().len() > OBJECT_BYTES_MAX {
+        let mebibytes = OBJECT_BYTES_MAX >> 20;
+        let why = format!("{} {name} has more than {mebibytes} MiB", kind.kind);
+        return Err(unchecked(wish, &why));
+    }
+    let object: Value = serde_json::from_str(object.get()).map_err(|error| {
+        unchecked(wish, &format!("{} {name} cannot be read: {error}", kind.kind))
+    })?;
+    match stored.check(&object, STEPS_MAX) {
         Ok(()) => Ok(()),
         Err(Misfit::At(place)) => Err(incompatible(
             wish,
@@ -158,6 +175,26 @@ fn check_one(
             let why = format!("{} {name} takes more than {STEPS_MAX} steps to check", kind.kind);
             Err(unchecked(wish, &why))
         }
+    }
+}
+
+/// The namespace and the name of an object of which nothing else is parsed.
+fn name(object: &RawValue) -> String {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Head {
+        metadata: Metadata,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Metadata {
+        name: String,
+        namespace: String,
+    }
+    let head: Head = serde_json::from_str(object.get()).unwrap_or_default();
+    match (head.metadata.namespace, head.metadata.name) {
+        (namespace, name) if namespace.is_empty() => name,
+        (namespace, name) => format!("{namespace}/{name}"),
     }
 }
 
