@@ -42,7 +42,7 @@ pub fn fuzz_entry(data: &[u8]) {
     for (cross_namespace, finalizers) in
         [(false, false), (false, true), (true, false), (true, true)]
     {
-        let grants = Grants { cross_namespace, finalizers };
+        let grants = Grants { cross_namespace, finalizers, ..Grants::default() };
         let wish = Wish::read(&desired, &MANIFEST, &primary, grants);
         let second = Wish::read(&again, &MANIFEST, &primary, grants);
         assert_eq!(wish, second, "reading is not stable");
