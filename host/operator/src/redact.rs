@@ -406,7 +406,7 @@ mod tests {
         for value in ["correct \"horse\"\n🐴 battery", &long] {
             let redactor = redactor(value.as_bytes());
             for bytes_max in 0..=value.len() + 9 {
-                let cut = foreign::one_line(format_args!("at {value}"), bytes_max);
+                let cut = foreign::one_line(format_args!("at={value}"), bytes_max);
                 assert_masked(&redactor, value, &format!("name `{cut}` is not a name"));
             }
             let encoded = STANDARD.encode(value);
@@ -430,7 +430,7 @@ mod tests {
         use innkeeper_core::names;
         use serde_json::json;
 
-        let value = "correct \"horse\"\nbattery, staple";
+        let value = "SESAME \"4711\"\nPHRASE; 0815";
         let redactor = redactor(value.as_bytes());
         for padding in 200..330 {
             let name = format!("innkeeper.dev/{}{value}", "x".repeat(padding));
