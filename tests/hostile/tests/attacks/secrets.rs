@@ -551,20 +551,3 @@ fn candidate_is_neither_previewed_nor_served_without_consent() {
         arena.module_says("swapped", "Permitted", "False", "AccountNotAllowed").await;
     });
 }
-
-#[test]
-fn module_that_no_longer_names_the_account_that_refused_it_is_not_told_of_that_account() {
-    block_on(async {
-        let arena = Arena::start(&[account("victim", Some("victim"))]).await;
-        arena.install(&Attack::new("drops", &maker())).await;
-        arena.primary_says("drops", "Synced", "True", "Applied").await;
-        let module = "/apis/innkeeper.dev/v1alpha1/modules/drops";
-        arena.merge(module, &json!({"spec": {"serviceAccountName": "victim"}})).await;
-        arena.module_says("drops", "Permitted", "False", "AccountNotAllowed").await;
-        arena.merge(module, &json!({"spec": {"serviceAccountName": null}})).await;
-        arena.pass(60).await;
-        let status = arena.module("drops").await["status"].to_string();
-        assert!(!status.contains("innkeeper-modules/victim"), "{status}");
-        assert_eq!(sent_as(&arena, "victim"), 0);
-    });
-}
