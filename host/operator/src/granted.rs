@@ -54,9 +54,8 @@ impl Granted {
     pub fn of_value(value: &[u8]) -> Self {
         let key = Key::new("n", "s");
         let object = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n","uid":"u","resourceVersion":"1"}}"#;
-        let object =
-            Object::decode(&SECRET, object, None).unwrap_or_else(|error| panic!("{error}"));
-        Self { secrets: [(key, object)].into(), redactor: Redactor::new([value]) }
+        let secrets = Object::decode(&SECRET, object, None).map(|object| (key, object));
+        Self { secrets: secrets.into_iter().collect(), redactor: Redactor::new([value]) }
     }
 
     /// Reads what the Module grants, in the namespace of a primary.
