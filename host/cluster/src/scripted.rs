@@ -133,6 +133,7 @@ impl Server {
                 ("nodes", "Node", false),
             ]),
             "GET /apis/apps/v1" => resources(&[("deployments", "Deployment", true)]),
+            "GET /apis/events.k8s.io/v1" => resources(&[("events", "Event", true)]),
             "GET /apis/apiextensions.k8s.io/v1" => {
                 resources(&[("customresourcedefinitions", "CustomResourceDefinition", false)])
             }
@@ -141,7 +142,10 @@ impl Server {
         Some(resources)
     }
 
-    async fn serve(self, request: Request<Body>) -> Result<Response<ReplyBody>, BoxError> {
+    pub(crate) async fn serve(
+        self,
+        request: Request<Body>,
+    ) -> Result<Response<ReplyBody>, BoxError> {
         let user = request
             .headers()
             .get("Impersonate-User")

@@ -200,6 +200,9 @@ impl<G: Loaded> Driver<G> {
                 life.carry_out(name, effect, &self.modules, &mut actions);
             }
         }
+        for effect in life.machine.check_grant(life.grant(name)) {
+            life.carry_out(name, effect, &self.modules, &mut actions);
+        }
         life.let_go();
         if actions.iter().any(|action| matches!(action, Action::Stop)) {
             self.lives.remove(name);
@@ -385,9 +388,10 @@ impl<G: Loaded> Life<G> {
         fits: Result<(), Verdict>,
     ) -> Event {
         let manifest = guest.manifest();
-        let finalizer = self.settings.as_ref();
+        // What served last serves again: of it the misfit is only reported.
+        let settings = self.settings.as_ref().filter(|_| !self.machine.is_recalled(digest));
         let finalizer =
-            finalizer.map_or(Ok(()), |settings| finalizers::check(name, manifest, settings));
+            settings.map_or(Ok(()), |settings| finalizers::check(name, manifest, settings));
         let fits = finalizer.and(fits);
         let facts = Facts { title: title(manifest), has_crds: !manifest.crds.is_empty(), fits };
         self.aside = Some((digest, guest));
@@ -415,6 +419,16 @@ impl<G: Loaded> Life<G> {
         // Each change of the parameters and each swap asks for a check of its own.
         let is_active = self.machine.serving().is_some_and(|serving| serving.digest == digest);
         Ok((is_present && is_active).then_some(Event::ParametersChecked(result)))
+    }
+
+    /// Whether the present spec grants the finalizer of the active revision.
+    fn grant(&self, name: &str) -> Result<(), Verdict> {
+        match (&self.serving, &self.settings) {
+            (Some(serving), Some(settings)) => {
+                finalizers::check(name, serving.guest.manifest(), settings)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The parameters that the Module gives at present.

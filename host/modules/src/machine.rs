@@ -129,6 +129,8 @@ pub struct Machine {
     generation: i64,
     spec: Result<(), Verdict>,
     fits: Result<(), Verdict>,
+    /// Whether the present spec grants what the active revision names.
+    grant: Result<(), Verdict>,
     /// The present parameters are being checked against the schema of the active revision.
     unchecked: Option<Unchecked>,
     suspended: bool,
@@ -169,6 +171,7 @@ impl Default for Machine {
             generation: 0,
             spec: Ok(()),
             fits: Ok(()),
+            grant: Ok(()),
             unchecked: None,
             suspended: false,
             rollout: Rollout::default(),
@@ -269,6 +272,22 @@ impl Machine {
     /// Whether the Module is being deleted.
     pub fn is_leaving(&self) -> bool {
         self.leaving.is_some()
+    }
+
+    /// Whether this digest served when the host was here last, and is to serve again.
+    pub fn is_recalled(&self, digest: Digest) -> bool {
+        self.past == Some(digest)
+    }
+
+    /// Takes whether the present spec grants what the active revision names: what serves goes on, and
+    /// the misfit is reported. Gives what is to be done.
+    pub fn check_grant(&mut self, grant: Result<(), Verdict>) -> Vec<Effect> {
+        if self.grant == grant || self.is_leaving() {
+            return Vec::new();
+        }
+        let warned = grant.as_ref().err().map(warning);
+        self.grant = grant;
+        warned.into_iter().chain([Effect::Report]).collect()
     }
 
     /// Takes an event; gives what is to be done, in this order.

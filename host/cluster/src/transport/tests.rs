@@ -426,3 +426,64 @@ async fn a_request_impersonates_its_account_and_nothing_else() {
     let nobody = ["impersonate-user: system:serviceaccount::"];
     assert_eq!(impersonation(Some("a\r\nImpersonate-Group: system:masters"), &[]).await, nobody);
 }
+
+#[tokio::test(start_paused = true)]
+async fn page_with_too_many_bytes_is_asked_for_with_fewer_objects() {
+    let server = Server::new();
+    let page = |objects: usize| {
+        let one = json!({"metadata": {"name": "x"}, "data": {"a": "b".repeat(1 << 10)}});
+        Reply::Json(200, json!({"metadata": {"continue": "c"}, "items": vec![one; objects]}))
+    };
+    let list = "GET /api/v1/namespaces/n/configmaps";
+    for objects in [8, 4, 2] {
+        server.once(list, page(objects));
+    }
+    let session = server.session("a").for_module();
+    let read = session.list_raw_page(&maps(), "n", 8, 3 << 10, "").await.unwrap();
+    assert_eq!((read.items.len(), read.limit, &*read.next), (2, 2, "c"));
+    let limits = ["limit=8", "limit=4", "limit=2"];
+    assert!(limits.iter().all(|limit| server.count(limit) == 1), "{:?}", server.log());
+
+    server.always(list, page(1));
+    let error = session.list_raw_page(&maps(), "n", 8, 1 << 10, "").await.unwrap_err();
+    assert!(error.to_string().contains("one object of the kind ConfigMap has more than 1 KiB"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn create_and_page_of_a_kind_served_otherwise_send_nothing() {
+    let server = Server::new();
+    let session = server.session("a").for_module();
+    let wrong = Kind::namespaced("v1", "Secret", "configmaps");
+    let body = json!({"metadata": {"name": "x"}});
+    let created = session.create(&wrong, "n", &body).await.unwrap_err();
+    let listed = session.list_raw_page(&wrong, "n", 1, 1 << 20, "").await.unwrap_err();
+    assert_eq!((created.reason(), listed.reason()), ("KindMismatch", "KindMismatch"));
+    let reserved = session.create(&maps(), "innkeeper-system", &body).await.unwrap_err();
+    assert_eq!(reserved.reason(), "Invalid");
+    assert_eq!(server.count("configmaps"), 0, "{:?}", server.log());
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_that_the_host_runs_in_is_not_written_by_a_module() {
+    let server = Server::new();
+    let service = {
+        let server = server.clone();
+        tower::service_fn(move |request| server.clone().serve(request))
+    };
+    let key = SecretKey::new(b"k").kept_in("operators");
+    let cluster = Cluster::over(service, Server::env(), Settings::default(), key);
+    let session = cluster.as_account(&Account::new("m", "a")).for_module();
+    let namespaces = Kind::cluster("v1", "Namespace", "namespaces");
+    for (kind, key) in [
+        (&namespaces, Key::new("", "operators")),
+        (&namespaces, Key::new("", "innkeeper-system")),
+        (&maps(), Key::new("operators", "x")),
+    ] {
+        let body = json!({"metadata": {"name": key.name()}});
+        let manager = Manager::primary("m", "u0");
+        let applied = session.apply(kind, &key, &manager, &body, Force::Yes).await.unwrap_err();
+        let deleted = session.delete(kind, &key, "u", Propagation::Background).await.unwrap_err();
+        assert_eq!((applied.reason(), deleted.reason()), ("Invalid", "Invalid"), "{key}");
+    }
+    assert!(server.log().is_empty(), "{:?}", server.log());
+}

@@ -1,6 +1,7 @@
 //! The driver with fake guests: bytes, guests and settings find each other.
 
 mod approval;
+mod grant;
 mod leaving;
 mod parameters;
 

@@ -161,7 +161,8 @@ impl Machine {
 
     fn ready(&self, loaded: &Condition) -> Condition {
         let type_ = condition::READY;
-        if let Err(verdict) = self.spec.as_ref().and(self.fits.as_ref()) {
+        let misfits = self.spec.as_ref().and(self.fits.as_ref()).and(self.grant.as_ref());
+        if let Err(verdict) = misfits {
             return make(type_, ConditionStatus::False, &verdict.reason, verdict.message.clone());
         }
         if self.unchecked.is_some() {
