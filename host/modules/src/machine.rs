@@ -25,6 +25,7 @@ mod effect;
 mod event;
 mod leaving;
 mod parameters;
+pub mod reason;
 mod verdict;
 
 use innkeeper_contract::{Event as Notice, EventType};
@@ -40,54 +41,6 @@ pub use verdict::{Again, Verdict};
 
 /// How many rejected digests are remembered.
 const REJECTED_MAX: usize = 16;
-
-/// Reasons of conditions and events that are the machine's own.
-pub mod reason {
-    /// The source has not been read yet.
-    pub const WAITING: &str = "Waiting";
-    /// The candidate is compiled and asked to describe itself.
-    pub const LOADING: &str = "Loading";
-    /// The candidate's CustomResourceDefinitions are installed.
-    pub const INSTALLING_CRDS: &str = "InstallingCrds";
-    /// The present source serves.
-    pub const SERVING: &str = "Serving";
-    /// Nothing has been loaded that could serve.
-    pub const NOTHING_LOADED: &str = "NothingLoaded";
-    /// The Module says `suspend`.
-    pub const SUSPENDED: &str = "Suspended";
-    /// The spec cannot be used.
-    pub const INVALID_SPEC: &str = "InvalidSpec";
-    /// The parameters do not fit the guest.
-    pub const INVALID_PARAMETERS: &str = "InvalidParameters";
-    /// The guest's schema of the parameters cannot be used, or takes too much.
-    pub const INVALID_PARAMETERS_SCHEMA: &str = "InvalidParametersSchema";
-    /// The host could not check the parameters.
-    pub const PARAMETERS_NOT_CHECKED: &str = "ParametersNotChecked";
-    /// The parameters are being checked against the schema of the active revision.
-    pub const CHECKING_PARAMETERS: &str = "CheckingParameters";
-    /// The runs do not fail.
-    pub const RUNS_SUCCEED: &str = "RunsSucceed";
-    /// Nothing has run yet.
-    pub const NO_RUNS: &str = "NoRuns";
-    /// The candidate is run without writing.
-    pub const REHEARSING: &str = "Rehearsing";
-    /// The decision for the candidate is written down.
-    pub const COMMITTING: &str = "Committing";
-    /// What served last is fetched from its copy.
-    pub const RECALLING: &str = "Recalling";
-    /// The candidate needs a person's word.
-    pub const HELD: &str = "Held";
-    /// Nothing needs a person's word.
-    pub const NOTHING_HELD: &str = "NothingHeld";
-    /// A person has rejected the version.
-    pub const REJECTED: &str = "Rejected";
-    /// The version before serves again, since too much failed.
-    pub const ROLLED_BACK: &str = "RolledBack";
-    /// A definition of the candidate would take less than the installed one.
-    pub const CRD_NOT_ADDITIVE: &str = "CrdNotAdditive";
-    /// The Module is being deleted.
-    pub const LEAVING: &str = "Leaving";
-}
 
 /// Types of the conditions of a Module.
 pub mod condition {
