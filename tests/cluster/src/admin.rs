@@ -21,6 +21,10 @@ use crate::{ControlPlane, Kind, eventually};
 
 /// Field manager of everything that a test applies.
 const MANAGER: &str = "test";
+/// How often a server that is busy is asked again.
+const BUSY_TRIES: usize = 30;
+/// How long it is left alone in between; it asks for one second.
+const BUSY_WAIT: Duration = Duration::from_secs(1);
 /// For which time a token is asked.
 const TOKEN_SECONDS: u32 = 6 * 3600;
 /// Within which time the server serves what a CRD defines.
@@ -68,8 +72,8 @@ impl Admin {
             let (api, name) = self.api_of(&object).await?;
             let mut params = PatchParams::apply(manager);
             params.force = force;
-            let answer = api
-                .patch(&name, &params, &Patch::Apply(&object))
+            let patch = Patch::Apply(&object);
+            let answer = answered(|| api.patch(&name, &params, &patch))
                 .await
                 .with_context(|| format!("applying {name} as {manager}"))?;
             applied.push(serde_json::to_value(answer)?);
@@ -87,8 +91,8 @@ impl Admin {
             }
             let (api, name) = self.api_of(&object).await?;
             let params = PatchParams::apply(MANAGER).force().validation_strict();
-            let answer = api
-                .patch(&name, &params, &Patch::Apply(&object))
+            let patch = Patch::Apply(&object);
+            let answer = answered(|| api.patch(&name, &params, &patch))
                 .await
                 .with_context(|| format!("applying {name} in {namespace}"))?;
             applied.push(serde_json::to_value(answer)?);
@@ -112,8 +116,7 @@ impl Admin {
     /// The object, or `None` if it is not there.
     pub async fn get(&self, kind: Kind, namespace: &str, name: &str) -> Result<Option<Value>> {
         let api = self.api(kind, namespace).await?;
-        let object = api
-            .get_opt(name)
+        let object = answered(|| api.get_opt(name))
             .await
             .with_context(|| format!("getting {kind} {namespace}/{name}"))?;
         Ok(object.map(serde_json::to_value).transpose()?)
@@ -131,8 +134,8 @@ impl Admin {
     /// All objects of the kind, in `namespace` or (if that is empty) everywhere.
     pub async fn list(&self, kind: Kind, namespace: &str) -> Result<Vec<Value>> {
         let api = self.api(kind, namespace).await?;
-        let list = api
-            .list(&ListParams::default())
+        let params = ListParams::default();
+        let list = answered(|| api.list(&params))
             .await
             .with_context(|| format!("listing {kind} in {namespace:?}"))?;
         list.items.into_iter().map(|object| Ok(serde_json::to_value(object)?)).collect()
@@ -151,8 +154,8 @@ impl Admin {
         let api = self.api(kind, namespace).await?;
         let params =
             PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
-        let answer = api
-            .patch(name, &params, &Patch::Merge(patch))
+        let patch = Patch::Merge(patch);
+        let answer = answered(|| api.patch(name, &params, &patch))
             .await
             .with_context(|| format!("patching {kind} {namespace}/{name}"))?;
         Ok(serde_json::to_value(answer)?)
@@ -359,6 +362,22 @@ impl Admin {
     fn lock(&self) -> std::sync::MutexGuard<'_, Kinds> {
         self.kinds.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// Asks again while the server cannot answer yet (429): when a definition has changed, the storage of
+/// its kind is not there for a moment.
+async fn answered<T, F: Future<Output = Result<T, kube::Error>>>(
+    mut ask: impl FnMut() -> F,
+) -> Result<T, kube::Error> {
+    for _ in 0..BUSY_TRIES {
+        match ask().await {
+            Err(kube::Error::Api(status)) if status.code == 429 => {
+                tokio::time::sleep(BUSY_WAIT).await;
+            }
+            answer => return answer,
+        }
+    }
+    ask().await
 }
 
 /// The name of an object; empty if it has none.
