@@ -107,7 +107,7 @@ pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 /// Answers until `stop` says so; requests under way are finished. With `guard` the API server decides
-/// who may read the figures; whoever reaches the port may otherwise. Health is open to all.
+/// who may read the figures; otherwise every client that reaches the port may. Health is open to all.
 pub(crate) async fn serve(
     listener: TcpListener,
     told: impl Told,

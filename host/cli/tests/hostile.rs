@@ -1,4 +1,4 @@
-//! The command with guests that want something of whoever reads its output, or pipes it on.
+//! The command with guests that attack the reader of its output, or the program that it is piped to.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

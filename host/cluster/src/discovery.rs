@@ -120,7 +120,7 @@ impl Discovery {
         }
         let changes = entry.changes.load(Ordering::Acquire);
         let result = self.ask(kind).await;
-        // A failure is told for a while from its end on: it may have taken long.
+        // The failed answer counts from its end on: the request may have taken long.
         let asked = if result.is_ok() { now } else { self.env.instant() };
         answer.insert(Answer { asked, changes, result }).compare(kind)
     }

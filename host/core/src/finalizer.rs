@@ -117,7 +117,7 @@ impl Finalizer {
     /// well, and the primary would never go.
     ///
     /// `finalized`: the guest was asked what is left to do, so the finalizer of its name comes off
-    /// whoever wrote it (the operator before this one, for example), but for another module's.
+    /// whichever manager wrote it (that of a previous operator, for example), but for another module's.
     pub fn release(&self, primary: &Object, finalized: bool) -> Option<Value> {
         let mut off = self.written(primary, Who::This);
         off.extend(self.name.clone().filter(|_| finalized));

@@ -1,6 +1,6 @@
 //! Objects that belong to Innkeeper itself, so that no module may write them.
 //!
-//! Whoever writes them changes the host, or the code and the accounts of other modules. RBAC of a
+//! A module that writes them changes the host, or the code and the accounts of other modules. RBAC of a
 //! module's account does not matter here: an account with many rights still runs foreign code.
 
 use innkeeper_contract::Kind;

@@ -109,7 +109,7 @@ impl Primary {
     /// Whether an object outlived its primary, and this is that primary again. What another module
     /// made for this same primary is that module's.
     ///
-    /// The label alone says nothing, since whoever may write the object may write the label: this
+    /// The label alone says nothing, since every user who may write the object may write the label: this
     /// module must have made the object, for a primary of whatever uid, and no guest merged the label.
     pub fn is_kept(&self, object: &Object) -> bool {
         let anothers = |manager: &Manager| {

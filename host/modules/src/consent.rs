@@ -1,6 +1,6 @@
 //! Whether a ServiceAccount allows a module to act as it.
 //!
-//! Whoever may create a Module chooses its `serviceAccountName`. That alone must not give away what the
+//! The creator of a Module chooses its `serviceAccountName`. That alone must not give away what the
 //! account may do, so each account names the modules that may act as it. This stands in an annotation: the
 //! value of a label can hold neither a list nor `*`.
 

@@ -113,7 +113,7 @@ pub struct CrdWish {
     pub granted: bool,
     /// The definition: name, allowed labels, spec.
     pub definition: Value,
-    /// What the guest gave besides, as `metadata.annotations[x]`; a part if it is much.
+    /// Other members that the guest gave, as `metadata.annotations[x]`; only a part of many.
     pub dropped: Vec<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::running::{self, Running};
 /// How old an answer of discovery may be on which a candidate is let through.
 const AGE_MAX: Duration = Duration::from_secs(5);
 
-/// So many mismatches are told.
+/// The most mismatches that one message lists.
 const TOLD_MAX: usize = 5;
 
 /// Why a candidate is refused.

@@ -139,7 +139,7 @@ impl Supervisor {
                 _ = stop.changed() => return,
                 Some(happened) = self.inbox.recv() => self.take(happened).await,
                 Some(_) = self.tasks.next() => {}
-                // So that a supervisor that is not woken is told from one that has nothing to do.
+                // This distinguishes a supervisor that is not woken from one that has nothing to do.
                 () = shared.env.sleep(WAKE_PERIOD) => {}
                 () = shared.health.bell.notified() => {
                     for (module, news) in shared.health.take_news() {

@@ -218,7 +218,7 @@ fn judge(status: ExitStatus, reason: &str) -> Result<(), ChildError> {
         Some(Signal::SEGV | Signal::ILL | Signal::FPE | Signal::SYS | Signal::TRAP) => {
             broke_down(format!("{status}, {reason}"))
         }
-        // Whoever ends the host may end its children, and a disk may fail.
+        // The program that ends the host may end its children too, and a disk may fail.
         _ => Err(ChildError::Trouble(format!("the compiler ended with {status} ({reason})"))),
     }
 }
@@ -235,7 +235,7 @@ pub fn compile_child() -> ExitCode {
         Err(Refusal::Input(reason)) => (EXIT_REFUSED, reason),
         Err(Refusal::Trouble(reason)) => (EXIT_TROUBLE, reason),
     };
-    // Whoever started us sees the code even if nobody reads the reason.
+    // The parent sees the exit code even if nobody reads the reason.
     let _ = writeln!(io::stderr(), "{reason}");
     ExitCode::from(code)
 }

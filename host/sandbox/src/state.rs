@@ -193,7 +193,7 @@ impl log::Host for State {
         let first_cut = self.log_cut_bytes == 0;
         if self.log_bytes < self.limits.log_bytes && (cut_bytes == 0 || left > 0) {
             if cut_bytes > 0 {
-                // Whoever masks the line sees by the dots that a value may end here too early.
+                // The dots show to the code that masks the line that a value may be cut here.
                 let kept = message.floor_char_boundary(left.saturating_sub(CUT.len()));
                 cut_bytes = message.len() - kept;
                 message.truncate(kept);

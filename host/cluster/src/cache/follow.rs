@@ -124,7 +124,7 @@ impl Look {
 
 /// Compares the kind of a cache that is read with discovery again; gives when to do so next.
 ///
-/// A kind that is not served is told by its watch: a definition may be on the way from one to another
+/// The watch reports a kind that is not served: a definition may be on the way from one to another
 /// in this moment. Discovery that does not answer is asked again soon, and holds up no event for long.
 async fn verify_again(id: &CacheId, session: &Session, age: Duration) -> Result<Look, End> {
     let env = session.env();

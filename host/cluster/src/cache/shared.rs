@@ -485,7 +485,7 @@ impl Shared {
         });
     }
 
-    /// A review was not answered. Whoever was admitted stays so for [`GRANT_VALID`] since the server last
+    /// A review was not answered. An admitted identity stays admitted for [`GRANT_VALID`] since the server last
     /// showed that it may read, and no longer.
     pub(super) fn review_failed(
         &self,

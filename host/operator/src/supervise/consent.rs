@@ -193,7 +193,7 @@ impl Supervisor {
         }
     }
 
-    /// A ServiceAccount came, changed or went: the modules that name it, or act as it, are asked about anew.
+    /// A ServiceAccount came, changed or went: the consent of the modules that name it, or act as it, is checked again.
     pub(super) async fn account_changed(&mut self, account: &str) {
         for object in self.place.module_objects() {
             let Happened::Input { module, input } = input_of(&object) else { continue };

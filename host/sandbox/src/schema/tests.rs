@@ -169,7 +169,7 @@ fn references_lead_to_subschemas_of_the_schema_only() {
     ] {
         unusable(&json!({"$ref": reference, "$defs": {"a": true}}), "nothing is fetched");
     }
-    // A place that is no subschema would be checked anew for each reference.
+    // A place that is no subschema would be checked again for each reference.
     unusable(&json!({"$ref": "#/const", "const": {"type": "object"}}), "nothing is fetched");
     unusable(&json!({"properties": {"a": {"$id": "https://example.dev/"}}}), "$id");
     unusable(&json!({"$schema": "https://example.dev/own"}), "$schema");
