@@ -21,10 +21,12 @@ use crate::{ControlPlane, Kind, eventually};
 
 /// Field manager of everything that a test applies.
 const MANAGER: &str = "test";
-/// How often a server that is busy is asked again.
-const BUSY_TRIES: usize = 30;
-/// How long it is left alone in between; it asks for one second.
-const BUSY_WAIT: Duration = Duration::from_secs(1);
+/// What the API server answers, with 429, while it makes the storage of a changed definition.
+const STORAGE_NOT_READY: &str = "storage is (re)initializing";
+/// How often a request is repeated while the storage is not ready.
+const STORAGE_TRIES: usize = 30;
+/// The pause before each repetition; the server asks for one second.
+const STORAGE_WAIT: Duration = Duration::from_secs(1);
 /// For which time a token is asked.
 const TOKEN_SECONDS: u32 = 6 * 3600;
 /// Within which time the server serves what a CRD defines.
@@ -364,15 +366,17 @@ impl Admin {
     }
 }
 
-/// Asks again while the server cannot answer yet (429): when a definition has changed, the storage of
-/// its kind is not there for a moment.
+/// Repeats a request while the API server makes the storage of a changed definition. Every other
+/// error, also any other 429, is returned at once.
 async fn answered<T, F: Future<Output = Result<T, kube::Error>>>(
     mut ask: impl FnMut() -> F,
 ) -> Result<T, kube::Error> {
-    for _ in 0..BUSY_TRIES {
+    for _ in 0..STORAGE_TRIES {
         match ask().await {
-            Err(kube::Error::Api(status)) if status.code == 429 => {
-                tokio::time::sleep(BUSY_WAIT).await;
+            Err(kube::Error::Api(status))
+                if status.code == 429 && status.message.contains(STORAGE_NOT_READY) =>
+            {
+                tokio::time::sleep(STORAGE_WAIT).await;
             }
             answer => return answer,
         }
