@@ -391,7 +391,7 @@ fn is_settled(
     manager: &Manager,
 ) -> bool {
     match remembered {
-        Some(remembered) => remembered.is_settled(&wanted.body, object, manager),
+        Some(remembered) => remembered.is_settled_with(wanted.digest(), object, manager),
         None => settled::is_settled_after_restart(object, manager, &wanted.body),
     }
 }

@@ -20,8 +20,8 @@
 //! members of an object of free names from us and then put our values back: nothing is wrong then.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -63,32 +63,33 @@ pub fn merge_annotation(manager: &Manager) -> String {
 /// is only ever compared with one that this function made from the answer of a guest, and
 /// two texts for one value (`1` and `1.0`) cost one needless write, not a missed one.
 pub fn digest(desired: &Value) -> String {
-    let mut hash = Sha256::new();
-    let mut text = String::new();
+    let mut text = Vec::new();
     write_canonical(desired, Place::Root, &mut text);
-    hash.update(&text);
-    hex::encode(&hash.finalize()[..DIGEST_BYTES])
+    hex::encode(&Sha256::digest(&text)[..DIGEST_BYTES])
 }
 
-/// Writes the digest of an owned object onto it, as the annotation [`APPLIED_ANNOTATION`].
-pub fn stamp(desired: &mut Value) {
-    stamp_as(desired, APPLIED_ANNOTATION.to_owned());
+/// Writes the digest of an owned object onto it, as the annotation [`APPLIED_ANNOTATION`], and returns
+/// the digest.
+pub fn stamp(desired: &mut Value) -> String {
+    stamp_as(desired, APPLIED_ANNOTATION.to_owned())
 }
 
-/// Writes the digest of what `manager` merges onto it, as its [`merge_annotation`].
-pub fn stamp_merge(desired: &mut Value, manager: &Manager) {
-    stamp_as(desired, merge_annotation(manager));
+/// Writes the digest of what `manager` merges onto it, as its [`merge_annotation`], and returns the
+/// digest.
+pub fn stamp_merge(desired: &mut Value, manager: &Manager) -> String {
+    stamp_as(desired, merge_annotation(manager))
 }
 
-fn stamp_as(desired: &mut Value, annotation: String) {
+fn stamp_as(desired: &mut Value, annotation: String) -> String {
     let digest = digest(desired);
     // What is no object at all cannot carry an annotation; the server says so on apply.
     if let Some(desired) = desired.as_object_mut()
         && let Some(metadata) = object_at(desired, "metadata")
         && let Some(annotations) = object_at(metadata, "annotations")
     {
-        annotations.insert(annotation, Value::from(digest));
+        annotations.insert(annotation, Value::from(digest.as_str()));
     }
+    digest
 }
 
 /// The object under a name, made if there is none.
@@ -116,24 +117,29 @@ impl Remembered {
     /// Remembers an apply: `desired` as it was sent (with or without the stamp), `answer` as the
     /// server gave it back. `None` if the answer has no entry of the manager.
     pub fn new(desired: &Value, answer: &Object, manager: &Manager) -> Option<Self> {
-        Self::of(&digest(desired), answer, manager)
+        Self::with_digest(&digest(desired), answer, manager)
     }
 
     /// Whether applying `desired` would change nothing: it is what was applied, and our
     /// entry on the live object is as the last apply left it.
     pub fn is_settled(&self, desired: &Value, live: &Object, manager: &Manager) -> bool {
-        Self::new(desired, live, manager).as_ref() == Some(self)
+        self.is_settled_with(&digest(desired), live, manager)
+    }
+
+    /// The same of a desired object with this [`digest`].
+    pub fn is_settled_with(&self, digest: &str, live: &Object, manager: &Manager) -> bool {
+        self.is_of(digest) && Self::with_digest(digest, live, manager).as_ref() == Some(self)
     }
 
     /// Whether the desired object had this digest.
     pub fn is_of(&self, digest: &str) -> bool {
-        hex::encode(self.desired) == digest
+        decoded(digest) == Some(self.desired)
     }
 
-    fn of(digest: &str, object: &Object, manager: &Manager) -> Option<Self> {
+    /// Remembers an apply of a desired object with this [`digest`], as [`Remembered::new`] does.
+    pub fn with_digest(digest: &str, object: &Object, manager: &Manager) -> Option<Self> {
         let fields = object.applied_by(manager)?;
-        let mut desired = [0; DIGEST_BYTES];
-        hex::decode_to_slice(digest, &mut desired).ok()?;
+        let desired = decoded(digest)?;
         let mut hash = Sha256::new();
         hash.update(object.uid.as_bytes());
         hash.update([0]);
@@ -142,6 +148,12 @@ impl Remembered {
         entry.copy_from_slice(&hash.finalize()[..DIGEST_BYTES]);
         Some(Self { desired, entry })
     }
+}
+
+fn decoded(digest: &str) -> Option<[u8; DIGEST_BYTES]> {
+    let mut bytes = [0; DIGEST_BYTES];
+    hex::decode_to_slice(digest, &mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Whether applying a desired object would change nothing, as far as the object itself tells:
@@ -389,38 +401,41 @@ enum Place {
 
 /// Writes JSON with the members of every object in order of their names, whatever map type
 /// `serde_json` was built with, and without what a digest does not count.
-fn write_canonical(value: &Value, place: Place, text: &mut String) {
+fn write_canonical(value: &Value, place: Place, text: &mut Vec<u8>) {
     match value {
         Value::Object(members) => {
             let mut members: Vec<_> =
                 members.iter().filter(|(name, value)| counts(name, value, place)).collect();
             members.sort_by_key(|(name, _)| *name);
-            text.push('{');
+            text.push(b'{');
             for (name, value) in members {
-                // Writing into a String does not fail.
-                let _ = write!(text, "{}:", Value::from(name.as_str()));
+                write_json(name.as_str(), text);
+                text.push(b':');
                 let below = match (place, name.as_str()) {
                     (Place::Root, "metadata") => Place::Metadata,
                     (Place::Metadata, "annotations") => Place::Annotations,
                     _ => Place::Below,
                 };
                 write_canonical(value, below, text);
-                text.push(',');
+                text.push(b',');
             }
-            text.push('}');
+            text.push(b'}');
         }
         Value::Array(items) => {
-            text.push('[');
+            text.push(b'[');
             for item in items {
                 write_canonical(item, Place::Below, text);
-                text.push(',');
+                text.push(b',');
             }
-            text.push(']');
+            text.push(b']');
         }
-        scalar => {
-            let _ = write!(text, "{scalar}");
-        }
+        scalar => write_json(scalar, text),
     }
+}
+
+fn write_json<T: Serialize + ?Sized>(value: &T, text: &mut Vec<u8>) {
+    // Neither a text nor a scalar fails to become JSON, and writing into memory does not fail.
+    let _ = serde_json::to_writer(text, value);
 }
 
 fn counts(name: &str, value: &Value, place: Place) -> bool {

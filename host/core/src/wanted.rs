@@ -234,10 +234,12 @@ fn read_one(
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind_name) = (text("/apiVersion"), text("/kind"));
     let (name, given_namespace) = (text("/metadata/name"), text("/metadata/namespace"));
-    let what = format!("{} {}", if kind_name.is_empty() { "an object" } else { kind_name }, name);
-    let what = foreign::one_line(&what, WHAT_BYTES_MAX);
+    let what = || {
+        let kind = if kind_name.is_empty() { "an object" } else { kind_name };
+        foreign::one_line(format_args!("{kind} {name}"), WHAT_BYTES_MAX)
+    };
     let malformed =
-        |problem: String| Refusal::Malformed { what: what.trim_end().to_owned(), problem };
+        |problem: String| Refusal::Malformed { what: what().trim_end().to_owned(), problem };
 
     for (member, value) in
         [("apiVersion", api_version), ("kind", kind_name), ("metadata.name", name)]
@@ -274,7 +276,7 @@ fn read_one(
         .iter()
         .find(|owned| owned.kind.api_version == api_version && owned.kind.kind == kind_name)
         .ok_or_else(|| Refusal::UndeclaredKind {
-            what: what.clone(),
+            what: what(),
             kind: foreign::one_line(format_args!("{api_version} {kind_name}"), WHAT_BYTES_MAX),
         })?;
     let policy: BTreeSet<Policy> = desired.policy.iter().copied().collect();
@@ -328,12 +330,11 @@ fn read_one(
     if policy.contains(&Policy::Deletable) {
         body["metadata"]["annotations"][DELETABLE_ANNOTATION] = "true".into();
     }
-    let digest = settled::digest(&body);
-    if merges {
-        settled::stamp_merge(&mut body, &primary.merger);
+    let digest = if merges {
+        settled::stamp_merge(&mut body, &primary.merger)
     } else {
-        settled::stamp(&mut body);
-    }
+        settled::stamp(&mut body)
+    };
     let labels = labels_of(object);
     Ok(Wanted { target, body, digest, policy, optional: owned.optional, labels })
 }

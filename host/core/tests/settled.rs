@@ -13,7 +13,7 @@ use innkeeper_core::fieldset::{self, FieldSet};
 use innkeeper_core::settled::{self, Remembered};
 use innkeeper_core::{Manager, Object};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -262,6 +262,13 @@ fn another_digest_or_no_annotation_is_not_settled() {
         });
     }
     failures.none();
+}
+
+#[test]
+fn digest_is_that_of_the_text_with_members_in_order() {
+    // The text: {"a b":{"c":[1,1.5,"ü\n\"x\u0001",null,true,],},"kind":"K",}
+    let desired = json!({"kind": "K", "a b": {"c": [1, 1.5, "ü\n\"x\u{1}", null, true]}});
+    assert_eq!(settled::digest(&desired), "c01750921e8771972b66741c24165e7a");
 }
 
 /// The figures that the documents tell.

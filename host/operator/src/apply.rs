@@ -15,7 +15,6 @@ use innkeeper_core::settled::Remembered;
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Manager, Object, Target};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::deeds::Deed;
 use crate::granted::Granted;
@@ -127,7 +126,7 @@ impl Apply<'_> {
                 self.shared.count_write(self.work, verb);
                 let predecessors = self.me.predecessors(&applied.object);
                 let uid = applied.object.uid.clone();
-                self.applied(step, (&wanted.body, manager), applied, memory, outcome);
+                self.applied(step, (wanted.digest(), manager), applied, memory, outcome);
                 for predecessor in predecessors {
                     if let Err(error) = self.empty(target, &uid, &predecessor).await {
                         return self.refused(target, "", &error, memory, outcome);
@@ -146,14 +145,14 @@ impl Apply<'_> {
     fn applied(
         &self,
         step: &Step,
-        (body, manager): (&Value, &Manager),
+        (digest, manager): (&str, &Manager),
         applied: Applied,
         memory: &mut Memory,
         outcome: &mut Outcome,
     ) {
         let target = &step.target;
         let Applied { object, created } = applied;
-        match Remembered::new(body, &object, manager) {
+        match Remembered::with_digest(digest, &object, manager) {
             Some(remembered) => {
                 memory.plan.applied.insert(target.clone(), remembered);
             }
