@@ -221,15 +221,20 @@ fn is_clear(text: &str) -> bool {
 /// JSON whose texts have the codes of characters that are not visible.
 fn escaped(json: &str, code: impl Fn(char) -> String) -> String {
     let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
+    let mut rest = json;
+    loop {
+        let (printable, behind) = foreign::split_printable(rest);
+        text.push_str(printable);
+        let mut characters = behind.chars();
+        let Some(c) = characters.next() else { return text };
         // Newlines of a text are codes already; these are those between members.
         if c == '\n' || foreign::is_visible(c) {
             text.push(c);
         } else {
             text.push_str(&code(c));
         }
+        rest = characters.as_str();
     }
-    text
 }
 
 /// JSON on one line or more, with the codes of characters that are not visible.

@@ -145,7 +145,10 @@ impl Discovery {
 
     fn entry(&self, api_version: &str) -> Arc<Entry> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= ANSWERS_MAX && !entries.contains_key(api_version) {
+        if let Some(entry) = entries.get(api_version) {
+            return entry.clone();
+        }
+        if entries.len() >= ANSWERS_MAX {
             entries.clear();
         }
         entries.entry(api_version.to_owned()).or_default().clone()
@@ -222,9 +225,10 @@ fn compare(kind: &Kind, resources: &[Resource]) -> Served {
             && (one.group.is_empty() || one.group == kind.group())
     };
     // A subresource is no resource of its own, whatever a manifest calls it.
-    let resources = || resources.iter().filter(|one| !one.name.contains('/'));
-    let of_plural = resources().find(|one| one.name == kind.plural);
-    let found = of_plural.or_else(|| resources().find(|one| one.kind == kind.kind));
+    let is_whole = |one: &&Resource| !one.name.contains('/');
+    let find =
+        |is: &dyn Fn(&Resource) -> bool| resources.iter().find(|one| is(one) && is_whole(one));
+    let found = find(&|one| one.name == kind.plural).or_else(|| find(&|one| one.kind == kind.kind));
     match found {
         None => Served::Not,
         Some(one) if same(one) => Served::AsDeclared,

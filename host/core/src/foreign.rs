@@ -41,6 +41,25 @@ pub fn is_visible(c: char) -> bool {
         .is_ok_and(|text| text.escape_debug().nth(1).is_some_and(|shown| shown == c))
 }
 
+/// Whether [`message`] would leave a text of any length as it is.
+pub fn is_message(text: &str) -> bool {
+    if text.is_ascii() {
+        return text.bytes().all(|byte| is_printable(byte) || matches!(byte, b'\n' | b'\t'));
+    }
+    text.chars().all(|c| is_visible(c) || matches!(c, '\n' | '\t'))
+}
+
+/// Whether a byte is a visible character of ASCII.
+fn is_printable(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
+}
+
+/// The first bytes of a text, as far as they are visible characters of ASCII, and the rest.
+pub fn split_printable(text: &str) -> (&str, &str) {
+    let end = text.bytes().position(|byte| !is_printable(byte)).unwrap_or(text.len());
+    text.split_at(end)
+}
+
 /// Text as one line of at most `bytes_max` bytes and three dots, with every invisible character
 /// as its code (`\n`, `\u{1b}`).
 pub fn one_line(text: impl Display, bytes_max: usize) -> String {
@@ -68,23 +87,47 @@ struct Visible {
     kept: &'static [char],
 }
 
-impl std::fmt::Write for Visible {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        for c in text.chars() {
-            let before = self.text.len();
-            match c {
-                _ if is_visible(c) || self.kept.contains(&c) => self.text.push(c),
-                '\n' => self.text.push_str("\\n"),
-                '\r' => self.text.push_str("\\r"),
-                '\t' => self.text.push_str("\\t"),
-                _ => self.text.extend(c.escape_unicode()),
-            }
-            if self.text.len() > self.bytes_max {
-                self.text.truncate(before);
-                return Err(std::fmt::Error);
-            }
+impl Visible {
+    /// Adds visible ASCII, as much of it as there is room for.
+    fn push_printable(&mut self, text: &str) -> std::fmt::Result {
+        let room = self.bytes_max.saturating_sub(self.text.len());
+        if let Some(fitting) = text.get(..room).filter(|_| room < text.len()) {
+            self.text.push_str(fitting);
+            return Err(std::fmt::Error);
+        }
+        self.text.push_str(text);
+        Ok(())
+    }
+
+    fn push(&mut self, c: char) -> std::fmt::Result {
+        let before = self.text.len();
+        match c {
+            _ if is_visible(c) || self.kept.contains(&c) => self.text.push(c),
+            '\n' => self.text.push_str("\\n"),
+            '\r' => self.text.push_str("\\r"),
+            '\t' => self.text.push_str("\\t"),
+            _ => self.text.extend(c.escape_unicode()),
+        }
+        if self.text.len() > self.bytes_max {
+            self.text.truncate(before);
+            return Err(std::fmt::Error);
         }
         Ok(())
+    }
+}
+
+impl std::fmt::Write for Visible {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let mut rest = text;
+        loop {
+            // Nearly all text is printable ASCII: it is copied in pieces.
+            let (printable, behind) = split_printable(rest);
+            self.push_printable(printable)?;
+            let mut characters = behind.chars();
+            let Some(c) = characters.next() else { return Ok(()) };
+            self.push(c)?;
+            rest = characters.as_str();
+        }
     }
 }
 
@@ -144,6 +187,22 @@ mod tests {
         let text = "first\n\tsecond\r\u{1b}[2J\u{202e}\u{85}";
         assert_eq!(message(text, 100), "first\n\tsecond\\r\\u{1b}[2J\\u{202e}\\u{85}");
         assert_eq!(message("abcd", 3), "abc...");
+    }
+
+    #[test]
+    fn text_that_is_copied_in_pieces_is_as_it_would_be_by_characters() {
+        let by_characters = |text: &str, bytes_max: usize| {
+            let mut visible = Visible { text: String::new(), bytes_max, kept: &['\n', '\t'] };
+            let end = if text.chars().all(|c| visible.push(c).is_ok()) { "" } else { "..." };
+            visible.text + end
+        };
+        for text in ["", "abc", "a\nb\tc", "ab\u{1b}[2Jcd", "größe ✓ \u{202e}x", "\u{7f}~ \r", "é"]
+        {
+            for bytes_max in 0..24 {
+                assert_eq!(message(text, bytes_max), by_characters(text, bytes_max), "{text:?}");
+            }
+            assert_eq!(is_message(text), message(text, usize::MAX) == text, "{text:?}");
+        }
     }
 
     #[test]

@@ -45,8 +45,11 @@ pub fn domain(name: &str) -> &str {
 
 /// Whether a domain is `parent` or lies below it.
 pub fn is_within(domain: &str, parent: &str) -> bool {
-    let domain = domain.trim().trim_end_matches('.').to_ascii_lowercase();
-    domain.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    let domain = domain.trim().trim_end_matches('.').as_bytes();
+    let Some(at) = domain.len().checked_sub(parent.len()) else { return false };
+    let (rest, end) = domain.split_at(at);
+    (rest.is_empty() || rest.ends_with(b"."))
+        && end.iter().map(u8::to_ascii_lowercase).eq(parent.bytes())
 }
 
 /// As much of a name as Kubernetes allows, visible, for messages.
@@ -65,7 +68,7 @@ pub fn check(object: &Value, merges: bool, grants: Grants<'_>) -> Result<(), Str
     for member in ["labels", "annotations"] {
         let names = metadata[member].as_object().into_iter().flat_map(Map::keys);
         for name in names {
-            check_name(&format!("metadata.{member}"), name)?;
+            check_name(member, name)?;
         }
     }
     if has_consent(object) {
@@ -90,16 +93,19 @@ fn has_consent(value: &Value) -> bool {
     }
 }
 
-fn check_name(place: &str, name: &str) -> Result<(), String> {
+fn check_name(member: &str, name: &str) -> Result<(), String> {
     if is_reserved(name) {
         return Err(format!(
-            "{place}: \"{}\" belongs to the host, as all names of {DOMAIN}; leave it out, and give a policy (orphan, deletable) instead",
+            "metadata.{member}: \"{}\" belongs to the host, as all names of {DOMAIN}; leave it out, and give a policy (orphan, deletable) instead",
             cut(name)
         ));
     }
     // A lookalike of the domain in another script; Kubernetes allows ASCII only.
     if !name.is_ascii() || name.contains(|c: char| c.is_ascii_control()) {
-        return Err(format!("{place}: \"{}\" is not a name that Kubernetes allows", cut(name)));
+        return Err(format!(
+            "metadata.{member}: \"{}\" is not a name that Kubernetes allows",
+            cut(name)
+        ));
     }
     Ok(())
 }
@@ -117,7 +123,7 @@ fn check_finalizers(finalizers: &Value, merges: bool, grants: Grants<'_>) -> Res
     let names = finalizers.as_array().ok_or_else(|| format!("{place} is not a list"))?;
     for name in names {
         let name = name.as_str().ok_or_else(|| format!("{place}: an item is not a text"))?;
-        check_name(place, name)?;
+        check_name("finalizers", name)?;
     }
     Ok(())
 }

@@ -43,7 +43,10 @@ pub fn is_letter_label(text: &str) -> bool {
 
 /// Whether a text is a subdomain of RFC 1123: the name of most objects, and of an API group.
 pub fn is_subdomain(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    is_subdomain_of(text, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
+fn is_subdomain_of(text: &str, inner: impl Fn(u8) -> bool + Copy) -> bool {
     text.len() <= NAME_BYTES_MAX
         && text.split('.').all(|label| is_framed(label, inner, |byte| inner(byte) || byte == b'-'))
 }
@@ -67,6 +70,16 @@ pub fn is_api_version(text: &str) -> bool {
 pub fn is_qualified(text: &str) -> bool {
     match text.split_once('/') {
         Some((prefix, name)) => is_subdomain(prefix) && is_qualified_word(name),
+        None => is_qualified_word(text),
+    }
+}
+
+/// Whether a text is the key of an annotation: Kubernetes lets its prefix have capitals.
+fn is_annotation_key(text: &str) -> bool {
+    match text.split_once('/') {
+        Some((prefix, name)) => {
+            is_subdomain_of(prefix, |byte| byte.is_ascii_alphanumeric()) && is_qualified_word(name)
+        }
         None => is_qualified_word(text),
     }
 }
@@ -129,8 +142,7 @@ pub fn check_metadata(metadata: &Value) -> Result<(), String> {
             Some(_) => return Err(format!("metadata.{member} is not an object")),
         };
         let bad = bad_key(texts, |key| match member {
-            // Kubernetes lets the prefix of an annotation have capitals.
-            "annotations" => is_qualified(&key.to_ascii_lowercase()),
+            "annotations" => is_annotation_key(key),
             _ => is_qualified(key),
         });
         if let Some(key) = bad {

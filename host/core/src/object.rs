@@ -460,7 +460,7 @@ fn join(members: &Members<'_>, replaced: &BTreeMap<&str, String>, capacity: usiz
     let mut out = String::with_capacity(capacity);
     let mut member = |name: &str, text: &str| {
         out.push(if out.is_empty() { '{' } else { ',' });
-        out.push_str(&quoted(name));
+        push_quoted(name, &mut out);
         out.push(':');
         out.push_str(text);
     };
@@ -481,6 +481,17 @@ fn join(members: &Members<'_>, replaced: &BTreeMap<&str, String>, capacity: usiz
 
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// Adds a text as JSON. Nearly all names of members are letters and digits, which stand for themselves.
+fn push_quoted(text: &str, out: &mut String) {
+    if text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&quoted(text));
+    }
 }
 
 #[cfg(test)]

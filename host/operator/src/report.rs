@@ -162,10 +162,10 @@ fn make(
 
 /// A condition, of the guest too, with a message that a terminal shows as it is.
 fn visible(condition: Condition) -> Condition {
-    let message = foreign::message(&condition.message, usize::MAX);
-    if message == condition.message {
+    if foreign::is_message(&condition.message) {
         return condition;
     }
+    let message = foreign::message(&condition.message, usize::MAX);
     // Escaped it is longer, and three dots come behind it if it is cut.
     let message = foreign::message(&message, said::CONDITION_MESSAGE_BYTES_MAX - 3);
     Condition { message, ..condition }
