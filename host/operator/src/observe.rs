@@ -65,7 +65,9 @@ impl<'a> Observation<'a> {
     /// The objects that the primary owns, made or merged into, in order, also of kinds that only
     /// versions before declared; recorded as read.
     pub fn made(&mut self) -> Vec<(Target, Arc<Object>)> {
-        self.reads.owned(&self.primary.uid);
+        let home = self.primary.key.namespace();
+        let within = if self.running.settings().allow_cross_namespace { "" } else { home };
+        self.reads.owned(&self.primary.uid, within);
         self.frozen
             .owned_by(&self.primary.uid)
             .into_iter()
