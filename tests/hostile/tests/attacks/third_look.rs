@@ -91,6 +91,38 @@ fn objects_of_another_namespace_that_name_a_primary_as_their_owner_are_not_its_o
     });
 }
 
+/// How many reconciles of a module have ended well.
+fn reconciles(arena: &Arena, module: &str) -> usize {
+    let line = format!(
+        "controller_runtime_reconcile_total{{controller=\"{module}\",result=\"success\"}} "
+    );
+    let metrics = arena.lab().running().operator().metrics();
+    metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn changes_of_an_object_that_names_an_owner_elsewhere_do_not_run_it() {
+    block_on(async {
+        let arena = Arena::start(&[namespace(TENANT)]).await;
+        let good = guest(&manifest(&[]), &json!({"objects": [{"object": config_map("made")}]}));
+        install_everywhere(&arena, "victim", &good, &json!({})).await;
+        arena.primary_says("victim", "Synced", "True", "Applied").await;
+        let uid = arena.primary("victim").await["metadata"]["uid"].as_str().unwrap().to_owned();
+        let before = reconciles(&arena, "victim");
+        let path = format!("/api/v1/namespaces/{TENANT}/configmaps/planted");
+        let query = format!("{path}?force=true&fieldManager=innkeeper%2Fvictim%2F{uid}");
+        for round in 0..60 {
+            let mut planted = config_map("planted");
+            planted["data"] = json!({"round": round.to_string()});
+            let api = arena.lab().api();
+            api.send("PATCH", &query, Content::Apply, &planted).await.unwrap();
+            arena.pass(1).await;
+        }
+        let runs = reconciles(&arena, "victim") - before;
+        assert!(runs <= 2, "{runs} runs for 60 changes of a stranger");
+    });
+}
+
 #[test]
 fn entry_of_a_manager_in_another_namespace_neither_fails_nor_holds_a_primary() {
     block_on(async {
@@ -280,6 +312,36 @@ fn members_of_metadata_that_no_guest_gives_are_refused_by_name() {
             let message = arena.primary_says(&name, "Synced", "False", "MalformedObject").await;
             assert!(message.contains(member), "{message}");
         }
+    });
+}
+
+#[test]
+fn tenant_who_changes_another_field_each_time_does_not_have_the_object_set_back_for_ever() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        neighbour(&arena).await;
+        let data: Vec<(String, Value)> =
+            (0..200).map(|index| (format!("k{index}"), json!("mine"))).collect();
+        let mut object = config_map("made");
+        object["data"] = data.into_iter().collect::<serde_json::Map<_, _>>().into();
+        let says = json!({"objects": [{"object": object}]});
+        arena.install(&Attack::new("rotating", &guest(&manifest(&[]), &says))).await;
+        arena.primary_says("rotating", "Synced", "True", "Applied").await;
+        let path = "/api/v1/namespaces/attack-rotating/configmaps/made";
+        let mut set_back = 0;
+        for index in 0..200 {
+            let mut change = config_map("made");
+            change["data"] = json!({ format!("k{index}"): "theirs" });
+            let query = format!("{path}?force=true&fieldManager=tenant");
+            let api = arena.lab().api();
+            api.send("PATCH", &query, Content::Apply, &change).await.unwrap();
+            arena.pass(1).await;
+            let now = arena.get(path).await.unwrap();
+            set_back += usize::from(now["data"][format!("k{index}")] == "mine");
+        }
+        assert!((5..=100).contains(&set_back), "{set_back} of 200 changes were set back");
+        arena.primary_says("rotating", "Synced", "False", "Contested").await;
+        neighbour_works(&arena).await;
     });
 }
 
