@@ -6,7 +6,6 @@
 use crate::fieldset::FieldSet;
 use crate::object::{Entry, Operation};
 use crate::ownership::ADOPT_ANNOTATION;
-use crate::plan::DELETABLE_ANNOTATION;
 use crate::{Manager, Object};
 
 /// The annotation on a primary that stops writing for it.
@@ -16,9 +15,8 @@ pub const PAUSED_ANNOTATION: &str = "innkeeper.dev/paused";
 /// `0s` for never.
 pub const RESYNC_ANNOTATION: &str = "innkeeper.dev/resync-period";
 
-/// The annotations by which a user decides something.
-pub const DECISIONS: [&str; 4] =
-    [ADOPT_ANNOTATION, DELETABLE_ANNOTATION, PAUSED_ANNOTATION, RESYNC_ANNOTATION];
+/// The annotations by which a user decides something about an object that need not be a module's.
+pub const DECISIONS: [&str; 3] = [ADOPT_ANNOTATION, PAUSED_ANNOTATION, RESYNC_ANNOTATION];
 
 /// The value of an annotation that a user set; `None` if there is none, or if one of our managers
 /// holds it, of whatever module and by whatever operation.

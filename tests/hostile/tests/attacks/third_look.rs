@@ -271,7 +271,6 @@ fn decisions_of_a_user_are_refused_in_a_template_that_a_controller_copies() {
             "plural": "deployments", "scope": "Namespaced"});
         for (name, annotation) in [
             ("paused", "innkeeper.dev/paused"),
-            ("deletable", "innkeeper.dev/deletable"),
             ("resync", "innkeeper.dev/resync-period"),
             ("shouting", "INNKEEPER.dev/Paused"),
         ] {
