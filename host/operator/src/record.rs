@@ -169,8 +169,13 @@ impl ReadRecord {
 
     /// Whether it has read an object of this kind, in one of its versions.
     pub fn concerns(&self, kind: &Arc<Kind>, object: &Object, budget: &mut Budget) -> bool {
-        let is_here = |within: &Box<str>| within.is_empty() || **within == *object.key.namespace();
-        if object.makers().iter().any(|uid| self.owned.get(*uid).is_some_and(is_here)) {
+        let here = object.key.namespace();
+        let is_here = |within: &str| within.is_empty() || within == here;
+        if object
+            .makers()
+            .iter()
+            .any(|uid| self.owned.get(*uid).is_some_and(|within| is_here(within)))
+        {
             return true;
         }
         let Some(of_kind) = self.kinds.get(kind) else { return false };
