@@ -17,6 +17,13 @@ pub const REVERTS_MAX: usize = 5;
 /// counted revert is this old.
 pub const WINDOW: Duration = Duration::from_mins(10);
 
+/// So many fields of one object are counted each for itself; more are counted as the whole object, so
+/// that nobody fills the memory, or fights on with another field each time.
+const FIELDS_MAX: usize = 64;
+
+/// The whole object, in place of a field.
+const WHOLE: &str = ".";
+
 /// A fight over a field of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contest {
@@ -43,19 +50,42 @@ struct Field {
 impl Reverts {
     /// Notes that fields of an object were set back at `now` after `other` had changed them.
     pub fn note(&mut self, target: &Target, fields: &[String], other: &str, now: Timestamp) {
+        let mut known = self.of(target).count();
+        let mut has_more = false;
         for field in fields {
-            let field = self.fields.entry((target.clone(), field.clone())).or_default();
-            other.clone_into(&mut field.other);
-            field.times.retain(|time| within_window(*time, now));
-            field.times.push(now);
+            let place = (target.clone(), field.clone());
+            if self.fields.contains_key(&place) {
+                self.count(place, other, now);
+            } else if known < FIELDS_MAX {
+                known += 1;
+                self.count(place, other, now);
+            } else {
+                has_more = true;
+            }
         }
+        if has_more {
+            self.count((target.clone(), WHOLE.to_owned()), other, now);
+        }
+    }
+
+    fn count(&mut self, place: (Target, String), other: &str, now: Timestamp) {
+        let field = self.fields.entry(place).or_default();
+        other.clone_into(&mut field.other);
+        field.times.retain(|time| within_window(*time, now));
+        field.times.push(now);
+    }
+
+    /// The fields of an object.
+    fn of(&self, target: &Target) -> impl Iterator<Item = (&String, &Field)> {
+        let of_target = self.fields.range((target.clone(), String::new())..);
+        let of_target = of_target.take_while(move |((of, _), _)| of == target);
+        of_target.map(|((_, name), field)| (name, field))
     }
 
     /// The fight over an object, if there is one at `now`.
     pub fn contest(&self, target: &Target, now: Timestamp) -> Option<Contest> {
-        let of_target = self.fields.iter().filter(|((of, _), _)| of == target);
-        of_target
-            .filter_map(|((_, name), field)| {
+        self.of(target)
+            .filter_map(|(name, field)| {
                 let recent: Vec<Timestamp> =
                     field.times.iter().copied().filter(|time| within_window(*time, now)).collect();
                 let oldest =
@@ -136,5 +166,34 @@ mod tests {
         let mut reverts = reverted(0..6);
         reverts.forget_old(at(700));
         assert_eq!(reverts, Reverts::default());
+    }
+
+    #[test]
+    fn fight_with_another_field_each_time_is_a_fight_over_the_object() {
+        let mut reverts = Reverts::default();
+        let mut reverted = 0;
+        for second in 0..500 {
+            let now = at(second);
+            if reverts.contest(&target("a"), now).is_some() {
+                continue;
+            }
+            reverted += 1;
+            reverts.note(&target("a"), &[format!(".data.k{second}")], "other", now);
+        }
+        assert_eq!(reverted, FIELDS_MAX + REVERTS_MAX + 1);
+        assert_eq!(reverts.contest(&target("a"), at(100)).unwrap().field, WHOLE);
+    }
+
+    #[test]
+    fn fields_of_one_object_that_are_counted_are_bounded() {
+        let mut reverts = Reverts::default();
+        let fields: Vec<String> = (0..50_000).map(|index| format!(".data.k{index}")).collect();
+        for second in 0..5 {
+            reverts.note(&target("a"), &fields, "other", at(second));
+        }
+        assert_eq!(reverts.fields.len(), FIELDS_MAX + 1);
+        assert_eq!(reverts.contest(&target("a"), at(5)), None, "five are drift");
+        reverts.note(&target("a"), &fields, "other", at(5));
+        assert!(reverts.contest(&target("a"), at(6)).is_some());
     }
 }

@@ -5,13 +5,14 @@
 //! be deleted, which primary adopts. A guest that could write them could grant itself the same.
 //! For most of them only the metadata of the desired object counts. Labels in a Pod template, or in any
 //! other part of the spec, are ordinary content: whatever a controller copies from there has no entry of
-//! this module in `managedFields`, and the host acts on nothing without one. The consent of a user is
-//! the other way round, it counts where no entry of ours holds it: so its name is refused anywhere.
+//! this module in `managedFields`, and the host acts on nothing without one. What a user decides
+//! ([`DECISIONS`]) is the other way round, it counts where no entry of ours holds it: so these names are
+//! refused anywhere.
 
 use serde_json::{Map, Value};
 
+use crate::consent::DECISIONS;
 use crate::foreign;
-use crate::ownership::ADOPT_ANNOTATION;
 
 /// The domain of the host's own names.
 pub const DOMAIN: &str = "innkeeper.dev";
@@ -71,9 +72,9 @@ pub fn check(object: &Value, merges: bool, grants: Grants<'_>) -> Result<(), Str
             check_name(member, name)?;
         }
     }
-    if has_consent(object) {
+    if let Some(name) = decision_in(object) {
         return Err(format!(
-            "a member is called {ADOPT_ANNOTATION:?}, which a controller could copy to an object: only a user gives this consent; leave it out"
+            "a member is called {name:?}, which a controller could copy to an object: only a user gives this consent; leave it out"
         ));
     }
     match metadata.get("finalizers") {
@@ -82,14 +83,15 @@ pub fn check(object: &Value, merges: bool, grants: Grants<'_>) -> Result<(), Str
     }
 }
 
-/// Whether the consent that only a user gives is a name anywhere in an object, as in a template.
-fn has_consent(value: &Value) -> bool {
+/// What only a user decides, if it is a name anywhere in an object, as in a template.
+fn decision_in(value: &Value) -> Option<&'static str> {
     match value {
-        Value::Object(members) => members.iter().any(|(name, member)| {
-            name.eq_ignore_ascii_case(ADOPT_ANNOTATION) || has_consent(member)
+        Value::Object(members) => members.iter().find_map(|(name, member)| {
+            let is_name = |decision: &&str| name.eq_ignore_ascii_case(decision);
+            DECISIONS.into_iter().find(is_name).or_else(|| decision_in(member))
         }),
-        Value::Array(items) => items.iter().any(has_consent),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        Value::Array(items) => items.iter().find_map(decision_in),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 

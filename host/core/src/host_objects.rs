@@ -28,9 +28,10 @@ pub fn is_namespace(name: &str) -> bool {
     matches!(name, HOST_NAMESPACE | MODULES_NAMESPACE)
 }
 
-/// Whether a kind is Namespace.
+/// Whether a kind is Namespace, also as OpenShift serves it.
 fn is_kind_of_namespaces(kind: &Kind) -> bool {
-    (kind.group(), &*kind.plural) == ("", "namespaces")
+    let resource = (kind.group(), &*kind.plural);
+    [("", "namespaces"), ("project.openshift.io", "projects")].contains(&resource)
 }
 
 /// Whether an object belongs to Innkeeper itself: it lies in one of its namespaces, is one of them,
@@ -48,7 +49,11 @@ pub fn is_object(kind: &Kind, key: &Key) -> bool {
         | ("apiregistration.k8s.io", "apiservices") => {
             key.name().split_once('.').is_some_and(|(_, group)| group == GROUP)
         }
-        ("rbac.authorization.k8s.io", "clusterroles" | "clusterrolebindings") => key.name() == ROLE,
+        // OpenShift serves the same objects in a group of its own too.
+        (
+            "rbac.authorization.k8s.io" | "authorization.openshift.io",
+            "clusterroles" | "clusterrolebindings",
+        ) => key.name() == ROLE,
         (
             "admissionregistration.k8s.io",
             "validatingadmissionpolicies" | "validatingadmissionpolicybindings",
@@ -72,7 +77,14 @@ mod tests {
         let maps = Kind::namespaced("v1", "ConfigMap", "configmaps");
         let namespaces = Kind::cluster("v1", "Namespace", "namespaces");
         let roles = Kind::cluster("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles");
+        let aliases = Kind::cluster("authorization.openshift.io/v1", "ClusterRole", "clusterroles");
+        let projects = Kind::cluster("project.openshift.io/v1", "Project", "projects");
         for (kind, namespace, name, expected) in [
+            (&aliases, "", "innkeeper", true),
+            (&aliases, "", "admin", false),
+            (&projects, "", "innkeeper-modules", true),
+            (&projects, "", "operators", true),
+            (&projects, "", "other", false),
             (&maps, "operators", "a", true),
             (&namespaces, "", "operators", true),
             (&namespaces, "", "innkeeper-system", true),

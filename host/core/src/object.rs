@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::settled::APPLIED_ANNOTATION;
 use crate::{Labels, Manager, foreign};
 use innkeeper_contract::Kind;
 
@@ -299,6 +300,32 @@ impl Object {
             others,
             text: join(&members, &replaced, text.len()).into(),
         })
+    }
+
+    /// The text as a guest may see it: of a Secret without the digests of what was applied, from which
+    /// a short value could be guessed, since no key is in them.
+    pub fn shown(&self) -> Cow<'_, str> {
+        let may_be_secret = self.text.contains(r#""kind":"Secret""#);
+        let shown = (may_be_secret && self.text.contains(APPLIED_ANNOTATION))
+            .then(|| self.without_applied().ok().flatten())
+            .flatten();
+        shown.map_or(Cow::Borrowed(&*self.text), Cow::Owned)
+    }
+
+    /// The text without the digests of what was applied; `None` if it is no Secret, or has none.
+    fn without_applied(&self) -> Result<Option<String>, serde_json::Error> {
+        let members: Members<'_> = serde_json::from_str(&self.text)?;
+        if !OwnKind::of(&members).is_ok_and(|own| own.is_secret()) {
+            return Ok(None);
+        }
+        let Some(metadata) = members.get("metadata") else { return Ok(None) };
+        let metadata_members: Members<'_> = serde_json::from_str(metadata.get())?;
+        let Some(annotations) = metadata_members.get("annotations") else { return Ok(None) };
+        let mut annotations: BTreeMap<String, String> = serde_json::from_str(annotations.get())?;
+        annotations.retain(|name, _| !name.starts_with(APPLIED_ANNOTATION));
+        let replaced = BTreeMap::from([("annotations", serde_json::to_string(&annotations)?)]);
+        let metadata = join(&metadata_members, &replaced, metadata.get().len());
+        Ok(Some(join(&members, &BTreeMap::from([("metadata", metadata)]), self.text.len())))
     }
 
     /// The version as a number; 0 if the server wrote something else.

@@ -40,7 +40,7 @@ impl Observed<'_> {
         let owned_bytes = bytes(self.owned.iter().map(|(object, _)| *object));
         let mut out = String::with_capacity(self.object.text.len() + owned_bytes + 128);
         out.push_str(r#"{"object":"#);
-        out.push_str(&self.object.text);
+        out.push_str(&self.object.shown());
         out.push_str(r#","owned":"#);
         list(&mut out, self.owned.iter().map(|(object, readiness)| (*object, readiness)));
         member(&mut out, "unapplied", self.unapplied);
@@ -84,7 +84,7 @@ fn list<'a>(out: &mut String, objects: impl Iterator<Item = (&'a Object, &'a Rea
 
 fn push_object(out: &mut String, object: &Object, readiness: &Readiness) {
     out.push_str(r#"{"object":"#);
-    out.push_str(&object.text);
+    out.push_str(&object.shown());
     member(out, "readiness", readiness);
     out.push('}');
 }
@@ -107,6 +107,36 @@ mod tests {
     fn object(name: &str) -> Object {
         let kind = Kind::namespaced("v1", "Service", "services");
         Object::decode(&kind, &json!({"metadata": {"name": name}}).to_string(), None).unwrap()
+    }
+
+    #[test]
+    fn secret_is_shown_without_the_digests_of_what_was_applied() {
+        let digest = |_: &crate::Key, _: &str, _: &str| "keyed".to_owned();
+        let annotations = json!({"innkeeper.dev/applied": "0123456789abcdef",
+            "innkeeper.dev/applied-0a": "0123456789abcdef", "a.example.com/kept": "yes"});
+        let decode = |kind: &str, plural: &str| {
+            let text = json!({"apiVersion": "v1", "kind": kind, "data": {"pin": "MTIzNA=="},
+                "metadata": {"name": "n", "annotations": annotations}});
+            let kind = Kind::namespaced("v1", kind, plural);
+            Object::decode(&kind, &text.to_string(), Some(&digest)).unwrap()
+        };
+        let ready = Readiness { state: ReadinessState::Ready, message: String::new() };
+        let secret = decode("Secret", "secrets");
+        let document = Observed {
+            object: &secret,
+            owned: &[(&secret, ready.clone())],
+            unapplied: &[],
+            unserved: &[],
+            parameters: "",
+            deleting: false,
+        };
+        for shown in [document.document(), object_document(&secret, &ready)] {
+            assert!(!shown.contains("0123456789abcdef"), "{shown}");
+            assert!(shown.contains("a.example.com/kept") && shown.contains("keyed"), "{shown}");
+        }
+        assert!(secret.text.contains("0123456789abcdef"), "the host compares it");
+        let shown = object_document(&decode("ConfigMap", "configmaps"), &ready);
+        assert!(shown.contains("0123456789abcdef"), "{shown}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::consent::{is_made_by, is_merged_label};
+use crate::object::{Entry, Operation};
 use crate::{Manager, Object, Target};
 
 /// The annotation by which a primary takes over objects that nobody owns.
@@ -171,6 +172,17 @@ impl Primary {
     /// Whether this primary made an object: it has an entry of its manager.
     pub fn made(&self, object: &Object) -> bool {
         object.applied_by(&self.manager).is_some()
+    }
+
+    /// Whether an object lies where this primary cannot be its owner, and another primary made it. There
+    /// no owner reference shows that it is somebody's, so the consent of this primary's user is not enough.
+    pub fn is_elsewhere_and_anothers(&self, target: &Target, object: &Object) -> bool {
+        let is_anothers = |entry: &Entry| {
+            entry.operation == Operation::Apply
+                && entry.subresource.is_empty()
+                && matches!(&entry.manager, Manager::Primary { uid, .. } if **uid != *self.uid)
+        };
+        !self.may_own(target) && object.entries.iter().any(is_anothers)
     }
 
     /// Whether this primary has merged fields into an object.

@@ -306,7 +306,10 @@ fn for_wanted(input: &Input<'_>, wanted: &Wanted, seen: &Seen) -> Action {
             Action::TakeBack { uid: object.uid.clone() }
         }
         Standing::Nobodys
-            if input.primary.is_kept(object) || input.adopt && has_labels(object, wanted) =>
+            if input.primary.is_kept(object)
+                || input.adopt
+                    && has_labels(object, wanted)
+                    && !input.primary.is_elsewhere_and_anothers(&wanted.target, object) =>
         {
             match rejected(input, wanted) {
                 Some(rejected) => for_rejected(input, wanted, object, rejected),

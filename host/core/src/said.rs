@@ -10,7 +10,7 @@ use innkeeper_contract::{Condition, Event};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::names;
+use crate::{foreign, names};
 
 /// Status, conditions and Events together, in bytes of JSON: an object has at most about 1.5 MB.
 pub const STATUS_BYTES_MAX: usize = 256 << 10;
@@ -79,7 +79,8 @@ pub fn check(
             ));
         }
     }
-    let said = status.map_or(0, size) + size(conditions);
+    let said =
+        status.map_or(0, size) + size(conditions) + conditions.iter().map(growth).sum::<usize>();
     let bytes = if events.is_empty() { said } else { said + size(events) };
     if bytes > STATUS_BYTES_MAX {
         return Err(format!(
@@ -119,6 +120,12 @@ fn is_type(text: &str) -> bool {
         && ends(name.chars().next_back())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
         && prefix.is_none_or(names::is_subdomain)
+}
+
+/// By how many bytes a condition grows as it is written: an invisible character becomes its code.
+fn growth(condition: &Condition) -> usize {
+    let message = foreign::message(&condition.message, CONDITION_MESSAGE_BYTES_MAX);
+    size(&message).saturating_sub(size(&condition.message))
 }
 
 /// How many bytes something has as JSON.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::object::Operation;
-use crate::{Figures, Manager, Object, figures, schema};
+use crate::{Figures, Manager, Object, figures, said, schema};
 
 /// All that a status is made from.
 #[derive(Debug)]
@@ -31,6 +31,10 @@ pub struct Input<'a> {
 /// The reason of a condition that was given once and is given no longer. It stays in the
 /// list, since dropping one that another manager touched is refused by the server.
 pub const NOT_REPORTED: &str = "NotReported";
+
+/// So many conditions stay that are given no longer: a guest that gives other types in each run would
+/// fill the object. Twice as many as it may give at once, so that those of a run that fails all stay.
+const UNREPORTED_MAX: usize = 2 * said::CONDITIONS_MAX;
 
 /// The status to apply, whole; `None` if the live one is that already.
 ///
@@ -87,10 +91,10 @@ fn conditions(input: &Input<'_>, live: Option<&Value>, ours: &BTreeSet<String>) 
     let live = live.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let find = |type_: &str| live.iter().find(|condition| condition["type"] == type_);
     let mut all: Vec<Condition> = input.conditions.to_vec();
-    for type_ in ours {
-        if !all.iter().any(|condition| condition.type_ == *type_) {
-            all.push(no_longer_reported(type_, find(type_), input.guest.is_none()));
-        }
+    let reported: BTreeSet<&str> = input.conditions.iter().map(|one| &*one.type_).collect();
+    let unreported = ours.iter().filter(|type_| !reported.contains(&***type_));
+    for type_ in unreported.take(UNREPORTED_MAX) {
+        all.push(no_longer_reported(type_, find(type_), input.guest.is_none()));
     }
     all.sort_by(|a, b| a.type_.cmp(&b.type_));
     all.iter()

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use innkeeper_contract::{Desired, Kind, Manifest, Policy, Reference};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::host_names::{self, Grants};
 use crate::ownership::{KEPT_FOR_LABEL, Primary};
@@ -152,18 +152,8 @@ pub struct Wish {
 /// How much of an object's kind and name is told, in bytes: as much as any real one has.
 const WHAT_BYTES_MAX: usize = 512;
 
-/// Members of `metadata` that are the server's or the host's to give.
-const FORBIDDEN_METADATA: [&str; 9] = [
-    "creationTimestamp",
-    "deletionTimestamp",
-    "generateName",
-    "generation",
-    "managedFields",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
+/// Members of `metadata` that are a guest's to give; all others are the server's or the host's.
+const METADATA: [&str; 5] = ["annotations", "finalizers", "labels", "name", "namespace"];
 
 impl Wish {
     /// Checks and completes a `desired` document.
@@ -248,9 +238,9 @@ fn read_one(
             return Err(malformed(format!("{member} is missing or is not a text")));
         }
     }
-    if let Some(member) =
-        FORBIDDEN_METADATA.iter().find(|member| object["metadata"].get(member).is_some())
-    {
+    let members = object["metadata"].as_object().into_iter().flat_map(Map::keys);
+    if let Some(member) = members.into_iter().find(|member| !METADATA.contains(&member.as_str())) {
+        let member = foreign::one_line(member, WHAT_BYTES_MAX);
         return Err(malformed(format!("metadata.{member} is not the guest's to give")));
     }
     // A name becomes a segment of a URL.

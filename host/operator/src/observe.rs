@@ -65,15 +65,28 @@ impl<'a> Observation<'a> {
     /// The objects that the primary owns, made or merged into, in order, also of kinds that only
     /// versions before declared; recorded as read.
     pub fn made(&mut self) -> Vec<(Target, Arc<Object>)> {
-        self.reads.owned(&self.primary.uid);
+        let home = self.primary.key.namespace();
+        let within = if self.running.settings().allow_cross_namespace { "" } else { home };
+        self.reads.owned(&self.primary.uid, within);
         self.frozen
             .owned_by(&self.primary.uid)
             .into_iter()
+            .filter(|(_, object)| self.is_within_reach(object))
             .filter_map(|(kind, object)| {
                 let kind = self.running.known_kind(&kind)?.clone();
                 Some((Target::new(kind, object.key.clone()), object))
             })
             .collect()
+    }
+
+    /// Whether the primary can have an object where it lies. An owner owns in its own namespace only, and
+    /// whoever writes in another one can name this primary there, as an owner or by its manager.
+    fn is_within_reach(&self, object: &Object) -> bool {
+        let (home, uid) = (self.primary.key.namespace(), &*self.primary.uid);
+        let has_entry = || object.entries.iter().any(|entry| entry.manager.uid() == Some(uid));
+        home.is_empty()
+            || object.key.namespace() == home
+            || self.running.settings().allow_cross_namespace && has_entry()
     }
 
     /// Declared kinds that are not served.

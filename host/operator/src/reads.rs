@@ -78,7 +78,8 @@ pub struct Index {
     by_key: BTreeMap<Work, Box<[Read]>>,
     gets: BTreeMap<(Arc<Kind>, Key), SmallSet<Work>>,
     lists: BTreeMap<Arc<Kind>, BTreeMap<Box<str>, Lists>>,
-    owned: BTreeMap<Box<str>, SmallSet<Work>>,
+    /// By the uid of the owner, and by the namespace in which it can own; empty for all.
+    owned: BTreeMap<Box<str>, BTreeMap<Box<str>, SmallSet<Work>>>,
     /// Bytes of the records of each module.
     bytes: BTreeMap<Arc<str>, usize>,
     /// The changes since the oldest run under way; the first has the number `first`.
@@ -156,7 +157,13 @@ impl Index {
                         self.lists.remove(kind);
                     }
                 }
-                Read::Owned { uid } => remove(&mut self.owned, uid, work),
+                Read::Owned { uid, namespace } => {
+                    let Some(within) = self.owned.get_mut(uid) else { continue };
+                    remove(within, namespace, work);
+                    if within.is_empty() {
+                        self.owned.remove(uid);
+                    }
+                }
             }
         }
         let bytes: usize = reads.iter().map(Read::bytes).sum();
@@ -190,7 +197,11 @@ impl Index {
             let gets = self.gets.get(&(change.kind.clone(), object.key.clone()));
             found.extend(gets.into_iter().flat_map(SmallSet::iter).cloned());
             for uid in object.makers() {
-                found.extend(self.owned.get(uid).into_iter().flat_map(SmallSet::iter).cloned());
+                let Some(within) = self.owned.get(uid) else { continue };
+                let here = within.get(object.key.namespace());
+                let anywhere = within.get("").filter(|_| !object.key.namespace().is_empty());
+                let works = here.into_iter().chain(anywhere);
+                found.extend(works.flat_map(SmallSet::iter).cloned());
             }
         }
         self.add_listing(change, &mut found);
@@ -277,8 +288,9 @@ impl Index {
                 let of_kind = self.lists.entry(kind.clone()).or_default();
                 of_kind.entry(namespace.clone()).or_default().insert(work, selector);
             }
-            Read::Owned { uid } => {
-                self.owned.entry(uid.clone()).or_default().insert(work.clone());
+            Read::Owned { uid, namespace } => {
+                let within = self.owned.entry(uid.clone()).or_default();
+                within.entry(namespace.clone()).or_default().insert(work.clone());
             }
         }
     }

@@ -36,8 +36,7 @@ pub const WRITING_ROUNDS_MAX: u32 = 10;
 /// The reason of a failure of the guest's own that gives none that can be written.
 const GUEST_FAILED: &str = "GuestFailed";
 
-/// The annotation that stops writing for one primary.
-pub const PAUSED_ANNOTATION: &str = "innkeeper.dev/paused";
+pub use innkeeper_core::consent::PAUSED_ANNOTATION;
 
 /// How one round ended.
 enum Round {

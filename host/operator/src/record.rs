@@ -56,6 +56,8 @@ pub enum Read {
     Owned {
         /// The primary's uid.
         uid: Box<str>,
+        /// The namespace in which they can be; empty for all.
+        namespace: Box<str>,
     },
 }
 
@@ -65,7 +67,7 @@ impl Read {
         match self {
             Self::Get { key, .. } => get_bytes(key),
             Self::List { namespace, selector, .. } => list_bytes(namespace, selector),
-            Self::Owned { uid } => OWNED_BYTES + uid.len(),
+            Self::Owned { uid, namespace } => OWNED_BYTES + uid.len() + namespace.len(),
         }
     }
 }
@@ -98,7 +100,8 @@ impl Budget {
 #[derive(Debug, Default)]
 pub struct ReadRecord {
     kinds: BTreeMap<Arc<Kind>, OfKind>,
-    owned: BTreeSet<Box<str>>,
+    /// By uid, the namespace.
+    owned: BTreeMap<Box<str>, Box<str>>,
     bytes: usize,
 }
 
@@ -144,10 +147,10 @@ impl ReadRecord {
         self.cut();
     }
 
-    /// The objects of an owner were looked up.
-    pub fn owned(&mut self, uid: &str) {
-        if self.owned.insert(uid.into()) {
-            self.bytes += OWNED_BYTES + uid.len();
+    /// The objects of an owner were looked up, in one namespace; `namespace` is empty for all.
+    pub fn owned(&mut self, uid: &str, namespace: &str) {
+        if self.owned.insert(uid.into(), namespace.into()).is_none() {
+            self.bytes += OWNED_BYTES + uid.len() + namespace.len();
         }
     }
 
@@ -166,7 +169,13 @@ impl ReadRecord {
 
     /// Whether it has read an object of this kind, in one of its versions.
     pub fn concerns(&self, kind: &Arc<Kind>, object: &Object, budget: &mut Budget) -> bool {
-        if object.makers().iter().any(|uid| self.owned.contains(*uid)) {
+        let here = object.key.namespace();
+        let is_here = |within: &str| within.is_empty() || within == here;
+        if object
+            .makers()
+            .iter()
+            .any(|uid| self.owned.get(*uid).is_some_and(|within| is_here(within)))
+        {
             return true;
         }
         let Some(of_kind) = self.kinds.get(kind) else { return false };
@@ -196,7 +205,7 @@ impl ReadRecord {
                 }
             }
         }
-        reads.extend(self.owned.into_iter().map(|uid| Read::Owned { uid }));
+        reads.extend(self.owned.into_iter().map(|(uid, namespace)| Read::Owned { uid, namespace }));
         reads.into()
     }
 

@@ -5,6 +5,7 @@
 //! splitting it, is not found: the Module lets that guest write the bytes anyway.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use aho_corasick::Anchored;
 use aho_corasick::automaton::{Automaton as _, StateID};
@@ -68,6 +69,9 @@ impl Redactor {
                     plain.insert(piece.to_owned());
                     plain.insert(piece.escape_debug().to_string());
                     plain.insert(quoted(piece));
+                    plain.insert(go_quoted(piece));
+                    plain.insert(go_json(piece));
+                    plain.insert(go_quoted(&go_json(piece)));
                     plain.insert(foreign::one_line(piece, usize::MAX));
                     plain.insert(foreign::message(piece, usize::MAX));
                 }
@@ -236,6 +240,44 @@ fn quoted(text: &str) -> String {
     quoted.trim_start_matches('"').strip_suffix('"').unwrap_or(&quoted).to_owned()
 }
 
+/// As the API server quotes it in an error (`%q` of Go).
+fn go_quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Writing into a String cannot fail.
+        let _ = match c {
+            '"' | '\\' => write!(quoted, "\\{c}"),
+            '\n' => write!(quoted, "\\n"),
+            '\r' => write!(quoted, "\\r"),
+            '\t' => write!(quoted, "\\t"),
+            '\x07' => write!(quoted, "\\a"),
+            '\x08' => write!(quoted, "\\b"),
+            '\x0b' => write!(quoted, "\\v"),
+            '\x0c' => write!(quoted, "\\f"),
+            c if foreign::is_visible(c) => write!(quoted, "{c}"),
+            c if c.is_ascii() => write!(quoted, "\\x{:02x}", u32::from(c)),
+            c if u32::from(c) <= 0xffff => write!(quoted, "\\u{:04x}", u32::from(c)),
+            c => write!(quoted, "\\U{:08x}", u32::from(c)),
+        };
+    }
+    quoted
+}
+
+/// As it stands within JSON that the API server quotes in an error: Go escapes what HTML could take for a tag.
+fn go_json(text: &str) -> String {
+    let mut json = quoted(text);
+    for (character, escape) in [
+        ('<', "\\u003c"),
+        ('>', "\\u003e"),
+        ('&', "\\u0026"),
+        ('\u{2028}', "\\u2028"),
+        ('\u{2029}', "\\u2029"),
+    ] {
+        json = json.replace(character, escape);
+    }
+    json
+}
+
 /// `None` if there is nothing to search for, or it cannot be: [`VALUES_BYTES_MAX`] is far below
 /// what an automaton can hold.
 fn automaton(patterns: &BTreeSet<String>) -> Option<NFA> {
@@ -299,6 +341,19 @@ mod tests {
         let redactor = redactor(b"line \"one\"\nline two");
         let masked = redactor.mask(r#"invalid value "line \"one\"\nline two": no"#);
         assert_eq!(masked, "invalid value \"[redacted]\": no");
+    }
+
+    #[test]
+    fn value_is_masked_as_the_api_server_quotes_it() {
+        let redactor = redactor(b"postgres://app:p<a>ss@db/x?a=b&c=d\x01'\"\xc2\xa0e\x7f");
+        for form in [
+            r#"postgres://app:p<a>ss@db/x?a=b&c=d\x01'\"\u00a0e\x7f"#,
+            "postgres://app:p\\u003ca\\u003ess@db/x?a=b\\u0026c=d\\u0001'\\\"\u{a0}e\x7f",
+            r#"postgres://app:p\\u003ca\\u003ess@db/x?a=b\\u0026c=d\\u0001'\\\"\u00a0e\x7f"#,
+        ] {
+            let masked = redactor.mask(&format!("Invalid value: {form}: field is immutable"));
+            assert_eq!(masked, "Invalid value: [redacted]: field is immutable", "{form}");
+        }
     }
 
     #[test]

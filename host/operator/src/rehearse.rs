@@ -13,7 +13,7 @@ use std::time::Duration;
 use innkeeper_cluster::KindState;
 use innkeeper_core::plan::{Action, Leave, Plan};
 use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Key, Object, Target, difference};
+use innkeeper_core::{Key, Object, Target, difference, foreign, said};
 use innkeeper_modules::{Again, Deed, Rehearsal, Verdict, definitions};
 use innkeeper_sandbox::Outcome;
 use jiff::Timestamp;
@@ -28,7 +28,7 @@ use crate::reconcile;
 use crate::running::Running;
 use crate::shared::Shared;
 
-/// For so many primaries a candidate is run at most; of more, evenly chosen ones.
+/// For so many primaries a candidate is run at most; of more, evenly chosen ones of all namespaces.
 pub const REHEARSED_MAX: usize = 500;
 
 /// So long does a rehearsal take at most; then it is about the primaries that it came to.
@@ -157,11 +157,25 @@ fn primaries(candidate: &Running) -> Vec<Arc<Object>> {
     all
 }
 
-/// At most [`REHEARSED_MAX`] of them, evenly.
-fn chosen(primaries: &[Arc<Object>]) -> impl Iterator<Item = &Arc<Object>> {
-    let all = primaries.len();
-    let some = all.min(REHEARSED_MAX);
-    (0..some).filter_map(move |index| primaries.get(index * all / some))
+/// At most [`REHEARSED_MAX`] of them, the namespaces in turn, evenly within each: however many primaries
+/// one tenant makes, those of the others are among them.
+fn chosen(primaries: &[Arc<Object>]) -> Vec<&Arc<Object>> {
+    let mut by_namespace: BTreeMap<&str, Vec<&Arc<Object>>> = BTreeMap::new();
+    for primary in primaries {
+        by_namespace.entry(primary.key.namespace()).or_default().push(primary);
+    }
+    // The fewest first: what they leave of their share is for the others.
+    let mut namespaces: Vec<_> = by_namespace.into_values().collect();
+    namespaces.sort_by_key(Vec::len);
+    let (mut room, mut left) = (REHEARSED_MAX, namespaces.len());
+    let mut chosen = Vec::with_capacity(room.min(primaries.len()));
+    for all in namespaces {
+        let some = all.len().min(room.div_ceil(left.max(1)));
+        chosen.extend((0..some).filter_map(|index| all.get(index * all.len() / some).copied()));
+        (room, left) = (room - some, left - 1);
+    }
+    chosen.sort_by(|a, b| a.key.cmp(&b.key));
+    chosen
 }
 
 /// What a version would do with a primary as it is now.
@@ -194,13 +208,13 @@ async fn sight(
         Ok(Outcome::Complete(desired)) => (true, desired),
         Ok(Outcome::Partial(desired)) => (false, desired),
         Ok(Outcome::Failed(failure)) => {
-            return Sight::Fails(format!("{}: {}", failure.reason, failure.message));
+            return Sight::Fails(cut(format_args!("{}: {}", failure.reason, failure.message)));
         }
-        Err(error) => return Sight::Fails(format!("{}: {error}", error.reason())),
+        Err(error) => return Sight::Fails(cut(format_args!("{}: {error}", error.reason()))),
     };
     let me = running.owner(&primary);
     match running.wish(&desired, &me) {
-        Err(refusal) => Sight::Fails(format!("{}: {refusal}", refusal.reason())),
+        Err(refusal) => Sight::Fails(cut(format_args!("{}: {refusal}", refusal.reason()))),
         Ok(wish) => {
             let plan = reconcile::make_plan(
                 &mut observation,
@@ -215,6 +229,11 @@ async fn sight(
             Sight::Plans(wish, plan)
         }
     }
+}
+
+/// What a guest says, as a line that is kept: it may be as long as its output.
+fn cut(why: impl std::fmt::Display) -> String {
+    foreign::one_line(why, said::MESSAGE_BYTES_MAX)
 }
 
 /// Counts what the candidate would do and what serves would not.
@@ -309,4 +328,43 @@ fn compare(
 
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use innkeeper_contract::Kind;
+
+    use super::*;
+
+    fn primaries(namespace: &str, count: usize) -> Vec<Arc<Object>> {
+        let kind = Kind::namespaced("example.com/v1", "Podroute", "podroutes");
+        let object = |index: usize| {
+            let text = format!(
+                r#"{{"metadata":{{"namespace":"{namespace}","name":"p{index:05}","uid":"u","resourceVersion":"1"}}}}"#
+            );
+            Arc::new(Object::decode(&kind, &text, None).unwrap())
+        };
+        (0..count).map(object).collect()
+    }
+
+    fn counts(primaries: &[Arc<Object>]) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        for primary in chosen(primaries) {
+            *counts.entry(primary.key.namespace()).or_default() += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn primaries_of_each_namespace_are_among_those_of_a_tenant_who_makes_many() {
+        let mut all = primaries("a-flood", 10_000);
+        all.extend(primaries("b-few", 3));
+        all.extend(primaries("c-one", 1));
+        let expected = BTreeMap::from([("a-flood", REHEARSED_MAX - 4), ("b-few", 3), ("c-one", 1)]);
+        assert_eq!(counts(&all), expected);
+        assert_eq!(counts(&primaries("a", 7)), BTreeMap::from([("a", 7)]));
+        assert!(chosen(&[]).is_empty());
+        let many: Vec<_> = (0..2_000).flat_map(|n| primaries(&format!("n{n}"), 1)).collect();
+        assert_eq!(chosen(&many).len(), REHEARSED_MAX, "more namespaces than may be chosen");
+    }
 }

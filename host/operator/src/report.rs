@@ -62,11 +62,12 @@ impl Findings {
     }
 }
 
-/// The host's conditions and the guest's, the guest's word first.
+/// The host's conditions and the guest's, the guest's word first. Types that differ in case only are one
+/// type: `kubectl wait` compares them without regard to case, and would take the guest's for the host's.
 pub fn conditions(findings: &Findings, has_optional: bool) -> Vec<Condition> {
     let mut all: BTreeMap<String, Condition> = BTreeMap::new();
     let mut add = |condition: Condition| {
-        all.entry(condition.type_.clone()).or_insert(condition);
+        all.entry(condition.type_.to_ascii_lowercase()).or_insert(condition);
     };
     add(synced(findings));
     for condition in &findings.conditions {
@@ -85,7 +86,7 @@ pub fn conditions(findings: &Findings, has_optional: bool) -> Vec<Condition> {
 /// one that has not.
 fn first_of_each_type(conditions: &[Condition]) -> Vec<Condition> {
     let mut types = BTreeSet::new();
-    conditions.iter().filter(|one| types.insert(one.type_.as_str())).cloned().collect()
+    conditions.iter().filter(|one| types.insert(one.type_.to_ascii_lowercase())).cloned().collect()
 }
 
 fn synced(findings: &Findings) -> Condition {

@@ -16,9 +16,7 @@ use innkeeper_sandbox::Guest;
 
 use crate::guest_log::GuestLog;
 
-/// The annotation by which a primary is reconciled again after a time of its own, for example `30s`;
-/// `0s` for never.
-pub const RESYNC_ANNOTATION: &str = "innkeeper.dev/resync-period";
+pub use innkeeper_core::consent::RESYNC_ANNOTATION;
 
 /// How far a module has left, whose Module is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use innkeeper_contract::{Desired, Failure, Manifest};
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::error::{CallError, text};
 use crate::limits::Limits;
@@ -10,6 +11,11 @@ use crate::limits::Limits;
 pub(crate) trait Document: DeserializeOwned {
     /// Its name in the contract.
     const NAME: &'static str;
+
+    /// Its members that hold any JSON, and whose depth nothing else bounds.
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        std::iter::empty()
+    }
 }
 
 impl Document for Manifest {
@@ -18,10 +24,19 @@ impl Document for Manifest {
 
 impl Document for Desired {
     const NAME: &'static str = "desired";
+
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        let objects = self.objects.iter().map(|one| &one.object);
+        objects.chain(self.status.iter().flat_map(Map::values))
+    }
 }
 
 impl Document for Failure {
     const NAME: &'static str = "failure";
+
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        self.status.iter().flat_map(Map::values)
+    }
 }
 
 /// Reads a document; unknown members are errors, since they are typos.
@@ -33,7 +48,29 @@ pub(crate) fn read<D: Document>(json: &str, limits: &Limits) -> Result<D, CallEr
             limit: limits.output_bytes,
         });
     }
-    serde_json::from_str(json).map_err(|error| unreadable::<D>(json, &error))
+    let document: D = serde_json::from_str(json).map_err(|error| unreadable::<D>(json, &error))?;
+    // serde_json bounds the depth of a text, and reads on in a text under a name of its own (RawValue).
+    if !document.values().all(|value| is_within(value, DEPTH_MAX)) {
+        return Err(CallError::OutputUnreadable {
+            document: D::NAME,
+            what: text(format!("it has more than {DEPTH_MAX} levels")),
+            place: text(String::new()),
+        });
+    }
+    Ok(document)
+}
+
+/// The most levels of JSON in a document: as many as serde_json reads of one text.
+const DEPTH_MAX: usize = 127;
+
+/// Whether a value has at most so many levels.
+fn is_within(value: &Value, levels: usize) -> bool {
+    let below = |value| levels > 0 && is_within(value, levels - 1);
+    match value {
+        Value::Object(members) => members.values().all(below),
+        Value::Array(items) => items.iter().all(below),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
 }
 
 pub(crate) fn read_desired(json: &str, limits: &Limits) -> Result<Desired, CallError> {

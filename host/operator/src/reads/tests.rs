@@ -32,6 +32,10 @@ fn list(namespace: &str, selector: &str) -> Read {
     }
 }
 
+fn owned(uid: &str, namespace: &str) -> Read {
+    Read::Owned { uid: uid.into(), namespace: namespace.into() }
+}
+
 /// A limit that nothing reaches.
 const ALL: usize = usize::MAX;
 
@@ -42,7 +46,7 @@ fn record(read: &Read) -> ReadRecord {
         Read::List { kind, namespace, selector } => {
             record.list(kind, namespace, (**selector).clone());
         }
-        Read::Owned { uid } => record.owned(uid),
+        Read::Owned { uid, namespace } => record.owned(uid, namespace),
     }
     record
 }
@@ -94,9 +98,20 @@ fn a_list_wakes_when_an_object_comes_changes_or_leaves_it() {
 
 #[test]
 fn what_a_uid_owns_wakes_whoever_asked_for_it() {
-    let mut index =
-        index(&[("a", Read::Owned { uid: "u1".into() }), ("b", Read::Owned { uid: "u2".into() })]);
+    let mut index = index(&[("a", owned("u1", "")), ("b", owned("u2", ""))]);
     assert_eq!(woken(&mut index, &change(None, Some(object("x", &json!({}), "u2")))), ["b"]);
+}
+
+#[test]
+fn object_that_names_an_owner_of_another_namespace_wakes_nobody() {
+    let reads = [("here", owned("u", "n")), ("away", owned("u", "other")), ("all", owned("u", ""))];
+    let mut index = index(&reads);
+    let planted = change(None, Some(object("x", &json!({}), "u")));
+    assert_eq!(woken(&mut index, &planted), ["all", "here"]);
+    for name in ["here", "away", "all"] {
+        index.forget(&work(name));
+    }
+    assert!(index.owned.is_empty(), "{:?}", index.owned);
 }
 
 #[test]
