@@ -42,6 +42,7 @@ pub mod running;
 pub mod shared;
 pub mod sources;
 pub mod supervise;
+pub mod unfinished;
 pub mod watchdog;
 pub mod workers;
 pub mod writes;

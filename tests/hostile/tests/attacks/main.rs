@@ -12,3 +12,4 @@ mod ownership;
 mod schemas;
 mod second_look;
 mod secrets;
+mod write_rate;
