@@ -47,5 +47,7 @@ pub mod watchdog;
 pub mod workers;
 pub mod writes;
 
+/// The namespace of the modules' components and ServiceAccounts.
+pub use innkeeper_core::host_objects::MODULES_NAMESPACE;
 pub use operator::{Bounds, ModulesFrom, Operator};
 pub use shared::Execution;
