@@ -12,4 +12,5 @@ mod ownership;
 mod schemas;
 mod second_look;
 mod secrets;
+mod versions;
 mod write_rate;
