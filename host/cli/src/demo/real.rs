@@ -33,6 +33,7 @@ const BASE: [&str; 4] = [
     include_str!("../../../../deploy/base/cluster-role.yaml"),
     include_str!("../../../../deploy/base/roles.yaml"),
 ];
+
 /// Where a token of the operator's account is made.
 fn token_path() -> String {
     format!("/api/v1/namespaces/{HOST_NAMESPACE}/serviceaccounts/innkeeper/token")
