@@ -42,6 +42,13 @@ pub struct Outcome {
     pub adopted: Vec<Target>,
 }
 
+impl Outcome {
+    /// Whether all of the plan was done, and nothing stands in the way.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty() && !self.again && !self.limited
+    }
+}
+
 /// Carries out plans of one round.
 pub struct Apply<'a> {
     /// The shared things.

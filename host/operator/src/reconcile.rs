@@ -341,7 +341,7 @@ async fn round(
     memory.unsettled.extend(unknown.map(|step| step.target.clone()));
     let apply = Apply { shared, caches, running, work, me: &me, now, granted: &granted };
     let outcome = apply.carry_out(&plan, &wish, memory).await;
-    let clean = complete && outcome.problems.is_empty() && !outcome.again && !outcome.limited;
+    let clean = complete && outcome.is_clean();
     let became_clean = clean && !memory.plan.clean;
     memory.plan.clean = clean;
     memory.plan.reverts.forget_old(now);
