@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -45,6 +45,10 @@ impl Default for Limits {
         }
     }
 }
+
+/// The address of the client whose request this is: an extension of each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// The connections that are open, the oldest first.
 struct Open {
@@ -113,8 +117,10 @@ pub(crate) async fn accept(
             Ok((stream, peer)) => {
                 // The answer is one write: it should not wait for more.
                 let _ = stream.set_nodelay(true);
-                let handle = tasks.spawn(serve(stream, router.clone(), limits));
-                open.add(peer.ip().to_canonical(), handle);
+                let address = peer.ip().to_canonical();
+                let router = router.clone().layer(Extension(Peer(address)));
+                let handle = tasks.spawn(serve(stream, router, limits));
+                open.add(address, handle);
             }
             Err(error) => {
                 tracing::debug!(%error, "connection not accepted");

@@ -1,6 +1,7 @@
 //! Who may read `/metrics`: the API server authenticates the bearer token and authorizes its user.
 
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,8 +12,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use innkeeper_cluster::{ApiError, Session, User};
 use sha2::{Digest as _, Sha256};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
+
+use crate::connections::Peer;
 
 /// The path whose `get` the user needs, as `nonResourceURLs` of a ClusterRole have it.
 const PATH: &str = "/metrics";
@@ -30,13 +33,19 @@ const KNOWN_MAX: usize = 64;
 const REVIEW_TIME: Duration = Duration::from_secs(5);
 
 /// Tokens that are reviewed at one time; a further one is refused until one of them is done.
-const REVIEWS_MAX: usize = 4;
+const REVIEWS_MAX: usize = 8;
 
-/// Reviews of tokens that were never accepted, within [`STRANGERS_TIME`]: a client that invents tokens
-/// should not load the API server.
+/// The same for one address, so that it does not keep readers at others out.
+const REVIEWS_PER_PEER_MAX: usize = 2;
+
+/// Reviews of tokens of one address that were never accepted, within [`STRANGERS_TIME`]: a client that
+/// invents tokens should neither load the API server nor keep readers at other addresses out.
 const STRANGERS_MAX: u32 = 60;
 
-/// The time in which [`STRANGERS_MAX`] counts.
+/// The same for all addresses. It also bounds how many addresses are remembered.
+const STRANGERS_TOTAL_MAX: u32 = 240;
+
+/// The time in which [`STRANGERS_MAX`] and [`STRANGERS_TOTAL_MAX`] count.
 const STRANGERS_TIME: Duration = Duration::from_mins(1);
 
 /// What the API server says of a token.
@@ -73,6 +82,9 @@ impl Reviewer for ApiReviewer {
         Ok(if allowed { Access::Allowed } else { Access::Denied(username) })
     }
 }
+
+/// Stands for the address of a request that has none.
+const UNKNOWN_PEER: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// The guard in front of `/metrics`. Clones share what is known.
 #[derive(Clone)]
@@ -124,13 +136,30 @@ type TokenDigest = [u8; 32];
 /// What the API server said lately.
 struct Known {
     answers: HashMap<TokenDigest, (Access, Instant)>,
-    strangers: u32,
+    /// Reviews of strangers, by the address that sent their tokens: at most [`STRANGERS_TOTAL_MAX`] addresses, and
+    /// those of [`REVIEWS_MAX`] reviews that began earlier.
+    strangers: HashMap<IpAddr, Share>,
+    strangers_total: u32,
     strangers_since: Instant,
+}
+
+/// What one address has of the reviews of strangers.
+#[derive(Default)]
+struct Share {
+    /// Reviews that began since the counts began.
+    begun: u32,
+    /// Reviews under way.
+    running: usize,
 }
 
 impl Known {
     fn new() -> Self {
-        Self { answers: HashMap::new(), strangers: 0, strangers_since: Instant::now() }
+        Self {
+            answers: HashMap::new(),
+            strangers: HashMap::new(),
+            strangers_total: 0,
+            strangers_since: Instant::now(),
+        }
     }
 
     /// The answer about a token, if it is recent.
@@ -145,13 +174,33 @@ impl Known {
         matches!(self.answers.get(token), Some((Access::Allowed, _)))
     }
 
-    /// Counts the review of a token that was not accepted before; `false` if there are too many.
-    fn count_stranger(&mut self) -> bool {
+    /// Counts the review of a token that was not accepted before, which an address sent; `false` if there
+    /// are too many. [`Known::end_stranger`] has to follow.
+    fn begin_stranger(&mut self, peer: IpAddr) -> bool {
         if self.strangers_since.elapsed() >= STRANGERS_TIME {
-            (self.strangers, self.strangers_since) = (0, Instant::now());
+            (self.strangers_total, self.strangers_since) = (0, Instant::now());
+            self.strangers.retain(|_, share| {
+                share.begun = 0;
+                share.running > 0
+            });
         }
-        self.strangers += 1;
-        self.strangers <= STRANGERS_MAX
+        let (begun, running) =
+            self.strangers.get(&peer).map_or((0, 0), |share| (share.begun, share.running));
+        if self.strangers_total >= STRANGERS_TOTAL_MAX
+            || begun >= STRANGERS_MAX
+            || running >= REVIEWS_PER_PEER_MAX
+        {
+            return false;
+        }
+        self.strangers_total += 1;
+        self.strangers.insert(peer, Share { begun: begun + 1, running: running + 1 });
+        true
+    }
+
+    fn end_stranger(&mut self, peer: IpAddr) {
+        if let Some(share) = self.strangers.get_mut(&peer) {
+            share.running = share.running.saturating_sub(1);
+        }
     }
 
     /// Keeps an answer. The first to be forgotten are those that let nobody in, then the oldest.
@@ -184,7 +233,7 @@ impl<R: Reviewer> Guard<R> {
         route.layer(middleware::from_fn_with_state(self, check::<R>))
     }
 
-    async fn allow(&self, headers: &HeaderMap) -> Result<(), Refused> {
+    async fn allow(&self, peer: IpAddr, headers: &HeaderMap) -> Result<(), Refused> {
         let token = bearer(headers).ok_or(Refused::NoToken)?;
         let digest: TokenDigest = Sha256::digest(token).into();
         if let Some(access) = self.known().answer(&digest) {
@@ -192,14 +241,14 @@ impl<R: Reviewer> Guard<R> {
         }
         // One that was accepted before is always reviewed, so that invented tokens do not keep
         // Prometheus out.
-        let _permit = if self.known().was_allowed(&digest) {
+        let _stranger = if self.known().was_allowed(&digest) {
             None
         } else {
             let permit = self.reviews.try_acquire().map_err(|_| Refused::TooMany)?;
-            if !self.known().count_stranger() {
+            if !self.known().begin_stranger(peer) {
                 return Err(Refused::TooMany);
             }
-            Some(permit)
+            Some(Stranger { known: &self.known, peer, _permit: permit })
         };
         let review = tokio::time::timeout(REVIEW_TIME, self.reviewer.review(token));
         let access = match review.await {
@@ -219,6 +268,19 @@ impl<R: Reviewer> Guard<R> {
 
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The review of a stranger; it ends when this is dropped, also if the client goes away meanwhile.
+struct Stranger<'a> {
+    known: &'a Mutex<Known>,
+    peer: IpAddr,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Drop for Stranger<'_> {
+    fn drop(&mut self) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).end_stranger(self.peer);
     }
 }
 
@@ -247,7 +309,9 @@ async fn check<R: Reviewer>(
     request: Request,
     next: Next,
 ) -> Response {
-    match guard.allow(request.headers()).await {
+    // Every connection has an address; requests without one share a share.
+    let peer = request.extensions().get::<Peer>().map_or(UNKNOWN_PEER, |Peer(address)| *address);
+    match guard.allow(peer, request.headers()).await {
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
     }
@@ -294,8 +358,17 @@ mod tests {
         headers
     }
 
+    /// Another address each.
+    fn peer(number: u8) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(10, 0, 0, number))
+    }
+
     async fn ask(guard: &Guard<Fake>, token: &str) -> Result<(), Refused> {
-        guard.allow(&headers(&[&format!("Bearer {token}")])).await
+        ask_from(guard, 1, token).await
+    }
+
+    async fn ask_from(guard: &Guard<Fake>, number: u8, token: &str) -> Result<(), Refused> {
+        guard.allow(peer(number), &headers(&[&format!("Bearer {token}")])).await
     }
 
     #[tokio::test(start_paused = true)]
@@ -326,10 +399,14 @@ mod tests {
             &["Bearer reader\tx"],
         ];
         for values in wrong {
-            assert_eq!(guard.allow(&headers(values)).await, Err(Refused::NoToken), "{values:?}");
+            assert_eq!(
+                guard.allow(peer(1), &headers(values)).await,
+                Err(Refused::NoToken),
+                "{values:?}"
+            );
         }
         assert_eq!(fake.asked.load(Ordering::SeqCst), 0);
-        assert_eq!(guard.allow(&headers(&["bearer reader"])).await, Ok(()));
+        assert_eq!(guard.allow(peer(1), &headers(&["bearer reader"])).await, Ok(()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -397,6 +474,55 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn invented_tokens_of_one_address_keep_no_new_token_of_another_out() {
+        let fake = Fake::default();
+        let guard = Guard::new(fake.clone());
+        for number in 0..1000 {
+            let _ = ask_from(&guard, 1, &format!("invented-{number}")).await;
+        }
+        assert_eq!(ask_from(&guard, 1, "reader").await, Err(Refused::TooMany));
+        assert_eq!(ask_from(&guard, 2, "reader").await, Ok(()));
+        assert_eq!(fake.asked.load(Ordering::SeqCst), 1 + STRANGERS_MAX as usize);
+        tokio::time::advance(STRANGERS_TIME).await;
+        assert_eq!(ask_from(&guard, 1, "second").await, Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn invented_tokens_of_many_addresses_are_bounded_in_reviews_and_in_memory() {
+        let fake = Fake::default();
+        let guard = Guard::new(fake.clone());
+        for minute in 1..=3 {
+            for number in 0..1000 {
+                let last = u8::try_from(number % 250).unwrap();
+                let _ = ask_from(&guard, last, &format!("invented-{minute}-{number}")).await;
+            }
+            let asked = fake.asked.load(Ordering::SeqCst);
+            assert_eq!(asked, minute * STRANGERS_TOTAL_MAX as usize);
+            let remembered = guard.known().strangers.len();
+            assert!(remembered <= STRANGERS_TOTAL_MAX as usize, "{remembered} addresses");
+            tokio::time::advance(STRANGERS_TIME).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reviews_of_one_address_that_hang_leave_room_for_other_addresses() {
+        let fake = Fake { hangs: true, ..Fake::default() };
+        let guard = Guard::new(fake.clone());
+        let asks = [1, 1, 1, 1, 2].into_iter().enumerate().map(|(number, peer)| {
+            let guard = guard.clone();
+            tokio::spawn(async move { ask_from(&guard, peer, &format!("invented-{number}")).await })
+        });
+        let mut answers = Vec::new();
+        for one in asks.collect::<Vec<_>>() {
+            answers.push(one.await.unwrap());
+        }
+        let (late, many) = (Err(Refused::NoAnswer), Err(Refused::TooMany));
+        assert_eq!(answers, [late.clone(), late.clone(), many.clone(), many, late.clone()]);
+        // A review that has ended makes room again.
+        assert_eq!(ask_from(&guard, 1, "invented").await, late);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn reviews_that_hang_are_bounded_in_number() {
         let fake = Fake { hangs: true, ..Fake::default() };
         let guard = Guard::new(fake.clone());
@@ -404,7 +530,9 @@ mod tests {
         const { assert!(REVIEWS_MAX < 20 && 20 < STRANGERS_MAX as usize) };
         let asks = (0..20).map(|number| {
             let guard = guard.clone();
-            tokio::spawn(async move { ask(&guard, &format!("invented-{number}")).await })
+            tokio::spawn(
+                async move { ask_from(&guard, number, &format!("invented-{number}")).await },
+            )
         });
         let asks: Vec<_> = asks.collect();
         let mut refused = 0;

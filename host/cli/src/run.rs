@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_name = "NAMESPACE",
-        default_value = "innkeeper-system",
+        default_value = innkeeper_core::host_objects::HOST_NAMESPACE,
         env = "POD_NAMESPACE"
     )]
     namespace: String,

@@ -83,7 +83,8 @@ impl Server {
         self.cluster().as_account(&Account::new("m", account))
     }
 
-    /// What is answered to `METHOD path`, or to `user METHOD path` of one account.
+    /// What is answered to `METHOD path`, or to `user METHOD path` of one account; to its access reviews
+    /// of one verb with `user REVIEW verb`.
     pub(crate) fn always(&self, ask: &str, reply: Reply) {
         self.state.lock().unwrap().always.insert(ask.into(), reply);
     }
@@ -146,6 +147,14 @@ impl Server {
         self,
         request: Request<Body>,
     ) -> Result<Response<ReplyBody>, BoxError> {
+        let (head, body) = request.into_parts();
+        let request = Request::from_parts(head, ());
+        let is_review = request.uri().path().ends_with("accessreviews");
+        let review: Value = if is_review {
+            serde_json::from_slice(&body.collect().await?.to_bytes()).unwrap_or_default()
+        } else {
+            Value::Null
+        };
         let user = request
             .headers()
             .get("Impersonate-User")
@@ -165,10 +174,12 @@ impl Server {
             state.accepts.push(accept.unwrap_or_default().to_owned());
             state.log.push(line.trim_end_matches('?').to_owned());
             let watch = query.contains("watch=true");
+            let verb = review["spec"]["resourceAttributes"]["verb"].as_str().unwrap_or_default();
+            let review = format!("{user} REVIEW {verb}");
             let asks = if watch {
-                [format!("{user} WATCH {path}"), format!("WATCH {path}")]
+                vec![format!("{user} WATCH {path}"), format!("WATCH {path}")]
             } else {
-                [named, ask]
+                vec![review, named, ask]
             };
             let once =
                 asks.iter().find_map(|ask| state.once.get_mut(ask).and_then(VecDeque::pop_front));

@@ -28,6 +28,11 @@ pub fn is_namespace(name: &str) -> bool {
     matches!(name, HOST_NAMESPACE | MODULES_NAMESPACE)
 }
 
+/// The same of a host that runs in `host_namespace`, which may be another than [`HOST_NAMESPACE`].
+pub fn is_namespace_of(name: &str, host_namespace: Option<&str>) -> bool {
+    is_namespace(name) || (!name.is_empty() && host_namespace == Some(name))
+}
+
 /// Whether a kind is Namespace, also as OpenShift serves it.
 fn is_kind_of_namespaces(kind: &Kind) -> bool {
     let resource = (kind.group(), &*kind.plural);
@@ -65,7 +70,7 @@ pub fn is_object(kind: &Kind, key: &Key) -> bool {
 /// The same of a host that runs in `host_namespace`, which may be another than [`HOST_NAMESPACE`].
 pub fn is_object_of(kind: &Kind, key: &Key, host_namespace: Option<&str>) -> bool {
     let namespace = if is_kind_of_namespaces(kind) { key.name() } else { key.namespace() };
-    is_object(kind, key) || host_namespace.is_some_and(|host| !host.is_empty() && host == namespace)
+    is_object(kind, key) || is_namespace_of(namespace, host_namespace)
 }
 
 #[cfg(test)]

@@ -35,7 +35,10 @@ pub enum Refusal {
     },
     /// An object belongs to Innkeeper itself.
     #[error(
-        "the guest gave {what}, which belongs to Innkeeper itself: no module writes the namespaces innkeeper-system and innkeeper-modules, kinds of innkeeper.dev, or the host's own roles and policies; have the guest leave it out"
+        "the guest gave {what}, which belongs to Innkeeper itself: no module writes the host's namespace ({} unless it was installed in another one), the namespace {}, kinds of {}, or the host's own roles and policies; have the guest leave it out",
+        host_objects::HOST_NAMESPACE,
+        host_objects::MODULES_NAMESPACE,
+        host_objects::GROUP
     )]
     Reserved {
         /// The object.

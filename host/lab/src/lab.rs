@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(1);
 
 /// The namespace of the modules' accounts.
-const MODULES: &str = "innkeeper-modules";
+const MODULES: &str = innkeeper_operator::MODULES_NAMESPACE;
 
 /// After so much time without a write all is quiet. Pods of Jobs end after five seconds, and the operator
 /// looks again after a few.

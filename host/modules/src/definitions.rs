@@ -314,6 +314,7 @@ mod tests {
             &serde_json::from_value(module).unwrap(),
             crate::Place::Folder,
             innkeeper_sandbox::Limits::default(),
+            None,
         )
         .unwrap()
     }

@@ -41,6 +41,7 @@ pub struct Driver<G = Guest> {
     modules: Arc<Modules<G>>,
     place: Place,
     defaults: Limits,
+    host_namespace: Option<Box<str>>,
     lives: BTreeMap<String, Life<G>>,
 }
 
@@ -105,7 +106,14 @@ impl<G> Default for Life<G> {
 impl<G: Loaded> Driver<G> {
     /// A driver without modules. `defaults` are the limits of Modules that give none.
     pub fn new(place: Place, defaults: Limits) -> Self {
-        Self { modules: Arc::default(), place, defaults, lives: BTreeMap::new() }
+        let (modules, lives) = (Arc::default(), BTreeMap::new());
+        Self { modules, place, defaults, host_namespace: None, lives }
+    }
+
+    /// The same for a host that runs in this namespace.
+    #[must_use]
+    pub fn in_namespace(self, host_namespace: Option<&str>) -> Self {
+        Self { host_namespace: host_namespace.map(Into::into), ..self }
     }
 
     /// What serves, to be shared with who reconciles.
@@ -150,7 +158,10 @@ impl<G: Loaded> Driver<G> {
         }
         let events = match input {
             Input::NothingLeft(_) => Vec::new(),
-            Input::Module(module) => life.on_module(&module, self.place, self.defaults),
+            Input::Module(module) => {
+                let host_namespace = self.host_namespace.as_deref();
+                life.on_module(&module, self.place, self.defaults, host_namespace)
+            }
             Input::Malformed { generation, message } => vec![Event::Spec {
                 generation,
                 spec: Err(Verdict::new(reason::INVALID_SPEC, message, Again::WhenSpecChanges)),
@@ -213,9 +224,15 @@ impl<G: Loaded> Driver<G> {
 
 impl<G: Loaded> Life<G> {
     /// Nothing if it is the Module as it was.
-    fn on_module(&mut self, module: &Module, place: Place, defaults: Limits) -> Vec<Event> {
+    fn on_module(
+        &mut self,
+        module: &Module,
+        place: Place,
+        defaults: Limits,
+        host_namespace: Option<&str>,
+    ) -> Vec<Event> {
         let mut events = Vec::from_iter(self.learn(module));
-        events.extend(self.on_spec(module, place, defaults));
+        events.extend(self.on_spec(module, place, defaults, host_namespace));
         events.extend(self.on_word(module));
         if module.metadata.deletion_timestamp.is_some() {
             events.push(Event::Deleting);
@@ -285,9 +302,15 @@ impl<G: Loaded> Life<G> {
     }
 
     /// `None` if it is the spec as it was.
-    fn on_spec(&mut self, module: &Module, place: Place, defaults: Limits) -> Option<Event> {
+    fn on_spec(
+        &mut self,
+        module: &Module,
+        place: Place,
+        defaults: Limits,
+        host_namespace: Option<&str>,
+    ) -> Option<Event> {
         let generation = module.metadata.generation;
-        let spec = match Settings::new(module, place, defaults) {
+        let spec = match Settings::new(module, place, defaults, host_namespace) {
             Err(errors) => {
                 Err(Verdict::new(reason::INVALID_SPEC, errors.to_string(), Again::WhenSpecChanges))
             }

@@ -54,8 +54,13 @@ mod tests {
         let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
             "metadata": {"name": "m"}, "spec": {"source": {"configMap": {"name": "m-1"}},
                 "serviceAccountName": "m", "crdGroups": groups}});
-        Settings::new(&Module::from_value(&module).unwrap(), Place::Cluster, Limits::default())
-            .unwrap()
+        Settings::new(
+            &Module::from_value(&module).unwrap(),
+            Place::Cluster,
+            Limits::default(),
+            None,
+        )
+        .unwrap()
     }
 
     /// Whether a guest whose primary is a Podroute of `quay.io` may name this finalizer.

@@ -412,6 +412,12 @@ impl Machine {
             }
         };
         if source != self.source {
+            // Nothing retries what another version has replaced: it is tried when it comes back.
+            if let Source::Present(digest) = source {
+                self.rejected.retain(|(rejected, verdict)| {
+                    *rejected != digest || verdict.again != Again::Later
+                });
+            }
             self.source = source;
             self.consider(effects);
         }

@@ -136,11 +136,16 @@ impl Settings {
     /// Checks a Module's values.
     ///
     /// `defaults` are the limits of modules that give none; a Module may raise or lower them
-    /// within fixed bounds.
+    /// within fixed bounds. `host_namespace` is the namespace that the host itself runs in.
     ///
     /// # Errors
     /// Every field that cannot be used, with its path.
-    pub fn new(module: &Module, place: Place, defaults: Limits) -> Result<Self, SpecErrors> {
+    pub fn new(
+        module: &Module,
+        place: Place,
+        defaults: Limits,
+        host_namespace: Option<&str>,
+    ) -> Result<Self, SpecErrors> {
         let spec = &module.spec;
         let mut check = Check::default();
         check.name("metadata.name", &module.metadata.name, MODULE_NAME_BYTES_MAX);
@@ -170,7 +175,7 @@ impl Settings {
         }
         for (index, namespace) in spec.namespaces.iter().enumerate() {
             check.name(&format!("spec.namespaces[{index}]"), namespace, 63);
-            if innkeeper_core::host_objects::is_namespace(namespace) {
+            if innkeeper_core::host_objects::is_namespace_of(namespace, host_namespace) {
                 let problem = format!(
                     "{namespace} belongs to Innkeeper itself: no module reconciles what lies there; name another namespace"
                 );

@@ -3,7 +3,7 @@
 //! What fails is a problem of that object; the others go on. But a name that turned out to
 //! be taken ends the round's writes: two primaries that want one set of names never split it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,10 +33,19 @@ pub struct Outcome {
     pub in_order: usize,
     /// What was expected turned out to be otherwise: plan again at once.
     pub again: bool,
+    /// The write rate ended the turn before all was done.
+    pub limited: bool,
     /// What stands in the way.
     pub problems: Problems,
     /// Objects that were adopted.
     pub adopted: Vec<Target>,
+}
+
+impl Outcome {
+    /// Whether all of the plan was done, and nothing stands in the way.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty() && !self.again && !self.limited
+    }
 }
 
 /// Carries out plans of one round.
@@ -64,19 +73,50 @@ enum Next {
 }
 
 impl Apply<'_> {
-    /// Carries out a plan.
+    /// Carries out a plan, as far as the write rate lets it: the rest is left to a later turn.
     pub async fn carry_out(&self, plan: &Plan, wish: &Wish, memory: &mut Memory) -> Outcome {
+        let mut round = std::mem::take(&mut memory.unfinished_round);
         let mut outcome = Outcome::default();
+        outcome.problems.0.extend(round.standing(&plan.steps).cloned());
+        let postpones = plan.steps.iter().any(|step| round.postpones(step));
+        let mut attempted = BTreeSet::new();
         for step in &plan.steps {
+            let writes = !matches!(step.action, Action::Leave(_));
             // What was not applied in this round may be what replaces it.
             if matches!(step.action, Action::Delete { .. } | Action::TakeBack { .. })
-                && (outcome.again || !outcome.problems.is_empty())
+                && (postpones || outcome.again || !outcome.problems.is_empty())
             {
                 continue;
             }
-            if let Next::EndRound = self.step(step, wish, memory, &mut outcome).await {
-                break;
+            if writes && (outcome.limited || round.postpones(step)) {
+                continue;
             }
+            if writes && !self.shared.may_write(self.work) {
+                outcome.limited = true;
+                continue;
+            }
+            if let Next::EndRound = self.step(step, wish, memory, &mut outcome).await {
+                return outcome;
+            }
+            // One that was deleted to be made anew is created in the same round.
+            if writes && outcome.changed.get(&step.target) != Some(&Deed::Deleted) {
+                attempted.insert(step.target.clone());
+            }
+        }
+        if outcome.limited {
+            round.attempted.append(&mut attempted);
+            let problems = outcome.problems.0.iter().filter(|problem| {
+                problem.target.as_ref().is_some_and(|target| round.attempted.contains(target))
+            });
+            round.problems = problems.cloned().collect();
+            memory.unfinished_round = round;
+        } else {
+            let refused: BTreeSet<_> =
+                outcome.problems.0.iter().filter_map(|problem| problem.target.as_ref()).collect();
+            outcome.again |= plan
+                .steps
+                .iter()
+                .any(|step| round.postpones(step) && !refused.contains(&step.target));
         }
         outcome
     }

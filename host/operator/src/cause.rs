@@ -51,6 +51,8 @@ pub enum Cause {
     Statuses,
     /// A time that the guest, its module or its primary asked for is over.
     Due,
+    /// Its last turn ended before all was written, for the write rate.
+    Continued,
     /// It failed so many times in a row.
     Failed(u32),
 }
@@ -80,6 +82,7 @@ impl fmt::Display for Cause {
             Self::Readable(kind) => write!(f, "whether {} can be read changed", kind.kind),
             Self::Statuses => f.write_str("statuses can be written"),
             Self::Due => f.write_str("its time has come"),
+            Self::Continued => f.write_str("its writes continue"),
             Self::Failed(1) => f.write_str("again after a failure"),
             Self::Failed(times) => write!(f, "again after {times} failures"),
         }

@@ -8,7 +8,7 @@ use innkeeper_core::Key;
 use innkeeper_sandbox::Level;
 use tokio::time::Instant;
 
-use crate::rate::Rate;
+use crate::rate::{BURST, Rate};
 
 /// Lines a second that a module may log in the long run; twenty seconds' worth at once, which is more than
 /// one run can log within its bytes.
@@ -57,7 +57,7 @@ impl GuestLog {
     fn admit(&self, now: Instant) -> Option<u64> {
         let now = now.duration_since(self.since);
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.rate.ready_at() > now {
+        if lines.rate.ready_after(BURST, now) > now {
             lines.left_out += 1;
             return None;
         }

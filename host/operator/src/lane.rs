@@ -15,7 +15,7 @@ use std::time::Duration;
 use innkeeper_core::Key;
 
 use crate::cause::Cause;
-use crate::rate::{BURST, MODULE_BURST, Rate};
+use crate::rate::{BURST, MODULE_BURST, Rate, turn_writes};
 
 /// Of so many turns of a module one goes to a routine key, if one waits.
 pub const ROUTINE_TURN: u32 = 4;
@@ -41,6 +41,7 @@ impl Class {
             | Cause::Readable(_)
             | Cause::Statuses
             | Cause::Due
+            | Cause::Continued
             | Cause::Failed(_) => Self::Routine,
         }
     }
@@ -80,7 +81,8 @@ pub(crate) struct Lane {
     tenants_left: usize,
     /// Until when tenants are held for their writes.
     held: BTreeSet<(Duration, Arc<str>)>,
-    running: usize,
+    /// The keys that are worked on, and how many writes each has reserved.
+    turns: BTreeMap<Key, u32>,
     writes: Rate,
     rate: Option<NonZeroU32>,
     tickets: u64,
@@ -101,7 +103,7 @@ impl Lane {
 
     /// Keys that are worked on.
     pub(crate) fn running(&self) -> usize {
-        self.running
+        self.turns.len()
     }
 
     /// A key is ready.
@@ -132,10 +134,11 @@ impl Lane {
     /// The next key to work on; [`Lane::finished`] must follow. At most `running_max` keys of one
     /// tenant are worked on at once.
     pub(crate) fn take(&mut self, now: Duration, running_max: usize) -> Option<Key> {
-        if self.ready() == 0 || self.writes.ready_after(MODULE_BURST) > now {
+        if self.ready() == 0 || self.writes.ready_after(MODULE_BURST, now) > now {
             return None;
         }
         self.release_paid(now);
+        let reserved = self.rate.map_or(0, turn_writes);
         loop {
             let routine_waits = self.routine.has_turn();
             let class = if self.changed.has_turn()
@@ -149,35 +152,67 @@ impl Lane {
             };
             let name = self.rotation(class).first()?.clone();
             let tenant = self.tenants.entry(name.clone()).or_default();
+            if let Some(rate) = self.rate {
+                tenant.writes.set(rate);
+            }
             if tenant.running >= running_max {
                 self.hold(&name, Hold::Running);
                 continue;
             }
-            let paid = tenant.writes.ready_after(BURST);
+            let paid = tenant.writes.ready_after(BURST, now);
             if paid > now {
                 self.hold(&name, Hold::Writes(paid));
                 continue;
             }
             tenant.running += 1;
-            self.running += 1;
+            tenant.writes.reserve(reserved);
+            self.writes.reserve(reserved);
             self.changed_turns = match class {
                 Class::Changed if routine_waits => self.changed_turns + 1,
                 Class::Changed | Class::Routine => 0,
             };
             self.forget_idle(now);
-            return self.rotation(class).take_first();
+            let key = self.rotation(class).take_first()?;
+            self.turns.insert(key.clone(), reserved);
+            return Some(key);
         }
     }
 
     /// The work on a key ended.
     pub(crate) fn finished(&mut self, key: &Key) {
-        self.running = self.running.saturating_sub(1);
+        let Some(reserved) = self.turns.remove(key) else { return };
+        self.writes.release(reserved);
         let name = tenant_of(key);
         let Some(tenant) = self.tenants.get_mut(name) else { return };
         tenant.running = tenant.running.saturating_sub(1);
-        if tenant.hold == Some(Hold::Running) {
-            self.release(&name.into());
+        tenant.writes.release(reserved);
+        // What is released may end either hold; the next search finds out.
+        match tenant.hold {
+            None => return,
+            Some(Hold::Running) => {}
+            Some(Hold::Writes(until)) => {
+                self.held.remove(&(until, name.into()));
+            }
         }
+        self.release(&name.into());
+    }
+
+    /// Whether a key that is worked on may make a further write: its turn has one left, or the bursts
+    /// of its module and of its tenant have.
+    pub(crate) fn may_write(&mut self, key: &Key, now: Duration) -> bool {
+        let Some(reserved) = self.turns.get_mut(key).filter(|reserved| **reserved == 0) else {
+            return true;
+        };
+        let Some(tenant) = self.tenants.get_mut(tenant_of(key)) else { return true };
+        if self.writes.ready_after(MODULE_BURST, now) > now
+            || tenant.writes.ready_after(BURST, now) > now
+        {
+            return false;
+        }
+        *reserved = 1;
+        tenant.writes.reserve(1);
+        self.writes.reserve(1);
+        true
     }
 
     /// So many writes a second may be made.
@@ -192,6 +227,12 @@ impl Lane {
     /// A write was made for a key.
     pub(crate) fn wrote(&mut self, key: &Key, now: Duration) {
         let Some(rate) = self.rate else { return };
+        let reserved = self.turns.get_mut(key).filter(|reserved| **reserved > 0);
+        let released = u32::from(reserved.is_some());
+        if let Some(reserved) = reserved {
+            *reserved -= 1;
+        }
+        self.writes.release(released);
         self.writes.spend(now);
         let name = tenant_of(key);
         if !self.tenants.contains_key(name) {
@@ -199,6 +240,7 @@ impl Lane {
         }
         if let Some(tenant) = self.tenants.get_mut(name) {
             tenant.writes.set(rate);
+            tenant.writes.release(released);
             tenant.writes.spend(now);
         }
     }
@@ -208,7 +250,7 @@ impl Lane {
         if self.ready() == 0 {
             return None;
         }
-        let module = self.writes.ready_after(MODULE_BURST);
+        let module = self.writes.ready_after(MODULE_BURST, now);
         if module > now {
             return Some(module);
         }

@@ -42,9 +42,12 @@ pub mod running;
 pub mod shared;
 pub mod sources;
 pub mod supervise;
+pub mod unfinished;
 pub mod watchdog;
 pub mod workers;
 pub mod writes;
 
+/// The namespace of the modules' components and ServiceAccounts.
+pub use innkeeper_core::host_objects::MODULES_NAMESPACE;
 pub use operator::{Bounds, ModulesFrom, Operator};
 pub use shared::Execution;

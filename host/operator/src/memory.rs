@@ -8,6 +8,7 @@ use innkeeper_contract::Unapplied;
 use innkeeper_core::{Target, plan};
 
 use crate::queue::Work;
+use crate::unfinished::{Unfinished, UnfinishedRound};
 
 /// What is known of one primary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,10 @@ pub struct Memory {
     /// The reason that was last reported for not being as wanted; empty if all is well, `None`
     /// if nothing has been reported yet.
     pub reported: Option<String>,
+    /// What the write rate left unfinished.
+    pub unfinished: Unfinished,
+    /// The round that the write rate left unfinished.
+    pub unfinished_round: UnfinishedRound,
 }
 
 impl Memory {

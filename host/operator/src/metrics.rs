@@ -81,7 +81,7 @@ impl Metrics {
         Ok(Self {
             reconciles: counter(
                 "controller_runtime_reconcile_total",
-                "Reconciles by module and result (success, requeue_after, error).",
+                "Reconciles by module and result (success, requeue_after, requeue, error).",
                 &["controller", "result"],
             )?,
             reconcile_seconds: histogram(

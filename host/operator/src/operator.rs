@@ -120,7 +120,8 @@ impl Operator {
             self.shared.clone(),
             self.caches.clone(),
             self.engine.clone(),
-            Driver::new(kind, Limits::default()),
+            Driver::new(kind, Limits::default())
+                .in_namespace(self.shared.cluster.host().host_namespace()),
             place,
             self.outbox.clone(),
             inbox,

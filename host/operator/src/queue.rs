@@ -11,8 +11,9 @@
 //!   [`ROUTINE_TURN`](crate::lane::ROUTINE_TURN) at least.
 //! - At most [`Bounds::running_per_module`] keys of one module are worked on at once, and at most
 //!   [`Bounds::running_per_tenant`] of one tenant.
-//! - A module that has written more than it may waits, and so does a tenant
-//!   ([`Rate`](crate::rate::Rate)); the others do not.
+//! - A module that has written as much as it may waits, and so does a tenant
+//!   ([`Rate`](crate::rate::Rate)); the others do not. A run that has to stop for that goes on later,
+//!   after keys that a change woke.
 //! - A key that failed waits by [`Backoff`]; a change that concerns it runs it at once. Its
 //!   failures are forgotten when it succeeds.
 //! - Whoever gets a key learns what has woken it since it was worked on last.
@@ -52,6 +53,8 @@ pub enum Done {
     Failed,
     /// It failed, and only a change helps: no backoff. Come again after a time, if one is given.
     Stuck(Option<Duration>),
+    /// It has to stop writing for now: continue as soon as further writes may be made.
+    Continue,
     /// The primary is gone.
     Forget,
 }
@@ -215,7 +218,7 @@ impl Queue {
         entry.running = false;
         lane.finished(&work.key);
         self.running -= 1;
-        let again = entry.again.take();
+        let mut again = entry.again.take();
         let when = match done {
             Done::Ok(after) => {
                 entry.failures = 0;
@@ -225,6 +228,11 @@ impl Queue {
             Done::Failed => {
                 entry.failures = entry.failures.saturating_add(1);
                 Some(self.backoff.delay(entry.failures, jitter))
+            }
+            Done::Continue => {
+                Causes::note(&mut entry.causes, &Cause::Continued);
+                again = again.max(Some(Class::of(&Cause::Continued)));
+                None
             }
             Done::Forget => None,
         };
@@ -240,6 +248,12 @@ impl Queue {
     /// So many writes a second may a module make.
     pub fn set_rate(&mut self, module: &std::sync::Arc<str>, writes_per_second: NonZeroU32) {
         self.modules.entry(module.clone()).or_default().lane.set_rate(writes_per_second);
+    }
+
+    /// Whether a module may make a further write for a key that is worked on.
+    pub fn may_write(&mut self, work: &Work, now: Duration) -> bool {
+        let module = self.modules.get_mut(&work.module);
+        module.is_none_or(|module| module.lane.may_write(&work.key, now))
     }
 
     /// A module has written something for a key.

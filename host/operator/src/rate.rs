@@ -2,8 +2,8 @@
 //! then.
 //!
 //! The generic cell rate algorithm (ITU-T I.371): one point in time says it all, and no timer runs.
-//! A module is not stopped in the middle of its work, which would hold a worker and leave a primary
-//! half done: what it writes beyond its rate is made good before its next key has its turn.
+//! Each turn of a key reserves [`turn_writes`]: so runs at the same time exceed a burst by one turn at
+//! most. What a turn does not write is released when it ends.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -16,6 +16,12 @@ pub const BURST: Duration = Duration::from_secs(20);
 /// [`BURST`] is for the others.
 pub const MODULE_BURST: Duration = Duration::from_secs(30);
 
+/// So many writes a turn may make whatever is left of the bursts: half a second's worth, rounded down,
+/// and one at least.
+pub fn turn_writes(per_second: NonZeroU32) -> u32 {
+    (per_second.get() / 2).max(1)
+}
+
 /// The writes of one module, or of one namespace of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rate {
@@ -23,6 +29,8 @@ pub struct Rate {
     interval: Duration,
     /// When all that was written has been made good.
     paid: Duration,
+    /// Writes that turns under way may still make.
+    reserved: u32,
 }
 
 impl Rate {
@@ -36,19 +44,25 @@ impl Rate {
         self.paid = self.paid.max(now).saturating_add(self.interval);
     }
 
-    /// From when on another write may be made.
-    pub fn ready_at(&self) -> Duration {
-        self.ready_after(BURST)
+    /// So many writes may be made soon.
+    pub fn reserve(&mut self, writes: u32) {
+        self.reserved = self.reserved.saturating_add(writes);
     }
 
-    /// The same with another burst than [`BURST`].
-    pub fn ready_after(&self, burst: Duration) -> Duration {
-        self.paid.saturating_sub(burst)
+    /// So many reserved writes were made, or will not be made.
+    pub fn release(&mut self, writes: u32) {
+        self.reserved = self.reserved.saturating_sub(writes);
     }
 
-    /// Whether nothing that was written counts any more.
+    /// From when on another write may be made with this burst; not after `now` if it may be made now.
+    pub fn ready_after(&self, burst: Duration, now: Duration) -> Duration {
+        let reserved = self.interval.saturating_mul(self.reserved);
+        self.paid.max(now).saturating_add(reserved).saturating_sub(burst)
+    }
+
+    /// Whether nothing that was written or is reserved counts any more.
     pub fn is_paid(&self, now: Duration) -> bool {
-        self.paid <= now
+        self.paid <= now && self.reserved == 0
     }
 }
 
@@ -67,14 +81,31 @@ mod tests {
         let mut rate = rate(10);
         let now = Duration::from_mins(1);
         for _ in 0..200 {
-            assert!(rate.ready_at() <= now);
+            assert!(rate.ready_after(BURST, now) <= now);
             rate.spend(now);
         }
-        assert_eq!(rate.ready_at(), now, "20 s of 10 a second");
+        assert_eq!(rate.ready_after(BURST, now), now, "20 s of 10 a second");
         for _ in 0..10 {
             rate.spend(now);
         }
-        assert_eq!(rate.ready_at(), now + Duration::from_secs(1));
+        assert_eq!(rate.ready_after(BURST, now), now + Duration::from_secs(1));
+    }
+
+    #[test]
+    fn reserved_writes_count_until_they_are_released() {
+        let mut rate = rate(10);
+        let now = Duration::from_mins(1);
+        rate.reserve(205);
+        assert_eq!(rate.ready_after(BURST, now), now + Duration::from_millis(500));
+        assert!(!rate.is_paid(now));
+        rate.release(205);
+        assert!(rate.ready_after(BURST, now) <= now && rate.is_paid(now));
+    }
+
+    #[test]
+    fn a_turn_has_half_a_second_of_writes_and_one_at_least() {
+        let of = |per_second| turn_writes(NonZeroU32::new(per_second).unwrap());
+        assert_eq!([1, 3, 5, 200].map(of), [1, 1, 2, 100]);
     }
 
     #[test]
@@ -82,11 +113,12 @@ mod tests {
         let mut rate = rate(5);
         let (mut now, mut writes) = (Duration::ZERO, 0);
         while now < Duration::from_mins(10) {
-            if rate.ready_at() <= now {
+            let ready = rate.ready_after(BURST, now);
+            if ready <= now {
                 rate.spend(now);
                 writes += 1;
             } else {
-                now = rate.ready_at();
+                now = ready;
             }
         }
         assert_eq!(writes, 5 * 600 + 5 * 20);

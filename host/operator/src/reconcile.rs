@@ -29,6 +29,7 @@ use crate::queue::{Done, Work};
 use crate::report::{self, Findings};
 use crate::running::{RESYNC_ANNOTATION, Running};
 use crate::shared::{Execution, Shared};
+use crate::unfinished::UnfinishedRound;
 
 /// So many rounds in a row may write; then the guest does not converge.
 pub const WRITING_ROUNDS_MAX: u32 = 10;
@@ -38,10 +39,18 @@ const GUEST_FAILED: &str = "GuestFailed";
 
 pub use innkeeper_core::consent::PAUSED_ANNOTATION;
 
+/// The reason of a primary whose writes the rate has ended for now.
+const RATE_LIMITED: &str = "WriteRateLimited";
+
+/// So often is the status of a primary reported whose writes take many turns.
+const UNFINISHED_REPORT: Duration = Duration::from_secs(10);
+
 /// How one round ended.
 enum Round {
     /// Something was written or learnt: run again at once.
     Again(Box<Sight>),
+    /// The write rate ended it: continue when the rate lets it.
+    Limited(Box<Sight>),
     /// Nothing is left to do for now.
     Quiet(Box<Sight>),
     /// There is nothing to report on: the primary is gone, going, or not this module's.
@@ -116,34 +125,40 @@ async fn burst(
     memory: &mut Memory,
     deeds: &mut Deeds,
 ) -> Done {
-    let mut rounds = 0;
-    let mut adopted = Vec::new();
-    let mut changed = BTreeMap::new();
-    let mut events = Vec::new();
+    let mut burst = std::mem::take(&mut memory.unfinished);
+    let mut changed_now = BTreeMap::new();
     loop {
         // Each round takes the version that serves when it begins: once a new one has served a
         // key, the old one writes nothing for it any more.
         let Some(running) = shared.module(&work.module) else { return Done::Forget };
         let round = round(shared, caches, &running, work, memory).await;
-        rounds += 1;
-        let (mut seen, again) = match round {
+        let (mut seen, again, limited) = match round {
             Round::Nothing(done) => {
-                deeds.count(&changed, 0);
+                deeds.count(&changed_now, 0);
                 return done;
             }
-            Round::Again(seen) => (seen, true),
-            Round::Quiet(seen) => (seen, false),
+            Round::Again(seen) => (seen, true, false),
+            Round::Limited(seen) => (seen, false, true),
+            Round::Quiet(seen) => (seen, false, false),
         };
-        adopted.append(&mut seen.findings.adopted);
-        changed.append(&mut seen.findings.changed);
+        burst.rounds += u32::from(!limited);
+        burst.adopted.append(&mut seen.findings.adopted);
+        burst.changed.extend(seen.findings.changed.iter().map(|(one, deed)| (one.clone(), *deed)));
+        changed_now.append(&mut seen.findings.changed);
         for event in seen.findings.events.drain(..) {
-            if events.len() < said::EVENTS_MAX && !events.contains(&event) {
-                events.push(event);
+            if burst.events.len() < said::EVENTS_MAX && !burst.events.contains(&event) {
+                burst.events.push(event);
             }
         }
-        if again && rounds < WRITING_ROUNDS_MAX {
+        if again && burst.rounds < WRITING_ROUNDS_MAX {
             continue;
         }
+        deeds.count(&changed_now, seen.findings.in_order);
+        if limited {
+            memory.unfinished = burst;
+            return interrupt(shared, caches, work, *seen, memory, deeds).await;
+        }
+        memory.unfinished_round = UnfinishedRound::default();
         if again {
             seen.findings.problems.push(Problem {
                 target: None,
@@ -154,11 +169,48 @@ async fn burst(
                 retry: Retry::Backoff,
             });
         }
-        seen.findings.adopted = adopted;
-        seen.findings.changed = changed;
-        seen.findings.events = events;
+        seen.findings.adopted = burst.adopted;
+        seen.findings.changed = burst.changed;
+        seen.findings.events = burst.events;
         return finish(shared, caches, work, *seen, memory, deeds).await;
     }
+}
+
+/// The write rate ended the turn. Reports it now and then, and has the key continue.
+async fn interrupt(
+    shared: &Shared,
+    caches: &Caches,
+    work: &Work,
+    mut seen: Sight,
+    memory: &mut Memory,
+    deeds: &mut Deeds,
+) -> Done {
+    let Sight { running, primary, findings, .. } = &mut seen;
+    let now = shared.elapsed();
+    let is_due = memory
+        .unfinished
+        .reported
+        .is_none_or(|reported| now.saturating_sub(reported) >= UNFINISHED_REPORT);
+    if is_due && !running.settings().suspend {
+        findings.problems.push(Problem {
+            target: None,
+            reason: RATE_LIMITED.to_owned(),
+            message: "Objects remain to be written: the module has used up limits.writesPerSecond; the host continues as the rate allows."
+                .to_owned(),
+            retry: Retry::OnChange,
+        });
+        findings.changed.clone_from(&memory.unfinished.changed);
+        memory.unfinished.reported = Some(now);
+        // A status that cannot be written is logged, and reported when all is written.
+        if let Ok(written) =
+            report::report(shared, caches, running, work, primary, findings, memory).await
+        {
+            deeds.status = written;
+        }
+    }
+    shared.health.note(work, None);
+    RATE_LIMITED.clone_into(&mut deeds.problem);
+    Done::Continue
 }
 
 /// Reports, and says when the key is worked on again.
@@ -192,7 +244,6 @@ async fn finish(
     if *guest_ran {
         shared.health.note(work, failing.take());
     }
-    deeds.count(&findings.changed, findings.in_order);
     findings.problems.reason().unwrap_or_default().clone_into(&mut deeds.problem);
     let after = requeue.iter().copied().chain(running.resync(primary)).min();
     findings.problems.done(after)
@@ -222,6 +273,7 @@ async fn round(
         shared.events.forget(&work.module, &memory.uid);
         *memory = Memory { uid: primary.uid.clone(), ..Memory::default() };
     }
+    memory.unfinished_round.begin(primary.generation);
 
     let seen = Sight::of(running, &primary);
     if let Some(problem) = unsettled {
@@ -288,7 +340,7 @@ async fn round(
     memory.unsettled.extend(unknown.map(|step| step.target.clone()));
     let apply = Apply { shared, caches, running, work, me: &me, now, granted: &granted };
     let outcome = apply.carry_out(&plan, &wish, memory).await;
-    let clean = complete && outcome.problems.is_empty() && !outcome.again;
+    let clean = complete && outcome.is_clean();
     let became_clean = clean && !memory.plan.clean;
     memory.plan.clean = clean;
     memory.plan.reverts.forget_old(now);
@@ -298,6 +350,9 @@ async fn round(
     seen.findings.in_order = outcome.in_order;
     let wrote = !outcome.changed.is_empty();
     seen.findings.changed = outcome.changed;
+    if outcome.limited {
+        return Round::Limited(seen);
+    }
     let transient = seen.findings.problems.0.iter().any(|problem| problem.retry == Retry::Backoff);
     // A guest that says what could not be applied says it of this round, not of the one before.
     let has_news = memory.learn(seen.findings.problems.unapplied());

@@ -186,6 +186,11 @@ impl Shared {
         }
     }
 
+    /// Whether the write rate lets a module make a further write for a key that is worked on.
+    pub fn may_write(&self, work: &Work) -> bool {
+        self.queue().may_write(work, self.elapsed())
+    }
+
     /// A module has written something for a key: it counts, and counts towards the rate of the module
     /// and of the key's namespace.
     pub fn count_write(&self, work: &Work, verb: &str) {

@@ -60,6 +60,7 @@ async fn one(shared: &Shared, caches: &Caches, work: Work) {
     let result = match ending.done {
         Done::Ok(None) | Done::Forget => "success",
         Done::Ok(Some(_)) => "requeue_after",
+        Done::Continue => "requeue",
         Done::Failed | Done::Stuck(_) => "error",
     };
     let took = shared.elapsed().saturating_sub(started);

@@ -78,7 +78,7 @@ pub(super) async fn start(
     seed: u64,
 ) -> anyhow::Result<Lab> {
     let mut objects = Vec::new();
-    for namespace in ["innkeeper-system", super::stories::NAMESPACE] {
+    for namespace in [innkeeper_core::host_objects::HOST_NAMESPACE, super::stories::NAMESPACE] {
         objects.push(namespace_named(namespace));
     }
     objects.extend(definition()?);

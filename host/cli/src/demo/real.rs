@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
+use innkeeper_core::host_objects::HOST_NAMESPACE;
 use innkeeper_lab::{Api, ApiFailure, Content};
 use innkeeper_modules::module;
 use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
@@ -32,8 +33,12 @@ const BASE: [&str; 4] = [
     include_str!("../../../../deploy/base/cluster-role.yaml"),
     include_str!("../../../../deploy/base/roles.yaml"),
 ];
+
 /// Where a token of the operator's account is made.
-const TOKEN: &str = "/api/v1/namespaces/innkeeper-system/serviceaccounts/innkeeper/token";
+fn token_path() -> String {
+    format!("/api/v1/namespaces/{HOST_NAMESPACE}/serviceaccounts/innkeeper/token")
+}
+
 /// Longer than anybody looks at a demo.
 const TOKEN_SECONDS: u32 = 24 * 60 * 60;
 /// How long the end of all that was made may take, each step of it.
@@ -227,7 +232,7 @@ impl Real {
         }
         let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
             "spec": {"expirationSeconds": TOKEN_SECONDS}});
-        let answer = self.api.send("POST", TOKEN, Content::Json, &asked).await;
+        let answer = self.api.send("POST", &token_path(), Content::Json, &asked).await;
         let answer = answer.context("there is no token for the operator's account")?;
         let token = answer["status"]["token"].as_str().context("the token is empty")?;
         let cluster = named.open(Some(token)).await?;

@@ -136,12 +136,23 @@ fn only_texts_about_which_readers_differ_are_quoted_where_the_serialiser_would_n
         image: app:1.2.3_4
         odd: "a\u2028b"
         quoted0.: quoted1.
-        sign: ⚠️
+        sign: "⚠\ufe0f"
         text: |
           a
           b
     "#]]
     .assert_eq(&yaml);
+}
+
+#[test]
+fn names_that_differ_by_a_joiner_or_a_selector_are_printed_differently() {
+    for hidden in ['\u{200c}', '\u{200d}', '\u{fe0f}'] {
+        let value = json!({"name": format!("ad{hidden}min")});
+        let yaml = printed(|yaml| yaml.document(&value).unwrap());
+        assert!(!yaml.contains(hidden) && yaml.contains("\\u"), "{yaml}");
+        let json = Document::json(&value).unwrap();
+        assert!(!json.text().contains(hidden), "{}", json.text());
+    }
 }
 
 #[test]

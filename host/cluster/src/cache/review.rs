@@ -45,10 +45,11 @@ pub(super) async fn review(
                 continue;
             }
         }
-        // That it may list, the holder has shown by its list, and shows again by the next one.
-        let verbs: &[&str] =
-            if standing == Standing::Holder { &["watch"] } else { &["list", "watch"] };
-        let answer = match ask(&id, &session, verbs).await {
+        // Guests get and list what is cached. The holder's watch shows whether it may watch, but it lists
+        // again only when a watch fails: a right to list that is taken away shows in the review alone.
+        let verbs =
+            if standing == Standing::Holder { ["watch", "list"] } else { ["list", "watch"] };
+        let answer = match ask(&id, &session, &verbs).await {
             // The host may not impersonate this account, or may not ask.
             Err(ApiError::Forbidden { denial, .. }) => Ok(Some(*denial)),
             answer => answer,

@@ -482,6 +482,21 @@ async fn holder_whose_right_goes_while_its_watches_are_accepted_is_told_by_its_r
 }
 
 #[tokio::test(start_paused = true)]
+async fn holder_that_may_no_longer_list_reads_nothing_though_it_may_watch() {
+    let (test, a, _watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    test.server.always(REVIEW, allowed(true));
+    test.server.always("a REVIEW list", allowed(false));
+    tokio::time::sleep(Duration::from_mins(3)).await;
+    let KindState::Forbidden(denial) = a.states()[&maps()].clone() else {
+        panic!("{:?}", a.states());
+    };
+    assert_eq!(denial.verb.as_ref(), "list");
+    assert!(!seen(&a, "x").contains("u1"), "{}", seen(&a, "x"));
+    test.server.always("a REVIEW list", allowed(true));
+    eventually("a reads again", || seen(&a, "x") == "u1@5").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn holder_that_one_review_refuses_and_the_next_does_not_goes_on() {
     let (test, a, _watch) = Test::synced(&[map("x", "u1", 5)]).await;
     test.server.always(REVIEW, allowed(true));

@@ -64,8 +64,7 @@ impl Session {
 
     /// The namespaces are known by name; the host's own may have another one.
     fn is_reserved_namespace(&self, namespace: &str) -> bool {
-        host_objects::is_namespace(namespace)
-            || (!namespace.is_empty() && self.host_namespace() == Some(namespace))
+        host_objects::is_namespace_of(namespace, self.host_namespace())
     }
 
     /// Whether an object is kept from this session: a Secret of the host, such as the key of the

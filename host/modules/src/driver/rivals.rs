@@ -28,7 +28,10 @@ impl<G: Loaded> Driver<G> {
             }
             Input::Module(module) => {
                 let serving = self.lives.get(name).and_then(|life| life.serving.as_ref());
-                let changed = Settings::new(&module, self.place, self.defaults).ok();
+                let changed = {
+                    let host_namespace = self.host_namespace.as_deref();
+                    Settings::new(&module, self.place, self.defaults, host_namespace).ok()
+                };
                 let rival = serving.zip(changed).and_then(|(serving, settings)| {
                     self.rival(name, &territory(serving.guest.manifest(), &settings), true)
                 });

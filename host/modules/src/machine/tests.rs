@@ -291,6 +291,65 @@ fn a_verdict_that_hangs_on_the_spec_is_tried_again_when_the_spec_changes() {
 }
 
 #[test]
+fn version_refused_for_now_is_loaded_again_when_the_source_returns_to_it() {
+    check(
+        [
+            spec(1),
+            source("a"),
+            refused("a", Again::Later),
+            source("b"),
+            loaded("b", false),
+            source("a"),
+            loaded("a", false),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            refused a: [Notify(Broken), RetryLater, Report]
+                serving nothing, candidate rejected a, Ready=False Broken
+            source b: [Load(b), Report]
+                serving nothing, candidate loading b, Ready=False Loading
+            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), Report]
+                serving b, candidate nothing, Ready=True Serving
+            source a: [Load(a), Report]
+                serving b, candidate loading a, Ready=False Loading
+            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
+                serving a, candidate nothing, Ready=True Serving
+        "#]],
+    );
+}
+
+#[test]
+fn version_refused_for_good_is_not_loaded_again_when_the_source_returns_to_it() {
+    check(
+        [
+            spec(1),
+            source("a"),
+            refused("a", Again::Never),
+            source("b"),
+            loaded("b", false),
+            source("a"),
+        ],
+        &expect![[r#"
+            spec 1: [Fetch, Report]
+                serving nothing, candidate nothing, Ready=False Waiting
+            source a: [Load(a), Report]
+                serving nothing, candidate loading a, Ready=False Loading
+            refused a: [Notify(Broken), Report]
+                serving nothing, candidate rejected a, Ready=False Broken
+            source b: [Load(b), Report]
+                serving nothing, candidate loading b, Ready=False Loading
+            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), Report]
+                serving b, candidate nothing, Ready=True Serving
+            source a: [Report]
+                serving b, candidate rejected a, Ready=False Broken
+        "#]],
+    );
+}
+
+#[test]
 fn trouble_of_the_host_is_tried_again_later() {
     check(
         [

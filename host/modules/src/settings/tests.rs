@@ -8,7 +8,7 @@ fn settings(name: &str, spec: &Value, place: Place) -> Result<Settings, String> 
         "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": name}, "spec": spec,
     });
     let module = Module::from_value(&document).map_err(|error| error.to_string())?;
-    Settings::new(&module, place, Limits::default())
+    Settings::new(&module, place, Limits::default(), Some("operators"))
         .map_err(|errors| errors.to_string().replace("; spec", "\nspec"))
 }
 
@@ -117,12 +117,13 @@ fn a_namespace_of_innkeeper_itself_is_refused() {
     refused(
         &json!({
             "source": {"configMap": {"name": "m"}}, "serviceAccountName": "m",
-            "namespaces": ["web", "innkeeper-modules", "innkeeper-system"],
+            "namespaces": ["web", "innkeeper-modules", "innkeeper-system", "operators"],
         }),
         Place::Cluster,
         &expect![[r#"
             spec.namespaces[1]: innkeeper-modules belongs to Innkeeper itself: no module reconciles what lies there; name another namespace
-            spec.namespaces[2]: innkeeper-system belongs to Innkeeper itself: no module reconciles what lies there; name another namespace"#]],
+            spec.namespaces[2]: innkeeper-system belongs to Innkeeper itself: no module reconciles what lies there; name another namespace
+            spec.namespaces[3]: operators belongs to Innkeeper itself: no module reconciles what lies there; name another namespace"#]],
     );
 }
 

@@ -13,3 +13,5 @@ mod schemas;
 mod second_look;
 mod secrets;
 mod third_look;
+mod versions;
+mod write_rate;

@@ -556,3 +556,45 @@ fn candidate_is_neither_previewed_nor_served_without_consent() {
         arena.module_says("swapped", "Permitted", "False", "AccountNotAllowed").await;
     });
 }
+
+#[test]
+fn consent_withdrawn_during_a_preview_ends_it_and_the_candidate_serves_after_consent_returns() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        arena.install(&Attack::new("midway", &maker()).has_all_rights()).await;
+        arena.primary_says("midway", "Synced", "True", "Applied").await;
+        let digest = arena.module("midway").await["status"]["digest"].clone();
+        let services = json!({"apiVersion": "v1", "kind": "Service", "plural": "services", "scope": "Namespaced"});
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "good"}, "data": {"a": "c"}});
+        let next = guest(&manifest(&[services]), &json!({"objects": [{"object": object}]}));
+        let next = Attack::new("midway", &next).objects();
+        let before = sent_as(&arena, "midway");
+        arena.apply(next.iter().find(|one| one["kind"] == "ConfigMap").unwrap()).await;
+        // The preview begins by reading the kind that only the candidate declares.
+        for _ in 0..60_000 {
+            if sent_as(&arena, "midway") > before {
+                break;
+            }
+            arena.lab().pass(std::time::Duration::from_millis(1)).await;
+        }
+        assert!(sent_as(&arena, "midway") > before, "the preview began");
+        assert_eq!(arena.module("midway").await["status"]["digest"], digest, "and has not ended");
+
+        let path = format!("{ACCOUNT}/midway");
+        let set = |value: Value| json!({"metadata": {"annotations": {ANNOTATION: value}}});
+        arena.merge(&path, &set(Value::Null)).await;
+        arena.module_says("midway", "Permitted", "False", "AccountNotAllowed").await;
+        let withdrawn = sent_as(&arena, "midway");
+        arena.pass(300).await;
+        assert_eq!(sent_as(&arena, "midway"), withdrawn, "nothing is sent as the account");
+        assert_eq!(arena.module("midway").await["status"]["digest"], digest);
+        let child = "/api/v1/namespaces/attack-midway/configmaps/good";
+        assert_eq!(arena.get(child).await.unwrap()["data"]["a"], "b");
+
+        arena.merge(&path, &set(json!("midway"))).await;
+        arena.module_says("midway", "Permitted", "True", "Granted").await;
+        arena.module_says("midway", "Serving", "True", "Serving").await;
+        arena.pass(60).await;
+        assert_eq!(arena.get(child).await.unwrap()["data"]["a"], "c", "the candidate serves");
+    });
+}

@@ -1,0 +1,64 @@
+//! What is kept of a reconcile that the write rate ended before all was written.
+//!
+//! Such a reconcile continues in later turns, each with a plan of its own. A round is one pass over the
+//! plan, in however many turns: each object is attempted once in it, so an object that is refused or
+//! changes all the time keeps no other object waiting, and is not sent again with each turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use innkeeper_contract::Event;
+use innkeeper_core::Target;
+use innkeeper_core::plan::{Action, Step};
+
+use crate::deeds::Deed;
+use crate::problem::Problem;
+
+/// What the turns before have done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Rounds that have ended.
+    pub rounds: u32,
+    /// Objects that were adopted.
+    pub adopted: Vec<Target>,
+    /// Objects that were created, changed or deleted.
+    pub changed: BTreeMap<Target, Deed>,
+    /// The guest's Events.
+    pub events: Vec<Event>,
+    /// When the status was reported last.
+    pub reported: Option<Duration>,
+}
+
+/// What the turns before have done of the round that has not ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnfinishedRound {
+    /// The generation of the primary; a new one begins a new round.
+    pub generation: i64,
+    /// Objects that were written or refused.
+    pub attempted: BTreeSet<Target>,
+    /// Why objects were refused.
+    pub problems: Vec<Problem>,
+}
+
+impl UnfinishedRound {
+    /// Begins a new round, if the primary is of another generation than the unfinished one.
+    pub fn begin(&mut self, generation: i64) {
+        if self.generation != generation {
+            *self = Self { generation, ..Self::default() };
+        }
+    }
+
+    /// Whether a step has to wait for the next round.
+    pub fn postpones(&self, step: &Step) -> bool {
+        !matches!(step.action, Action::Leave(_)) && self.attempted.contains(&step.target)
+    }
+
+    /// The refusals that still stand: the plan would attempt these objects again.
+    pub fn standing<'a>(&'a self, steps: &'a [Step]) -> impl Iterator<Item = &'a Problem> {
+        let postponed: BTreeSet<&Target> =
+            steps.iter().filter(|step| self.postpones(step)).map(|step| &step.target).collect();
+        self.problems.iter().filter(move |problem| {
+            problem.target.as_ref().is_some_and(|target| postponed.contains(target))
+        })
+    }
+}
