@@ -7,14 +7,16 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::admission::Handlers;
 use crate::catalog::{Catalog, Kind};
-use crate::controllers::{Controllers, Following, PodLives};
+use crate::controller_set::Controllers;
 use crate::crd::reading;
+use crate::follow::Following;
+use crate::kubelet::PodLives;
 use crate::store::{Event, Key, KindKey, Store, text_of};
-use crate::token::Issued;
+use crate::tokens::Issued;
 use crate::tracked::Tracked;
 use crate::watch::Watcher;
+use crate::webhook_handlers::Handlers;
 
 /// How often a watch is told the version.
 const BOOKMARK_PERIOD: SignedDuration = SignedDuration::from_secs(60);
@@ -212,20 +214,14 @@ impl Cluster {
         self.log.as_deref().unwrap_or_default()
     }
 
-    fn set_now(&mut self, now: Timestamp) {
+    /// Sets the virtual clock.
+    pub(crate) fn set_now(&mut self, now: Timestamp) {
         self.now = now;
         self.time = text_of_time(now);
     }
 
-    /// Lets time pass: controllers work when it is their time, watches are told versions and end.
-    pub(crate) fn advance(&mut self, by: SignedDuration) {
-        self.work();
-        let end = later(self.now, by);
-        while let Some(next) = self.following.next().filter(|next| *next <= end) {
-            self.set_now(next.max(self.now));
-            self.work();
-        }
-        self.set_now(end);
+    /// Tells watches the version when their bookmarks are due, and ends those whose time is over.
+    pub(crate) fn serve_watches(&mut self) {
         let (now, version) = (self.now, self.store.version());
         for watcher in &mut self.watchers {
             if watcher.ends <= now {
@@ -236,8 +232,6 @@ impl Cluster {
             }
         }
         self.watchers.retain(|watcher| watcher.ends > now);
-        self.expire_graces();
-        self.work();
     }
 
     /// An object as it is stored.

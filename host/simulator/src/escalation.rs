@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::object::{copy_meta, meta};
+use crate::rbac;
 use crate::rbac::{Attributes, GROUP, texts};
-use crate::server::Ask;
+use crate::request_context::Ask;
 use crate::status_error::{Named, StatusError};
 use crate::user::User;
 
@@ -124,88 +125,92 @@ fn only_collected(new: &Value, old: &Value) -> bool {
     same == *old
 }
 
-impl Cluster {
-    /// Refuses a role or binding by which somebody would give more than he has.
-    pub(crate) fn check_escalation(
-        &self,
-        ask: &Ask<'_>,
-        new: &Value,
-        old: Option<&Value>,
-    ) -> Result<(), StatusError> {
-        let ours = ask.kind.custom.is_none() && ask.kind.group == GROUP;
-        if !ours || ask.user.is_in("system:masters") {
-            return Ok(());
-        }
-        let forbidden = |why: &str| StatusError::refused(ask.named(meta(new, "name")), why);
-        let free = |verb: &str, resource: &str, name: &str| {
-            let namespace = ask.namespace();
-            let wanted =
-                Attributes { verb, group: GROUP, resource, subresource: "", namespace, name };
-            self.granted(ask.user, &wanted).is_some()
-        };
-        let collected = || old.is_some_and(|old| only_collected(new, old));
-        if ask.kind.plural.ends_with("roles") {
-            if free("escalate", &ask.kind.plural, &ask.target.name) || collected() {
-                return Ok(());
-            }
-            let rules = new["rules"].as_array().cloned().unwrap_or_default();
-            self.holds_all(ask.user, ask.namespace(), &rules).map_err(|why| forbidden(&why))?;
-            let aggregates = |role: &Value| {
-                let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
-                selectors.is_some_and(|list| !list.is_empty())
-            };
-            if aggregates(new) || old.is_some_and(aggregates) {
-                let all =
-                    self.rules_of(&json!({"kind": "ClusterRole", "name": "cluster-admin"}), "");
-                let why = "must have cluster-admin privileges to use the aggregationRule";
-                let held = self.holds_all(ask.user, "", &all.unwrap_or_default());
-                held.map_err(|_| forbidden(why))?;
-            }
-            return Ok(());
-        }
-        let role = &new["roleRef"];
-        let name = role["name"].as_str().unwrap_or_default();
-        let plural = match role["kind"].as_str() {
-            Some("ClusterRole") => "clusterroles",
-            _ => "roles",
-        };
-        if free("bind", plural, name) || collected() {
-            return Ok(());
-        }
-        let Some(rules) = self.rules_of(role, ask.namespace()) else {
-            // The server means the role.
-            let named = Named { group: GROUP, what: &ask.kind.plural, name };
-            return Err(StatusError::not_found(named));
-        };
-        self.holds_all(ask.user, ask.namespace(), &rules).map_err(|why| forbidden(&why))
+/// Refuses a role or binding by which somebody would give more than he has.
+pub(crate) fn check_escalation(
+    cluster: &Cluster,
+    ask: &Ask<'_>,
+    new: &Value,
+    old: Option<&Value>,
+) -> Result<(), StatusError> {
+    let ours = ask.kind.custom.is_none() && ask.kind.group == GROUP;
+    if !ours || ask.user.is_in("system:masters") {
+        return Ok(());
     }
+    let forbidden = |why: &str| StatusError::refused(ask.named(meta(new, "name")), why);
+    let free = |verb: &str, resource: &str, name: &str| {
+        let namespace = ask.namespace();
+        let wanted = Attributes { verb, group: GROUP, resource, subresource: "", namespace, name };
+        rbac::granted(cluster, ask.user, &wanted).is_some()
+    };
+    let collected = || old.is_some_and(|old| only_collected(new, old));
+    if ask.kind.plural.ends_with("roles") {
+        if free("escalate", &ask.kind.plural, &ask.target.name) || collected() {
+            return Ok(());
+        }
+        let rules = new["rules"].as_array().cloned().unwrap_or_default();
+        holds_all(cluster, ask.user, ask.namespace(), &rules).map_err(|why| forbidden(&why))?;
+        let aggregates = |role: &Value| {
+            let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
+            selectors.is_some_and(|list| !list.is_empty())
+        };
+        if aggregates(new) || old.is_some_and(aggregates) {
+            let all = rbac::rules_of(
+                cluster,
+                &json!({"kind": "ClusterRole", "name": "cluster-admin"}),
+                "",
+            );
+            let why = "must have cluster-admin privileges to use the aggregationRule";
+            let held = holds_all(cluster, ask.user, "", &all.unwrap_or_default());
+            held.map_err(|_| forbidden(why))?;
+        }
+        return Ok(());
+    }
+    let role = &new["roleRef"];
+    let name = role["name"].as_str().unwrap_or_default();
+    let plural = match role["kind"].as_str() {
+        Some("ClusterRole") => "clusterroles",
+        _ => "roles",
+    };
+    if free("bind", plural, name) || collected() {
+        return Ok(());
+    }
+    let Some(rules) = rbac::rules_of(cluster, role, ask.namespace()) else {
+        // The server means the role.
+        let named = Named { group: GROUP, what: &ask.kind.plural, name };
+        return Err(StatusError::not_found(named));
+    };
+    holds_all(cluster, ask.user, ask.namespace(), &rules).map_err(|why| forbidden(&why))
+}
 
-    /// Whether a user may do all that these rules allow; else in words what he may not.
-    fn holds_all(&self, user: &User, namespace: &str, rules: &[Value]) -> Result<(), String> {
-        let (objects, paths) = self.rules(user, namespace);
-        let held: Vec<&Value> = objects.iter().chain(&paths).collect();
-        let missing: Vec<Single> = rules
-            .iter()
-            .flat_map(singles)
-            .filter(|single| !held.iter().any(|rule| covers(rule, single)))
-            .collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let mut why = format!(
-            "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
-            user.name,
-            list(&user.groups),
-            described(&missing).join("\n")
-        );
-        let lost = self.lost_roles(user, namespace);
-        if !lost.is_empty() {
-            let lost =
-                if lost.len() > 1 { format!("[{}]", lost.join(", ")) } else { lost.concat() };
-            why = format!("{why}; resolution errors: [{lost}]");
-        }
-        Err(why)
+/// Whether a user may do all that these rules allow; else in words what he may not.
+fn holds_all(
+    cluster: &Cluster,
+    user: &User,
+    namespace: &str,
+    rules: &[Value],
+) -> Result<(), String> {
+    let (objects, paths) = rbac::rules(cluster, user, namespace);
+    let held: Vec<&Value> = objects.iter().chain(&paths).collect();
+    let missing: Vec<Single> = rules
+        .iter()
+        .flat_map(singles)
+        .filter(|single| !held.iter().any(|rule| covers(rule, single)))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
     }
+    let mut why = format!(
+        "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
+        user.name,
+        list(&user.groups),
+        described(&missing).join("\n")
+    );
+    let lost = rbac::missing_roles(cluster, user, namespace);
+    if !lost.is_empty() {
+        let lost = if lost.len() > 1 { format!("[{}]", lost.join(", ")) } else { lost.concat() };
+        why = format!("{why}; resolution errors: [{lost}]");
+    }
+    Err(why)
 }
 
 #[cfg(test)]

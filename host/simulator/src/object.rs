@@ -1,6 +1,6 @@
 //! What all objects have.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// A text in the metadata, empty if it is not there.
 pub(crate) fn meta<'a>(object: &'a Value, name: &str) -> &'a str {
@@ -57,6 +57,13 @@ pub(crate) fn copy(from: &Value, to: &mut Value, name: &str) {
     }
 }
 
+/// Only the status of `new`, in what is otherwise `old`.
+pub(crate) fn only_status(new: &mut Value, old: &Value) {
+    let mut result = old.clone();
+    copy(new, &mut result, "status");
+    *new = result;
+}
+
 /// The object with another status.
 pub(crate) fn with_status(object: &Value, status: Value) -> Value {
     let members = object.as_object().into_iter().flatten();
@@ -83,4 +90,13 @@ pub(crate) fn with_metadata(value: Value) -> Option<Value> {
 /// The generation; 0 if there is none.
 pub(crate) fn generation(object: &Value) -> i64 {
     object["metadata"]["generation"].as_i64().unwrap_or(0)
+}
+
+/// Only what every object has.
+pub(crate) fn partial(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    })
 }

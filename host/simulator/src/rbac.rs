@@ -83,221 +83,231 @@ fn allows(rule: &Value, wanted: &Attributes<'_>) -> bool {
             || texts(rule, "resourceNames").any(|name| name == wanted.name))
 }
 
-impl Cluster {
-    /// The objects of a kind in a namespace; none for those of the cluster.
-    fn all(&self, plural: &str, namespace: &str) -> Vec<Arc<Tracked>> {
-        let kind = (GROUP.to_owned(), plural.to_owned());
-        let first = (namespace.to_owned(), String::new());
-        let objects = self.store.collection(&kind).map(|one| one.objects.range(first..));
-        let here = objects.into_iter().flatten().take_while(|(key, _)| key.0 == namespace);
-        here.map(|(_, stored)| stored.object()).collect()
-    }
+/// The objects of a kind in a namespace; none for those of the cluster.
+fn objects(cluster: &Cluster, plural: &str, namespace: &str) -> Vec<Arc<Tracked>> {
+    let kind = (GROUP.to_owned(), plural.to_owned());
+    let first = (namespace.to_owned(), String::new());
+    let objects = cluster.store.collection(&kind).map(|one| one.objects.range(first..));
+    let here = objects.into_iter().flatten().take_while(|(key, _)| key.0 == namespace);
+    here.map(|(_, stored)| stored.object()).collect()
+}
 
-    fn role_allows(&self, reference: &Value, namespace: &str, wanted: &Attributes<'_>) -> bool {
-        let name = reference["name"].as_str().unwrap_or_default();
-        let (plural, namespace) = match reference["kind"].as_str() {
-            Some("ClusterRole") => ("clusterroles", ""),
-            _ => ("roles", namespace),
-        };
-        if plural == "clusterroles" && name == "cluster-admin" {
-            return true;
-        }
-        let kind = (GROUP.to_owned(), plural.to_owned());
-        let role = self.object(&kind, &(namespace.to_owned(), name.to_owned()));
-        role.is_some_and(|role| {
-            role["rules"].as_array().into_iter().flatten().any(|rule| allows(rule, wanted))
-        })
+fn role_allows(
+    cluster: &Cluster,
+    reference: &Value,
+    namespace: &str,
+    wanted: &Attributes<'_>,
+) -> bool {
+    let name = reference["name"].as_str().unwrap_or_default();
+    let (plural, namespace) = match reference["kind"].as_str() {
+        Some("ClusterRole") => ("clusterroles", ""),
+        _ => ("roles", namespace),
+    };
+    if plural == "clusterroles" && name == "cluster-admin" {
+        return true;
     }
+    let kind = (GROUP.to_owned(), plural.to_owned());
+    let role = cluster.object(&kind, &(namespace.to_owned(), name.to_owned()));
+    role.is_some_and(|role| {
+        role["rules"].as_array().into_iter().flatten().any(|rule| allows(rule, wanted))
+    })
+}
 
-    /// Why a user may do something, if he may.
-    pub(crate) fn granted(&self, user: &User, wanted: &Attributes<'_>) -> Option<String> {
-        if user.is_in("system:masters") {
-            return Some(String::new());
+/// Why a user may do something, if he may.
+pub(crate) fn granted(cluster: &Cluster, user: &User, wanted: &Attributes<'_>) -> Option<String> {
+    if user.is_in("system:masters") {
+        return Some(String::new());
+    }
+    // Everybody may ask what he may do.
+    let basic = BASIC
+        .iter()
+        .any(|(group, resources)| *group == wanted.group && resources.contains(&wanted.resource));
+    if basic && wanted.verb == "create" && user.is_in(AUTHENTICATED) {
+        return Some(from_the_beginning("system:basic-user", AUTHENTICATED));
+    }
+    for (plural, kind) in
+        [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
+    {
+        let namespace = if plural == "rolebindings" { wanted.namespace } else { "" };
+        if plural == "rolebindings" && namespace.is_empty() {
+            continue;
         }
-        // Everybody may ask what he may do.
-        let basic = BASIC.iter().any(|(group, resources)| {
-            *group == wanted.group && resources.contains(&wanted.resource)
-        });
-        if basic && wanted.verb == "create" && user.is_in(AUTHENTICATED) {
-            return Some(from_the_beginning("system:basic-user", AUTHENTICATED));
-        }
-        for (plural, kind) in
-            [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
-        {
-            let namespace = if plural == "rolebindings" { wanted.namespace } else { "" };
-            if plural == "rolebindings" && namespace.is_empty() {
+        for binding in objects(cluster, plural, namespace) {
+            let subjects = binding["subjects"].as_array().into_iter().flatten();
+            let Some(subject) = subjects.into_iter().find(|one| is(user, one, namespace)) else {
                 continue;
-            }
-            for binding in self.all(plural, namespace) {
-                let subjects = binding["subjects"].as_array().into_iter().flatten();
-                let Some(subject) = subjects.into_iter().find(|one| is(user, one, namespace))
-                else {
-                    continue;
-                };
-                if self.role_allows(&binding["roleRef"], namespace, wanted) {
-                    return Some(reason(kind, &binding, subject, namespace));
-                }
-            }
-        }
-        None
-    }
-
-    /// Why a user may ask for a path that is about no object, if he may.
-    pub(crate) fn granted_path(&self, user: &User, verb: &str, path: &str) -> Option<String> {
-        if user.is_in("system:masters") {
-            return Some(String::new());
-        }
-        let fits = |pattern: &str| match pattern.strip_suffix('*') {
-            Some(start) => path.starts_with(start),
-            None => pattern == path,
-        };
-        let beginning = [
-            ("system:discovery", AUTHENTICATED, &DISCOVERY[..]),
-            ("system:public-info-viewer", AUTHENTICATED, &PUBLIC[..]),
-            ("system:public-info-viewer", "system:unauthenticated", &PUBLIC[..]),
-        ];
-        let found = beginning.into_iter().find(|(_, group, paths)| {
-            verb == "get" && user.is_in(group) && paths.iter().any(|one| fits(one))
-        });
-        if let Some((role, group, _)) = found {
-            return Some(from_the_beginning(role, group));
-        }
-        self.bindings_of(user, "").into_iter().find_map(|bound| {
-            let allows = |rule: &&Value| {
-                texts(rule, "verbs").any(|one| one == "*" || one == verb)
-                    && texts(rule, "nonResourceURLs").any(fits)
             };
-            bound.rules.iter().find(allows).map(|_| bound.reason.clone())
-        })
+            if role_allows(cluster, &binding["roleRef"], namespace, wanted) {
+                return Some(reason(kind, &binding, subject, namespace));
+            }
+        }
     }
+    None
+}
 
-    /// Refuses a path that a user may not ask for.
-    pub(crate) fn authorize_path(
-        &self,
-        user: &User,
-        method: &str,
-        path: &str,
-    ) -> Result<(), StatusError> {
-        let verb = match method {
-            "POST" => "post".to_owned(),
-            method => method.to_lowercase(),
+/// Why a user may ask for a path that is about no object, if he may.
+pub(crate) fn granted_path(
+    cluster: &Cluster,
+    user: &User,
+    verb: &str,
+    path: &str,
+) -> Option<String> {
+    if user.is_in("system:masters") {
+        return Some(String::new());
+    }
+    let fits = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(start) => path.starts_with(start),
+        None => pattern == path,
+    };
+    let beginning = [
+        ("system:discovery", AUTHENTICATED, &DISCOVERY[..]),
+        ("system:public-info-viewer", AUTHENTICATED, &PUBLIC[..]),
+        ("system:public-info-viewer", "system:unauthenticated", &PUBLIC[..]),
+    ];
+    let found = beginning.into_iter().find(|(_, group, paths)| {
+        verb == "get" && user.is_in(group) && paths.iter().any(|one| fits(one))
+    });
+    if let Some((role, group, _)) = found {
+        return Some(from_the_beginning(role, group));
+    }
+    bindings_of(cluster, user, "").into_iter().find_map(|bound| {
+        let allows = |rule: &&Value| {
+            texts(rule, "verbs").any(|one| one == "*" || one == verb)
+                && texts(rule, "nonResourceURLs").any(fits)
         };
-        if self.granted_path(user, &verb, path).is_some() {
-            return Ok(());
-        }
-        let message = format!("forbidden: User {:?} cannot {verb} path {path:?}", user.name);
-        Err(StatusError::new(403, "Forbidden", message).details(json!({})))
-    }
+        bound.rules.iter().find(allows).map(|_| bound.reason.clone())
+    })
+}
 
-    /// What a user may do in a namespace: rules about objects, and rules about paths.
-    pub(crate) fn rules(&self, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
-        let (mut objects, mut paths) = (Vec::new(), Vec::new());
-        let everything = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
-        if user.is_in("system:masters") {
-            objects.push(everything.clone());
-            paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
-        }
-        if user.is_in(AUTHENTICATED) {
-            for (group, resources) in BASIC.iter().rev() {
-                objects.push(
-                    json!({"verbs": ["create"], "apiGroups": [group], "resources": resources}),
-                );
-            }
-            paths.push(json!({"verbs": ["get"], "nonResourceURLs": DISCOVERY}));
-        }
-        paths.push(json!({"verbs": ["get"], "nonResourceURLs": PUBLIC}));
-        for bound in self.bindings_of(user, namespace) {
-            for rule in bound.rules {
-                let is_path = texts(&rule, "nonResourceURLs").next().is_some();
-                if is_path && bound.cluster {
-                    paths.push(rule);
-                } else if !is_path {
-                    objects.push(rule);
-                }
-            }
-        }
-        (objects, paths)
+/// Refuses a path that a user may not ask for.
+pub(crate) fn authorize_path(
+    cluster: &Cluster,
+    user: &User,
+    method: &str,
+    path: &str,
+) -> Result<(), StatusError> {
+    let verb = match method {
+        "POST" => "post".to_owned(),
+        method => method.to_lowercase(),
+    };
+    if granted_path(cluster, user, &verb, path).is_some() {
+        return Ok(());
     }
+    let message = format!("forbidden: User {:?} cannot {verb} path {path:?}", user.name);
+    Err(StatusError::new(403, "Forbidden", message).details(json!({})))
+}
 
-    /// The rules that bindings give to a user: those of the cluster, and those of a namespace.
-    fn bindings_of(&self, user: &User, namespace: &str) -> Vec<Bound> {
-        let mut found = Vec::new();
-        for (plural, kind) in
-            [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
-        {
-            let of = if plural == "rolebindings" { namespace } else { "" };
-            if plural == "rolebindings" && of.is_empty() {
-                continue;
-            }
-            for binding in self.all(plural, of) {
-                let mut subjects = binding["subjects"].as_array().into_iter().flatten();
-                let Some(subject) = subjects.find(|one| is(user, one, of)) else { continue };
-                let rules = self.rules_of(&binding["roleRef"], of).unwrap_or_default();
-                let reason = reason(kind, &binding, subject, of);
-                found.push(Bound { rules, reason, cluster: plural == "clusterrolebindings" });
+/// What a user may do in a namespace: rules about objects, and rules about paths.
+pub(crate) fn rules(cluster: &Cluster, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
+    let (mut objects, mut paths) = (Vec::new(), Vec::new());
+    let everything = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+    if user.is_in("system:masters") {
+        objects.push(everything.clone());
+        paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
+    }
+    if user.is_in(AUTHENTICATED) {
+        for (group, resources) in BASIC.iter().rev() {
+            objects
+                .push(json!({"verbs": ["create"], "apiGroups": [group], "resources": resources}));
+        }
+        paths.push(json!({"verbs": ["get"], "nonResourceURLs": DISCOVERY}));
+    }
+    paths.push(json!({"verbs": ["get"], "nonResourceURLs": PUBLIC}));
+    for bound in bindings_of(cluster, user, namespace) {
+        for rule in bound.rules {
+            let is_path = texts(&rule, "nonResourceURLs").next().is_some();
+            if is_path && bound.cluster {
+                paths.push(rule);
+            } else if !is_path {
+                objects.push(rule);
             }
         }
-        found
     }
+    (objects, paths)
+}
 
-    /// What is said of the roles that are bound to a user and are not there.
-    pub(crate) fn lost_roles(&self, user: &User, namespace: &str) -> Vec<String> {
-        let mut lost = Vec::new();
-        for plural in ["clusterrolebindings", "rolebindings"] {
-            let of = if plural == "rolebindings" { namespace } else { "" };
-            if plural == "rolebindings" && of.is_empty() {
-                continue;
-            }
-            for binding in self.all(plural, of) {
-                let mut subjects = binding["subjects"].as_array().into_iter().flatten();
-                let role = &binding["roleRef"];
-                if subjects.any(|one| is(user, one, of)) && self.rules_of(role, of).is_none() {
-                    let kind = role["kind"].as_str().unwrap_or_default().to_lowercase();
-                    lost.push(format!("{kind}s.{GROUP} {} not found", role["name"]));
-                }
-            }
+/// The rules that bindings give to a user: those of the cluster, and those of a namespace.
+fn bindings_of(cluster: &Cluster, user: &User, namespace: &str) -> Vec<Bound> {
+    let mut found = Vec::new();
+    for (plural, kind) in
+        [("clusterrolebindings", "ClusterRoleBinding"), ("rolebindings", "RoleBinding")]
+    {
+        let of = if plural == "rolebindings" { namespace } else { "" };
+        if plural == "rolebindings" && of.is_empty() {
+            continue;
         }
-        lost
+        for binding in objects(cluster, plural, of) {
+            let mut subjects = binding["subjects"].as_array().into_iter().flatten();
+            let Some(subject) = subjects.find(|one| is(user, one, of)) else { continue };
+            let rules = rules_of(cluster, &binding["roleRef"], of).unwrap_or_default();
+            let reason = reason(kind, &binding, subject, of);
+            found.push(Bound { rules, reason, cluster: plural == "clusterrolebindings" });
+        }
     }
+    found
+}
 
-    /// The rules of a role, if it is there.
-    pub(crate) fn rules_of(&self, reference: &Value, namespace: &str) -> Option<Vec<Value>> {
-        let name = reference["name"].as_str().unwrap_or_default();
-        let (plural, namespace) = match reference["kind"].as_str() {
-            Some("ClusterRole") => ("clusterroles", ""),
-            _ => ("roles", namespace),
-        };
-        if plural == "clusterroles" && name == "cluster-admin" {
-            return Some(vec![
-                json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}),
-                json!({"verbs": ["*"], "nonResourceURLs": ["*"]}),
-            ]);
+/// What is said of the roles that are bound to a user and are not there.
+pub(crate) fn missing_roles(cluster: &Cluster, user: &User, namespace: &str) -> Vec<String> {
+    let mut lost = Vec::new();
+    for plural in ["clusterrolebindings", "rolebindings"] {
+        let of = if plural == "rolebindings" { namespace } else { "" };
+        if plural == "rolebindings" && of.is_empty() {
+            continue;
         }
-        let kind = (GROUP.to_owned(), plural.to_owned());
-        let role = self.object(&kind, &(namespace.to_owned(), name.to_owned()));
-        role.map(|role| role["rules"].as_array().cloned().unwrap_or_default())
+        for binding in objects(cluster, plural, of) {
+            let mut subjects = binding["subjects"].as_array().into_iter().flatten();
+            let role = &binding["roleRef"];
+            if subjects.any(|one| is(user, one, of)) && rules_of(cluster, role, of).is_none() {
+                let kind = role["kind"].as_str().unwrap_or_default().to_lowercase();
+                lost.push(format!("{kind}s.{GROUP} {} not found", role["name"]));
+            }
+        }
     }
+    lost
+}
 
-    /// Refuses what a user may not do.
-    pub(crate) fn authorize(
-        &self,
-        user: &User,
-        verb: &str,
-        target: &Target,
-    ) -> Result<(), StatusError> {
-        let wanted = Attributes {
-            verb,
-            group: &target.group,
-            resource: &target.resource,
-            subresource: &target.subresource,
-            namespace: &target.namespace,
-            name: &target.name,
-        };
-        if self.granted(user, &wanted).is_some() {
-            return Ok(());
-        }
-        Err(forbidden(user, &wanted))
+/// The rules of a role, if it is there.
+pub(crate) fn rules_of(
+    cluster: &Cluster,
+    reference: &Value,
+    namespace: &str,
+) -> Option<Vec<Value>> {
+    let name = reference["name"].as_str().unwrap_or_default();
+    let (plural, namespace) = match reference["kind"].as_str() {
+        Some("ClusterRole") => ("clusterroles", ""),
+        _ => ("roles", namespace),
+    };
+    if plural == "clusterroles" && name == "cluster-admin" {
+        return Some(vec![
+            json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}),
+            json!({"verbs": ["*"], "nonResourceURLs": ["*"]}),
+        ]);
     }
+    let kind = (GROUP.to_owned(), plural.to_owned());
+    let role = cluster.object(&kind, &(namespace.to_owned(), name.to_owned()));
+    role.map(|role| role["rules"].as_array().cloned().unwrap_or_default())
+}
+
+/// Refuses what a user may not do.
+pub(crate) fn authorize(
+    cluster: &Cluster,
+    user: &User,
+    verb: &str,
+    target: &Target,
+) -> Result<(), StatusError> {
+    let wanted = Attributes {
+        verb,
+        group: &target.group,
+        resource: &target.resource,
+        subresource: &target.subresource,
+        namespace: &target.namespace,
+        name: &target.name,
+    };
+    if granted(cluster, user, &wanted).is_some() {
+        return Ok(());
+    }
+    Err(forbidden(user, &wanted))
 }
 
 fn is(user: &User, subject: &Value, namespace: &str) -> bool {

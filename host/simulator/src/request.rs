@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::acting::Acting;
 use crate::http::query::Query;
-use crate::impersonation::Acting;
 use crate::status_error::StatusError;
 use crate::store::text_of;
 use crate::user::User;

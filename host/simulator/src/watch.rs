@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::catalog::Kind;
 use crate::crd::reading;
+use crate::object::partial;
 use crate::selector::Selector;
 use crate::store::{Event, Happened, KindKey};
 use crate::table::{self, Include};
@@ -215,15 +216,6 @@ impl Watcher {
         self.feed.send(line("ERROR", &Bytes::from(status.to_string())));
         self.feed.end();
     }
-}
-
-/// Only what every object has.
-pub(crate) fn partial(object: &Value) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": object["metadata"],
-    })
 }
 
 fn line(kind: &str, object: &Bytes) -> Bytes {

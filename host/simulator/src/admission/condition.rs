@@ -4,13 +4,13 @@ use kube_cel::KubeCelExt as _;
 use kube_cel::cel::{Context, Program, Value as Cel};
 use serde_json::Value;
 
-use super::hook::Hook;
+use crate::admission::hook::Hook;
 use crate::crd::cel::{plain, words};
-use crate::server::Ask;
+use crate::request_context::Ask;
 use crate::status_error::StatusError;
 
 /// Whether all conditions hold. One that does not decides, even if others cannot be evaluated.
-pub(super) fn all_hold(hook: &Hook, ask: &Ask<'_>, request: &Value) -> Result<bool, StatusError> {
+pub(crate) fn all_hold(hook: &Hook, ask: &Ask<'_>, request: &Value) -> Result<bool, StatusError> {
     if hook.conditions.is_empty() {
         return Ok(true);
     }

@@ -2,26 +2,26 @@
 
 use serde_json::Value;
 
-use super::Attributes;
+use crate::admission::attributes::Attributes;
 use crate::object::meta;
 use crate::selector::Selector;
 
 /// One webhook.
 #[derive(Clone, Debug)]
 pub(crate) struct Hook {
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Where it is.
-    pub(super) url: String,
+    pub(crate) url: String,
     /// The namespace and the name of its Service, if it is reached by one.
-    pub(super) service: Option<(String, String)>,
+    pub(crate) service: Option<(String, String)>,
     /// Whether it does not matter if it cannot be asked.
-    pub(super) ignored: bool,
+    pub(crate) ignored: bool,
     /// Whether it may be asked about what is not to happen.
-    pub(super) dry: bool,
+    pub(crate) dry: bool,
     /// Whether it wants to see what later ones change.
-    pub(super) reinvoked: bool,
+    pub(crate) reinvoked: bool,
     /// Its conditions in CEL: name and expression.
-    pub(super) conditions: Vec<(String, String)>,
+    pub(crate) conditions: Vec<(String, String)>,
     timeout_s: i64,
     /// `Exact`, or else other versions of a kind mean the same.
     policy: String,
@@ -31,14 +31,14 @@ pub(crate) struct Hook {
 }
 
 /// How it wants to be asked.
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// In which version of the kind.
-    pub(super) version: String,
+    pub(crate) version: String,
 }
 
 impl Hook {
     /// Those of a configuration, in order.
-    pub(super) fn all(configuration: &Value) -> Vec<Self> {
+    pub(crate) fn all(configuration: &Value) -> Vec<Self> {
         configuration["webhooks"].as_array().into_iter().flatten().map(Self::read).collect()
     }
 
@@ -76,13 +76,13 @@ impl Hook {
     }
 
     /// What is said if it was called in vain.
-    pub(super) fn unanswered(&self, why: &str) -> String {
+    pub(crate) fn unanswered(&self, why: &str) -> String {
         let Self { url, timeout_s, .. } = self;
         format!("failed to call webhook: Post \"{url}?timeout={timeout_s}s\": {why}")
     }
 
     /// Whether it wants to be asked. `namespace` is that of the object, if there is one.
-    pub(super) fn wants(
+    pub(crate) fn wants(
         &self,
         attributes: &Attributes<'_>,
         namespace: Option<&Value>,

@@ -4,14 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{Attributes, Operation};
+use crate::admission::attributes::{Attributes, Operation};
 use crate::kinds;
 use crate::patch;
-use crate::server::Ask;
+use crate::request_context::Ask;
 use crate::status_error::StatusError;
 
 /// What is asked about a request, in a version of its kind.
-pub(super) fn request(attributes: &Attributes<'_>, version: &str, uid: &str) -> Value {
+pub(crate) fn request(attributes: &Attributes<'_>, version: &str, uid: &str) -> Value {
     let Attributes { ask, operation, object, old } = attributes;
     let kind = &ask.kind;
     // A kind that is no resource of its own has one version.
@@ -83,22 +83,22 @@ fn options(ask: &Ask<'_>, operation: Operation) -> Value {
 }
 
 /// What a webhook wants.
-pub(super) struct Verdict {
+pub(crate) struct Verdict {
     /// A JSON patch of the object.
-    pub(super) patch: Option<Vec<u8>>,
+    pub(crate) patch: Option<Vec<u8>>,
 }
 
 /// An answer.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// The `Status`, if it refuses.
-    pub(super) denied: Option<Value>,
-    pub(super) patch: Option<Vec<u8>>,
-    pub(super) warnings: Vec<String>,
+    pub(crate) denied: Option<Value>,
+    pub(crate) patch: Option<Vec<u8>>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Reads an answer. The error says what is wrong with it.
-pub(super) fn read(review: &Value, uid: &str, mutating: bool) -> Result<Answer, String> {
+pub(crate) fn read(review: &Value, uid: &str, mutating: bool) -> Result<Answer, String> {
     let response = &review["response"];
     if !response.is_object() {
         return Err("webhook response was absent".to_owned());
@@ -147,7 +147,7 @@ pub(super) fn read(review: &Value, uid: &str, mutating: bool) -> Result<Answer, 
 }
 
 /// What is said of a refusal.
-pub(super) fn denial(name: &str, status: &Value) -> StatusError {
+pub(crate) fn denial(name: &str, status: &Value) -> StatusError {
     let mut said = status.as_object().cloned().unwrap_or_default();
     let by = format!("admission webhook {name:?} denied the request");
     let text = |name: &str| status[name].as_str().unwrap_or_default();
@@ -169,7 +169,7 @@ pub(super) fn denial(name: &str, status: &Value) -> StatusError {
 }
 
 /// The object after a webhook's patch.
-pub(super) fn patched(ask: &Ask<'_>, object: &Value, patch: &[u8]) -> Result<Value, StatusError> {
+pub(crate) fn patched(ask: &Ask<'_>, object: &Value, patch: &[u8]) -> Result<Value, StatusError> {
     let made = patch::apply(patch::Kind::Json, ask.kind.schema(), object, patch);
     let mut made = made.map_err(|error| StatusError::internal(error.message()))?;
     kinds::decode(&ask.kind, &mut made).map_err(|error| StatusError::internal(error.message()))?;

@@ -2,7 +2,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod conflict;
-mod fields_v1;
+pub(crate) mod fields_v1;
 pub(crate) mod fieldset;
 pub(crate) mod item;
 pub(crate) mod last_applied;

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::client::{CLAIMS, PODS, VOLUMES, key_of, text};
-use super::event::Said;
-use super::replica_set::has_ended;
-use super::volume::{CLIENT, Unbound};
-use super::workload::Workload;
 use crate::cluster::Cluster;
+use crate::controller_set::Workload;
+use crate::controllers::client;
+use crate::controllers::client::{CLAIMS, PODS, VOLUMES};
+use crate::controllers::event;
+use crate::controllers::event::Said;
+use crate::controllers::replica_set::has_ended;
+use crate::controllers::volume;
+use crate::controllers::volume::{CLIENT, Unbound};
+use crate::members::{key_of, text};
 use crate::object::{finalizers, is_terminating, meta, set_finalizers};
 use crate::store::Key;
 use crate::tracked::Tracked;
@@ -26,98 +30,95 @@ const NO_CLASS: Said<'static> = Said {
     warns: false,
 };
 
-impl Cluster {
-    /// Looks at a claim, or, without a namespace, at a volume.
-    pub(super) fn bind(&mut self, key: &Key) {
-        if key.0.is_empty() {
-            return self.offer(key);
-        }
-        let Some(claim) = self.read(&CLAIMS, key) else { return self.reclaim(key) };
-        if is_terminating(&claim) {
-            return self.unprotect(key, Arc::unwrap_or_clone(claim));
-        }
-        if claim["status"]["phase"] == "Bound" {
-            return;
-        }
-        let class = claim["spec"]["storageClassName"].as_str().unwrap_or(CLASS).to_owned();
-        match self.volume_for(&claim, &class) {
-            Ok(volume) => self.bind_to(Arc::unwrap_or_clone(claim), volume),
-            Err(Unbound::NoneFits) if !class.is_empty() => {
-                self.provision(Arc::unwrap_or_clone(claim), class);
-            }
-            Err(Unbound::NoneFits) => self.say(&CLIENT, &claim, &NO_CLASS),
-            // It comes, or is given back.
-            Err(Unbound::Named) => {}
-        }
+/// Looks at a claim, or, without a namespace, at a volume.
+pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
+    if key.0.is_empty() {
+        return volume::offer(cluster, key);
     }
+    let Some(claim) = client::get(cluster, &CLAIMS, key) else { return reclaim(cluster, key) };
+    if is_terminating(&claim) {
+        return remove_protection(cluster, key, Arc::unwrap_or_clone(claim));
+    }
+    if claim["status"]["phase"] == "Bound" {
+        return;
+    }
+    let class = claim["spec"]["storageClassName"].as_str().unwrap_or(CLASS).to_owned();
+    match volume::volume_for(cluster, &claim, &class) {
+        Ok(volume) => volume::bind_to(cluster, Arc::unwrap_or_clone(claim), volume),
+        Err(Unbound::NoneFits) if !class.is_empty() => {
+            provision(cluster, Arc::unwrap_or_clone(claim), class);
+        }
+        Err(Unbound::NoneFits) => event::record(cluster, &CLIENT, &claim, &NO_CLASS),
+        // It comes, or is given back.
+        Err(Unbound::Named) => {}
+    }
+}
 
-    /// Makes the volume for a claim.
-    fn provision(&mut self, mut claim: Tracked, class: String) {
-        let key = key_of(&claim);
-        let name = format!("pvc-{}", meta(&claim, "uid"));
-        let volume = json!({
-            "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": PROVISIONER}},
-            "spec": {
-                "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
-                "accessModes": claim["spec"]["accessModes"],
-                "persistentVolumeReclaimPolicy": "Delete",
-                "storageClassName": class,
-                "volumeMode": claim["spec"]["volumeMode"],
-                "claimRef": {
-                    "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": key.0, "name": key.1,
-                    "uid": meta(&claim, "uid"), "resourceVersion": meta(&claim, "resourceVersion"),
-                },
-                "hostPath": {"path": format!("/var/lib/volumes/{name}")},
+/// Makes the volume for a claim.
+fn provision(cluster: &mut Cluster, mut claim: Tracked, class: String) {
+    let key = key_of(&claim);
+    let name = format!("pvc-{}", meta(&claim, "uid"));
+    let volume = json!({
+        "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": PROVISIONER}},
+        "spec": {
+            "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
+            "accessModes": claim["spec"]["accessModes"],
+            "persistentVolumeReclaimPolicy": "Delete",
+            "storageClassName": class,
+            "volumeMode": claim["spec"]["volumeMode"],
+            "claimRef": {
+                "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": key.0, "name": key.1,
+                "uid": meta(&claim, "uid"), "resourceVersion": meta(&claim, "resourceVersion"),
             },
-        });
-        let Ok(volume) = self.create_as(&CLIENT, &VOLUMES, "", volume) else { return };
-        let annotations = &mut claim["metadata"]["annotations"];
-        annotations["volume.kubernetes.io/storage-provisioner"] = PROVISIONER.into();
-        claim["spec"]["storageClassName"] = class.into();
-        let message = format!("Successfully provisioned volume {name}");
-        self.bind_to(claim.clone(), volume);
-        let said = Said::normal(PROVISIONER, "ProvisioningSucceeded", &message);
-        self.say(&CLIENT, &claim, &said);
-    }
+            "hostPath": {"path": format!("/var/lib/volumes/{name}")},
+        },
+    });
+    let Ok(volume) = client::create(cluster, &CLIENT, &VOLUMES, "", volume) else { return };
+    let annotations = &mut claim["metadata"]["annotations"];
+    annotations["volume.kubernetes.io/storage-provisioner"] = PROVISIONER.into();
+    claim["spec"]["storageClassName"] = class.into();
+    let message = format!("Successfully provisioned volume {name}");
+    volume::bind_to(cluster, claim.clone(), volume);
+    let said = Said::normal(PROVISIONER, "ProvisioningSucceeded", &message);
+    event::record(cluster, &CLIENT, &claim, &said);
+}
 
-    /// Lets a claim go when no Pod uses it.
-    fn unprotect(&mut self, key: &Key, mut claim: Tracked) {
-        let held = finalizers(&claim);
-        if !held.iter().any(|one| one == PROTECTION) {
-            return;
-        }
-        let pods = self.store.collection(&PODS.key());
-        let is_used = pods.into_iter().flat_map(|pods| &pods.objects).any(|(place, pod)| {
-            place.0 == key.0 && {
-                let pod = pod.object();
-                let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
-                let mut claims =
-                    volumes.map(|one| text(&one["persistentVolumeClaim"]["claimName"]));
-                claims.any(|name| name == key.1) && !has_ended(&pod)
-            }
-        });
-        if is_used {
-            let again = self.in_s(1);
-            return self.following.wake_at(again, Workload::Claims, key);
-        }
-        let kept: Vec<String> = held.into_iter().filter(|one| one != PROTECTION).collect();
-        set_finalizers(&mut claim, &kept);
-        let _ = self.replace_as(&CLIENT, &CLAIMS, "", claim);
+/// Lets a claim go when no Pod uses it.
+fn remove_protection(cluster: &mut Cluster, key: &Key, mut claim: Tracked) {
+    let held = finalizers(&claim);
+    if !held.iter().any(|one| one == PROTECTION) {
+        return;
     }
+    let pods = cluster.store.collection(&PODS.key());
+    let is_used = pods.into_iter().flat_map(|pods| &pods.objects).any(|(place, pod)| {
+        place.0 == key.0 && {
+            let pod = pod.object();
+            let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+            let mut claims = volumes.map(|one| text(&one["persistentVolumeClaim"]["claimName"]));
+            claims.any(|name| name == key.1) && !has_ended(&pod)
+        }
+    });
+    if is_used {
+        let again = client::after_seconds(cluster, 1);
+        return cluster.following.wake_at(again, Workload::Claims, key);
+    }
+    let kept: Vec<String> = held.into_iter().filter(|one| one != PROTECTION).collect();
+    set_finalizers(&mut claim, &kept);
+    let _ = client::replace(cluster, &CLIENT, &CLAIMS, "", claim);
+}
 
-    /// What becomes of the volumes of a claim that is gone: those that were made for it go with it.
-    fn reclaim(&mut self, key: &Key) {
-        for volume in self.volumes_of(key) {
-            let by = &volume["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"];
-            if by != PROVISIONER {
-                self.offer(&key_of(&volume));
-                continue;
-            }
-            let mut volume = Arc::unwrap_or_clone(volume);
-            set_finalizers(&mut volume, &[]);
-            if let Ok(volume) = self.replace_as(&CLIENT, &VOLUMES, "", volume) {
-                self.delete_as(&CLIENT, &VOLUMES, &volume, None);
-            }
+/// What becomes of the volumes of a claim that is gone: those that were made for it go with it.
+fn reclaim(cluster: &mut Cluster, key: &Key) {
+    for volume in volume::volumes_of(cluster, key) {
+        let by = &volume["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"];
+        if by != PROVISIONER {
+            volume::offer(cluster, &key_of(&volume));
+            continue;
+        }
+        let mut volume = Arc::unwrap_or_clone(volume);
+        set_finalizers(&mut volume, &[]);
+        if let Ok(volume) = client::replace(cluster, &CLIENT, &VOLUMES, "", volume) {
+            client::delete(cluster, &CLIENT, &VOLUMES, &volume, None);
         }
     }
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::client::{API_SERVER, DEFINITIONS};
 use crate::cluster::Cluster;
+use crate::controllers::client;
+use crate::controllers::client::{API_SERVER, DEFINITIONS};
+use crate::controllers::garbage;
 use crate::crd::definition::{Definition, has_condition};
 use crate::crd::reading;
 use crate::object::{finalizers, is_terminating, meta, set_finalizers};
@@ -94,208 +96,208 @@ fn names(object: &Value, used: &Taken) -> (Value, Option<(&'static str, String)>
     (given, conflict)
 }
 
-impl Cluster {
-    /// Gives a definition its names, and serves what it defines.
-    pub(crate) fn establish(&mut self, object: &Value) {
-        let name = meta(object, "name").to_owned();
-        let Some(stored) = self.object(&DEFINITIONS.key(), &key_of(&name)) else { return };
-        let mut stored = Arc::unwrap_or_clone(stored);
-        if stored["spec"]["names"] != stored["status"]["acceptedNames"] && self.accept(&mut stored)
-        {
-            // The write of the status comes here again.
-            let group = stored["spec"]["group"].clone();
-            if self.replace_as(&API_SERVER, &DEFINITIONS, "status", stored).is_ok() {
-                self.reconsider(&name, &group);
-            }
-            return;
-        }
-        self.serve(&stored);
-    }
-
-    /// Says in the status of a definition which names it has. Says whether that is new.
-    fn accept(&self, stored: &mut Value) -> bool {
+/// Gives a definition its names, and serves what it defines.
+pub(crate) fn establish(cluster: &mut Cluster, object: &Value) {
+    let name = meta(object, "name").to_owned();
+    let Some(stored) = cluster.object(&DEFINITIONS.key(), &key_of(&name)) else { return };
+    let mut stored = Arc::unwrap_or_clone(stored);
+    if stored["spec"]["names"] != stored["status"]["acceptedNames"]
+        && accept_names(cluster, &mut stored)
+    {
+        // The write of the status comes here again.
         let group = stored["spec"]["group"].clone();
-        let mut used = Taken::default();
-        let all = self.store.collection(&DEFINITIONS.key()).map(|one| one.objects.values());
-        for other in all.into_iter().flatten().map(crate::store::Stored::object) {
-            if other["spec"]["group"] != group {
-                continue;
-            }
-            let accepted = &other["status"]["acceptedNames"];
-            let text = |name: &str| accepted[name].as_str().map(str::to_owned);
-            let short = accepted["shortNames"].as_array().into_iter().flatten();
-            let short = short.filter_map(Value::as_str).map(str::to_owned);
-            used.resources.extend(short.chain(text("plural")).chain(text("singular")));
-            used.kinds.extend(text("kind").into_iter().chain(text("listKind")));
+        if client::replace(cluster, &API_SERVER, &DEFINITIONS, "status", stored).is_ok() {
+            reconsider_names(cluster, &name, &group);
         }
-        let (given, conflict) = names(stored, &used);
-        let mut new = given != stored["status"]["acceptedNames"];
-        stored["status"]["acceptedNames"] = given;
-        let now = self.time();
-        let established = has_condition(stored, "Established");
-        if let Some((reason, why)) = conflict {
-            new |= set_condition(stored, &now, "NamesAccepted", "False", (reason, &why));
-            let why = ("NotAccepted", "not all names are accepted");
-            if !established {
-                new |= set_condition(stored, &now, "Established", "False", why);
-            }
-            return new;
-        }
-        let why = ("NoConflicts", "no conflicts found");
-        new |= set_condition(stored, &now, "NamesAccepted", "True", why);
-        let why = ("InitialNamesAccepted", "the initial names have been accepted");
-        new | set_condition(stored, &now, "Established", "True", why)
+        return;
     }
+    serve(cluster, &stored);
+}
 
-    /// Looks at the other definitions of a group, since a name may be free now.
-    fn reconsider(&mut self, name: &str, group: &Value) {
-        let all = self.store.collection(&DEFINITIONS.key()).map(|one| one.objects.values());
-        let others: Vec<Arc<Tracked>> = all
-            .into_iter()
-            .flatten()
-            .map(crate::store::Stored::object)
-            .filter(|other| other["spec"]["group"] == *group && meta(other, "name") != name)
-            .filter(|other| other["spec"]["names"] != other["status"]["acceptedNames"])
-            .collect();
-        for other in others {
-            self.establish(&other);
+/// Says in the status of a definition which names it has. Says whether that is new.
+fn accept_names(cluster: &Cluster, stored: &mut Value) -> bool {
+    let group = stored["spec"]["group"].clone();
+    let mut used = Taken::default();
+    let all = cluster.store.collection(&DEFINITIONS.key()).map(|one| one.objects.values());
+    for other in all.into_iter().flatten().map(crate::store::Stored::object) {
+        if other["spec"]["group"] != group {
+            continue;
         }
+        let accepted = &other["status"]["acceptedNames"];
+        let text = |name: &str| accepted[name].as_str().map(str::to_owned);
+        let short = accepted["shortNames"].as_array().into_iter().flatten();
+        let short = short.filter_map(Value::as_str).map(str::to_owned);
+        used.resources.extend(short.chain(text("plural")).chain(text("singular")));
+        used.kinds.extend(text("kind").into_iter().chain(text("listKind")));
     }
-
-    /// Serves what a definition defines, if it may be. Who watches has to begin again when it has changed, as with a
-    /// real server.
-    fn serve(&mut self, object: &Value) {
-        let definition = Arc::new(Definition::read(object));
-        let kind = (definition.group.clone(), definition.plural.clone());
-        let before = self.catalog.definition(&kind);
-        if before.as_ref().is_some_and(|before| before.is_same(&definition)) {
-            return;
+    let (given, conflict) = names(stored, &used);
+    let mut new = given != stored["status"]["acceptedNames"];
+    stored["status"]["acceptedNames"] = given;
+    let now = cluster.time();
+    let established = has_condition(stored, "Established");
+    if let Some((reason, why)) = conflict {
+        new |= set_condition(stored, &now, "NamesAccepted", "False", (reason, &why));
+        let why = ("NotAccepted", "not all names are accepted");
+        if !established {
+            new |= set_condition(stored, &now, "Established", "False", why);
         }
-        if has_condition(object, "NamesAccepted") || has_condition(object, "Established") {
-            self.catalog.define(&definition);
-        } else {
-            self.catalog.forget(&kind.0, &kind.1);
-        }
-        if before.is_none_or(|before| !before.says_the_same(&definition)) {
-            self.read_anew(&kind, &definition);
-            self.end_watches(&kind);
-        }
+        return new;
     }
+    let why = ("NoConflicts", "no conflicts found");
+    new |= set_condition(stored, &now, "NamesAccepted", "True", why);
+    let why = ("InitialNamesAccepted", "the initial names have been accepted");
+    new | set_condition(stored, &now, "Established", "True", why)
+}
 
-    /// Objects that are there are read with the defaults and without the fields that the definition has now.
-    fn read_anew(&mut self, kind: &KindKey, definition: &Definition) {
-        let Some(collection) = self.store.collection(kind) else { return };
-        let all: Vec<(Key, Tracked)> = collection
-            .objects
-            .iter()
-            .map(|(key, one)| (key.clone(), Arc::unwrap_or_clone(one.object())))
-            .collect();
-        for (key, object) in all {
-            let mut read = object.clone();
-            reading::from_store(definition, &mut read);
-            let changed = *read != *object;
-            if changed {
-                self.store.reform(kind, &key, &read);
-            }
-            self.remember_raw(
-                kind,
-                &key,
-                changed || !reading::is_in_storage_version(definition, &read),
-            );
-        }
-        self.store.forget(kind);
+/// Looks at the other definitions of a group, since a name may be free now.
+fn reconsider_names(cluster: &mut Cluster, name: &str, group: &Value) {
+    let all = cluster.store.collection(&DEFINITIONS.key()).map(|one| one.objects.values());
+    let others: Vec<Arc<Tracked>> = all
+        .into_iter()
+        .flatten()
+        .map(crate::store::Stored::object)
+        .filter(|other| other["spec"]["group"] == *group && meta(other, "name") != name)
+        .filter(|other| other["spec"]["names"] != other["status"]["acceptedNames"])
+        .collect();
+    for other in others {
+        establish(cluster, &other);
     }
+}
 
-    /// Serves a kind no more. What is left of its objects is seen again when somebody defines it again.
-    pub(crate) fn retire(&mut self, object: &Value) {
-        let definition = Definition::read(object);
-        self.catalog.forget(&definition.group, &definition.plural);
-        self.end_watches(&(definition.group.clone(), definition.plural));
-        self.reconsider(meta(object, "name"), &object["spec"]["group"]);
+/// Serves what a definition defines, if it may be. Who watches has to begin again when it has changed, as with a
+/// real server.
+fn serve(cluster: &mut Cluster, object: &Value) {
+    let definition = Arc::new(Definition::read(object));
+    let kind = (definition.group.clone(), definition.plural.clone());
+    let before = cluster.catalog.definition(&kind);
+    if before.as_ref().is_some_and(|before| before.is_same(&definition)) {
+        return;
     }
-
-    /// Begins to delete a definition: it waits for its objects. Gives it as it is then.
-    pub(super) fn begin_to_retire(&mut self, object: &Tracked, dry_run: bool) -> Tracked {
-        let mut object = object.clone();
-        let now = self.time();
-        object["metadata"]["deletionTimestamp"] = now.as_str().into();
-        let mut held = finalizers(&object);
-        if !held.iter().any(|one| one == CLEANUP) {
-            held.push(CLEANUP.to_owned());
-        }
-        set_finalizers(&mut object, &held);
-        let why =
-            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-        set_condition(&mut object, &now, "Terminating", "True", ("InstanceDeletionPending", why));
-        if !dry_run {
-            let key = key_of(meta(&object, "name"));
-            object = Arc::unwrap_or_clone(self.put(&DEFINITIONS.key(), &key, object));
-            self.serve(&object);
-            self.finish_definitions();
-        }
-        object
+    if has_condition(object, "NamesAccepted") || has_condition(object, "Established") {
+        cluster.catalog.define(&definition);
+    } else {
+        cluster.catalog.forget(&kind.0, &kind.1);
     }
-
-    /// Deletes the objects of definitions that are being deleted, and lets those go that have none left. Says whether
-    /// anything was done.
-    pub(crate) fn finish_definitions(&mut self) -> bool {
-        let ending: Vec<String> = self.following.ending.iter().cloned().collect();
-        let mut worked = false;
-        for name in ending {
-            worked |= self.finish_definition(&key_of(&name));
-        }
-        worked
+    if before.is_none_or(|before| !before.says_the_same(&definition)) {
+        reread_objects(cluster, &kind, &definition);
+        cluster.end_watches(&kind);
     }
+}
 
-    fn finish_definition(&mut self, key: &Key) -> bool {
-        let Some(object) = self.object(&DEFINITIONS.key(), key) else { return false };
-        let mut object = Arc::unwrap_or_clone(object);
-        let held = finalizers(&object);
-        if !is_terminating(&object) || !held.iter().any(|one| one == CLEANUP) {
+/// Objects that are there are read with the defaults and without the fields that the definition has now.
+fn reread_objects(cluster: &mut Cluster, kind: &KindKey, definition: &Definition) {
+    let Some(collection) = cluster.store.collection(kind) else { return };
+    let all: Vec<(Key, Tracked)> = collection
+        .objects
+        .iter()
+        .map(|(key, one)| (key.clone(), Arc::unwrap_or_clone(one.object())))
+        .collect();
+    for (key, object) in all {
+        let mut read = object.clone();
+        reading::from_store(definition, &mut read);
+        let changed = *read != *object;
+        if changed {
+            cluster.store.reform(kind, &key, &read);
+        }
+        cluster.remember_raw(
+            kind,
+            &key,
+            changed || !reading::is_in_storage_version(definition, &read),
+        );
+    }
+    cluster.store.forget(kind);
+}
+
+/// Serves a kind no more. What is left of its objects is seen again when somebody defines it again.
+pub(crate) fn removed(cluster: &mut Cluster, object: &Value) {
+    let definition = Definition::read(object);
+    cluster.catalog.forget(&definition.group, &definition.plural);
+    cluster.end_watches(&(definition.group.clone(), definition.plural));
+    reconsider_names(cluster, meta(object, "name"), &object["spec"]["group"]);
+}
+
+/// Begins to delete a definition: it waits for its objects. Gives it as it is then.
+pub(crate) fn begin_deletion(cluster: &mut Cluster, object: &Tracked, dry_run: bool) -> Tracked {
+    let mut object = object.clone();
+    let now = cluster.time();
+    object["metadata"]["deletionTimestamp"] = now.as_str().into();
+    let mut held = finalizers(&object);
+    if !held.iter().any(|one| one == CLEANUP) {
+        held.push(CLEANUP.to_owned());
+    }
+    set_finalizers(&mut object, &held);
+    let why =
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    set_condition(&mut object, &now, "Terminating", "True", ("InstanceDeletionPending", why));
+    if !dry_run {
+        let key = key_of(meta(&object, "name"));
+        object = Arc::unwrap_or_clone(cluster.put(&DEFINITIONS.key(), &key, object));
+        serve(cluster, &object);
+        finish_deletions(cluster);
+    }
+    object
+}
+
+/// Deletes the objects of definitions that are being deleted, and lets those go that have none left. Says whether
+/// anything was done.
+pub(crate) fn finish_deletions(cluster: &mut Cluster) -> bool {
+    let ending: Vec<String> = cluster.following.ending.iter().cloned().collect();
+    let mut worked = false;
+    for name in ending {
+        worked |= finish_deletion(cluster, &key_of(&name));
+    }
+    worked
+}
+
+fn finish_deletion(cluster: &mut Cluster, key: &Key) -> bool {
+    let Some(object) = cluster.object(&DEFINITIONS.key(), key) else { return false };
+    let mut object = Arc::unwrap_or_clone(object);
+    let held = finalizers(&object);
+    if !is_terminating(&object) || !held.iter().any(|one| one == CLEANUP) {
+        return false;
+    }
+    let now = cluster.time();
+    let mut worked = false;
+    let why = ("InstanceDeletionInProgress", "CustomResource deletion is in progress");
+    if set_condition(&mut object, &now, "Terminating", "True", why) {
+        let Ok(written) = client::replace(cluster, &API_SERVER, &DEFINITIONS, "status", object)
+        else {
             return false;
-        }
-        let now = self.time();
-        let mut worked = false;
-        let why = ("InstanceDeletionInProgress", "CustomResource deletion is in progress");
-        if set_condition(&mut object, &now, "Terminating", "True", why) {
-            let Ok(written) = self.replace_as(&API_SERVER, &DEFINITIONS, "status", object) else {
-                return false;
-            };
-            object = Arc::unwrap_or_clone(written);
-            worked = true;
-        }
-        let why = if has_condition(&object, "Established") {
-            let definition = Definition::read(&object);
-            let kind = (definition.group, definition.plural);
-            let all = self.store.collection(&kind).map(|one| one.objects.keys().cloned());
-            let all: Vec<Key> = all.into_iter().flatten().collect();
-            for one in &all {
-                worked |= self.delete_quietly(&kind, one);
-            }
-            if self.store.collection(&kind).is_some_and(|one| !one.objects.is_empty()) {
-                return worked;
-            }
-            ("InstanceDeletionCompleted", "removed all instances")
-        } else {
-            ("NeverEstablished", "resource was never established")
         };
-        set_condition(&mut object, &now, "Terminating", "False", why);
-        let kept: Vec<String> = held.into_iter().filter(|one| one != CLEANUP).collect();
-        set_finalizers(&mut object, &kept);
-        self.replace_as(&API_SERVER, &DEFINITIONS, "status", object).is_ok() || worked
+        object = Arc::unwrap_or_clone(written);
+        worked = true;
     }
-
-    /// Refuses what is to be made of a kind whose definition is being deleted.
-    pub(crate) fn check_definition(
-        ask: &crate::server::Ask<'_>,
-        name: &str,
-    ) -> Result<(), StatusError> {
-        match &ask.kind.custom {
-            Some(definition) if definition.terminating => Err(StatusError::refused(
-                ask.named(name),
-                "create not allowed while custom resource definition is terminating",
-            )),
-            _ => Ok(()),
+    let why = if has_condition(&object, "Established") {
+        let definition = Definition::read(&object);
+        let kind = (definition.group, definition.plural);
+        let all = cluster.store.collection(&kind).map(|one| one.objects.keys().cloned());
+        let all: Vec<Key> = all.into_iter().flatten().collect();
+        for one in &all {
+            worked |= garbage::delete_quietly(cluster, &kind, one);
         }
+        if cluster.store.collection(&kind).is_some_and(|one| !one.objects.is_empty()) {
+            return worked;
+        }
+        ("InstanceDeletionCompleted", "removed all instances")
+    } else {
+        ("NeverEstablished", "resource was never established")
+    };
+    set_condition(&mut object, &now, "Terminating", "False", why);
+    let kept: Vec<String> = held.into_iter().filter(|one| one != CLEANUP).collect();
+    set_finalizers(&mut object, &kept);
+    client::replace(cluster, &API_SERVER, &DEFINITIONS, "status", object).is_ok() || worked
+}
+
+/// Refuses what is to be made of a kind whose definition is being deleted.
+pub(crate) fn check_not_terminating(
+    ask: &crate::request_context::Ask<'_>,
+    name: &str,
+) -> Result<(), StatusError> {
+    match &ask.kind.custom {
+        Some(definition) if definition.terminating => Err(StatusError::refused(
+            ask.named(name),
+            "create not allowed while custom resource definition is terminating",
+        )),
+        _ => Ok(()),
     }
 }

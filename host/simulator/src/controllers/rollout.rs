@@ -2,28 +2,28 @@
 
 use serde_json::Value;
 
-use super::client::{number, text};
+use crate::members::{number, text};
 
 /// What a `ReplicaSet` has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Set {
+pub(crate) struct Set {
     /// What it is told to have.
-    pub(super) wanted: i64,
+    pub(crate) wanted: i64,
     /// Those of its Pods that are available.
-    pub(super) available: i64,
+    pub(crate) available: i64,
 }
 
 /// What a Deployment asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bounds {
-    pub(super) replicas: i64,
-    pub(super) surge: i64,
-    pub(super) unavailable: i64,
+pub(crate) struct Bounds {
+    pub(crate) replicas: i64,
+    pub(crate) surge: i64,
+    pub(crate) unavailable: i64,
 }
 
 impl Bounds {
     /// Reads them from the spec of a Deployment.
-    pub(super) fn read(spec: &Value) -> Self {
+    pub(crate) fn read(spec: &Value) -> Self {
         let replicas = spec["replicas"].as_i64().unwrap_or(1);
         if spec["strategy"]["type"] == "Recreate" {
             return Self { replicas, surge: 0, unavailable: 0 };
@@ -38,7 +38,7 @@ impl Bounds {
     }
 
     /// What the new set is to have.
-    pub(super) fn new_set(&self, new: i64, all: i64) -> i64 {
+    pub(crate) fn new_set(&self, new: i64, all: i64) -> i64 {
         let room = self.replicas + self.surge - all;
         if room <= 0 {
             return new;
@@ -47,7 +47,7 @@ impl Bounds {
     }
 
     /// What the old sets, from the oldest on, are to have beside the new one.
-    pub(super) fn old_sets(&self, old: &[Set], new: &Set) -> Vec<i64> {
+    pub(crate) fn old_sets(&self, old: &[Set], new: &Set) -> Vec<i64> {
         let mut wanted: Vec<i64> = old.iter().map(|set| set.wanted).collect();
         let all: i64 = wanted.iter().sum::<i64>() + new.wanted;
         let least = self.replicas - self.unavailable;
@@ -73,7 +73,7 @@ impl Bounds {
 
     /// What each set is to have if the Deployment is scaled while it is rolled out: in proportion to what
     /// they have. The first takes what rounding leaves.
-    pub(super) fn proportional(&self, sets: &[i64], was_at_most: &[i64]) -> Vec<i64> {
+    pub(crate) fn proportional(&self, sets: &[i64], was_at_most: &[i64]) -> Vec<i64> {
         let all: i64 = sets.iter().sum();
         let allowed = if self.replicas > 0 { self.replicas + self.surge } else { 0 };
         let change = allowed - all;

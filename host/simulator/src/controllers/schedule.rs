@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// When something is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     minutes: BTreeSet<u8>,
     hours: BTreeSet<u8>,
     days: BTreeSet<u8>,
@@ -56,7 +56,7 @@ fn field(text: &str, least: u8, most: u8, names: &[&str]) -> Option<BTreeSet<u8>
 
 impl Schedule {
     /// Reads a schedule; nothing if it is none.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = match text.trim() {
             "@yearly" | "@annually" => "0 0 1 1 *",
             "@monthly" => "0 0 1 * *",
@@ -98,7 +98,7 @@ impl Schedule {
     }
 
     /// The first time after `after`, if there is one at all.
-    pub(super) fn next(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    pub(crate) fn next(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         if let Some(every) = self.every {
             return after.checked_add(every).ok();
         }

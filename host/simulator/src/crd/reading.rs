@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::definition::{Definition, Version};
-use super::{default, prune};
 use crate::catalog::Kind;
+use crate::crd::definition::{Definition, Version};
+use crate::crd::{default, prune};
 
 /// The version that an object says it is of.
 fn said<'d>(definition: &'d Definition, object: &Value) -> Option<&'d Version> {

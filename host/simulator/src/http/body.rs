@@ -20,11 +20,11 @@ enum Inner {
 }
 
 impl Body {
-    pub(super) fn whole(bytes: Bytes) -> Self {
+    pub(crate) fn whole(bytes: Bytes) -> Self {
         Self(Inner::Whole(Some(bytes)))
     }
 
-    pub(super) fn watch(feed: Feed) -> Self {
+    pub(crate) fn watch(feed: Feed) -> Self {
         Self(Inner::Watch(feed))
     }
 

@@ -10,14 +10,17 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use jiff::{SignedDuration, Timestamp};
 
-use super::body::Body;
-use super::query::Query;
+use crate::acting::Acting;
 use crate::cluster::Cluster;
-use crate::controllers::{Controllers, PodScript};
-use crate::impersonation::Acting;
+use crate::controller_set::Controllers;
+use crate::controllers::{manager, pod};
+use crate::http::body::Body;
+use crate::http::query::Query;
+use crate::pod_script::PodScript;
 use crate::request::{Answer, Request};
 use crate::switch::{Bug, planted};
 use crate::user::User;
+use crate::{server, token};
 
 /// Whatever a body can fail with.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -59,17 +62,17 @@ impl Simulator {
 
     /// Lets time pass: controllers work, watches are told versions and end.
     pub fn advance(&self, by: SignedDuration) {
-        self.lock().advance(by);
+        manager::advance(&mut self.lock(), by);
     }
 
     /// Lets the controllers work until there is nothing to do, in no time.
     pub fn settle(&self) {
-        self.lock().work();
+        manager::settle(&mut self.lock());
     }
 
     /// Says what becomes of Pods from here on, also of those that are there.
     pub fn script_pods(&self, script: PodScript) {
-        self.lock().script_pods(script);
+        pod::script_pods(&mut self.lock(), script);
     }
 
     /// Answers an admission webhook in process: who is asked at this URL is `handler` from here on. It takes an
@@ -113,7 +116,7 @@ impl Simulator {
 
     /// Who shows this token of a ServiceAccount, if it is good.
     pub fn user_of(&self, token: &str) -> Option<User> {
-        self.lock().user_of(token)
+        token::token_user(&self.lock(), token)
     }
 
     /// Answers a request of somebody, who may want to act as another.
@@ -132,7 +135,7 @@ impl Simulator {
             agent: text("user-agent"),
             body,
         };
-        let answer = self.lock().answer(&request);
+        let answer = server::handle(&mut self.lock(), &request);
         respond(answer)
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::catalog::Kind;
 
 /// What the server's admission plugins do.
-pub(super) fn admit(kind: &Kind, object: &mut Value) {
+pub(crate) fn admit(kind: &Kind, object: &mut Value) {
     if kind.is("", "Node") {
         node(&mut object["spec"]);
     }

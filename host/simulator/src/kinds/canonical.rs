@@ -3,16 +3,16 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::quantity;
 use crate::builtin::table;
 use crate::catalog::Kind;
 use crate::crd::definition::OBJECT_META;
+use crate::kinds::quantity;
 use crate::place::Place;
 use crate::schema::{Additional, Go, Scalar, Schema, Type};
 use crate::status_error::StatusError;
 
 /// Brings an object into that form. Gives the paths of what was unknown.
-pub(super) fn canonical(kind: &Kind, object: &mut Value) -> Result<Vec<String>, StatusError> {
+pub(crate) fn canonical(kind: &Kind, object: &mut Value) -> Result<Vec<String>, StatusError> {
     let mut walk = Walk { unknown: Vec::new() };
     walk.value(kind.schema(), object, &Place::root("")).map_err(|problem| {
         StatusError::bad_request(format!(
@@ -24,7 +24,7 @@ pub(super) fn canonical(kind: &Kind, object: &mut Value) -> Result<Vec<String>, 
 }
 
 /// The same for the metadata of a custom resource.
-pub(super) fn metadata(kind: &Kind, object: &mut Value) -> Result<(), StatusError> {
+pub(crate) fn metadata(kind: &Kind, object: &mut Value) -> Result<(), StatusError> {
     let Some(schema) = table().types.get(OBJECT_META) else { return Ok(()) };
     let mut walk = Walk { unknown: Vec::new() };
     let Some(metadata) = object.get_mut("metadata") else { return Ok(()) };
@@ -37,7 +37,7 @@ pub(super) fn metadata(kind: &Kind, object: &mut Value) -> Result<(), StatusErro
 }
 
 /// Makes the empty lists null that Go does not tell apart once they were stored.
-pub(super) fn forget_empty(schema: &Schema, value: &mut Value) {
+pub(crate) fn forget_empty(schema: &Schema, value: &mut Value) {
     let schema = schema.resolved();
     match value {
         Value::Object(map) => {

@@ -52,7 +52,7 @@ const POD: &[Choice] = &[
 ];
 
 /// What is wrong with an object.
-pub(super) fn check(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+pub(crate) fn check(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     let (own, pod): (&[Choice], &[&str]) = match (kind.group.as_str(), kind.name.as_str()) {
         ("", "Service") => (SERVICE, &[]),
         ("", "PersistentVolumeClaim") => (CLAIM, &[]),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::quantity::billionths;
+use crate::kinds::quantity::billionths;
 use crate::status_error::FieldError;
 
 /// How much a claim asks for, in billionths of a byte; nothing, if it does not say.
@@ -15,7 +15,7 @@ fn size(quantity: &Value) -> i128 {
 }
 
 /// What a claim must have.
-pub(super) fn rules(spec: &Value, errors: &mut Vec<FieldError>) {
+pub(crate) fn rules(spec: &Value, errors: &mut Vec<FieldError>) {
     if spec["accessModes"].as_array().is_none_or(Vec::is_empty) {
         let why = "at least 1 access mode is required";
         errors.push(FieldError::required("spec.accessModes", why));
@@ -27,7 +27,7 @@ pub(super) fn rules(spec: &Value, errors: &mut Vec<FieldError>) {
 
 /// What of a claim does not change: all but a class and a volume that it is given, and, once it has the
 /// volume, how much it asks for.
-pub(super) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+pub(crate) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let is_bound = new["status"]["phase"] == "Bound";
     let rest = |object: &Value| {
         let mut spec = object["spec"].as_object().cloned().unwrap_or_default();

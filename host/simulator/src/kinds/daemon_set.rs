@@ -18,19 +18,19 @@ fn set(object: &mut Value, generation: i64) {
 }
 
 /// Every DaemonSet that is read has it.
-pub(super) fn read(object: &mut Value) {
+pub(crate) fn read(object: &mut Value) {
     let generation = generation(object);
     set(object, generation);
 }
 
 /// A new one's template is at least the first.
-pub(super) fn created(object: &mut Value) {
+pub(crate) fn created(object: &mut Value) {
     let generation = generation(object).max(1);
     set(object, generation);
 }
 
 /// It grows with the template, and cannot be written.
-pub(super) fn updated(new: &mut Value, old: &Value) {
+pub(crate) fn updated(new: &mut Value, old: &Value) {
     let changed = new["spec"]["template"] != old["spec"]["template"];
     set(new, generation(old) + i64::from(changed));
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::job;
 use crate::catalog::Kind;
+use crate::kinds::job;
 
 /// Puts `value` at `name` if nothing is there.
 fn or(object: &mut Value, name: &str, value: Value) {
@@ -27,7 +27,7 @@ fn each(object: &mut Value, name: &str, act: &mut dyn FnMut(&mut Value)) {
 }
 
 /// Fills in what is not said. Says whether there are defaults for the kind at all.
-pub(super) fn apply(kind: &Kind, object: &mut Value) -> bool {
+pub(crate) fn apply(kind: &Kind, object: &mut Value) -> bool {
     match (kind.group.as_str(), kind.name.as_str()) {
         ("apps", "Deployment") => deployment(object),
         ("apps", "ReplicaSet") => {
@@ -37,7 +37,7 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) -> bool {
         ("apps", "StatefulSet") => stateful_set(object),
         ("apps", "DaemonSet") => {
             daemon_set(&mut object["spec"]);
-            super::daemon_set::read(object);
+            crate::kinds::daemon_set::read(object);
         }
         ("", "LimitRange") => each(&mut object["spec"], "limits", &mut limits),
         ("storage.k8s.io", "StorageClass") => {
@@ -120,7 +120,7 @@ fn pod_addresses(object: &mut Value) {
 }
 
 /// What a status begins with.
-pub(super) fn status(kind: &Kind, object: &mut Value) {
+pub(crate) fn status(kind: &Kind, object: &mut Value) {
     match (kind.group.as_str(), kind.name.as_str()) {
         ("", "PersistentVolumeClaim") => object["status"] = json!({"phase": "Pending"}),
         ("", "PersistentVolume") => {
@@ -128,7 +128,7 @@ pub(super) fn status(kind: &Kind, object: &mut Value) {
             object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": now});
         }
         ("", "Pod") => {
-            let class = super::pod::quality(&object["spec"]);
+            let class = crate::kinds::pod::quality(&object["spec"]);
             object["status"] = json!({"phase": "Pending", "qosClass": class});
         }
         ("", "Namespace") => object["status"] = json!({"phase": "Active"}),
@@ -161,7 +161,7 @@ pub(super) fn status(kind: &Kind, object: &mut Value) {
 }
 
 /// Counts the version in which a definition's objects are stored among those in which some may be.
-pub(super) fn store_version(kind: &Kind, object: &mut Value) {
+pub(crate) fn store_version(kind: &Kind, object: &mut Value) {
     if !kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
         return;
     }
@@ -176,7 +176,7 @@ pub(super) fn store_version(kind: &Kind, object: &mut Value) {
 }
 
 /// What admission gives a new object.
-pub(super) fn created(kind: &Kind, object: &mut Value, shares_labels: bool) {
+pub(crate) fn created(kind: &Kind, object: &mut Value, shares_labels: bool) {
     if kind.is("", "PersistentVolumeClaim") || kind.is("", "PersistentVolume") {
         let name = if kind.name == "PersistentVolume" {
             "kubernetes.io/pv-protection"
@@ -226,7 +226,7 @@ fn pod_created(spec: &mut Value) {
 }
 
 /// A Job without labels has those of its Pods. Says whether it has some now that it had not.
-pub(super) fn label_job(object: &mut Value) -> bool {
+pub(crate) fn label_job(object: &mut Value) -> bool {
     let none = object["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
     let labels = &object["spec"]["template"]["metadata"]["labels"];
     let given = none && labels.is_object();

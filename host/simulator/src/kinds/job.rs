@@ -6,7 +6,7 @@ use crate::object::meta;
 use crate::status_error::FieldError;
 
 /// The labels by which a Job and its Pods find each other, unless it says that it selects them itself.
-pub(super) fn generated(job: &Value) -> [(&'static str, &str); 4] {
+pub(crate) fn generated(job: &Value) -> [(&'static str, &str); 4] {
     let (uid, name) = (meta(job, "uid"), meta(job, "name"));
     [
         ("controller-uid", uid),
@@ -17,10 +17,10 @@ pub(super) fn generated(job: &Value) -> [(&'static str, &str); 4] {
 }
 
 /// The label that the generated selector asks for.
-pub(super) const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
+pub(crate) const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 
 /// What is wrong with how a Job and its Pods find each other.
-pub(super) fn rules(job: &Value, errors: &mut Vec<FieldError>) {
+pub(crate) fn rules(job: &Value, errors: &mut Vec<FieldError>) {
     let spec = &job["spec"];
     let labels = &spec["template"]["metadata"]["labels"];
     let selected = || spec["selector"]["matchLabels"].as_object().into_iter().flatten();
@@ -52,7 +52,7 @@ pub(super) fn rules(job: &Value, errors: &mut Vec<FieldError>) {
 }
 
 /// What is wrong with a change of a Job's template or of how many times it is to be done.
-pub(super) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+pub(crate) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let (before, started) = (&old["spec"], !old["status"]["startTime"].is_null());
     let movable = before["suspend"] == true && !started;
     let template = if movable {

@@ -1,18 +1,18 @@
 //! What the API server does for each kind: reading, defaults, what a write may change, rules.
 
-mod admission;
-mod canonical;
-mod choices;
+pub(crate) mod admission;
+pub(crate) mod canonical;
+pub(crate) mod choices;
 pub(crate) mod claim;
-mod daemon_set;
-mod defaults;
+pub(crate) mod daemon_set;
+pub(crate) mod defaults;
 pub(crate) mod event_names;
-mod job;
-mod pod;
-mod prepare;
+pub(crate) mod job;
+pub(crate) mod pod;
+pub(crate) mod prepare;
 pub mod quantity;
-mod rules;
-mod schedule;
+pub(crate) mod rules;
+pub(crate) mod schedule;
 
 use serde_json::Value;
 

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::quantity;
 use crate::catalog::Kind;
+use crate::kinds::quantity;
 use crate::status_error::FieldError;
 
 /// What is wrong with an object.
-pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+pub(crate) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     let spec = &object["spec"];
-    super::choices::check(kind, object, errors);
+    crate::kinds::choices::check(kind, object, errors);
     match (kind.group.as_str(), kind.name.as_str()) {
         ("", "ConfigMap" | "Secret") => {
             for member in ["data", "binaryData"] {
@@ -36,7 +36,7 @@ pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
             }
         }
         ("", "Service") => service(spec, errors),
-        ("", "PersistentVolumeClaim") => super::claim::rules(spec, errors),
+        ("", "PersistentVolumeClaim") => crate::kinds::claim::rules(spec, errors),
         ("networking.k8s.io", "Ingress") => {
             let spec = &object["spec"];
             if spec["defaultBackend"].is_null() && spec["rules"].is_null() {
@@ -58,7 +58,7 @@ pub(super) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
         }
         ("batch", "CronJob") => cron_job(spec, errors),
         ("batch", "Job") => {
-            super::job::rules(object, errors);
+            crate::kinds::job::rules(object, errors);
             job_template(&spec["template"]["spec"], "spec.template.spec", errors);
         }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
@@ -98,7 +98,7 @@ fn cron_job(spec: &Value, errors: &mut Vec<FieldError>) {
     let schedule = spec["schedule"].as_str().unwrap_or_default();
     if schedule.is_empty() {
         errors.push(FieldError::required("spec.schedule", ""));
-    } else if !super::schedule::is_schedule(schedule) {
+    } else if !crate::kinds::schedule::is_schedule(schedule) {
         errors.push(FieldError::invalid("spec.schedule", schedule, "it cannot be read"));
     }
     job_template(
@@ -312,7 +312,7 @@ fn binding(object: &Value, errors: &mut Vec<FieldError>) {
 }
 
 /// How a Pod is treated when resources are short.
-pub(super) fn quality(spec: &Value) -> &'static str {
+pub(crate) fn quality(spec: &Value) -> &'static str {
     let containers = ["containers", "initContainers"];
     let containers =
         containers.iter().flat_map(|list| spec[*list].as_array().into_iter().flatten());
@@ -336,7 +336,7 @@ pub(super) fn quality(spec: &Value) -> &'static str {
 }
 
 /// What is wrong with a status.
-pub(super) fn status(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
+pub(crate) fn status(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     let status = &object["status"];
     let count = |name: &str| status[name].as_i64().unwrap_or(0);
     let mut most = |name: &str, bound: &str| {
@@ -359,7 +359,7 @@ pub(super) fn status(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) 
 }
 
 /// What cannot change in some kinds.
-pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+pub(crate) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let mut fixed = |field: &str, names: &[&str]| {
         let find =
             |object: &Value| names.iter().fold(object.clone(), |place, name| place[*name].clone());
@@ -407,7 +407,7 @@ pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<
             ] {
                 fixed(&format!("spec.{name}"), &["spec", name]);
             }
-            super::job::immutable(&new["spec"], old, errors);
+            crate::kinds::job::immutable(&new["spec"], old, errors);
         }
         ("", "Pod") => {
             // Images and a few more may change.
@@ -431,7 +431,7 @@ pub(super) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<
             fixed("type", &["type"]);
             sealed(new, old, &["data"], errors);
         }
-        ("", "PersistentVolumeClaim") => super::claim::immutable(new, old, errors),
+        ("", "PersistentVolumeClaim") => crate::kinds::claim::immutable(new, old, errors),
         ("", "ConfigMap") => sealed(new, old, &["data", "binaryData"], errors),
         _ => {}
     }

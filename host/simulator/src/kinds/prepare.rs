@@ -75,13 +75,13 @@ pub(crate) fn prepare_create(kind: &Kind, object: &mut Value, shares_labels: boo
         && let Some(map) = object.as_object_mut()
     {
         map.remove("status");
-        super::defaults::status(kind, object);
+        crate::kinds::defaults::status(kind, object);
     }
-    super::defaults::created(kind, object, shares_labels);
-    super::admission::admit(kind, object);
+    crate::kinds::defaults::created(kind, object, shares_labels);
+    crate::kinds::admission::admit(kind, object);
     name_secrets(kind, object);
     if kind.is("apps", "DaemonSet") {
-        super::daemon_set::created(object);
+        crate::kinds::daemon_set::created(object);
     }
     if counts(kind) == Counts::Nothing {
         crate::object::unset(object, "generation");
@@ -117,11 +117,11 @@ pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, ol
     }
     if has_status(kind) && !planted(Bug::StatusIsWrittenWithSpec) {
         copy(old, new, "status");
-        super::defaults::store_version(kind, new);
+        crate::kinds::defaults::store_version(kind, new);
     }
     name_secrets(kind, new);
     if kind.is("apps", "DaemonSet") {
-        super::daemon_set::updated(new, old);
+        crate::kinds::daemon_set::updated(new, old);
     }
     if planted(Bug::GenerationNeverGrows) {
         return;
@@ -152,7 +152,7 @@ pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, ol
 fn status_update(kind: &Kind, new: &mut Value, old: &Value) {
     if kind.custom.is_some() {
         // Of a custom resource nothing but its status can be written here.
-        crate::server::only_status(new, old);
+        crate::object::only_status(new, old);
         return;
     }
     copy(old, new, "spec");

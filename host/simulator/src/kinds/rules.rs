@@ -73,10 +73,10 @@ pub(crate) fn validate_update(
         }
         crd::cel::check(kind.schema(), new, Some(old), &mut errors);
     } else if subresource == "status" {
-        super::pod::status(kind, new, &mut errors);
+        crate::kinds::pod::status(kind, new, &mut errors);
     } else {
         content(kind, new, Some(old), &mut errors);
-        super::pod::immutable(kind, new, old, &mut errors);
+        crate::kinds::pod::immutable(kind, new, old, &mut errors);
         if kind.is("", "Service") {
             addresses(new, old, &mut errors);
         }
@@ -279,6 +279,6 @@ fn content(kind: &Kind, object: &Value, old: Option<&Value>, errors: &mut Vec<Fi
         }
         crd::cel::check(kind.schema(), object, old, errors);
     } else {
-        super::pod::rules(kind, object, errors);
+        crate::kinds::pod::rules(kind, object, errors);
     }
 }

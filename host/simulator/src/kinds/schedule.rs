@@ -6,7 +6,7 @@ const MONTHS: [&str; 12] =
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 /// Whether a schedule can be read: five fields, or one of the names.
-pub(super) fn is_schedule(text: &str) -> bool {
+pub(crate) fn is_schedule(text: &str) -> bool {
     if let Some(name) = text.strip_prefix('@') {
         let named = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"]
             .contains(&name);

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schemas::REFERENCE;
 use crate::crd::definition::OBJECT_META;
 use crate::object::meta;
+use crate::openapi::schemas::REFERENCE;
 use crate::texts::texts;
 
 /// The type of a list's `metadata`.
@@ -14,12 +14,12 @@ const LIKE: &str = "io.k8s.api.core.v1.ConfigMap";
 const LIST_LIKE: &str = "io.k8s.api.core.v1.PodList";
 
 /// What is another for each definition in each of its states.
-pub(super) fn identity(definition: &Value) -> String {
+pub(crate) fn identity(definition: &Value) -> String {
     format!("{}-{}", meta(definition, "uid"), meta(definition, "resourceVersion"))
 }
 
 /// Adds the types of a definition's kind in a version: its objects, and lists of them.
-pub(super) fn schemas(definition: &Value, version: &str, schemas: &mut Map<String, Value>) {
+pub(crate) fn schemas(definition: &Value, version: &str, schemas: &mut Map<String, Value>) {
     let spec = &definition["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (group, kind) = (text(&spec["group"]), text(&spec["names"]["kind"]));

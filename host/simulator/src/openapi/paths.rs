@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schemas::REFERENCE;
+use crate::openapi::schemas::REFERENCE;
 
 /// A group in a version, with its schemas.
-pub(super) struct Served<'a> {
-    pub(super) group: &'a str,
-    pub(super) version: &'a str,
-    pub(super) schemas: &'a Map<String, Value>,
+pub(crate) struct Served<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) schemas: &'a Map<String, Value>,
 }
 
 /// What is done by a method.
@@ -68,7 +68,7 @@ const ITEM: [Operation; 5] = [
 
 impl Served<'_> {
     /// All paths.
-    pub(super) fn paths(&self, resources: &[Value]) -> Value {
+    pub(crate) fn paths(&self, resources: &[Value]) -> Value {
         let root = match self.group {
             "" => format!("/api/{}", self.version),
             group => format!("/apis/{group}/{}", self.version),

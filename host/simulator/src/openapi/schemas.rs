@@ -8,10 +8,10 @@ use crate::builtin::{raw_types, table};
 use crate::texts::texts;
 
 /// How a schema names another one.
-pub(super) const REFERENCE: &str = "#/components/schemas/";
+pub(crate) const REFERENCE: &str = "#/components/schemas/";
 
 /// The types of the kinds of a group and version: `apps/v1`.
-pub(super) fn of_group(id: &str, schemas: &mut Map<String, Value>) {
+pub(crate) fn of_group(id: &str, schemas: &mut Map<String, Value>) {
     for (kind, name) in &table().kinds {
         if kind.split(' ').next() == Some(id)
             && let Some(schema) = published(name)
@@ -22,7 +22,7 @@ pub(super) fn of_group(id: &str, schemas: &mut Map<String, Value>) {
 }
 
 /// Adds the types that others name.
-pub(super) fn complete(schemas: &mut Map<String, Value>) {
+pub(crate) fn complete(schemas: &mut Map<String, Value>) {
     let mut wanted = BTreeSet::new();
     for schema in schemas.values() {
         references(schema, &mut wanted);
@@ -56,7 +56,7 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
 }
 
 /// A type as the real server publishes it.
-pub(super) fn published(name: &str) -> Option<Value> {
+pub(crate) fn published(name: &str) -> Option<Value> {
     let kept = raw_types().get(name)?;
     let mut schema = full(kept, texts().description(name, ""));
     for (field, property) in kept["properties"].as_object().into_iter().flatten() {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::switch::{Bug, planted};
 
 /// Merges `patch` into `object`: null takes a member away.
-pub(super) fn merge(object: &mut Value, patch: &Value) {
+pub(crate) fn merge(object: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *object = patch.clone();
         return;

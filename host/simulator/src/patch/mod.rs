@@ -1,7 +1,7 @@
 //! Patches other than server-side apply.
 
-mod merge;
-mod strategic;
+pub(crate) mod merge;
+pub(crate) mod strategic;
 
 use serde_json::Value;
 

@@ -20,7 +20,7 @@ const DELETE: &str = "$deleteFromPrimitiveList";
 type Members = Map<String, Value>;
 
 /// The object after a patch.
-pub(super) fn apply(schema: &Schema, object: &Value, patch: &Value) -> Result<Value, StatusError> {
+pub(crate) fn apply(schema: &Schema, object: &Value, patch: &Value) -> Result<Value, StatusError> {
     let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
         return Err(StatusError::bad_request("json: cannot unmarshal into an object"));
     };

@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::collection::selector;
-use super::list_options::{check_list, number};
-use super::write::parse;
-use super::{Ask, Outcome};
-use crate::admission::Operation;
+use crate::admission;
+use crate::admission::attributes::Operation;
 use crate::cluster::Cluster;
+use crate::controllers::lifecycle;
 use crate::http::route::Target;
 use crate::kinds;
 use crate::object::{finalizers, generation, is_terminating, meta, set_finalizers};
 use crate::request::Answer;
+use crate::request_body::parse;
+use crate::request_context::{Ask, Outcome, present};
+use crate::server::collection;
+use crate::server::collection::selector;
+use crate::server::list_options::{check_list, number};
+use crate::server::write;
 use crate::status_error::{FieldError, Named, StatusError};
 use crate::switch::{Bug, planted};
 use crate::tracked::Tracked;
@@ -140,196 +144,195 @@ impl Options {
     }
 }
 
-impl Cluster {
-    /// `delete`.
-    pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome {
-        let options = Options::read(ask)?;
-        self.warn(ask, &options);
-        let (answer, gone) = self.delete_by(ask, &options)?;
-        // Who says that nothing is to be orphaned is told that it is not over yet.
-        let code = if !gone && options.orphan == Some(false) { 202 } else { 200 };
-        Ok(Answer::bytes(code, answer.text().clone()))
-    }
+/// `delete`.
+pub(crate) fn delete(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
+    let options = Options::read(ask)?;
+    warn(cluster, ask, &options);
+    let (answer, gone) = delete_by(cluster, ask, &options)?;
+    // Who says that nothing is to be orphaned is told that it is not over yet.
+    let code = if !gone && options.orphan == Some(false) { 202 } else { 200 };
+    Ok(Answer::bytes(code, answer.text().clone()))
+}
 
-    /// Warns whoever says nothing of what becomes of dependents that stay.
-    fn warn(&mut self, ask: &Ask<'_>, options: &Options) {
-        let silent = options.policy.is_none() && options.orphan.is_none();
-        if silent && kinds::orphans_by_default(&ask.kind) {
-            self.warned.push(CHILDREN_STAY.to_owned());
-        }
+/// Warns whoever says nothing of what becomes of dependents that stay.
+fn warn(cluster: &mut Cluster, ask: &Ask<'_>, options: &Options) {
+    let silent = options.policy.is_none() && options.orphan.is_none();
+    if silent && kinds::orphans_by_default(&ask.kind) {
+        cluster.warned.push(CHILDREN_STAY.to_owned());
     }
+}
 
-    /// Deletes an object as the options say. Gives what is answered.
-    pub(crate) fn delete_object(
-        &mut self,
-        ask: &Ask<'_>,
-        options: &Value,
-    ) -> Result<Tracked, StatusError> {
-        let options = Options::checked(Options::of_body(options)?)?;
-        Ok(self.delete_by(ask, &options)?.0)
+/// Deletes an object as the options say. Gives what is answered.
+pub(crate) fn delete_object(
+    cluster: &mut Cluster,
+    ask: &Ask<'_>,
+    options: &Value,
+) -> Result<Tracked, StatusError> {
+    let options = Options::checked(Options::of_body(options)?)?;
+    Ok(delete_by(cluster, ask, &options)?.0)
+}
+
+/// The same, with whether the object is gone.
+fn delete_by(
+    cluster: &mut Cluster,
+    ask: &Ask<'_>,
+    options: &Options,
+) -> Result<(Tracked, bool), StatusError> {
+    let Some(object) = present(cluster, ask) else {
+        return Err(StatusError::not_found(ask.named(&ask.target.name)));
+    };
+    let last = delete_one(cluster, ask, Arc::unwrap_or_clone(object), options)?;
+    let (object, gone) = last;
+    if !gone || kinds::returns_deleted(&ask.kind) {
+        return Ok((object, gone));
     }
-
-    /// The same, with whether the object is gone.
-    fn delete_by(
-        &mut self,
-        ask: &Ask<'_>,
-        options: &Options,
-    ) -> Result<(Tracked, bool), StatusError> {
-        let Some(object) = self.present(ask) else {
-            return Err(StatusError::not_found(ask.named(&ask.target.name)));
-        };
-        let last = self.delete_one(ask, Arc::unwrap_or_clone(object), options)?;
-        let (object, gone) = last;
-        if !gone || kinds::returns_deleted(&ask.kind) {
-            return Ok((object, gone));
-        }
-        let mut details =
-            json!({"name": ask.target.name, "kind": ask.kind.plural, "uid": meta(&object, "uid")});
-        if !ask.kind.group.is_empty() {
-            details["group"] = ask.kind.group.as_str().into();
-        }
-        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-        Ok((Tracked::new(status), true))
+    let mut details =
+        json!({"name": ask.target.name, "kind": ask.kind.plural, "uid": meta(&object, "uid")});
+    if !ask.kind.group.is_empty() {
+        details["group"] = ask.kind.group.as_str().into();
     }
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+    Ok((Tracked::new(status), true))
+}
 
-    /// Deletes an object, or begins to. Gives it as it is now, and whether it is gone.
-    fn delete_one(
-        &mut self,
-        ask: &Ask<'_>,
-        mut object: Tracked,
-        options: &Options,
-    ) -> Result<(Tracked, bool), StatusError> {
-        Self::check_conditions(ask, &object, options)?;
-        let mut none = Tracked::new(Value::Null);
-        self.mutate(ask, Operation::Delete, &mut none, Some(&object))?;
-        self.confirm(ask, Operation::Delete, None, Some(&object))?;
-        if let Some(answer) = self.delete_specially(ask, &object, options.dry_run)? {
-            return Ok(answer);
-        }
-        let before = object.clone();
-        // Pods are given time, unless they are not running anywhere.
-        let grace = kinds::grace(&ask.kind, &object, options.grace);
-        if is_terminating(&object) && grace.is_some() {
-            let pending = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-            if grace.is_some_and(|grace| grace >= pending) && pending > 0 {
-                return Ok((object, false));
-            }
-        }
-        let kept = collected(ask, &object, options);
-        set_finalizers(&mut object, &kept);
-        if kept.is_empty() && !finalizers(&before).is_empty() && options.version.is_some() {
-            // The server asks for the version of the change that it has not made.
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: {}",
-                ask.storage_key(),
-                meta(&before, "resourceVersion")
-            );
-            return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
-        }
-        let held = !kept.is_empty() && !planted(Bug::FinalizersAreIgnored);
-        let graceful = grace.is_some_and(|grace| grace > 0);
-        if held || graceful {
-            let seconds = grace.unwrap_or(0);
-            if is_terminating(&object) {
-                object["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
-            } else {
-                self.begin_deletion(&mut object, seconds);
-            }
-            // What is stored in another form is written even if nothing changes.
-            let raw = self.is_raw(ask.kind_key(), ask.key());
-            if !options.dry_run && (*object != *before || raw) {
-                object = Arc::unwrap_or_clone(self.keep(ask, ask.key(), object));
-                self.after_write(ask, &object);
-            }
+/// Deletes an object, or begins to. Gives it as it is now, and whether it is gone.
+fn delete_one(
+    cluster: &mut Cluster,
+    ask: &Ask<'_>,
+    mut object: Tracked,
+    options: &Options,
+) -> Result<(Tracked, bool), StatusError> {
+    check_conditions(ask, &object, options)?;
+    let mut none = Tracked::new(Value::Null);
+    admission::mutate(cluster, ask, Operation::Delete, &mut none, Some(&object))?;
+    admission::validate(cluster, ask, Operation::Delete, None, Some(&object))?;
+    if let Some(answer) = lifecycle::delete_specially(cluster, ask, &object, options.dry_run)? {
+        return Ok(answer);
+    }
+    let before = object.clone();
+    // Pods are given time, unless they are not running anywhere.
+    let grace = kinds::grace(&ask.kind, &object, options.grace);
+    if is_terminating(&object) && grace.is_some() {
+        let pending = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        if grace.is_some_and(|grace| grace >= pending) && pending > 0 {
             return Ok((object, false));
         }
-        if options.dry_run && !finalizers(&before).is_empty() {
-            // Nothing is written and nothing gone: the server answers with an object of nothing.
-            return Ok((Tracked::clone(&super::write::blank(ask)), false));
+    }
+    let kept = collected(ask, &object, options);
+    set_finalizers(&mut object, &kept);
+    if kept.is_empty() && !finalizers(&before).is_empty() && options.version.is_some() {
+        // The server asks for the version of the change that it has not made.
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: {}",
+            ask.storage_key(),
+            meta(&before, "resourceVersion")
+        );
+        return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+    }
+    let held = !kept.is_empty() && !planted(Bug::FinalizersAreIgnored);
+    let graceful = grace.is_some_and(|grace| grace > 0);
+    if held || graceful {
+        let seconds = grace.unwrap_or(0);
+        if is_terminating(&object) {
+            object["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
+        } else {
+            begin_deletion(cluster, &mut object, seconds);
         }
-        // What was to be changed before it goes is not.
-        let mut last = before;
-        let pending = last["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-        if grace.is_some() && (!is_terminating(&last) || pending > 0) {
-            if is_terminating(&last) {
-                shorten(&mut last, pending);
-            } else {
-                self.begin_deletion(&mut last, 0);
-            }
-            if !options.dry_run {
-                // Who watches is told of both.
-                last = Arc::unwrap_or_clone(self.put(ask.kind_key(), ask.key(), last));
-            }
+        // What is stored in another form is written even if nothing changes.
+        let raw = cluster.is_raw(ask.kind_key(), ask.key());
+        if !options.dry_run && (*object != *before || raw) {
+            object = Arc::unwrap_or_clone(write::put_in_storage_version(
+                cluster,
+                ask,
+                ask.key(),
+                object,
+            ));
+            lifecycle::after_write(cluster, ask, &object);
+        }
+        return Ok((object, false));
+    }
+    if options.dry_run && !finalizers(&before).is_empty() {
+        // Nothing is written and nothing gone: the server answers with an object of nothing.
+        return Ok((Tracked::clone(&crate::server::write::blank(ask)), false));
+    }
+    // What was to be changed before it goes is not.
+    let mut last = before;
+    let pending = last["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    if grace.is_some() && (!is_terminating(&last) || pending > 0) {
+        if is_terminating(&last) {
+            shorten(&mut last, pending);
+        } else {
+            begin_deletion(cluster, &mut last, 0);
         }
         if !options.dry_run {
-            self.remove(ask.kind_key(), ask.key(), &mut last);
-            self.after_removal(ask, &last);
+            // Who watches is told of both.
+            last = Arc::unwrap_or_clone(cluster.put(ask.kind_key(), ask.key(), last));
         }
-        Ok((last, true))
     }
+    if !options.dry_run {
+        cluster.remove(ask.kind_key(), ask.key(), &mut last);
+        lifecycle::after_removal(cluster, ask, &last);
+    }
+    Ok((last, true))
+}
 
-    fn check_conditions(
-        ask: &Ask<'_>,
-        object: &Value,
-        options: &Options,
-    ) -> Result<(), StatusError> {
-        if planted(Bug::DeleteIgnoresPreconditions) {
-            return Ok(());
-        }
-        let present = meta(object, "uid");
-        if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != present) {
-            let why = format!(
-                "the UID in the precondition ({uid}) does not match the UID in record ({present}). The object might have been deleted and then recreated"
-            );
-            return Err(StatusError::conflict(ask.named_kind(&ask.target.name), &why));
-        }
-        let present = meta(object, "resourceVersion");
-        if let Some(version) = options.version.as_deref().filter(|version| *version != present) {
-            let why = format!(
-                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({present}). The object might have been modified"
-            );
-            return Err(StatusError::conflict(ask.named_kind(&ask.target.name), &why));
-        }
-        Ok(())
+fn check_conditions(ask: &Ask<'_>, object: &Value, options: &Options) -> Result<(), StatusError> {
+    if planted(Bug::DeleteIgnoresPreconditions) {
+        return Ok(());
     }
+    let present = meta(object, "uid");
+    if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != present) {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({present}). The object might have been deleted and then recreated"
+        );
+        return Err(StatusError::conflict(ask.named_kind(&ask.target.name), &why));
+    }
+    let present = meta(object, "resourceVersion");
+    if let Some(version) = options.version.as_deref().filter(|version| *version != present) {
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({present}). The object might have been modified"
+        );
+        return Err(StatusError::conflict(ask.named_kind(&ask.target.name), &why));
+    }
+    Ok(())
+}
 
-    /// Says of an object when it goes.
-    fn begin_deletion(&self, object: &mut Value, seconds: i64) {
-        if generation(object) > 0 && !planted(Bug::DeletionGrowsNoGeneration) {
-            object["metadata"]["generation"] = (generation(object) + 1).into();
-        }
-        object["metadata"]["deletionTimestamp"] = self.after(seconds).into();
-        object["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
+/// Says of an object when it goes.
+fn begin_deletion(cluster: &Cluster, object: &mut Value, seconds: i64) {
+    if generation(object) > 0 && !planted(Bug::DeletionGrowsNoGeneration) {
+        object["metadata"]["generation"] = (generation(object) + 1).into();
     }
+    object["metadata"]["deletionTimestamp"] = after(cluster, seconds).into();
+    object["metadata"]["deletionGracePeriodSeconds"] = seconds.into();
+}
 
-    fn after(&self, seconds: i64) -> String {
-        let time = self.now().checked_add(jiff::SignedDuration::from_secs(seconds));
-        time.unwrap_or(jiff::Timestamp::MAX).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-    }
+fn after(cluster: &Cluster, seconds: i64) -> String {
+    let time = cluster.now().checked_add(jiff::SignedDuration::from_secs(seconds));
+    time.unwrap_or(jiff::Timestamp::MAX).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
 
-    /// `deletecollection`.
-    pub(super) fn delete_collection(&mut self, ask: &Ask<'_>) -> Outcome {
-        // What the list asks for is looked at first.
-        selector(ask, check_list)?;
-        let options = Options::read(ask)?;
-        self.warn(ask, &options);
-        let page = self.page(ask)?;
-        for stored in &page.items {
-            let found = stored.object();
-            let target = Target {
-                namespace: meta(&found, "namespace").to_owned(),
-                name: meta(&found, "name").to_owned(),
-                ..ask.target.clone()
-            };
-            let one = Ask::new(&target, ask.kind.clone(), ask.user, ask.request);
-            // A list of then may have what is not there now.
-            if let Some(object) = self.object(one.kind_key(), one.key()) {
-                self.delete_one(&one, Arc::unwrap_or_clone(object), &options)?;
-            }
+/// `deletecollection`.
+pub(crate) fn delete_collection(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
+    // What the list asks for is looked at first.
+    selector(ask, check_list)?;
+    let options = Options::read(ask)?;
+    warn(cluster, ask, &options);
+    let page = collection::page(cluster, ask)?;
+    for stored in &page.items {
+        let found = stored.object();
+        let target = Target {
+            namespace: meta(&found, "namespace").to_owned(),
+            name: meta(&found, "name").to_owned(),
+            ..ask.target.clone()
+        };
+        let one = Ask::new(&target, ask.kind.clone(), ask.user, ask.request);
+        // A list of then may have what is not there now.
+        if let Some(object) = cluster.object(one.kind_key(), one.key()) {
+            delete_one(cluster, &one, Arc::unwrap_or_clone(object), &options)?;
         }
-        // What is answered is what was there.
-        Ok(self.listed(ask, &page))
     }
+    // What is answered is what was there.
+    Ok(collection::listed(cluster, ask, &page))
 }
 
 /// No time is left of what an object was given.

@@ -3,38 +3,37 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{Ask, Outcome};
 use crate::catalog::Kind;
 use crate::cluster::Cluster;
 use crate::http::route::Target;
 use crate::kinds::event_names::{self, API_VERSION, GROUP};
 use crate::request::{Answer, Request};
+use crate::request_context::{Ask, Outcome};
+use crate::server;
 use crate::status_error::{FieldError, Named, StatusError};
 
 /// Whether a kind is that of these Events.
-pub(super) fn is(kind: &Kind) -> bool {
+pub(crate) fn is(kind: &Kind) -> bool {
     kind.is(GROUP, "Event")
 }
 
-impl Cluster {
-    /// Answers a request about these Events, which was allowed, as one about those of the core group: these are what is kept.
-    pub(super) fn as_core_event(&mut self, ask: &Ask<'_>, verb: &str) -> Outcome {
-        let target = Target { group: String::new(), ..ask.target.clone() };
-        let Some(kind) = self.catalog.get("", "v1", "events").cloned() else {
-            return Ok(Answer::nowhere());
-        };
-        let request = to_core(ask.request);
-        if verb == "create" {
-            complete(ask, &request)?;
+/// Answers a request about these Events, which was allowed, as one about those of the core group: these are what is kept.
+pub(crate) fn as_core_event(cluster: &mut Cluster, ask: &Ask<'_>, verb: &str) -> Outcome {
+    let target = Target { group: String::new(), ..ask.target.clone() };
+    let Some(kind) = cluster.catalog.get("", "v1", "events").cloned() else {
+        return Ok(Answer::nowhere());
+    };
+    let request = to_core(ask.request);
+    if verb == "create" {
+        complete(ask, &request)?;
+    }
+    let ask = Ask::new(&target, kind, ask.user, &request).written_as(API_VERSION);
+    match server::perform(cluster, &ask, verb).map_err(of_group)? {
+        Answer::Json { code, body, warnings } => {
+            Ok(Answer::Json { code, body: from_core(&body), warnings })
         }
-        let ask = Ask::new(&target, kind, ask.user, &request).written_as(API_VERSION);
-        match self.perform(&ask, verb).map_err(of_group)? {
-            Answer::Json { code, body, warnings } => {
-                Ok(Answer::Json { code, body: from_core(&body), warnings })
-            }
-            Answer::Watch(feed) => Ok(Answer::Watch(feed.in_form(from_core))),
-            other => Ok(other),
-        }
+        Answer::Watch(feed) => Ok(Answer::Watch(feed.in_form(from_core))),
+        other => Ok(other),
     }
 }
 
@@ -50,7 +49,7 @@ fn to_core(request: &Request) -> Request {
         parts.collect::<Vec<_>>().join(",")
     });
     // What is no JSON is answered as it is.
-    let Ok(mut body) = super::write::parse(&request.body) else { return request };
+    let Ok(mut body) = crate::request_body::parse(&request.body) else { return request };
     match &mut body {
         Value::Object(object) => {
             *object = event_names::renamed(object, event_names::core);
@@ -127,7 +126,7 @@ fn of_group(error: StatusError) -> StatusError {
 }
 
 /// What may not change of an Event of this group: all that is said of what happened, but how often.
-pub(super) fn changes(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn changes(new: &Value, old: &Value) -> Vec<FieldError> {
     let fixed = [
         "involvedObject",
         "reason",
@@ -153,7 +152,7 @@ pub(super) fn changes(new: &Value, old: &Value) -> Vec<FieldError> {
 
 /// What a new Event of this group must have, and one of the core group need not.
 fn complete(ask: &Ask<'_>, request: &Request) -> Result<(), StatusError> {
-    let Ok(event) = super::write::parse(&request.body) else { return Ok(()) };
+    let Ok(event) = crate::request_body::parse(&request.body) else { return Ok(()) };
     let empty = |name: &str| event[name].as_str().unwrap_or_default().is_empty();
     let mut errors = Vec::new();
     for (name, shown) in [

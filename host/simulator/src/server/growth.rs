@@ -2,33 +2,31 @@
 
 use serde_json::Value;
 
-use super::Ask;
 use crate::cluster::Cluster;
 use crate::kinds::claim::asked;
+use crate::request_context::Ask;
 use crate::status_error::StatusError;
 
 const WHY: &str = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
 
-impl Cluster {
-    /// A claim that has its volume may ask for more if its class says that volumes can grow.
-    pub(super) fn check_growth(
-        &self,
-        ask: &Ask<'_>,
-        new: &Value,
-        old: &Value,
-    ) -> Result<(), StatusError> {
-        if !ask.kind.is("", "PersistentVolumeClaim") || !ask.target.subresource.is_empty() {
-            return Ok(());
-        }
-        if asked(new) <= asked(old) || old["status"]["phase"] != "Bound" {
-            return Ok(());
-        }
-        let class = old["spec"]["storageClassName"].as_str().unwrap_or_default();
-        let kind = ("storage.k8s.io".to_owned(), "storageclasses".to_owned());
-        let found = self.object(&kind, &(String::new(), class.to_owned()));
-        if found.is_some_and(|class| class["allowVolumeExpansion"] == true) {
-            return Ok(());
-        }
-        Err(StatusError::refused(ask.named(&ask.target.name), WHY))
+/// A claim that has its volume may ask for more if its class says that volumes can grow.
+pub(crate) fn check_resize(
+    cluster: &Cluster,
+    ask: &Ask<'_>,
+    new: &Value,
+    old: &Value,
+) -> Result<(), StatusError> {
+    if !ask.kind.is("", "PersistentVolumeClaim") || !ask.target.subresource.is_empty() {
+        return Ok(());
     }
+    if asked(new) <= asked(old) || old["status"]["phase"] != "Bound" {
+        return Ok(());
+    }
+    let class = old["spec"]["storageClassName"].as_str().unwrap_or_default();
+    let kind = ("storage.k8s.io".to_owned(), "storageclasses".to_owned());
+    let found = cluster.object(&kind, &(String::new(), class.to_owned()));
+    if found.is_some_and(|class| class["allowVolumeExpansion"] == true) {
+        return Ok(());
+    }
+    Err(StatusError::refused(ask.named(&ask.target.name), WHY))
 }

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::Ask;
 use crate::http::query::Query;
+use crate::request_context::Ask;
 use crate::status_error::{FieldError, Named, StatusError};
 use crate::store::Key;
 
@@ -20,7 +20,7 @@ const TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
 const PAGE_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
 /// A number of the query, as Go reads it; `None` if it is not there.
-pub(super) fn number(query: &Query, name: &str) -> Result<Option<i64>, StatusError> {
+pub(crate) fn number(query: &Query, name: &str) -> Result<Option<i64>, StatusError> {
     match query.get(name) {
         "" => Ok(None),
         text => text.parse().map(Some).map_err(|_| {
@@ -30,7 +30,7 @@ pub(super) fn number(query: &Query, name: &str) -> Result<Option<i64>, StatusErr
 }
 
 /// A version of the query, 0 if it is not there; or what the server says of what is none.
-pub(super) fn version(query: &Query) -> Result<u64, String> {
+pub(crate) fn version(query: &Query) -> Result<u64, String> {
     match query.get("resourceVersion") {
         "" => Ok(0),
         text => text.parse().map_err(|_| {
@@ -42,7 +42,7 @@ pub(super) fn version(query: &Query) -> Result<u64, String> {
 }
 
 /// 504 for a version that is yet to come.
-pub(super) fn too_large(version: u64, present: u64) -> StatusError {
+pub(crate) fn too_large(version: u64, present: u64) -> StatusError {
     let cause =
         json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
     let message = format!("Timeout: Too large resource version: {version}, current: {present}");
@@ -51,7 +51,7 @@ pub(super) fn too_large(version: u64, present: u64) -> StatusError {
 }
 
 /// Whether a watch begins with what is there.
-pub(super) fn begins_with_all(query: &Query) -> bool {
+pub(crate) fn begins_with_all(query: &Query) -> bool {
     if query.has(INITIAL) {
         return query.is(INITIAL);
     }
@@ -59,7 +59,7 @@ pub(super) fn begins_with_all(query: &Query) -> bool {
 }
 
 /// What is wrong with the options of a list.
-pub(super) fn check_list(query: &Query) -> Result<(), StatusError> {
+pub(crate) fn check_list(query: &Query) -> Result<(), StatusError> {
     let mut errors = Vec::new();
     let (matching, version) = (query.get(MATCH), query.get("resourceVersion"));
     if !matching.is_empty() {
@@ -84,7 +84,7 @@ pub(super) fn check_list(query: &Query) -> Result<(), StatusError> {
 }
 
 /// What is wrong with the options of a watch.
-pub(super) fn check_watch(query: &Query) -> Result<(), StatusError> {
+pub(crate) fn check_watch(query: &Query) -> Result<(), StatusError> {
     let mut errors = Vec::new();
     let (matching, initial) = (query.get(MATCH), query.has(INITIAL));
     if initial && matching != NOT_OLDER {
@@ -125,17 +125,17 @@ fn refused(errors: &[FieldError]) -> Result<(), StatusError> {
 
 /// Where a list begins, and at which version.
 #[derive(Debug, Default)]
-pub(super) struct Start {
+pub(crate) struct Start {
     /// Absent: as it is now.
-    pub(super) version: Option<u64>,
+    pub(crate) version: Option<u64>,
     /// From this path on, if it goes on.
-    pub(super) from: Option<String>,
+    pub(crate) from: Option<String>,
 }
 
 impl Start {
     /// What a list asks for, whose options have been checked.
     /// Which one object is looked for, if it is one, is in no page.
-    pub(super) fn read(ask: &Ask<'_>, present: u64, one: bool) -> Result<Self, StatusError> {
+    pub(crate) fn read(ask: &Ask<'_>, present: u64, one: bool) -> Result<Self, StatusError> {
         let query = ask.query;
         if !query.get("continue").is_empty() {
             let (start, from) = decode(query.get("continue")).map_err(|why| {
@@ -171,7 +171,7 @@ impl Start {
     }
 
     /// 410: the version is known no more.
-    pub(super) fn expired(&self) -> StatusError {
+    pub(crate) fn expired(&self) -> StatusError {
         match &self.from {
             Some(from) => StatusError::new(410, "Expired", PAGE_TOO_OLD).going_on(encode(-1, from)),
             None => StatusError::new(410, "Expired", TOO_OLD),
@@ -180,7 +180,7 @@ impl Start {
 }
 
 /// Where an object lies, in the order of which the server lists.
-pub(super) fn path(ask: &Ask<'_>, key: &Key) -> String {
+pub(crate) fn path(ask: &Ask<'_>, key: &Key) -> String {
     if ask.namespace().is_empty() && ask.kind.namespaced {
         format!("{}/{}", key.0, key.1)
     } else {
@@ -189,7 +189,7 @@ pub(super) fn path(ask: &Ask<'_>, key: &Key) -> String {
 }
 
 /// What a client gives to go on after a path.
-pub(super) fn after(version: u64, path: &str) -> String {
+pub(crate) fn after(version: u64, path: &str) -> String {
     encode(i64::try_from(version).unwrap_or(i64::MAX), &format!("{path}\0"))
 }
 

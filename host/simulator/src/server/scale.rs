@@ -4,11 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
-use super::patch::{Way, document};
-use super::update::uid_mismatch;
-use super::write::read;
-use super::{Ask, Outcome, check_options};
-use crate::admission::Operation;
+use crate::admission;
+use crate::admission::attributes::Operation;
 use crate::apply::fieldset::{Element, FieldSet};
 use crate::apply::ledger::Ledger;
 use crate::apply::managed_fields::{Managers, Owned};
@@ -16,6 +13,12 @@ use crate::catalog::Kind;
 use crate::cluster::Cluster;
 use crate::object::meta;
 use crate::request::Answer;
+use crate::request_body::read;
+use crate::request_context::{Ask, Outcome, check_options, present};
+use crate::server::patch;
+use crate::server::patch::{Way, document};
+use crate::server::update::uid_mismatch;
+use crate::server::write;
 use crate::status_error::{FieldError, Named, StatusError};
 use crate::tracked::Tracked;
 use crate::value::{at, set};
@@ -113,112 +116,110 @@ fn scale_of(object: &Value, paths: &Paths) -> Value {
     json!({"kind": "Scale", "apiVersion": SCALE, "metadata": metadata, "spec": spec, "status": status})
 }
 
-impl Cluster {
-    /// Reads the scale of an object.
-    pub(super) fn get_scale(&mut self, ask: &Ask<'_>) -> Outcome {
-        let paths = paths(ask).ok_or_else(StatusError::no_resource)?;
-        let Some(object) = self.present(ask) else {
-            return Err(StatusError::not_found(ask.named(&ask.target.name)));
-        };
-        if find(&object, &paths.spec).is_none_or(Value::is_null) {
-            let text = format!("the spec replicas field {:?} does not exist", dotted(&paths.spec));
-            let details = json!({"causes": [{"message": text}]});
-            return Err(StatusError::new(
-                500,
-                "InternalError",
-                format!("Internal error occurred: {text}"),
-            )
-            .details(details));
-        }
-        Ok(Answer::json(200, &scale_of(&object, &paths)))
+/// Reads the scale of an object.
+pub(crate) fn get_scale(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
+    let paths = paths(ask).ok_or_else(StatusError::no_resource)?;
+    let Some(object) = present(cluster, ask) else {
+        return Err(StatusError::not_found(ask.named(&ask.target.name)));
+    };
+    if find(&object, &paths.spec).is_none_or(Value::is_null) {
+        let text = format!("the spec replicas field {:?} does not exist", dotted(&paths.spec));
+        let details = json!({"causes": [{"message": text}]});
+        return Err(StatusError::new(
+            500,
+            "InternalError",
+            format!("Internal error occurred: {text}"),
+        )
+        .details(details));
     }
+    Ok(Answer::json(200, &scale_of(&object, &paths)))
+}
 
-    /// Writes it: what is written is read, tracked and held to rules as a scale, and its figure is the object's then.
-    pub(super) fn write_scale(&mut self, ask: &Ask<'_>) -> Outcome {
-        let patches = ask.request.method == "PATCH";
-        let way = if patches { Some(Way::of(ask)?) } else { None };
-        if !patches {
-            check_options(ask.query, "UpdateOptions")?;
-        }
-        let paths = paths(ask).ok_or_else(StatusError::no_resource)?;
-        let Some(old) = self.present(ask) else {
-            return Err(StatusError::not_found(ask.named(&ask.target.name)));
-        };
-        let of_scale = Ask::new(ask.target, kind(), ask.user, ask.request);
-        let path: Vec<Element> = paths.spec.iter().map(|name| Element::field(name)).collect();
-        let parents = old.ledger().managers();
-        let own = Ledger::of(of_the_scale(&parents, &path));
-        let mut live = Tracked::of(scale_of(&old, &paths), own);
-        let custom = ask.kind.custom.is_some();
-        if custom && find(&old, &paths.spec).is_none_or(Value::is_null) {
-            live["spec"]["replicas"] = UNSAID.into();
-        }
-        let mut scale = match way {
-            Some(Way::Apply) => {
-                let document = document(ask)?;
-                let present = Arc::new(live.clone());
-                let mut scale = self.applied(&of_scale, &document, Some(&present))?;
-                if custom && *scale != *live {
-                    return Err(not_converted(&document, &scale));
-                }
-                Self::check_namespace(&of_scale, &mut scale)?;
-                Self::check_name(&of_scale, &scale)?;
-                scale
-            }
-            Some(Way::Patch(kind)) => {
-                let decoded = Self::patched(&of_scale, kind, &live)?;
-                self.warned.extend(decoded.warnings);
-                self.rewritten(&of_scale, decoded.object, &live)?
-            }
-            None => {
-                let decoded = Self::decode(&of_scale, read(&of_scale)?)?;
-                self.warned.extend(decoded.warnings);
-                self.rewritten(&of_scale, decoded.object, &live)?
-            }
-        };
-        self.mutate(&of_scale, Operation::Update, &mut scale, Some(&live))?;
-        let figure = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-        if custom && figure == UNSAID {
-            let text = format!("the spec replicas field {:?} cannot be empty", dotted(&paths.spec));
-            return Err(StatusError::bad_request(text));
-        }
-        if !custom && figure < 0 {
-            let why = "must be greater than or equal to 0";
-            let error = FieldError::invalid("spec.replicas", figure, why);
-            let named = Named { group: "autoscaling", what: "Scale", name: &ask.target.name };
-            return Err(StatusError::invalid(named, &[error]));
-        }
-        let (said, present) = (meta(&scale, "uid"), meta(&old, "uid"));
-        if !said.is_empty() && said != present {
-            let why = uid_mismatch(ask, said, present);
-            return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
-        }
-        let scales = scale.ledger().managers();
-        let managers = of_the_object(ask, parents, &scales, &path);
-        let mut new = Tracked::of(Value::clone(&old), Ledger::of(managers).as_read());
-        let names: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
-        set(&mut new, &names, figure.into());
-        let said = meta(&scale, "resourceVersion");
-        if !said.is_empty() {
-            new["metadata"]["resourceVersion"] = said.into();
-        }
-        let shown = Tracked::new(scale_of(&new, &paths));
-        self.confirm(&of_scale, Operation::Update, Some(&shown), Some(&live))?;
-        let stored = self.store_change(ask, &old, new)?;
-        Ok(Answer::json(200, &scale_of(&stored, &paths)))
+/// Writes it: what is written is read, tracked and held to rules as a scale, and its figure is the object's then.
+pub(crate) fn write_scale(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
+    let patches = ask.request.method == "PATCH";
+    let way = if patches { Some(Way::of(ask)?) } else { None };
+    if !patches {
+        check_options(ask.query, "UpdateOptions")?;
     }
+    let paths = paths(ask).ok_or_else(StatusError::no_resource)?;
+    let Some(old) = present(cluster, ask) else {
+        return Err(StatusError::not_found(ask.named(&ask.target.name)));
+    };
+    let of_scale = Ask::new(ask.target, kind(), ask.user, ask.request);
+    let path: Vec<Element> = paths.spec.iter().map(|name| Element::field(name)).collect();
+    let parents = old.ledger().managers();
+    let own = Ledger::of(of_the_scale(&parents, &path));
+    let mut live = Tracked::of(scale_of(&old, &paths), own);
+    let custom = ask.kind.custom.is_some();
+    if custom && find(&old, &paths.spec).is_none_or(Value::is_null) {
+        live["spec"]["replicas"] = UNSAID.into();
+    }
+    let mut scale = match way {
+        Some(Way::Apply) => {
+            let document = document(ask)?;
+            let present = Arc::new(live.clone());
+            let mut scale = patch::applied(cluster, &of_scale, &document, Some(&present))?;
+            if custom && *scale != *live {
+                return Err(not_converted(&document, &scale));
+            }
+            write::check_namespace(&of_scale, &mut scale)?;
+            patch::check_name(&of_scale, &scale)?;
+            scale
+        }
+        Some(Way::Patch(kind)) => {
+            let decoded = patch::patched(&of_scale, kind, &live)?;
+            cluster.warned.extend(decoded.warnings);
+            rewritten(cluster, &of_scale, decoded.object, &live)?
+        }
+        None => {
+            let decoded = write::decode(&of_scale, read(&of_scale)?)?;
+            cluster.warned.extend(decoded.warnings);
+            rewritten(cluster, &of_scale, decoded.object, &live)?
+        }
+    };
+    admission::mutate(cluster, &of_scale, Operation::Update, &mut scale, Some(&live))?;
+    let figure = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+    if custom && figure == UNSAID {
+        let text = format!("the spec replicas field {:?} cannot be empty", dotted(&paths.spec));
+        return Err(StatusError::bad_request(text));
+    }
+    if !custom && figure < 0 {
+        let why = "must be greater than or equal to 0";
+        let error = FieldError::invalid("spec.replicas", figure, why);
+        let named = Named { group: "autoscaling", what: "Scale", name: &ask.target.name };
+        return Err(StatusError::invalid(named, &[error]));
+    }
+    let (said, present) = (meta(&scale, "uid"), meta(&old, "uid"));
+    if !said.is_empty() && said != present {
+        let why = uid_mismatch(ask, said, present);
+        return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+    }
+    let scales = scale.ledger().managers();
+    let managers = of_the_object(ask, parents, &scales, &path);
+    let mut new = Tracked::of(Value::clone(&old), Ledger::of(managers).as_read());
+    let names: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
+    set(&mut new, &names, figure.into());
+    let said = meta(&scale, "resourceVersion");
+    if !said.is_empty() {
+        new["metadata"]["resourceVersion"] = said.into();
+    }
+    let shown = Tracked::new(scale_of(&new, &paths));
+    admission::validate(cluster, &of_scale, Operation::Update, Some(&shown), Some(&live))?;
+    let stored = write::store_change(cluster, ask, &old, new)?;
+    Ok(Answer::json(200, &scale_of(&stored, &paths)))
+}
 
-    /// A scale that was replaced or patched, with who owns it.
-    fn rewritten(
-        &self,
-        of_scale: &Ask<'_>,
-        mut scale: Value,
-        live: &Tracked,
-    ) -> Result<Tracked, StatusError> {
-        Self::check_namespace(of_scale, &mut scale)?;
-        Self::check_name(of_scale, &scale)?;
-        Ok(self.track(of_scale, Some(live), scale))
-    }
+/// A scale that was replaced or patched, with who owns it.
+fn rewritten(
+    cluster: &Cluster,
+    of_scale: &Ask<'_>,
+    mut scale: Value,
+    live: &Tracked,
+) -> Result<Tracked, StatusError> {
+    write::check_namespace(of_scale, &mut scale)?;
+    patch::check_name(of_scale, &scale)?;
+    Ok(write::track(cluster, of_scale, Some(live), scale))
 }
 
 /// What the server says of an apply that changes the scale of a custom kind: it takes it for one of these.

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::collection::selector;
-use super::list_options::{begins_with_all, check_watch, number, too_large, version};
-use super::write::blank;
-use super::{Ask, Outcome};
 use crate::cluster::Cluster;
 use crate::crd::reading;
 use crate::http::accept::View;
 use crate::request::Answer;
+use crate::request_context::{Ask, Outcome};
+use crate::server::collection::selector;
+use crate::server::list_options::{begins_with_all, check_watch, number, too_large, version};
+use crate::server::write::blank;
 use crate::status_error::StatusError;
 use crate::switch::{Bug, planted};
 use crate::table::Include;
@@ -22,82 +22,80 @@ use crate::watch::{Feed, Shown, Watcher};
 /// How long a watch lasts whose client says nothing.
 const DEFAULT_SECONDS: i64 = 1800;
 
-impl Cluster {
-    /// `watch`.
-    pub(super) fn begin_watch(&mut self, ask: &Ask<'_>) -> Outcome {
-        let query = ask.query;
-        let selector = selector(ask, check_watch)?;
-        // No time at all is none that was said; less than that is over at once.
-        let seconds = number(query, "timeoutSeconds")?.filter(|seconds| *seconds != 0);
-        let seconds = seconds.unwrap_or(DEFAULT_SECONDS);
-        let ends = self
-            .now()
-            .checked_add(SignedDuration::from_secs(seconds.max(1)))
-            .unwrap_or(Timestamp::MAX);
-        let feed = Feed::default();
-        let watcher = Watcher {
-            kind: ask.kind_key().clone(),
-            namespace: ask.namespace().to_owned(),
-            selector,
-            blank: Arc::new(Value::clone(&blank(ask))),
-            bookmarks: query.is("allowWatchBookmarks"),
-            ends,
-            next_bookmark: ends,
-            shown: match ask.view() {
-                View::Table => Shown::Table {
-                    kind: ask.kind.clone(),
-                    include: Include::parse(query.get("includeObject")),
-                    headed: Cell::new(false),
-                },
-                View::Metadata => Shown::Metadata,
-                View::Plain | View::Aggregated => Shown::Plain,
+/// `watch`.
+pub(crate) fn begin_watch(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
+    let query = ask.query;
+    let selector = selector(ask, check_watch)?;
+    // No time at all is none that was said; less than that is over at once.
+    let seconds = number(query, "timeoutSeconds")?.filter(|seconds| *seconds != 0);
+    let seconds = seconds.unwrap_or(DEFAULT_SECONDS);
+    let ends = cluster
+        .now()
+        .checked_add(SignedDuration::from_secs(seconds.max(1)))
+        .unwrap_or(Timestamp::MAX);
+    let feed = Feed::default();
+    let watcher = Watcher {
+        kind: ask.kind_key().clone(),
+        namespace: ask.namespace().to_owned(),
+        selector,
+        blank: Arc::new(Value::clone(&blank(ask))),
+        bookmarks: query.is("allowWatchBookmarks"),
+        ends,
+        next_bookmark: ends,
+        shown: match ask.view() {
+            View::Table => Shown::Table {
+                kind: ask.kind.clone(),
+                include: Include::parse(query.get("includeObject")),
+                headed: Cell::new(false),
             },
-            version: reading::has_versions(&ask.kind).then(|| ask.kind.clone()),
-            feed: feed.clone(),
-        };
-        let since = version(query).map_err(StatusError::unforeseen)?;
-        let present = self.store.version();
-        if seconds < 0 {
-            watcher.feed.end();
+            View::Metadata => Shown::Metadata,
+            View::Plain | View::Aggregated => Shown::Plain,
+        },
+        version: reading::has_versions(&ask.kind).then(|| ask.kind.clone()),
+        feed: feed.clone(),
+    };
+    let since = version(query).map_err(StatusError::unforeseen)?;
+    let present = cluster.store.version();
+    if seconds < 0 {
+        watcher.feed.end();
+        return Ok(Answer::Watch(feed));
+    }
+    if begins_with_all(query) {
+        if since > present {
+            watcher.expire(&too_large(since, present).body());
             return Ok(Answer::Watch(feed));
         }
-        if begins_with_all(query) {
-            if since > present {
-                watcher.expire(&too_large(since, present).body());
-                return Ok(Answer::Watch(feed));
-            }
-            self.show_all(ask, &watcher);
-            // Also where the client did not ask for it in so many words.
-            if watcher.bookmarks && !planted(Bug::InitialEventsDoNotEnd) {
-                watcher.bookmark(present, true);
-            }
-        } else {
-            // From no version on is from now on.
-            let since = if since == 0 { present } else { since };
-            let forgotten = self.store.forgotten(ask.kind_key());
-            if since < forgotten {
-                let message = format!("too old resource version: {since} ({forgotten})");
-                watcher.expire(&StatusError::new(410, "Expired", message).body());
-                return Ok(Answer::Watch(feed));
-            }
-            if let Some(collection) = self.store.collection(ask.kind_key()) {
-                let first = since + u64::from(!planted(Bug::WatchTellsOfItsBeginning));
-                for event in collection.history.iter().filter(|event| event.version >= first) {
-                    watcher.tell(event, self.now());
-                }
+        show_all(cluster, ask, &watcher);
+        // Also where the client did not ask for it in so many words.
+        if watcher.bookmarks && !planted(Bug::InitialEventsDoNotEnd) {
+            watcher.bookmark(present, true);
+        }
+    } else {
+        // From no version on is from now on.
+        let since = if since == 0 { present } else { since };
+        let forgotten = cluster.store.forgotten(ask.kind_key());
+        if since < forgotten {
+            let message = format!("too old resource version: {since} ({forgotten})");
+            watcher.expire(&StatusError::new(410, "Expired", message).body());
+            return Ok(Answer::Watch(feed));
+        }
+        if let Some(collection) = cluster.store.collection(ask.kind_key()) {
+            let first = since + u64::from(!planted(Bug::WatchTellsOfItsBeginning));
+            for event in collection.history.iter().filter(|event| event.version >= first) {
+                watcher.tell(event, cluster.now());
             }
         }
-        self.watch(watcher);
-        Ok(Answer::Watch(feed))
     }
+    cluster.watch(watcher);
+    Ok(Answer::Watch(feed))
+}
 
-    fn show_all(&self, ask: &Ask<'_>, watcher: &Watcher) {
-        let Some(collection) = self.store.collection(ask.kind_key()) else { return };
-        for (key, stored) in &collection.objects {
-            let here = watcher.namespace.is_empty() || key.0 == watcher.namespace;
-            if here && (watcher.selector.is_all() || watcher.selector.fits(&stored.object())) {
-                watcher.show(&Self::text(&ask.kind, &stored.text), self.now());
-            }
+fn show_all(cluster: &Cluster, ask: &Ask<'_>, watcher: &Watcher) {
+    let Some(collection) = cluster.store.collection(ask.kind_key()) else { return };
+    for (key, stored) in &collection.objects {
+        let here = watcher.namespace.is_empty() || key.0 == watcher.namespace;
+        if here && (watcher.selector.is_all() || watcher.selector.fits(&stored.object())) {
+            watcher.show(&Cluster::text(&ask.kind, &stored.text), cluster.now());
         }
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 /// How long ago a time was, as an object has it.
-pub(super) fn age(time: &str, now: Timestamp) -> String {
+pub(crate) fn age(time: &str, now: Timestamp) -> String {
     match time.parse::<Timestamp>() {
         Ok(time) => lasting(now.duration_since(time).as_secs()),
         Err(_) => "<unknown>".to_owned(),
@@ -12,12 +12,12 @@ pub(super) fn age(time: &str, now: Timestamp) -> String {
 }
 
 /// The same of a member that may not be there.
-pub(super) fn since(time: &Value, now: Timestamp) -> Value {
+pub(crate) fn since(time: &Value, now: Timestamp) -> Value {
     age(time.as_str().unwrap_or_default(), now).into()
 }
 
 /// A time of so many seconds.
-pub(super) fn lasting(seconds: i64) -> String {
+pub(crate) fn lasting(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     let two = |most: i64, unit: &str, rest: i64, small: &str| {
         if rest == 0 { format!("{most}{unit}") } else { format!("{most}{unit}{rest}{small}") }

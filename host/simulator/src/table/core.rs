@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::age::since;
-use super::parts::{at, containers, count, is_true, items, labels, number, or_none, text, text_or};
-use super::{network, pod, volume};
+use crate::table::age::since;
+use crate::table::parts::{
+    at, containers, count, is_true, items, labels, number, or_none, text, text_or,
+};
+use crate::table::{network, pod, volume};
 
 /// The cells of a kind of the core group, of RBAC, of a Lease or an Event.
-pub(super) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
+pub(crate) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
     let name = text(object, "metadata/name");
     let age = since(at(object, "metadata/creationTimestamp"), now);
     let cells = match kind {

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::age::age;
+use crate::table::age::age;
 
 /// A column as tables have it.
-pub(super) fn column(column: &Value) -> Value {
+pub(crate) fn column(column: &Value) -> Value {
     let text = |name: &str| column[name].as_str().unwrap_or_default();
     let path = text("jsonPath");
     let description = match text("description") {
@@ -18,7 +18,7 @@ pub(super) fn column(column: &Value) -> Value {
 }
 
 /// What stands in a column.
-pub(super) fn cell(object: &Value, column: &Value, now: Timestamp) -> Value {
+pub(crate) fn cell(object: &Value, column: &Value, now: Timestamp) -> Value {
     let path = column["jsonPath"].as_str().unwrap_or_default();
     let Some(found) = find(object, path) else { return Value::Null };
     match column["type"].as_str() {

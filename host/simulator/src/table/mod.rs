@@ -1,21 +1,21 @@
 //! Objects as tables, for people.
 
-mod age;
-mod core;
-mod custom;
-mod network;
-mod parts;
-mod pod;
-mod volume;
-mod workload;
+pub(crate) mod age;
+pub(crate) mod core;
+pub(crate) mod custom;
+pub(crate) mod network;
+pub(crate) mod parts;
+pub(crate) mod pod;
+pub(crate) mod volume;
+pub(crate) mod workload;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::catalog::Kind;
 use crate::object::meta;
+use crate::object::partial;
 use crate::texts::texts;
-use crate::watch::partial;
 use age::age;
 
 /// How much of an object stands beside its row.

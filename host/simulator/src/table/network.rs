@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::age::since;
-use super::parts::{at, each, items, labels, number, or_none, selector, text, text_or, with_more};
+use crate::table::age::since;
+use crate::table::parts::{
+    at, each, items, labels, number, or_none, selector, text, text_or, with_more,
+};
 
 /// How many ports, hosts and addresses are shown.
 const MOST: usize = 3;
 
 /// The cells of a Service, or of a kind of `networking.k8s.io` or `discovery.k8s.io`.
-pub(super) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
+pub(crate) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
     let name = text(object, "metadata/name");
     let age = since(at(object, "metadata/creationTimestamp"), now);
     let cells = match kind {

@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 /// A member by its path, segments separated by slashes.
-pub(super) fn at<'a>(object: &'a Value, path: &str) -> &'a Value {
+pub(crate) fn at<'a>(object: &'a Value, path: &str) -> &'a Value {
     path.split('/').fold(object, |place, name| &place[name])
 }
 
 /// The text there, empty if there is none.
-pub(super) fn text<'a>(object: &'a Value, path: &str) -> &'a str {
+pub(crate) fn text<'a>(object: &'a Value, path: &str) -> &'a str {
     at(object, path).as_str().unwrap_or_default()
 }
 
 /// The text there, or another one.
-pub(super) fn text_or<'a>(object: &'a Value, path: &str, other: &'a str) -> &'a str {
+pub(crate) fn text_or<'a>(object: &'a Value, path: &str, other: &'a str) -> &'a str {
     match text(object, path) {
         "" => other,
         text => text,
@@ -21,17 +21,17 @@ pub(super) fn text_or<'a>(object: &'a Value, path: &str, other: &'a str) -> &'a 
 }
 
 /// The number there, zero if there is none.
-pub(super) fn number(object: &Value, path: &str) -> i64 {
+pub(crate) fn number(object: &Value, path: &str) -> i64 {
     at(object, path).as_i64().unwrap_or(0)
 }
 
 /// The items there.
-pub(super) fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
+pub(crate) fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
     at(object, path).as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// How many members or items are there.
-pub(super) fn count(object: &Value, path: &str) -> usize {
+pub(crate) fn count(object: &Value, path: &str) -> usize {
     match at(object, path) {
         Value::Object(map) => map.len(),
         Value::Array(list) => list.len(),
@@ -40,29 +40,29 @@ pub(super) fn count(object: &Value, path: &str) -> usize {
 }
 
 /// A member of each item.
-pub(super) fn each<'a>(list: &'a [Value], name: &str) -> Vec<&'a str> {
+pub(crate) fn each<'a>(list: &'a [Value], name: &str) -> Vec<&'a str> {
     list.iter().map(|item| item[name].as_str().unwrap_or_default()).collect()
 }
 
 /// The text, or `<none>` if it is empty.
-pub(super) fn or_none(text: String) -> String {
+pub(crate) fn or_none(text: String) -> String {
     if text.is_empty() { "<none>".to_owned() } else { text }
 }
 
 /// The first items, and how many there are more.
-pub(super) fn with_more(list: &[String], most: usize) -> String {
+pub(crate) fn with_more(list: &[String], most: usize) -> String {
     let shown = list[..list.len().min(most)].join(",");
     if list.len() > most { format!("{shown} + {} more...", list.len() - most) } else { shown }
 }
 
 /// The names and the images of a pod's containers.
-pub(super) fn containers(spec: &Value) -> [Value; 2] {
+pub(crate) fn containers(spec: &Value) -> [Value; 2] {
     let list = items(spec, "containers");
     ["name", "image"].map(|name| each(list, name).join(",").into())
 }
 
 /// Labels as one text.
-pub(super) fn labels(map: &Value) -> String {
+pub(crate) fn labels(map: &Value) -> String {
     let mut pairs: Vec<String> = map
         .as_object()
         .into_iter()
@@ -74,7 +74,7 @@ pub(super) fn labels(map: &Value) -> String {
 }
 
 /// A selector as one text, empty if it selects everything.
-pub(super) fn selector(selector: &Value) -> String {
+pub(crate) fn selector(selector: &Value) -> String {
     let plain = selector["matchLabels"].as_object().into_iter().flatten();
     let mut demands: Vec<(String, String)> = plain
         .map(|(key, value)| (key.clone(), format!("{key}={}", value.as_str().unwrap_or_default())))
@@ -97,13 +97,13 @@ pub(super) fn selector(selector: &Value) -> String {
 }
 
 /// Whether a condition is there and true.
-pub(super) fn is_true(object: &Value, kind: &str) -> bool {
+pub(crate) fn is_true(object: &Value, kind: &str) -> bool {
     let mut conditions = items(object, "status/conditions").iter();
     conditions.find(|one| one["type"] == kind).is_some_and(|one| one["status"] == "True")
 }
 
 /// Whether the object is being deleted.
-pub(super) fn is_going(object: &Value) -> bool {
+pub(crate) fn is_going(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::age::{age, since};
-use super::parts::{at, is_going, is_true, items, number, text, text_or};
+use crate::table::age::{age, since};
+use crate::table::parts::{at, is_going, is_true, items, number, text, text_or};
 
 /// What is counted over the containers of a pod.
 #[derive(Default)]
@@ -41,7 +41,7 @@ fn is_sidecar(pod: &Value, name: &Value) -> bool {
 }
 
 /// The cells of a pod.
-pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
+pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     let phase = text(pod, "status/phase");
     let mut reason = text_or(pod, "status/reason", phase).to_owned();
     let gated = "SchedulingGated";
@@ -153,7 +153,7 @@ fn gates(pod: &Value) -> String {
 }
 
 /// What the row of a pod that has ended says besides.
-pub(super) fn conditions(pod: &Value) -> Option<Value> {
+pub(crate) fn conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match text(pod, "status/phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
         "Failed" => ("Failed", "The pod failed."),

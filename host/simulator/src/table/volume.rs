@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::age::since;
-use super::parts::{at, each, is_going, items, or_none, text, text_or};
+use crate::table::age::since;
+use crate::table::parts::{at, each, is_going, items, or_none, text, text_or};
 
 /// The cells of a volume, a claim, or a kind of `storage.k8s.io`.
-pub(super) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
+pub(crate) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
     let name = text(object, "metadata/name");
     let age = since(at(object, "metadata/creationTimestamp"), now);
     let spec = &object["spec"];

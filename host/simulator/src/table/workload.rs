@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::age::{lasting, since};
-use super::parts::{
+use crate::table::age::{lasting, since};
+use crate::table::parts::{
     at, containers, count, is_going, is_true, items, labels, number, or_none, selector, text,
     text_or,
 };
 
 /// The cells of a kind of `apps`, `batch`, `autoscaling` or `policy`.
-pub(super) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
+pub(crate) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
     let name = text(object, "metadata/name");
     let age = since(at(object, "metadata/creationTimestamp"), now);
     let status = |member: &str| Value::from(number(object, &format!("status/{member}")));

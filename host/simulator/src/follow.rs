@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Controllers;
-use super::labels::Labels;
-use super::workload::{Work, Workload};
+use crate::controller_set::Controllers;
+use crate::controller_set::{Work, Workload};
+use crate::labels::Labels;
 use crate::object::{is_terminating, meta};
 use crate::store::{Key, KindKey};
 
 /// So much is looked at before what follows from it: what was written for it should be kept as trees until then.
-pub(super) const TOGETHER_MAX: usize = 32;
+pub(crate) const TOGETHER_MAX: usize = 32;
 
 /// Where an object lies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,13 +33,13 @@ pub(crate) struct Following {
     /// The uids of what is being deleted.
     leaving: BTreeSet<String>,
     /// What the garbage collector has to look at.
-    pub(super) garbage: BTreeSet<Place>,
+    pub(crate) garbage: BTreeSet<Place>,
     /// What waits until the kind of its owner is served.
-    pub(super) unserved: BTreeSet<Place>,
+    pub(crate) unserved: BTreeSet<Place>,
     /// Namespaces that are being deleted.
-    pub(super) terminating: BTreeSet<String>,
+    pub(crate) terminating: BTreeSet<String>,
     /// Definitions that are being deleted.
-    pub(super) ending: BTreeSet<String>,
+    pub(crate) ending: BTreeSet<String>,
     /// What other controllers have to look at now.
     due: BTreeSet<Work>,
     /// What is to be looked at after that, the last of these first.
@@ -47,7 +47,7 @@ pub(crate) struct Following {
     /// And later.
     timers: BTreeMap<Timestamp, BTreeSet<Work>>,
     /// Which Pods and Services belong together.
-    pub(super) labels: Labels,
+    pub(crate) labels: Labels,
 }
 
 impl Following {
@@ -196,14 +196,14 @@ impl Following {
     }
 
     /// Has an object looked at.
-    pub(super) fn wake(&mut self, on: Controllers, workload: Workload, key: &Key) {
+    pub(crate) fn wake(&mut self, on: Controllers, workload: Workload, key: &Key) {
         if on.workloads.has(workload) {
             self.due.insert(Work { workload, key: key.clone() });
         }
     }
 
     /// Has an object looked at later.
-    pub(super) fn wake_at(&mut self, time: Timestamp, workload: Workload, key: &Key) {
+    pub(crate) fn wake_at(&mut self, time: Timestamp, workload: Workload, key: &Key) {
         self.timers.entry(time).or_default().insert(Work { workload, key: key.clone() });
     }
 
@@ -214,7 +214,7 @@ impl Following {
 
     /// What is to be looked at next. Of very much it is a part: what follows from that comes before the rest, so
     /// that those who look find what others have just written.
-    pub(super) fn take(&mut self, now: Timestamp) -> BTreeSet<Work> {
+    pub(crate) fn take(&mut self, now: Timestamp) -> BTreeSet<Work> {
         let mut due = std::mem::take(&mut self.due);
         while let Some(first) = self.timers.first_entry().filter(|first| *first.key() <= now) {
             due.extend(first.remove());
@@ -239,17 +239,17 @@ impl Following {
     }
 
     /// How much of that is known.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.due.len() + self.rest.iter().map(BTreeSet::len).sum::<usize>()
     }
 
     /// Where the object of a uid lies, if it is there.
-    pub(super) fn place(&self, uid: &str) -> Option<&Place> {
+    pub(crate) fn place(&self, uid: &str) -> Option<&Place> {
         self.places.get(uid)
     }
 
     /// What names a uid as an owner.
-    pub(super) fn dependents(&self, uid: &str) -> Vec<Place> {
+    pub(crate) fn dependents(&self, uid: &str) -> Vec<Place> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 }

@@ -11,7 +11,7 @@ type Place = (String, String, String);
 
 /// The labels of Pods and the selectors of Services.
 #[derive(Debug, Default)]
-pub(super) struct Labels {
+pub(crate) struct Labels {
     /// What each Pod has.
     pods: BTreeMap<Key, Value>,
     /// The names of the Pods that have a label.
@@ -25,7 +25,7 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Takes note of a Pod's labels; null if it is gone.
-    pub(super) fn pod(&mut self, key: &Key, labels: &Value) {
+    pub(crate) fn pod(&mut self, key: &Key, labels: &Value) {
         if self.pods.get(key).unwrap_or(&Value::Null) == labels {
             return;
         }
@@ -42,7 +42,7 @@ impl Labels {
     }
 
     /// Takes note of what a Service selects; null if it is gone.
-    pub(super) fn service(&mut self, key: &Key, selector: &Value) {
+    pub(crate) fn service(&mut self, key: &Key, selector: &Value) {
         if self.services.get(key).unwrap_or(&Value::Null) == selector {
             return;
         }
@@ -56,7 +56,7 @@ impl Labels {
     }
 
     /// The Services that select a Pod with such labels.
-    pub(super) fn services_of(&self, pod: &Key, labels: &Value) -> Vec<Key> {
+    pub(crate) fn services_of(&self, pod: &Key, labels: &Value) -> Vec<Key> {
         let of_labels = pairs(labels).map(|(name, value)| place(pod, name, value));
         of_labels
             .chain([place(pod, "", "")])
@@ -68,7 +68,7 @@ impl Labels {
     }
 
     /// The Pods that a selector means that asks for something, in the order of names.
-    pub(super) fn pods_of(&self, namespace: &str, selector: &Value) -> Vec<Key> {
+    pub(crate) fn pods_of(&self, namespace: &str, selector: &Value) -> Vec<Key> {
         let place =
             |(name, value): (&str, &str)| (namespace.to_owned(), name.to_owned(), value.to_owned());
         // The rarest label leads to the fewest.

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use super::client::text;
+use crate::members::text;
 
 /// What becomes of Pods: the first rule that fits an image, else what it says of all. Annotations of a Pod
 /// (`simulator.innkeeper.dev/start-after`, `ready-after`, `ends-after`: seconds, or `never`; `exit-code`;
@@ -70,7 +70,7 @@ impl PodRule {
 
 impl PodScript {
     /// The rule for a Pod, its annotations heard.
-    pub(super) fn rule(&self, pod: &Value) -> PodRule {
+    pub(crate) fn rule(&self, pod: &Value) -> PodRule {
         let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
         let images: Vec<&str> = containers.map(|one| text(&one["image"])).collect();
         let found = self.rules.iter().find(|rule| images.iter().any(|image| rule.fits(image)));
@@ -87,7 +87,7 @@ impl PodScript {
         };
         rule.start_after = seconds("start-after", rule.start_after);
         rule.ready_after = seconds("ready-after", rule.ready_after);
-        let job = super::client::controller(pod).is_some_and(|owner| owner["kind"] == "Job");
+        let job = crate::members::controller(pod).is_some_and(|owner| owner["kind"] == "Job");
         rule.ends_after = seconds("ends-after", rule.ends_after.filter(|_| job));
         if let Some(code) = said("exit-code").and_then(|text| text.parse().ok()) {
             rule.exit_code = code;

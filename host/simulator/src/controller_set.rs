@@ -1,9 +1,31 @@
-//! Which controllers of workloads there are, and how they are given work.
+//! Which controllers run, and what each of them has to look at.
 
-use std::collections::BTreeSet;
-
-use crate::cluster::Cluster;
 use crate::store::{Key, KindKey};
+
+/// What runs besides the API server.
+#[derive(Clone, Copy, Debug)]
+pub struct Controllers {
+    /// Objects whose owners are gone are deleted, and what an owner blocks or orphans is let go.
+    pub garbage_collector: bool,
+    /// Namespaces that are being deleted are emptied and finalised.
+    pub namespaces: bool,
+    /// What makes Pods and lets them live.
+    pub workloads: Workloads,
+}
+
+impl Controllers {
+    /// All of them: a cluster with nodes.
+    pub fn all() -> Self {
+        Self { workloads: Workloads::all(), ..Self::default() }
+    }
+}
+
+impl Default for Controllers {
+    /// Those that work without nodes: no Pod is made and none runs.
+    fn default() -> Self {
+        Self { garbage_collector: true, namespaces: true, workloads: Workloads::NONE }
+    }
+}
 
 /// A controller of workloads, or what stands for a part of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +64,7 @@ impl Workload {
     ];
 
     /// Who looks at objects of a kind by their own names.
-    pub(super) fn of(kind: &KindKey) -> &'static [Self] {
+    pub(crate) fn of(kind: &KindKey) -> &'static [Self] {
         match (kind.0.as_str(), kind.1.as_str()) {
             ("apps", "deployments") => &[Self::Deployments],
             ("apps", "replicasets") => &[Self::ReplicaSets],
@@ -87,7 +109,7 @@ impl Workloads {
         self.0 & (1 << workload as u16) != 0
     }
 
-    pub(super) fn is_none(self) -> bool {
+    pub(crate) fn is_none(self) -> bool {
         self.0 == 0
     }
 }
@@ -97,29 +119,4 @@ impl Workloads {
 pub(crate) struct Work {
     pub(crate) workload: Workload,
     pub(crate) key: Key,
-}
-
-impl Cluster {
-    /// Lets each look once at what it has to look at by now. Says whether there was anything.
-    pub(super) fn work_on_workloads(&mut self) -> bool {
-        if self.controllers.workloads.is_none() {
-            return false;
-        }
-        let due: BTreeSet<Work> = self.following.take(self.now());
-        let any = !due.is_empty();
-        for Work { workload, key } in due {
-            match workload {
-                Workload::Deployments => self.roll_out(&key),
-                Workload::ReplicaSets => self.replicate(&key),
-                Workload::StatefulSets => self.number(&key),
-                Workload::Jobs => self.run_job(&key),
-                Workload::CronJobs => self.run_cron_job(&key),
-                Workload::Claims => self.bind(&key),
-                Workload::Pods => self.live(&key),
-                Workload::Endpoints => self.expose(&key),
-                Workload::Events => {}
-            }
-        }
-        any
-    }
 }

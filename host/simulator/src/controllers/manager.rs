@@ -1,0 +1,73 @@
+//! Runs the controllers: lets virtual time pass and gives each controller its queue.
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+
+use crate::cluster::{Cluster, later};
+use crate::controller_set::{Work, Workload};
+use crate::controllers::{
+    claim, cron_job, definition, deployment, endpoints, garbage, job, lifecycle, pod, replica_set,
+    stateful_set,
+};
+use crate::follow::TOGETHER_MAX;
+
+/// Rounds of work before the rest has to wait for the next time, of as much as is looked at together.
+const ROUNDS_MAX: usize = 1000;
+
+/// Advances the virtual clock: controllers run when their timers are due, watches get bookmarks and end.
+pub(crate) fn advance(cluster: &mut Cluster, by: SignedDuration) {
+    settle(cluster);
+    let end = later(cluster.now(), by);
+    while let Some(next) = cluster.following.next().filter(|next| *next <= end) {
+        cluster.set_now(next.max(cluster.now()));
+        settle(cluster);
+    }
+    cluster.set_now(end);
+    cluster.serve_watches();
+    lifecycle::expire_graces(cluster);
+    settle(cluster);
+}
+
+/// Lets the controllers work until there is nothing to do.
+pub(crate) fn settle(cluster: &mut Cluster) {
+    let (mut rounds, mut most) = (0, 0);
+    while rounds < ROUNDS_MAX * (1 + most / TOGETHER_MAX) {
+        rounds += 1;
+        let mut worked = definition::finish_deletions(cluster);
+        if cluster.controllers.namespaces {
+            worked |= lifecycle::empty_namespaces(cluster);
+        }
+        if cluster.controllers.garbage_collector {
+            worked |= garbage::collect(cluster);
+        }
+        worked |= work_on_workloads(cluster);
+        most = most.max(cluster.following.waiting());
+        if !worked {
+            return;
+        }
+    }
+}
+
+/// Lets each look once at what it has to look at by now. Says whether there was anything.
+pub(crate) fn work_on_workloads(cluster: &mut Cluster) -> bool {
+    if cluster.controllers.workloads.is_none() {
+        return false;
+    }
+    let due: BTreeSet<Work> = cluster.following.take(cluster.now());
+    let any = !due.is_empty();
+    for Work { workload, key } in due {
+        match workload {
+            Workload::Deployments => deployment::sync(cluster, &key),
+            Workload::ReplicaSets => replica_set::sync(cluster, &key),
+            Workload::StatefulSets => stateful_set::sync(cluster, &key),
+            Workload::Jobs => job::sync(cluster, &key),
+            Workload::CronJobs => cron_job::sync(cluster, &key),
+            Workload::Claims => claim::sync(cluster, &key),
+            Workload::Pods => pod::sync(cluster, &key),
+            Workload::Endpoints => endpoints::sync(cluster, &key),
+            Workload::Events => {}
+        }
+    }
+    any
+}
