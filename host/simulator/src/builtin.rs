@@ -5,10 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::schema::Schema;
-
-/// The table as a text.
-const TEXT: &str = include_str!("../data/kubernetes.json");
+use crate::schema::BUILTIN_DOCUMENT;
 
 /// What is known of the built-in kinds.
 #[derive(Debug, Default)]
@@ -19,14 +16,20 @@ pub(crate) struct Table {
     pub(crate) resources: BTreeMap<String, Vec<Value>>,
     /// By `apps/v1 Deployment`: the name of the type.
     pub(crate) kinds: BTreeMap<String, String>,
-    /// By name.
-    pub(crate) types: BTreeMap<String, Schema>,
+}
+
+/// The version that is simulated.
+pub(crate) const GIT_VERSION: &str = "v1.35.4";
+
+/// A group and version, as objects have them.
+pub(crate) fn group_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
 /// The table, read once.
 pub(crate) fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
-    TABLE.get_or_init(|| read(&serde_json::from_str(TEXT).unwrap_or_default()))
+    TABLE.get_or_init(|| read(&serde_json::from_str(BUILTIN_DOCUMENT).unwrap_or_default()))
 }
 
 /// A kind that Kubernetes serves itself.
@@ -62,7 +65,7 @@ pub fn builtin_kinds(group: &str) -> Vec<BuiltinKind> {
 pub(crate) fn raw_types() -> &'static Value {
     static TYPES: OnceLock<Value> = OnceLock::new();
     TYPES.get_or_init(|| {
-        let mut table: Value = serde_json::from_str(TEXT).unwrap_or_default();
+        let mut table: Value = serde_json::from_str(BUILTIN_DOCUMENT).unwrap_or_default();
         table["types"].take()
     })
 }
@@ -76,13 +79,6 @@ fn read(value: &Value) -> Table {
             .collect(),
         kinds: entries("kinds")
             .map(|(kind, name)| (kind.clone(), name.as_str().unwrap_or_default().to_owned()))
-            .collect(),
-        types: entries("types")
-            .map(|(name, value)| {
-                let mut schema = Schema::parse(value);
-                schema.free = schema.properties.is_empty();
-                (name.clone(), schema)
-            })
             .collect(),
     }
 }

@@ -9,6 +9,7 @@ use crate::apply::node::Node;
 use crate::builtin::{self, table};
 use crate::crd::definition::{Definition, VERBS};
 use crate::schema::Schema;
+use crate::schema::builtin_types;
 use crate::store::KindKey;
 use crate::tracked::Tracked;
 
@@ -43,7 +44,7 @@ impl Kind {
     /// The kind of a built-in subresource that is no object of its own.
     pub(crate) fn of_subresource(group: &str, version: &str, name: &str, of: &str) -> Self {
         static NOTHING: OnceLock<Schema> = OnceLock::new();
-        let schema = table().types.get(of);
+        let schema = builtin_types().get(of);
         Self {
             group: group.to_owned(),
             version: version.to_owned(),
@@ -135,7 +136,7 @@ impl Catalog {
         let kind = resource["kind"].as_str().unwrap_or_default();
         let id = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
         let Some(name) = builtin::table().kinds.get(&format!("{id} {kind}")) else { return };
-        let Some(schema) = builtin::table().types.get(name) else { return };
+        let Some(schema) = builtin_types().get(name) else { return };
         let subresources = all
             .iter()
             .filter_map(|one| one["name"].as_str()?.strip_prefix(&format!("{plural}/")))

@@ -21,6 +21,20 @@ use crate::webhook_handlers::Handlers;
 /// How often a watch is told the version.
 const BOOKMARK_PERIOD: SignedDuration = SignedDuration::from_secs(60);
 
+/// What follows in the same request from writes of definitions and of custom resources. The controller of
+/// definitions writes through the API itself, so the API calls it by these rather than by its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DefinitionHooks {
+    /// A definition was written.
+    pub(crate) written: fn(&mut Cluster, &Value),
+    /// A definition was removed.
+    pub(crate) removed: fn(&mut Cluster, &Value),
+    /// A custom resource was removed.
+    pub(crate) custom_object_removed: fn(&mut Cluster) -> bool,
+    /// Begins to delete a definition, unless it is a dry run, and gives it as it is then.
+    pub(crate) begin_deletion: fn(&mut Cluster, &Tracked, bool) -> Tracked,
+}
+
 /// The whole state.
 #[derive(Debug)]
 pub(crate) struct Cluster {
@@ -29,6 +43,7 @@ pub(crate) struct Cluster {
     pub(crate) controllers: Controllers,
     pub(crate) following: Following,
     pub(crate) pods: PodLives,
+    pub(crate) definition_hooks: DefinitionHooks,
     /// The tokens that were made.
     pub(crate) tokens: BTreeMap<String, Issued>,
     now: Timestamp,
@@ -48,13 +63,19 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// A new one at a point in time. All that is random comes from the seed.
-    pub(crate) fn new(seed: u64, now: Timestamp, controllers: Controllers) -> Self {
+    pub(crate) fn new(
+        seed: u64,
+        now: Timestamp,
+        controllers: Controllers,
+        definition_hooks: DefinitionHooks,
+    ) -> Self {
         let mut cluster = Self {
             store: Store::new(),
             catalog: Catalog::builtin(),
             controllers,
             following: Following::default(),
             pods: PodLives::default(),
+            definition_hooks,
             tokens: BTreeMap::new(),
             now,
             time: text_of_time(now),

@@ -2,20 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::builtin::table;
+use crate::builtin::{GIT_VERSION, group_version, table};
 use crate::cluster::Cluster;
 use crate::http::accept::{View, negotiate};
 use crate::http::route::Route;
 use crate::openapi;
 use crate::request::{Answer, Request};
-
-/// The version that is simulated.
-pub(crate) const GIT_VERSION: &str = "v1.35.4";
-
-/// A group and version, as objects have them.
-pub(crate) fn id(group: &str, version: &str) -> String {
-    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
-}
 
 /// Answers what is about no object.
 pub(crate) fn discover(cluster: &Cluster, route: &Route, request: &Request) -> Answer {
@@ -24,7 +16,7 @@ pub(crate) fn discover(cluster: &Cluster, route: &Route, request: &Request) -> A
             let Some(resources) = cluster.catalog.resources(group, version) else {
                 return Answer::nowhere();
             };
-            let id = id(group, version);
+            let id = group_version(group, version);
             let mut list =
                 json!({"kind": "APIResourceList", "groupVersion": id, "resources": resources});
             if !group.is_empty() {

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::builtin::table;
+use crate::schema::builtin_types;
 use crate::schema::{Additional, Go, Schema, Type};
 use crate::texts::texts;
 
@@ -161,7 +162,7 @@ fn message(name: &str, bytes: &[u8]) -> Result<Value, String> {
         }
         _ => {}
     }
-    let (Some(schema), Some(numbers)) = (table().types.get(name), texts().wire(name)) else {
+    let (Some(schema), Some(numbers)) = (builtin_types().get(name), texts().wire(name)) else {
         return Err(format!("the type {name} is not known in protobuf; send the object as JSON"));
     };
     let mut object = Map::new();

@@ -4,10 +4,31 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::builtin;
-use crate::crd::cel::Rule;
+use crate::crd::cel_rule::Rule;
+
+/// The built-in kinds and their types, as `cargo xtask openapi` writes them.
+pub(crate) const BUILTIN_DOCUMENT: &str = include_str!("../data/kubernetes.json");
+
+/// The built-in types by name. The document is parsed once.
+pub(crate) fn builtin_types() -> &'static BTreeMap<String, Schema> {
+    #[derive(Default, Deserialize)]
+    struct Document {
+        types: BTreeMap<String, Value>,
+    }
+    static TYPES: OnceLock<BTreeMap<String, Schema>> = OnceLock::new();
+    TYPES.get_or_init(|| {
+        let document: Document = serde_json::from_str(BUILTIN_DOCUMENT).unwrap_or_default();
+        let types = document.types.into_iter().map(|(name, value)| {
+            let mut schema = Schema::parse(&value);
+            schema.free = schema.properties.is_empty();
+            (name, schema)
+        });
+        types.collect()
+    })
+}
 
 /// The type of a value, as `type` says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +118,7 @@ impl Reference {
     }
 
     fn schema(&self) -> Option<&'static Schema> {
-        *self.found.get_or_init(|| builtin::table().types.get(&self.name))
+        *self.found.get_or_init(|| builtin_types().get(&self.name))
     }
 }
 

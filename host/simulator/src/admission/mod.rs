@@ -3,7 +3,10 @@
 pub(crate) mod attributes;
 pub(crate) mod condition;
 pub(crate) mod hook;
+pub(crate) mod namespace_lifecycle;
+pub(crate) mod pvc_resize;
 pub(crate) mod review;
+pub(crate) mod service_account;
 
 use std::ops::Deref as _;
 use std::sync::Arc;

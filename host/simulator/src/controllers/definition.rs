@@ -5,16 +5,23 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, DefinitionHooks};
 use crate::controllers::client;
 use crate::controllers::client::{API_SERVER, DEFINITIONS};
 use crate::controllers::garbage;
 use crate::crd::definition::{Definition, has_condition};
 use crate::crd::reading;
 use crate::object::{finalizers, is_terminating, meta, set_finalizers};
-use crate::status_error::StatusError;
 use crate::store::{Key, KindKey};
 use crate::tracked::Tracked;
+
+/// What the API server calls in the requests that write definitions and custom resources.
+pub(crate) const HOOKS: DefinitionHooks = DefinitionHooks {
+    written: establish,
+    removed,
+    custom_object_removed: finish_deletions,
+    begin_deletion,
+};
 
 /// Holds a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -286,18 +293,4 @@ fn finish_deletion(cluster: &mut Cluster, key: &Key) -> bool {
     let kept: Vec<String> = held.into_iter().filter(|one| one != CLEANUP).collect();
     set_finalizers(&mut object, &kept);
     client::replace(cluster, &API_SERVER, &DEFINITIONS, "status", object).is_ok() || worked
-}
-
-/// Refuses what is to be made of a kind whose definition is being deleted.
-pub(crate) fn check_not_terminating(
-    ask: &crate::request_context::Ask<'_>,
-    name: &str,
-) -> Result<(), StatusError> {
-    match &ask.kind.custom {
-        Some(definition) if definition.terminating => Err(StatusError::refused(
-            ask.named(name),
-            "create not allowed while custom resource definition is terminating",
-        )),
-        _ => Ok(()),
-    }
 }

@@ -7,8 +7,8 @@ use jiff::SignedDuration;
 use crate::cluster::{Cluster, later};
 use crate::controller_set::{Work, Workload};
 use crate::controllers::{
-    claim, cron_job, definition, deployment, endpoints, garbage, job, lifecycle, pod, replica_set,
-    stateful_set,
+    claim, cron_job, definition, deployment, endpoints, garbage, grace_period, job, namespace, pod,
+    replica_set, stateful_set,
 };
 use crate::follow::TOGETHER_MAX;
 
@@ -25,7 +25,7 @@ pub(crate) fn advance(cluster: &mut Cluster, by: SignedDuration) {
     }
     cluster.set_now(end);
     cluster.serve_watches();
-    lifecycle::expire_graces(cluster);
+    grace_period::expire_graces(cluster);
     settle(cluster);
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn settle(cluster: &mut Cluster) {
         rounds += 1;
         let mut worked = definition::finish_deletions(cluster);
         if cluster.controllers.namespaces {
-            worked |= lifecycle::empty_namespaces(cluster);
+            worked |= namespace::empty_namespaces(cluster);
         }
         if cluster.controllers.garbage_collector {
             worked |= garbage::collect(cluster);

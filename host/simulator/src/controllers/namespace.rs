@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::controllers::client;
 use crate::controllers::client::{Client, Resource};
+use crate::controllers::garbage;
 use crate::object::finalizers;
 use crate::store::{Key, KindKey};
 
@@ -37,6 +38,23 @@ const CONDITIONS: [(&str, &str, &str); 5] = [
 ];
 const LEFT: &str = "NamespaceContentRemaining";
 const HELD: &str = "NamespaceFinalizersRemaining";
+
+/// Empties a namespace that is being deleted, and lets it go when it is empty.
+pub(crate) fn empty_namespaces(cluster: &mut Cluster) -> bool {
+    let terminating: Vec<Key> =
+        cluster.following.terminating.iter().map(|name| (String::new(), name.clone())).collect();
+    let mut worked = false;
+    for key in terminating {
+        for (kind, inner) in contents(cluster, &key.1) {
+            worked |= garbage::delete_quietly(cluster, &kind, &inner);
+        }
+        worked |= report_remaining(cluster, &key);
+        if contents(cluster, &key.1).is_empty() {
+            worked |= finalize(cluster, &key);
+        }
+    }
+    worked
+}
 
 /// What lies in a namespace.
 pub(crate) fn contents(cluster: &Cluster, namespace: &str) -> Vec<(KindKey, Key)> {

@@ -1,12 +1,11 @@
 //! Rules of a schema in CEL, and what is said of a value that breaks one.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::objects::{Key, Map, OptionalValue};
-use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
+use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use crate::place::Place;
@@ -15,91 +14,6 @@ use crate::status_error::FieldError;
 
 /// What the server says if it does not look at the rules.
 const UNCHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
-
-/// One entry of `x-kubernetes-validations`.
-#[derive(Clone)]
-pub(crate) struct Rule {
-    text: String,
-    /// Absent if it cannot be read.
-    program: Option<Arc<Program>>,
-    message: String,
-    message_expression: Option<Arc<Program>>,
-    reason: String,
-    field: String,
-    /// Whether it is about a change: it speaks of the value before.
-    transition: bool,
-    /// Whether it is asked when there is no value before, too.
-    optional_old: bool,
-}
-
-impl fmt::Debug for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text.fmt(f)
-    }
-}
-
-impl Rule {
-    /// Reads one.
-    pub(crate) fn parse(value: &Value) -> Self {
-        let text = |name: &str| value[name].as_str().unwrap_or_default().trim().to_owned();
-        let compile = |text: &str| Program::compile(text).ok().map(Arc::new);
-        let rule = text("rule");
-        let program = compile(&rule);
-        let transition =
-            program.as_ref().is_some_and(|program| program.references().has_variable("oldSelf"));
-        Self {
-            message_expression: Some(text("messageExpression"))
-                .filter(|text| !text.is_empty())
-                .and_then(|text| compile(&text)),
-            message: text("message"),
-            reason: text("reason"),
-            field: text("fieldPath"),
-            optional_old: value["optionalOldSelf"] == true,
-            program,
-            transition,
-            text: rule,
-        }
-    }
-
-    fn error(&self, path: &str, value: &Value, scope: &Context<'_>) -> FieldError {
-        let said =
-            self.message_expression.as_ref().and_then(|program| match program.execute(scope) {
-                Ok(Cel::String(text)) if !text.trim().is_empty() => Some(text.trim().to_owned()),
-                _ => None,
-            });
-        let why = said.unwrap_or_else(|| match self.message.as_str() {
-            "" => format!("failed rule: {}", self.text),
-            message => message.to_owned(),
-        });
-        let field = match (path, self.field.as_str()) {
-            ("", "") => "<nil>".to_owned(),
-            ("", field) => field.trim_start_matches('.').to_owned(),
-            (path, field) => format!("{path}{field}"),
-        };
-        match self.reason.as_str() {
-            "FieldValueForbidden" => FieldError::forbidden(field, why),
-            "FieldValueRequired" => FieldError::required(field, why),
-            "FieldValueDuplicate" => FieldError::duplicate(field, value.clone()),
-            // Of lists and maps the value is not shown.
-            _ if value.is_object() || value.is_array() => FieldError::without_value(field, why),
-            _ => FieldError::invalid(field, value.clone(), why),
-        }
-    }
-
-    /// What is said if the rule cannot be evaluated.
-    fn failure(&self, path: &str, value: &Value, why: &str) -> FieldError {
-        let rule = if self.message.is_empty() { &self.text } else { &self.message };
-        let field = if path.is_empty() { "<nil>" } else { path };
-        let kind = match value {
-            Value::Object(_) => "object",
-            Value::Array(_) => "array",
-            Value::String(_) => "string",
-            Value::Bool(_) => "boolean",
-            _ => "integer",
-        };
-        FieldError::invalid(field, kind, format!("{why} evaluating rule: {rule}"))
-    }
-}
 
 /// What is wrong with `value`, which was `old` before, by the rules of its schema; `errors` is what is known to
 /// be wrong already.

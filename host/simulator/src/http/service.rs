@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::acting::Acting;
 use crate::cluster::Cluster;
 use crate::controller_set::Controllers;
-use crate::controllers::{manager, pod};
+use crate::controllers::{definition, manager, pod};
 use crate::http::body::Body;
 use crate::http::query::Query;
 use crate::pod_script::PodScript;
@@ -43,7 +43,9 @@ impl Simulator {
 
     /// The same with other controllers.
     pub fn with(seed: u64, now: Timestamp, controllers: Controllers) -> Self {
-        Self { cluster: Arc::new(Mutex::new(Cluster::new(seed, now, controllers))) }
+        Self {
+            cluster: Arc::new(Mutex::new(Cluster::new(seed, now, controllers, definition::HOOKS))),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Cluster> {

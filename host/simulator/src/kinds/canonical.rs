@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::builtin::table;
 use crate::catalog::Kind;
 use crate::crd::definition::OBJECT_META;
 use crate::kinds::quantity;
 use crate::place::Place;
+use crate::schema::builtin_types;
 use crate::schema::{Additional, Go, Scalar, Schema, Type};
 use crate::status_error::StatusError;
 
@@ -25,7 +25,7 @@ pub(crate) fn canonical(kind: &Kind, object: &mut Value) -> Result<Vec<String>, 
 
 /// The same for the metadata of a custom resource.
 pub(crate) fn metadata(kind: &Kind, object: &mut Value) -> Result<(), StatusError> {
-    let Some(schema) = table().types.get(OBJECT_META) else { return Ok(()) };
+    let Some(schema) = builtin_types().get(OBJECT_META) else { return Ok(()) };
     let mut walk = Walk { unknown: Vec::new() };
     let Some(metadata) = object.get_mut("metadata") else { return Ok(()) };
     walk.value(schema, metadata, &Place::root("metadata")).map_err(|problem| {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::builtin::{GIT_VERSION, group_version};
 use crate::cluster::Cluster;
-use crate::discovery::{GIT_VERSION, id};
 use crate::request::Answer;
 use crate::tracked::Tracked;
 use paths::Served;
@@ -60,7 +60,7 @@ fn openapi_document(cluster: &Cluster, group: &str, version: &str) -> Option<Val
         custom::schemas(definition, version, &mut schemas);
     }
     if definitions.is_empty() {
-        schemas::of_group(&id(group, version), &mut schemas);
+        schemas::of_group(&group_version(group, version), &mut schemas);
     }
     schemas::complete(&mut schemas);
     let served = Served { group, version, schemas: &schemas };

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::admission;
 use crate::admission::attributes::Operation;
 use crate::cluster::Cluster;
-use crate::controllers::lifecycle;
 use crate::http::route::Target;
 use crate::kinds;
 use crate::object::{finalizers, generation, is_terminating, meta, set_finalizers};
@@ -18,6 +17,7 @@ use crate::server::collection;
 use crate::server::collection::selector;
 use crate::server::list_options::{check_list, number};
 use crate::server::write;
+use crate::server::write_hooks;
 use crate::status_error::{FieldError, Named, StatusError};
 use crate::switch::{Bug, planted};
 use crate::tracked::Tracked;
@@ -206,7 +206,7 @@ fn delete_one(
     let mut none = Tracked::new(Value::Null);
     admission::mutate(cluster, ask, Operation::Delete, &mut none, Some(&object))?;
     admission::validate(cluster, ask, Operation::Delete, None, Some(&object))?;
-    if let Some(answer) = lifecycle::delete_specially(cluster, ask, &object, options.dry_run)? {
+    if let Some(answer) = write_hooks::delete_specially(cluster, ask, &object, options.dry_run)? {
         return Ok(answer);
     }
     let before = object.clone();
@@ -247,7 +247,7 @@ fn delete_one(
                 ask.key(),
                 object,
             ));
-            lifecycle::after_write(cluster, ask, &object);
+            write_hooks::after_write(cluster, ask, &object);
         }
         return Ok((object, false));
     }
@@ -271,7 +271,7 @@ fn delete_one(
     }
     if !options.dry_run {
         cluster.remove(ask.kind_key(), ask.key(), &mut last);
-        lifecycle::after_removal(cluster, ask, &last);
+        write_hooks::after_removal(cluster, ask, &last);
     }
     Ok((last, true))
 }

@@ -5,7 +5,6 @@ pub(crate) mod connect;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod event_group;
-pub(crate) mod growth;
 pub(crate) mod list_options;
 pub(crate) mod owners;
 pub(crate) mod patch;
@@ -15,6 +14,7 @@ pub(crate) mod scale;
 pub(crate) mod update;
 pub(crate) mod watch;
 pub(crate) mod write;
+pub(crate) mod write_hooks;
 
 use std::borrow::Cow;
 

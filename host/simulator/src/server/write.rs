@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::admission;
 use crate::admission::attributes::Operation as Admitted;
+use crate::admission::{namespace_lifecycle, pvc_resize, service_account};
 use crate::apply::ledger::Ledger;
 use crate::apply::managed_fields::{self, Managers, Operation};
 use crate::apply::shape;
@@ -13,7 +14,6 @@ use crate::apply::updater::{Write, reconcile, update};
 use crate::catalog::Kind;
 use crate::cluster::Cluster;
 use crate::controllers::address;
-use crate::controllers::lifecycle;
 use crate::crd::reading;
 use crate::escalation;
 use crate::kinds;
@@ -23,7 +23,7 @@ use crate::object::{
 use crate::rbac;
 use crate::request::Answer;
 use crate::request_context::Ask;
-use crate::server::growth;
+use crate::server::write_hooks;
 use crate::status_error::{FieldError, StatusError};
 use crate::store::Key;
 use crate::switch::{Bug, planted};
@@ -176,8 +176,8 @@ pub(crate) fn store_new(
     mut object: Tracked,
     shares_labels: bool,
 ) -> Result<Arc<Tracked>, StatusError> {
-    lifecycle::check_namespace_active(cluster, ask, &object)?;
-    lifecycle::check_service_account(cluster, ask, &object)?;
+    namespace_lifecycle::check_namespace_active(cluster, ask, &object)?;
+    service_account::check_service_account(cluster, ask, &object)?;
     escalation::check_escalation(cluster, ask, &object, None)?;
     let metadata = &mut object["metadata"];
     metadata["uid"] = cluster.uid().into();
@@ -218,7 +218,7 @@ pub(crate) fn store_new(
     // The server stores a new claim otherwise than a changed one.
     let claim = ask.kind.is("", "PersistentVolumeClaim");
     cluster.remember_raw(ask.kind_key(), &key, raw || claim);
-    lifecycle::after_write(cluster, ask, &object);
+    write_hooks::after_write(cluster, ask, &object);
     Ok(object)
 }
 
@@ -288,7 +288,7 @@ pub(crate) fn store_change(
     if !errors.is_empty() {
         return Err(StatusError::invalid(ask.named_kind(&name), &errors));
     }
-    growth::check_resize(cluster, ask, &new, old)?;
+    pvc_resize::check_resize(cluster, ask, &new, old)?;
     // Of a scale has been asked as such.
     if ask.target.subresource != "scale" {
         admission::validate(cluster, ask, Admitted::Update, Some(&new), Some(old))?;
@@ -306,7 +306,7 @@ pub(crate) fn store_change(
     if gone {
         let mut last = new.clone();
         cluster.remove(ask.kind_key(), ask.key(), &mut last);
-        lifecycle::after_removal(cluster, ask, &last);
+        write_hooks::after_removal(cluster, ask, &last);
         // It is shown as it was made, since it was not stored.
         return Ok(Arc::new(unsettled.unwrap_or(new)));
     }
@@ -319,7 +319,7 @@ pub(crate) fn store_change(
     }
     let new = put_in_storage_version(cluster, ask, ask.key(), new);
     cluster.remember_raw(ask.kind_key(), ask.key(), raw);
-    lifecycle::after_write(cluster, ask, &new);
+    write_hooks::after_write(cluster, ask, &new);
     Ok(new)
 }
 

@@ -1,0 +1,36 @@
+//! What the admission plugin ServiceAccount checks of new Pods.
+
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::object::meta;
+use crate::request_context::Ask;
+use crate::status_error::StatusError;
+
+/// Whether the account that a new Pod names is there. `default` is taken to be: it comes with time.
+pub(crate) fn check_service_account(
+    cluster: &Cluster,
+    ask: &Ask<'_>,
+    object: &Value,
+) -> Result<(), StatusError> {
+    let spec = &object["spec"];
+    let text = |name: &str| spec[name].as_str().unwrap_or_default();
+    let account = match text("serviceAccountName") {
+        "" => text("serviceAccount"),
+        account => account,
+    };
+    if !ask.kind.is("", "Pod") || matches!(account, "" | "default") {
+        return Ok(());
+    }
+    let accounts = (String::new(), "serviceaccounts".to_owned());
+    if cluster.object(&accounts, &(ask.namespace().to_owned(), account.to_owned())).is_some() {
+        return Ok(());
+    }
+    let name = meta(object, "name");
+    let message = format!(
+        "pods {name:?} is forbidden: error looking up service account {}/{account}: serviceaccount {account:?} not found",
+        ask.namespace()
+    );
+    let details = json!({"name": name, "kind": "pods"});
+    Err(StatusError::new(403, "Forbidden", message).details(details))
+}
