@@ -13,61 +13,25 @@
 //! `http` reads requests, `server` has the verbs, `apply` and `patch` make new objects of old ones, `kinds` and
 //! `crd` know what each kind needs, `store` keeps, `watch` tells, `controllers` follow up.
 
-mod acting;
 mod admission;
+mod api;
 mod apply;
-mod builtin;
-mod catalog;
-mod cluster;
-mod controller_set;
+mod auth;
 mod controllers;
-mod crd;
-mod discovery;
-mod escalation;
-mod follow;
-mod http;
-mod impersonation;
-mod kinds;
-mod kubelet;
-mod label_selector;
-mod labels;
-mod members;
-mod object;
-mod openapi;
+mod mutation;
 mod patch;
-mod place;
-mod pod_script;
-mod protobuf;
-mod rbac;
-mod request;
-mod request_body;
-mod request_context;
-mod request_log;
-mod schema;
 mod scratch;
-mod selector;
-mod server;
-mod snapshot;
-mod status_error;
-mod store;
-mod switch;
-mod table;
-mod texts;
-mod token;
-mod tokens;
-mod tracked;
-mod user;
-mod value;
-mod watch;
-mod webhook_handlers;
+mod simulator;
+mod state;
+mod types;
 
-pub use builtin::{BuiltinKind, builtin_kinds};
-pub use controller_set::{Controllers, Workload, Workloads};
-pub use http::body::Body;
-pub use http::service::Simulator;
+pub use crate::api::http::body::Body;
+pub use crate::auth::user::User;
 #[doc(hidden)]
-pub use kinds::quantity;
-pub use pod_script::{PodRule, PodScript};
+pub use crate::mutation::{BUGS, Bug, plant};
+pub use crate::simulator::Simulator;
+pub use crate::state::controller_set::{Controllers, Workload, Workloads};
+pub use crate::state::pod_script::{PodRule, PodScript};
+pub use crate::types::builtin::{BuiltinKind, builtin_kinds};
 #[doc(hidden)]
-pub use switch::{BUGS, Bug, plant};
-pub use user::User;
+pub use crate::types::kinds::quantity;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::request_context::Ask;
+use crate::api::request_context::Ask;
 
 /// What is about to happen to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

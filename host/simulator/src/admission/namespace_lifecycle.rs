@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
-use crate::object::meta;
-use crate::request_context::Ask;
-use crate::status_error::{Named, StatusError};
+use crate::api::request_context::Ask;
+use crate::state::cluster::Cluster;
+use crate::types::object::meta;
+use crate::types::status_error::{Named, StatusError};
 
 /// Whether something may be created in a namespace.
 pub(crate) fn check_namespace_active(

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::cluster::Cluster;
-use crate::kinds::claim::asked;
-use crate::request_context::Ask;
-use crate::status_error::StatusError;
+use crate::api::request_context::Ask;
+use crate::state::cluster::Cluster;
+use crate::types::kinds::claim::asked;
+use crate::types::status_error::StatusError;
 
 const WHY: &str = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
 

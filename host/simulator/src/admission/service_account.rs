@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
-use crate::object::meta;
-use crate::request_context::Ask;
-use crate::status_error::StatusError;
+use crate::api::request_context::Ask;
+use crate::state::cluster::Cluster;
+use crate::types::object::meta;
+use crate::types::status_error::StatusError;
 
 /// Whether the account that a new Pod names is there. `default` is taken to be: it comes with time.
 pub(crate) fn check_service_account(

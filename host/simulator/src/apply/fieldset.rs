@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::apply::node::{Atom, Node};
-use crate::value;
+use crate::types::value;
 
 /// A step, whether it is in the set, and what is below it.
 pub(crate) type Step<'s> = (&'s Element, bool, Option<&'s FieldSet>);

@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 
 use crate::apply::fields_v1;
 use crate::apply::fieldset::FieldSet;
-use crate::kinds::event_names;
 use crate::scratch;
+use crate::types::kinds::event_names;
 
 /// How the fields were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

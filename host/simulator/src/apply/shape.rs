@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::apply::fieldset::Element;
 use crate::apply::item;
 use crate::apply::node::{Atom, List, Map, Node, ScalarKind};
-use crate::place::{Place, Step};
+use crate::types::field_path::{Place, Step};
 
 /// Something that is not of the shape.
 #[derive(Clone, Debug, PartialEq, Eq)]

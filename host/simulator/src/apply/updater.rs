@@ -10,8 +10,8 @@ use crate::apply::merge::merge;
 use crate::apply::node::Node;
 use crate::apply::owned::fields;
 use crate::apply::remove::remove;
-use crate::switch::{Bug, planted};
-use crate::value;
+use crate::mutation::{Bug, planted};
+use crate::types::value;
 
 /// Where and how a write is made.
 pub(crate) struct Write<'a> {

@@ -6,22 +6,22 @@ use bytes::Bytes;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, later};
-use crate::http::query::Query;
-use crate::http::route::Target;
-use crate::members::controller;
-use crate::object::meta;
-use crate::rbac;
-use crate::request::{Answer, Request};
-use crate::request_context::Ask;
-use crate::request_log;
-use crate::server::create;
-use crate::server::delete;
-use crate::server::update;
-use crate::status_error::StatusError;
-use crate::store::{Key, KindKey, text_of};
-use crate::tracked::Tracked;
-use crate::user::User;
+use crate::api::http::query::Query;
+use crate::api::http::route::Target;
+use crate::api::request::{Answer, Request};
+use crate::api::request_context::Ask;
+use crate::api::request_log;
+use crate::api::verbs::create;
+use crate::api::verbs::delete;
+use crate::api::verbs::update;
+use crate::auth::rbac;
+use crate::auth::user::User;
+use crate::state::cluster::{Cluster, later};
+use crate::state::managed_object::Tracked;
+use crate::state::store::{Key, KindKey, text_of};
+use crate::types::members::controller;
+use crate::types::object::meta;
+use crate::types::status_error::StatusError;
 
 /// A kind, as paths and objects name it.
 #[derive(Debug)]

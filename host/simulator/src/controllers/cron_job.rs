@@ -6,18 +6,18 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, later};
-use crate::controller_set::Workload;
 use crate::controllers::client;
 use crate::controllers::client::{CRON_JOBS, Client, JOBS, owned_by};
-use crate::controllers::event;
-use crate::controllers::event::Said;
+use crate::controllers::event_recorder;
+use crate::controllers::event_recorder::Said;
 use crate::controllers::job::is_finished;
-use crate::controllers::schedule::Schedule;
-use crate::members::{condition, text, time};
-use crate::object::{is_terminating, meta};
-use crate::store::Key;
-use crate::tracked::Tracked;
+use crate::state::cluster::{Cluster, later};
+use crate::state::controller_set::Workload;
+use crate::state::managed_object::Tracked;
+use crate::state::store::Key;
+use crate::types::cron::Schedule;
+use crate::types::members::{condition, text, time};
+use crate::types::object::{is_terminating, meta};
 
 const CLIENT: Client = Client::controller("system:serviceaccount:kube-system:cronjob-controller");
 const COMPONENT: &str = "cronjob-controller";
@@ -59,7 +59,7 @@ fn forget_finished(cluster: &mut Cluster, cron: &mut Value, jobs: &[Arc<Tracked>
         let complete = condition(&job["status"], "Complete").is_some();
         let how = if complete { "Complete" } else { "Failed" };
         let message = format!("Saw completed job: {name}, condition: {how}");
-        event::record(
+        event_recorder::record(
             cluster,
             &CLIENT,
             cron,
@@ -95,7 +95,7 @@ fn delete_old_jobs(cluster: &mut Cluster, cron: &Value, jobs: &[Arc<Tracked>]) {
             if client::delete_in_background(cluster, &CLIENT, &JOBS, job) {
                 let message = format!("Deleted job {}", meta(job, "name"));
                 let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
-                event::record(cluster, &CLIENT, cron, &said);
+                event_recorder::record(cluster, &CLIENT, cron, &said);
             }
         }
     }
@@ -106,13 +106,13 @@ fn run_if_due(cluster: &mut Cluster, key: &Key, cron: &mut Value) {
     let Some(schedule) = Schedule::parse(text(&spec["schedule"])) else {
         let message = format!("unparseable schedule: {}", text(&spec["schedule"]));
         let said = Said::warning(COMPONENT, "UnparseableSchedule", &message);
-        return event::record(cluster, &CLIENT, cron, &said);
+        return event_recorder::record(cluster, &CLIENT, cron, &said);
     };
     let zone = spec["timeZone"].as_str().map_or(Ok(TimeZone::UTC), TimeZone::get);
     let Ok(zone) = zone else {
         let message = format!("invalid timeZone: {}", spec["timeZone"]);
         let said = Said::warning(COMPONENT, "UnknownTimeZone", &message);
-        return event::record(cluster, &CLIENT, cron, &said);
+        return event_recorder::record(cluster, &CLIENT, cron, &said);
     };
     let now = cluster.now();
     let created = time(&cron["metadata"]["creationTimestamp"]);
@@ -138,7 +138,7 @@ fn run_if_due(cluster: &mut Cluster, key: &Key, cron: &mut Value) {
         "Forbid" if !active.is_empty() => {
             let message = "Not starting job because prior execution is running and concurrency policy is Forbid";
             let said = Said::normal(COMPONENT, "JobAlreadyActive", message);
-            return event::record(cluster, &CLIENT, cron, &said);
+            return event_recorder::record(cluster, &CLIENT, cron, &said);
         }
         "Replace" => {
             for reference in &active {
@@ -148,7 +148,7 @@ fn run_if_due(cluster: &mut Cluster, key: &Key, cron: &mut Value) {
                 {
                     let message = format!("Deleted job {}", place.1);
                     let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
-                    event::record(cluster, &CLIENT, cron, &said);
+                    event_recorder::record(cluster, &CLIENT, cron, &said);
                 }
             }
             if let Some(status) = cron["status"].as_object_mut() {
@@ -178,7 +178,7 @@ fn start_job(cluster: &mut Cluster, cron: &mut Value, due: jiff::Timestamp, zone
     match made {
         Ok(job) => {
             let message = format!("Created job {name}");
-            event::record(
+            event_recorder::record(
                 cluster,
                 &CLIENT,
                 cron,
@@ -199,7 +199,7 @@ fn start_job(cluster: &mut Cluster, cron: &mut Value, due: jiff::Timestamp, zone
         Err(why) => {
             let message = format!("Error creating job: {why}");
             let said = Said::warning(COMPONENT, "FailedCreate", &message);
-            return event::record(cluster, &CLIENT, cron, &said);
+            return event_recorder::record(cluster, &CLIENT, cron, &said);
         }
     }
     cron["status"]["lastScheduleTime"] = due.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();

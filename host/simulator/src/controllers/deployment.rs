@@ -5,18 +5,18 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, later};
-use crate::controller_set::Workload;
 use crate::controllers::client;
 use crate::controllers::client::{Client, DEPLOYMENTS, PODS, REPLICA_SETS, owned_by};
-use crate::controllers::event;
-use crate::controllers::event::Said;
+use crate::controllers::deployment_scale::{Bounds, Set};
+use crate::controllers::event_recorder;
+use crate::controllers::event_recorder::Said;
 use crate::controllers::replica_set::has_ended;
-use crate::controllers::rollout::{Bounds, Set};
-use crate::members::{condition, counts, number, text, time};
-use crate::object::{generation, is_terminating, meta};
-use crate::store::Key;
-use crate::tracked::Tracked;
+use crate::state::cluster::{Cluster, later};
+use crate::state::controller_set::Workload;
+use crate::state::managed_object::Tracked;
+use crate::state::store::Key;
+use crate::types::members::{condition, counts, number, text, time};
+use crate::types::object::{generation, is_terminating, meta};
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:deployment-controller");
@@ -256,7 +256,7 @@ fn new_replica_set(cluster: &mut Cluster, rollout: &mut Rollout) {
             if wanted > 0 {
                 let message = format!("Scaled up replica set {name} from 0 to {wanted}");
                 let said = Said::normal(COMPONENT, "ScalingReplicaSet", &message);
-                event::record(cluster, &CLIENT, deployment, &said);
+                event_recorder::record(cluster, &CLIENT, deployment, &said);
             }
             rollout.new = Some(set);
             let message = format!("Created new replica set {name:?}");
@@ -369,7 +369,7 @@ fn set_replicas(
     let name = meta(set, "name");
     let message = format!("Scaled {direction} replica set {name} from {had} to {wanted}");
     let said = Said::normal(COMPONENT, "ScalingReplicaSet", &message);
-    event::record(cluster, &CLIENT, &rollout.deployment, &said);
+    event_recorder::record(cluster, &CLIENT, &rollout.deployment, &said);
     Some(stored)
 }
 
@@ -471,7 +471,7 @@ fn report_progress(cluster: &mut Cluster, rollout: &Rollout, status: &mut Value,
             let what = ("Progressing", "False", "ProgressDeadlineExceeded", message.as_str());
             set_condition(cluster, status, what);
         } else if waits {
-            let key = crate::members::key_of(&rollout.deployment);
+            let key = crate::types::members::key_of(&rollout.deployment);
             let then = later(ends, SignedDuration::from_secs(1));
             cluster.following.wake_at(then, Workload::Deployments, &key);
         }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
 use crate::controllers::client;
 use crate::controllers::client::{Client, ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES, owned_by};
 use crate::controllers::replica_set::{has_ended, is_ready};
-use crate::members::{condition, key_of, number, text};
-use crate::object::{is_terminating, meta};
-use crate::store::Key;
-use crate::tracked::Tracked;
+use crate::state::cluster::Cluster;
+use crate::state::managed_object::Tracked;
+use crate::state::store::Key;
+use crate::types::members::{condition, key_of, number, text};
+use crate::types::object::{is_terminating, meta};
 
 /// The annotation that says since when a change could have been known.
 const TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, later};
-use crate::controller_set::Workload;
 use crate::controllers::client;
 use crate::controllers::client::{Client, JOBS, PODS};
-use crate::controllers::event;
-use crate::controllers::event::Said;
+use crate::controllers::event_recorder;
+use crate::controllers::event_recorder::Said;
 use crate::controllers::replica_set::{has_ended, is_ready, pod_of};
-use crate::members::{condition, counts, number, text, time};
-use crate::object::{finalizers, is_terminating, meta, set_finalizers};
-use crate::store::Key;
-use crate::tracked::Tracked;
+use crate::state::cluster::{Cluster, later};
+use crate::state::controller_set::Workload;
+use crate::state::managed_object::Tracked;
+use crate::state::store::Key;
+use crate::types::members::{condition, counts, number, text, time};
+use crate::types::object::{finalizers, is_terminating, meta, set_finalizers};
 
 const CLIENT: Client = Client::controller("system:serviceaccount:kube-system:job-controller");
 const TTL: Client =
@@ -115,7 +115,7 @@ fn let_go(cluster: &mut Cluster, key: &Key) {
         .take_while(|(place, _)| place.0 == key.0)
         .map(|(_, stored)| stored.object())
         .filter(|pod| {
-            crate::members::controller(pod)
+            crate::types::members::controller(pod)
                 .is_some_and(|owner| owner["kind"] == "Job" && owner["name"] == key.1)
         })
         .collect();
@@ -178,7 +178,7 @@ fn end_pods(cluster: &mut Cluster, job: &Value) {
         if client::delete(cluster, &CLIENT, &PODS, &pod, None) {
             let message = format!("Deleted pod: {}", meta(&pod, "name"));
             let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
-            event::record(cluster, &CLIENT, job, &said);
+            event_recorder::record(cluster, &CLIENT, job, &said);
         }
     }
 }
@@ -251,7 +251,7 @@ fn create_pod(cluster: &mut Cluster, job: &Value, index: i64) -> Result<(), ()> 
     match client::create(cluster, &CLIENT, &PODS, meta(job, "namespace"), pod) {
         Ok(pod) => {
             let message = format!("Created pod: {}", meta(&pod, "name"));
-            event::record(
+            event_recorder::record(
                 cluster,
                 &CLIENT,
                 job,
@@ -261,7 +261,7 @@ fn create_pod(cluster: &mut Cluster, job: &Value, index: i64) -> Result<(), ()> 
         }
         Err(why) => {
             let message = format!("Error creating: {why}");
-            event::record(
+            event_recorder::record(
                 cluster,
                 &CLIENT,
                 job,
@@ -330,7 +330,7 @@ fn update_status(
         } else {
             Said::warning(COMPONENT, end.reason, &end.message)
         };
-        event::record(cluster, &CLIENT, job, &said);
+        event_recorder::record(cluster, &CLIENT, job, &said);
     }
 }
 
@@ -355,7 +355,7 @@ fn suspend(cluster: &mut Cluster, job: &mut Value, suspended: bool) {
         job["status"]["startTime"] = cluster.time().into();
     }
     let reason = if suspended { "Suspended" } else { "Resumed" };
-    event::record(cluster, &CLIENT, job, &Said::normal(COMPONENT, reason, message));
+    event_recorder::record(cluster, &CLIENT, job, &Said::normal(COMPONENT, reason, message));
 }
 
 fn add_condition(cluster: &Cluster, job: &mut Value, name: &str, reason: &str, message: &str) {

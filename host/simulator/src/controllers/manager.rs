@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 
-use crate::cluster::{Cluster, later};
-use crate::controller_set::{Work, Workload};
 use crate::controllers::{
-    claim, cron_job, definition, deployment, endpoints, garbage, grace_period, job, namespace, pod,
-    replica_set, stateful_set,
+    cron_job, custom_resource_definition, deployment, endpoints, garbage_collector, job, kubelet,
+    namespace, persistent_volume_claim, pod_grace_period, replica_set, stateful_set,
 };
-use crate::follow::TOGETHER_MAX;
+use crate::state::cluster::{Cluster, later};
+use crate::state::controller_set::{Work, Workload};
+use crate::state::work_queue::TOGETHER_MAX;
 
 /// Rounds of work before the rest has to wait for the next time, of as much as is looked at together.
 const ROUNDS_MAX: usize = 1000;
@@ -25,7 +25,7 @@ pub(crate) fn advance(cluster: &mut Cluster, by: SignedDuration) {
     }
     cluster.set_now(end);
     cluster.serve_watches();
-    grace_period::expire_graces(cluster);
+    pod_grace_period::expire_graces(cluster);
     settle(cluster);
 }
 
@@ -34,12 +34,12 @@ pub(crate) fn settle(cluster: &mut Cluster) {
     let (mut rounds, mut most) = (0, 0);
     while rounds < ROUNDS_MAX * (1 + most / TOGETHER_MAX) {
         rounds += 1;
-        let mut worked = definition::finish_deletions(cluster);
+        let mut worked = custom_resource_definition::finish_deletions(cluster);
         if cluster.controllers.namespaces {
             worked |= namespace::empty_namespaces(cluster);
         }
         if cluster.controllers.garbage_collector {
-            worked |= garbage::collect(cluster);
+            worked |= garbage_collector::collect(cluster);
         }
         worked |= work_on_workloads(cluster);
         most = most.max(cluster.following.waiting());
@@ -63,8 +63,8 @@ pub(crate) fn work_on_workloads(cluster: &mut Cluster) -> bool {
             Workload::StatefulSets => stateful_set::sync(cluster, &key),
             Workload::Jobs => job::sync(cluster, &key),
             Workload::CronJobs => cron_job::sync(cluster, &key),
-            Workload::Claims => claim::sync(cluster, &key),
-            Workload::Pods => pod::sync(cluster, &key),
+            Workload::Claims => persistent_volume_claim::sync(cluster, &key),
+            Workload::Pods => kubelet::sync(cluster, &key),
             Workload::Endpoints => endpoints::sync(cluster, &key),
             Workload::Events => {}
         }

@@ -1,24 +1,22 @@
 //! What reacts to writes: at once, as admission and registries do, or when time passes, as
 //! controllers do.
 
-pub(crate) mod address;
-pub(crate) mod claim;
 pub(crate) mod client;
 pub(crate) mod cron_job;
-pub(crate) mod definition;
+pub(crate) mod custom_resource_definition;
 pub(crate) mod deployment;
+pub(crate) mod deployment_scale;
 pub(crate) mod endpoints;
-pub(crate) mod event;
-pub(crate) mod garbage;
-pub(crate) mod grace_period;
+pub(crate) mod event_recorder;
+pub(crate) mod garbage_collector;
 pub(crate) mod job;
+pub(crate) mod kubelet;
 pub(crate) mod manager;
 pub(crate) mod namespace;
-pub(crate) mod owner;
-pub(crate) mod pod;
+pub(crate) mod owner_lookup;
+pub(crate) mod persistent_volume;
+pub(crate) mod persistent_volume_claim;
+pub(crate) mod pod_grace_period;
 pub(crate) mod pod_status;
 pub(crate) mod replica_set;
-pub(crate) mod rollout;
-pub(crate) mod schedule;
 pub(crate) mod stateful_set;
-pub(crate) mod volume;

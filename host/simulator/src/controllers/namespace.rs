@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
 use crate::controllers::client;
 use crate::controllers::client::{Client, Resource};
-use crate::controllers::garbage;
-use crate::object::finalizers;
-use crate::store::{Key, KindKey};
+use crate::controllers::garbage_collector;
+use crate::state::cluster::Cluster;
+use crate::state::store::{Key, KindKey};
+use crate::types::object::finalizers;
 
 const CONTROLLER: Client =
     Client::controller("system:serviceaccount:kube-system:namespace-controller");
@@ -46,7 +46,7 @@ pub(crate) fn empty_namespaces(cluster: &mut Cluster) -> bool {
     let mut worked = false;
     for key in terminating {
         for (kind, inner) in contents(cluster, &key.1) {
-            worked |= garbage::delete_quietly(cluster, &kind, &inner);
+            worked |= garbage_collector::delete_quietly(cluster, &kind, &inner);
         }
         worked |= report_remaining(cluster, &key);
         if contents(cluster, &key.1).is_empty() {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::members::{condition, number, text};
-use crate::object::generation;
+use crate::types::members::{condition, number, text};
+use crate::types::object::generation;
 
 /// How a Pod's containers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +181,7 @@ impl Written<'_> {
 
     /// Gives a container its ids: by the Pod's, so that they are the same in each run.
     fn identify(&self, status: &mut Value, index: usize) {
-        let uid = crate::object::meta(self.pod, "uid").replace('-', "");
+        let uid = crate::types::object::meta(self.pod, "uid").replace('-', "");
         let restarts = number(&status["restartCount"]);
         status["containerID"] =
             format!("containerd://{uid}{uid:.24}{index:04x}{restarts:04x}").into();

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, later};
-use crate::controller_set::Workload;
 use crate::controllers::client;
 use crate::controllers::client::{Client, PODS, REPLICA_SETS, owned_by};
-use crate::controllers::event;
-use crate::controllers::event::Said;
-use crate::members::{condition, counts, key_of, number, text, time};
-use crate::object::{is_terminating, meta};
-use crate::store::Key;
-use crate::tracked::Tracked;
+use crate::controllers::event_recorder;
+use crate::controllers::event_recorder::Said;
+use crate::state::cluster::{Cluster, later};
+use crate::state::controller_set::Workload;
+use crate::state::managed_object::Tracked;
+use crate::state::store::Key;
+use crate::types::members::{condition, counts, key_of, number, text, time};
+use crate::types::object::{is_terminating, meta};
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:replicaset-controller");
@@ -42,14 +42,19 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
                 if client::delete(cluster, &CLIENT, &PODS, &pod, None) {
                     let message = format!("Deleted pod: {}", meta(&pod, "name"));
                     let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
-                    event::record(cluster, &CLIENT, &set, &said);
+                    event_recorder::record(cluster, &CLIENT, &set, &said);
                 }
             }
         }
     }
     if let Some(why) = &failure {
         let message = format!("Error creating: {why}");
-        event::record(cluster, &CLIENT, &set, &Said::warning(COMPONENT, "FailedCreate", &message));
+        event_recorder::record(
+            cluster,
+            &CLIENT,
+            &set,
+            &Said::warning(COMPONENT, "FailedCreate", &message),
+        );
         let again = client::after_seconds(cluster, 15);
         cluster.following.wake_at(again, Workload::ReplicaSets, key);
     }
@@ -67,7 +72,7 @@ fn create_pods(
     for _ in 0..count {
         let made = client::create(cluster, &CLIENT, &PODS, meta(set, "namespace"), pod.clone())?;
         let message = format!("Created pod: {}", meta(&made, "name"));
-        event::record(
+        event_recorder::record(
             cluster,
             &CLIENT,
             set,
@@ -100,7 +105,7 @@ fn update_status(
         ("fullyLabeledReplicas", count(labelled.count())),
         ("readyReplicas", count(active.iter().filter(|pod| is_ready(pod)).count())),
         ("availableReplicas", count(available.count())),
-        ("observedGeneration", crate::object::generation(&set)),
+        ("observedGeneration", crate::types::object::generation(&set)),
     ]);
     status["replicas"] = active.len().into();
     status["terminatingReplicas"] = terminating.into();

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
-use crate::controller_set::Workload;
 use crate::controllers::client;
 use crate::controllers::client::{CLAIMS, Client, PODS, REVISIONS, STATEFUL_SETS, owned_by};
 use crate::controllers::deployment::hash;
-use crate::controllers::event;
-use crate::controllers::event::Said;
+use crate::controllers::event_recorder;
+use crate::controllers::event_recorder::Said;
 use crate::controllers::replica_set::{available_at, has_ended, is_ready, pod_of};
-use crate::members::{counts, number, text};
-use crate::object::{generation, is_terminating, meta};
-use crate::store::Key;
-use crate::tracked::Tracked;
+use crate::state::cluster::Cluster;
+use crate::state::controller_set::Workload;
+use crate::state::managed_object::Tracked;
+use crate::state::store::Key;
+use crate::types::members::{counts, number, text};
+use crate::types::object::{generation, is_terminating, meta};
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:statefulset-controller");
@@ -129,7 +129,7 @@ fn delete_pod(cluster: &mut Cluster, set: &Value, pod: &Value) {
     if client::delete(cluster, &CLIENT, &PODS, pod, None) {
         let (pod, name) = (meta(pod, "name"), meta(set, "name"));
         let message = format!("Delete Pod {pod} in StatefulSet {name} successful");
-        event::record(
+        event_recorder::record(
             cluster,
             &CLIENT,
             set,
@@ -184,7 +184,7 @@ fn create_pod(cluster: &mut Cluster, key: &Key, set: &Value, index: i64, revisio
                     "create Claim {claim} Pod {name} in StatefulSet {} success",
                     meta(set, "name")
                 );
-                event::record(
+                event_recorder::record(
                     cluster,
                     &CLIENT,
                     set,
@@ -201,7 +201,7 @@ fn create_pod(cluster: &mut Cluster, key: &Key, set: &Value, index: i64, revisio
     match made {
         Ok(_) => {
             let message = format!("Create Pod {name} in StatefulSet {of} successful");
-            event::record(
+            event_recorder::record(
                 cluster,
                 &CLIENT,
                 set,
@@ -210,7 +210,7 @@ fn create_pod(cluster: &mut Cluster, key: &Key, set: &Value, index: i64, revisio
         }
         Err(why) => {
             let message = format!("create Pod {name} in StatefulSet {of} failed error: {why}");
-            event::record(
+            event_recorder::record(
                 cluster,
                 &CLIENT,
                 set,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::switch::{Bug, planted};
+use crate::mutation::{Bug, planted};
 
 /// Merges `patch` into `object`: null takes a member away.
 pub(crate) fn merge(object: &mut Value, patch: &Value) {

@@ -5,9 +5,9 @@ pub(crate) mod strategic;
 
 use serde_json::Value;
 
-use crate::schema::Schema;
-use crate::status_error::StatusError;
-use crate::switch::{Bug, planted};
+use crate::mutation::{Bug, planted};
+use crate::types::schema::Schema;
+use crate::types::status_error::StatusError;
 
 /// The kinds of patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::apply::shape::{go, go_type};
-use crate::schema::{Additional, Schema, Strategy};
-use crate::status_error::StatusError;
-use crate::switch::{Bug, planted};
-use crate::value::same;
+use crate::mutation::{Bug, planted};
+use crate::types::schema::{Additional, Schema, Strategy};
+use crate::types::status_error::StatusError;
+use crate::types::value::same;
 
 /// What is to become of a map, or of an item of a list.
 const PATCH: &str = "$patch";

@@ -1,0 +1,9 @@
+//! Kinds that users define.
+
+pub(crate) mod cel;
+pub(crate) mod cel_rule;
+pub(crate) mod conversion;
+pub(crate) mod default;
+pub(crate) mod definition;
+pub(crate) mod prune;
+pub(crate) mod validate;
