@@ -28,7 +28,7 @@ mod types;
 pub use crate::api::http::body::Body;
 pub use crate::auth::user::User;
 #[doc(hidden)]
-pub use crate::mutation::{BUGS, Bug, plant};
+pub use crate::mutation::{MUTATIONS, Mutation, activate_mutation};
 pub use crate::simulator::Simulator;
 pub use crate::state::controller_set::{Controllers, Workload, Workloads};
 pub use crate::state::pod_script::{PodRule, PodScript};

@@ -1,13 +1,13 @@
-//! Mistakes that can be switched on, to see whether the differential test finds them.
+//! Mutations for mutation testing: mistakes that a test activates, to see whether the differential test finds them.
 //!
-//! All are off, and cost one comparison, unless a test plants one in its thread.
+//! All are off, and cost one comparison each, unless a test activates one in its thread.
 
 use std::cell::Cell;
 
-/// A mistake that somebody could have made.
+/// A mistake that an implementation could make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
-pub enum Bug {
+pub enum Mutation {
     UpdateLeavesOwners,
     RemovalLeavesOwners,
     NoCapOfManagers,
@@ -47,58 +47,59 @@ pub enum Bug {
     WarningsAreKept,
 }
 
-/// All of them.
+/// All mutations.
 #[doc(hidden)]
-pub const BUGS: [Bug; 37] = [
-    Bug::UpdateLeavesOwners,
-    Bug::RemovalLeavesOwners,
-    Bug::NoCapOfManagers,
-    Bug::StatusIsOwned,
-    Bug::ApplyNeverRemoves,
-    Bug::UpdatersDoNotKeep,
-    Bug::NoOpBumpsVersion,
-    Bug::GenerationNeverGrows,
-    Bug::MetadataGrowsGeneration,
-    Bug::StatusWritesSpec,
-    Bug::StatusIsWrittenWithSpec,
-    Bug::UidIsNotChecked,
-    Bug::VersionIsNotChecked,
-    Bug::FinalizersAreIgnored,
-    Bug::DryRunWrites,
-    Bug::NoPruning,
-    Bug::NoDefaulting,
-    Bug::MergePatchKeepsNull,
-    Bug::LabelsAreNotSelected,
-    Bug::ForceIsIgnored,
-    Bug::ForceIsAssumed,
-    Bug::CreateReplaces,
-    Bug::ApplyOverAnotherUid,
-    Bug::DeleteIgnoresPreconditions,
-    Bug::ContinueStartsAgain,
-    Bug::EnumIsNotChecked,
-    Bug::RequiredIsNotChecked,
-    Bug::DeletionGrowsNoGeneration,
-    Bug::ManagedFieldsCanBeForged,
-    Bug::GenerateNameIsKept,
-    Bug::CollectionIsDeletedWhole,
-    Bug::OrderIsIgnored,
-    Bug::MoveLeavesWhatItMoved,
-    Bug::InitialEventsDoNotEnd,
-    Bug::WatchTellsOfItsBeginning,
-    Bug::FieldsAreNotSelected,
-    Bug::WarningsAreKept,
+pub const MUTATIONS: [Mutation; 37] = [
+    Mutation::UpdateLeavesOwners,
+    Mutation::RemovalLeavesOwners,
+    Mutation::NoCapOfManagers,
+    Mutation::StatusIsOwned,
+    Mutation::ApplyNeverRemoves,
+    Mutation::UpdatersDoNotKeep,
+    Mutation::NoOpBumpsVersion,
+    Mutation::GenerationNeverGrows,
+    Mutation::MetadataGrowsGeneration,
+    Mutation::StatusWritesSpec,
+    Mutation::StatusIsWrittenWithSpec,
+    Mutation::UidIsNotChecked,
+    Mutation::VersionIsNotChecked,
+    Mutation::FinalizersAreIgnored,
+    Mutation::DryRunWrites,
+    Mutation::NoPruning,
+    Mutation::NoDefaulting,
+    Mutation::MergePatchKeepsNull,
+    Mutation::LabelsAreNotSelected,
+    Mutation::ForceIsIgnored,
+    Mutation::ForceIsAssumed,
+    Mutation::CreateReplaces,
+    Mutation::ApplyOverAnotherUid,
+    Mutation::DeleteIgnoresPreconditions,
+    Mutation::ContinueStartsAgain,
+    Mutation::EnumIsNotChecked,
+    Mutation::RequiredIsNotChecked,
+    Mutation::DeletionGrowsNoGeneration,
+    Mutation::ManagedFieldsCanBeForged,
+    Mutation::GenerateNameIsKept,
+    Mutation::CollectionIsDeletedWhole,
+    Mutation::OrderIsIgnored,
+    Mutation::MoveLeavesWhatItMoved,
+    Mutation::InitialEventsDoNotEnd,
+    Mutation::WatchTellsOfItsBeginning,
+    Mutation::FieldsAreNotSelected,
+    Mutation::WarningsAreKept,
 ];
 
 thread_local! {
-    static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
+    static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
 }
 
-/// Plants a mistake in this thread, or takes it out.
+/// Activates a mutation in this thread, or none.
 #[doc(hidden)]
-pub fn plant(bug: Option<Bug>) {
-    PLANTED.with(|planted| planted.set(bug));
+pub fn activate_mutation(mutation: Option<Mutation>) {
+    ACTIVE.with(|is_active| is_active.set(mutation));
 }
 
-pub(crate) fn planted(bug: Bug) -> bool {
-    PLANTED.with(|planted| planted.get() == Some(bug))
+/// Whether a mutation is active in this thread.
+pub(crate) fn is_active(mutation: Mutation) -> bool {
+    ACTIVE.with(|is_active| is_active.get() == Some(mutation))
 }

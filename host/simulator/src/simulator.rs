@@ -13,12 +13,12 @@ use jiff::{SignedDuration, Timestamp};
 use crate::api::dispatch;
 use crate::api::http::body::Body;
 use crate::api::http::query::Query;
-use crate::api::request::{Answer, Request};
-use crate::auth::impersonated_user::Acting;
+use crate::api::request::{Request, Response as ApiResponse};
+use crate::auth::impersonated_user::ImpersonatedUser;
 use crate::auth::token;
 use crate::auth::user::User;
 use crate::controllers::{custom_resource_definition, kubelet, manager};
-use crate::mutation::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
 use crate::state::cluster::Cluster;
 use crate::state::controller_set::Controllers;
 use crate::state::pod_script::PodScript;
@@ -83,7 +83,7 @@ impl Simulator {
         kubelet::script_pods(&mut self.lock(), script);
     }
 
-    /// Answers an admission webhook in process: who is asked at this URL is `handler` from here on. It takes an
+    /// ApiResponses an admission webhook in process: who is asked at this URL is `handler` from here on. It takes an
     /// `AdmissionReview` (`admission.k8s.io/v1`, JSON) and gives one, or nothing: then it does not answer in time. A
     /// webhook that is reached by a Service has the URL `https://NAME.NAMESPACE.svc:PORT/PATH`, with the port 443 if none
     /// is said. What is configured as in any cluster says when it is asked.
@@ -117,7 +117,7 @@ impl Simulator {
         self.lock().log().to_vec()
     }
 
-    /// Answers a request of the admin, whose body is there.
+    /// ApiResponses a request of the admin, whose body is there.
     pub fn request(&self, request: ::http::Request<Bytes>) -> Response<Body> {
         self.request_as(User::admin(), request)
     }
@@ -127,7 +127,7 @@ impl Simulator {
         token::token_user(&self.lock(), token)
     }
 
-    /// Answers a request of somebody, who may want to act as another.
+    /// ApiResponses a request of somebody, who may want to act as another.
     pub fn request_as(&self, user: User, request: ::http::Request<Bytes>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let text = |name: &str| header_text(&parts.headers, name);
@@ -149,7 +149,7 @@ impl Simulator {
 }
 
 /// As whom somebody wants to act.
-fn acting(headers: &HeaderMap) -> Acting {
+fn acting(headers: &HeaderMap) -> ImpersonatedUser {
     let all = |name: &str| {
         let values = headers.get_all(name).iter();
         values.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect::<Vec<_>>()
@@ -159,7 +159,7 @@ fn acting(headers: &HeaderMap) -> Acting {
         let key = percent_encoding::percent_decode_str(key).decode_utf8_lossy().into_owned();
         Some((key, all(name.as_str())))
     });
-    Acting {
+    ImpersonatedUser {
         name: header_text(headers, "impersonate-user"),
         groups: all("impersonate-group"),
         extra: extra.collect(),
@@ -171,23 +171,25 @@ fn header_text(headers: &HeaderMap, name: &str) -> String {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
 }
 
-fn respond(answer: Answer) -> Response<Body> {
+fn respond(answer: ApiResponse) -> Response<Body> {
     let json = HeaderValue::from_static("application/json");
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     let (code, kind, body, warnings) = match answer {
-        Answer::Json { code, body, warnings } => (code, json, Body::whole(body), warnings),
-        Answer::Of { code, kind, body } => {
+        ApiResponse::Json { code, body, warnings } => (code, json, Body::whole(body), warnings),
+        ApiResponse::Of { code, kind, body } => {
             let kind = HeaderValue::from_str(&kind).unwrap_or(json);
             (code, kind, Body::whole(body), Vec::new())
         }
-        Answer::Text { code, body } => (code, text, Body::whole(Bytes::from(body)), Vec::new()),
-        Answer::Watch(feed) => (200, json, Body::watch(feed), Vec::new()),
+        ApiResponse::Text { code, body } => {
+            (code, text, Body::whole(Bytes::from(body)), Vec::new())
+        }
+        ApiResponse::Watch(feed) => (200, json, Body::watch(feed), Vec::new()),
     };
     let mut response = Response::new(body);
     *response.status_mut() =
         StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    for warning in warnings.into_iter().filter(|_| !planted(Bug::WarningsAreKept)) {
+    for warning in warnings.into_iter().filter(|_| !is_active(Mutation::WarningsAreKept)) {
         if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
             response.headers_mut().append(header::WARNING, value);
         }

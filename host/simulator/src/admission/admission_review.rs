@@ -5,15 +5,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::admission::attributes::{Attributes, Operation};
-use crate::api::request_context::Ask;
+use crate::api::request_context::RequestContext;
 use crate::patch;
 use crate::types::kinds;
 use crate::types::status_error::StatusError;
 
 /// What is asked about a request, in a version of its kind.
 pub(crate) fn request(attributes: &Attributes<'_>, version: &str, uid: &str) -> Value {
-    let Attributes { ask, operation, object, old } = attributes;
-    let kind = &ask.kind;
+    let Attributes { context, operation, object, old } = attributes;
+    let kind = &context.kind;
     // A kind that is no resource of its own has one version.
     let is_part = kind.plural.is_empty();
     let id = |version: &str| {
@@ -36,34 +36,34 @@ pub(crate) fn request(attributes: &Attributes<'_>, version: &str, uid: &str) -> 
     put("resource", resource(version));
     put("requestKind", id(&kind.version));
     put("requestResource", resource(attributes.version()));
-    let sub = &ask.target.subresource;
+    let sub = &context.target.subresource;
     if !sub.is_empty() {
         put("subResource", sub.as_str().into());
         put("requestSubResource", sub.as_str().into());
     }
     let said = object.map(|object| crate::types::object::meta(object, "name")).unwrap_or_default();
-    let name = if ask.target.name.is_empty() { said } else { &ask.target.name };
+    let name = if context.target.name.is_empty() { said } else { &context.target.name };
     if !name.is_empty() {
         put("name", name.into());
     }
-    if !ask.namespace().is_empty() {
-        put("namespace", ask.namespace().into());
+    if !context.namespace().is_empty() {
+        put("namespace", context.namespace().into());
     } else if kind.is("", "Namespace") {
         put("namespace", name.into());
     }
     put("operation", operation.text().into());
-    put("userInfo", json!({"username": ask.user.name, "groups": ask.user.groups}));
+    put("userInfo", json!({"username": context.user.name, "groups": context.user.groups}));
     put("object", shown(*object));
     put("oldObject", shown(*old));
-    put("dryRun", ask.query.dry_run().into());
-    put("options", options(ask, *operation));
+    put("dryRun", context.query.dry_run().into());
+    put("options", options(context, *operation));
     json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
 }
 
-fn options(ask: &Ask<'_>, operation: Operation) -> Value {
+fn options(context: &RequestContext<'_>, operation: Operation) -> Value {
     let mut options = json!({"kind": operation.options(), "apiVersion": "meta.k8s.io/v1"});
     if operation == Operation::Delete
-        && let Ok(Value::Object(body)) = serde_json::from_slice(&ask.request.body)
+        && let Ok(Value::Object(body)) = serde_json::from_slice(&context.request.body)
     {
         for (name, value) in body {
             options[name] = value;
@@ -72,11 +72,11 @@ fn options(ask: &Ask<'_>, operation: Operation) -> Value {
         options["apiVersion"] = "meta.k8s.io/v1".into();
     }
     for name in ["fieldManager", "fieldValidation"] {
-        if !ask.query.get(name).is_empty() && operation != Operation::Delete {
-            options[name] = ask.query.get(name).into();
+        if !context.query.get(name).is_empty() && operation != Operation::Delete {
+            options[name] = context.query.get(name).into();
         }
     }
-    if ask.query.dry_run() {
+    if context.query.dry_run() {
         options["dryRun"] = json!(["All"]);
     }
     options
@@ -90,7 +90,7 @@ pub(crate) struct Verdict {
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct WebhookResponse {
     /// The `Status`, if it refuses.
     pub(crate) denied: Option<Value>,
     pub(crate) patch: Option<Vec<u8>>,
@@ -98,7 +98,7 @@ pub(crate) struct Answer {
 }
 
 /// Reads an answer. The error says what is wrong with it.
-pub(crate) fn read(review: &Value, uid: &str, mutating: bool) -> Result<Answer, String> {
+pub(crate) fn read(review: &Value, uid: &str, mutating: bool) -> Result<WebhookResponse, String> {
     let response = &review["response"];
     if !response.is_object() {
         return Err("webhook response was absent".to_owned());
@@ -139,7 +139,7 @@ pub(crate) fn read(review: &Value, uid: &str, mutating: bool) -> Result<Answer, 
         Some(Err(error)) => return Err(format!("response.patch cannot be read: {error}")),
     };
     let warnings = response["warnings"].as_array().into_iter().flatten();
-    Ok(Answer {
+    Ok(WebhookResponse {
         denied: (response["allowed"] != true).then(|| response["status"].clone()),
         patch,
         warnings: warnings.filter_map(Value::as_str).map(str::to_owned).collect(),
@@ -169,10 +169,15 @@ pub(crate) fn denial(name: &str, status: &Value) -> StatusError {
 }
 
 /// The object after a webhook's patch.
-pub(crate) fn patched(ask: &Ask<'_>, object: &Value, patch: &[u8]) -> Result<Value, StatusError> {
-    let made = patch::apply(patch::Kind::Json, ask.kind.schema(), object, patch);
+pub(crate) fn patched(
+    context: &RequestContext<'_>,
+    object: &Value,
+    patch: &[u8],
+) -> Result<Value, StatusError> {
+    let made = patch::apply(patch::Kind::Json, context.kind.schema(), object, patch);
     let mut made = made.map_err(|error| StatusError::internal(error.message()))?;
-    kinds::decode(&ask.kind, &mut made).map_err(|error| StatusError::internal(error.message()))?;
+    kinds::decode(&context.kind, &mut made)
+        .map_err(|error| StatusError::internal(error.message()))?;
     Ok(made)
 }
 

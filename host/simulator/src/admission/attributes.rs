@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api::request_context::Ask;
+use crate::api::request_context::RequestContext;
 
 /// What is about to happen to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Operation {
 
 /// A request as webhooks are asked about it.
 pub(crate) struct Attributes<'a> {
-    pub(crate) ask: &'a Ask<'a>,
+    pub(crate) context: &'a RequestContext<'a>,
     pub(crate) operation: Operation,
     pub(crate) object: Option<&'a Value>,
     pub(crate) old: Option<&'a Value>,
@@ -43,7 +43,7 @@ pub(crate) struct Attributes<'a> {
 impl Attributes<'_> {
     /// Group and plural of what is written to: a scale is of another kind than its object.
     pub(crate) fn resource(&self) -> (&str, &str) {
-        let Ask { kind, target, .. } = self.ask;
+        let RequestContext { kind, target, .. } = self.context;
         if kind.plural.is_empty() {
             (&target.group, &target.resource)
         } else {
@@ -53,7 +53,7 @@ impl Attributes<'_> {
 
     /// The version in which it is.
     pub(crate) fn version(&self) -> &str {
-        let Ask { kind, target, .. } = self.ask;
+        let RequestContext { kind, target, .. } = self.context;
         if kind.plural.is_empty() { &target.version } else { &kind.version }
     }
 }

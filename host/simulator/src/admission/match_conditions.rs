@@ -4,13 +4,17 @@ use kube_cel::KubeCelExt as _;
 use kube_cel::cel::{Context, Program, Value as Cel};
 use serde_json::Value;
 
-use crate::admission::webhook::Hook;
-use crate::api::request_context::Ask;
+use crate::admission::webhook::Webhook;
+use crate::api::request_context::RequestContext;
 use crate::types::crd::cel::{plain, words};
 use crate::types::status_error::StatusError;
 
 /// Whether all conditions hold. One that does not decides, even if others cannot be evaluated.
-pub(crate) fn all_hold(hook: &Hook, ask: &Ask<'_>, request: &Value) -> Result<bool, StatusError> {
+pub(crate) fn all_hold(
+    hook: &Webhook,
+    context: &RequestContext<'_>,
+    request: &Value,
+) -> Result<bool, StatusError> {
     if hook.conditions.is_empty() {
         return Ok(true);
     }
@@ -36,7 +40,7 @@ pub(crate) fn all_hold(hook: &Hook, ask: &Ask<'_>, request: &Value) -> Result<bo
             }
         }
     }
-    let named = ask.named(request["name"].as_str().unwrap_or_default());
+    let named = context.named(request["name"].as_str().unwrap_or_default());
     match failures.as_slice() {
         [] => Ok(true),
         _ if hook.ignored => Ok(false),

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api::request_context::Ask;
+use crate::api::request_context::RequestContext;
 use crate::state::cluster::Cluster;
 use crate::types::object::meta;
 use crate::types::status_error::{Named, StatusError};
@@ -11,11 +11,11 @@ use crate::types::status_error::{Named, StatusError};
 /// Whether something may be created in a namespace.
 pub(crate) fn check_namespace_active(
     cluster: &Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     object: &Value,
 ) -> Result<(), StatusError> {
-    check_not_terminating(ask, meta(object, "name"))?;
-    let name = ask.namespace();
+    check_not_terminating(context, meta(object, "name"))?;
+    let name = context.namespace();
     if name.is_empty() {
         return Ok(());
     }
@@ -23,10 +23,10 @@ pub(crate) fn check_namespace_active(
     if cluster.store.get(&(String::new(), "namespaces".to_owned()), &key).is_none() {
         return Err(StatusError::not_found(Named { group: "", what: "namespaces", name }));
     }
-    if !cluster.following.terminating.contains(name) {
+    if !cluster.work_queue.terminating.contains(name) {
         return Ok(());
     }
-    let named = ask.named(meta(object, "name"));
+    let named = context.named(meta(object, "name"));
     let resource = match named.group {
         "" => named.what.to_owned(),
         group => format!("{}.{group}", named.what),
@@ -51,10 +51,10 @@ pub(crate) fn check_namespace_active(
 }
 
 /// Refuses what is to be made of a kind whose definition is being deleted.
-fn check_not_terminating(ask: &Ask<'_>, name: &str) -> Result<(), StatusError> {
-    match &ask.kind.custom {
+fn check_not_terminating(context: &RequestContext<'_>, name: &str) -> Result<(), StatusError> {
+    match &context.kind.custom {
         Some(definition) if definition.terminating => Err(StatusError::refused(
-            ask.named(name),
+            context.named(name),
             "create not allowed while custom resource definition is terminating",
         )),
         _ => Ok(()),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api::request_context::Ask;
+use crate::api::request_context::RequestContext;
 use crate::state::cluster::Cluster;
 use crate::types::kinds::claim::asked;
 use crate::types::status_error::StatusError;
@@ -12,11 +12,11 @@ const WHY: &str = "only dynamically provisioned pvc can be resized and the stora
 /// A claim that has its volume may ask for more if its class says that volumes can grow.
 pub(crate) fn check_resize(
     cluster: &Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     new: &Value,
     old: &Value,
 ) -> Result<(), StatusError> {
-    if !ask.kind.is("", "PersistentVolumeClaim") || !ask.target.subresource.is_empty() {
+    if !context.kind.is("", "PersistentVolumeClaim") || !context.target.subresource.is_empty() {
         return Ok(());
     }
     if asked(new) <= asked(old) || old["status"]["phase"] != "Bound" {
@@ -28,5 +28,5 @@ pub(crate) fn check_resize(
     if found.is_some_and(|class| class["allowVolumeExpansion"] == true) {
         return Ok(());
     }
-    Err(StatusError::refused(ask.named(&ask.target.name), WHY))
+    Err(StatusError::refused(context.named(&context.target.name), WHY))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api::request_context::Ask;
+use crate::api::request_context::RequestContext;
 use crate::state::cluster::Cluster;
 use crate::types::object::meta;
 use crate::types::status_error::StatusError;
@@ -10,7 +10,7 @@ use crate::types::status_error::StatusError;
 /// Whether the account that a new Pod names is there. `default` is taken to be: it comes with time.
 pub(crate) fn check_service_account(
     cluster: &Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     object: &Value,
 ) -> Result<(), StatusError> {
     let spec = &object["spec"];
@@ -19,17 +19,17 @@ pub(crate) fn check_service_account(
         "" => text("serviceAccount"),
         account => account,
     };
-    if !ask.kind.is("", "Pod") || matches!(account, "" | "default") {
+    if !context.kind.is("", "Pod") || matches!(account, "" | "default") {
         return Ok(());
     }
     let accounts = (String::new(), "serviceaccounts".to_owned());
-    if cluster.object(&accounts, &(ask.namespace().to_owned(), account.to_owned())).is_some() {
+    if cluster.object(&accounts, &(context.namespace().to_owned(), account.to_owned())).is_some() {
         return Ok(());
     }
     let name = meta(object, "name");
     let message = format!(
         "pods {name:?} is forbidden: error looking up service account {}/{account}: serviceaccount {account:?} not found",
-        ask.namespace()
+        context.namespace()
     );
     let details = json!({"name": name, "kind": "pods"});
     Err(StatusError::new(403, "Forbidden", message).details(details))

@@ -8,7 +8,7 @@ use crate::types::selector::Selector;
 
 /// One webhook.
 #[derive(Clone, Debug)]
-pub(crate) struct Hook {
+pub(crate) struct Webhook {
     pub(crate) name: String,
     /// Where it is.
     pub(crate) url: String,
@@ -36,7 +36,7 @@ pub(crate) struct Wanted {
     pub(crate) version: String,
 }
 
-impl Hook {
+impl Webhook {
     /// Those of a configuration, in order.
     pub(crate) fn all(configuration: &Value) -> Vec<Self> {
         configuration["webhooks"].as_array().into_iter().flatten().map(Self::read).collect()
@@ -94,7 +94,7 @@ impl Hook {
         if !self.objects.is_all() && !fits(attributes.object) && !fits(attributes.old) {
             return None;
         }
-        let kind = &attributes.ask.kind;
+        let kind = &attributes.context.kind;
         let in_version =
             |version: &str| self.rules.iter().any(|rule| covers(rule, attributes, version));
         if in_version(attributes.version()) {
@@ -113,9 +113,9 @@ fn covers(rule: &Value, attributes: &Attributes<'_>, version: &str) -> bool {
         let list = rule[name].as_array().into_iter().flatten().filter_map(Value::as_str);
         list.into_iter().any(|one| one == "*" || one == wanted)
     };
-    let ask = attributes.ask;
+    let context = attributes.context;
     let (group, plural) = attributes.resource();
-    let sub = ask.target.subresource.as_str();
+    let sub = context.target.subresource.as_str();
     let mut resources =
         rule["resources"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let resource = resources.any(|one| {
@@ -123,8 +123,8 @@ fn covers(rule: &Value, attributes: &Attributes<'_>, version: &str) -> bool {
         (resource == "*" || resource == plural) && (of == "*" || of == sub)
     });
     let object = attributes.object.or(attributes.old);
-    let inside = !ask.namespace().is_empty()
-        && !ask.kind.is("", "Namespace")
+    let inside = !context.namespace().is_empty()
+        && !context.kind.is("", "Namespace")
         && object.is_none_or(|object| !meta(object, "namespace").is_empty());
     let scope = match rule["scope"].as_str() {
         Some("Namespaced") => inside,

@@ -5,42 +5,42 @@ use std::sync::Arc;
 
 use crate::admission::admission_review::Verdict;
 use crate::admission::attributes::{Attributes, Operation};
-use crate::admission::webhook::{Hook, Wanted};
+use crate::admission::webhook::{Wanted, Webhook};
 use crate::admission::{admission_review, match_conditions};
-use crate::api::request_context::Ask;
+use crate::api::request_context::RequestContext;
+use crate::apply::managed_object::ManagedObject;
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
-use crate::state::webhook_handlers::Reached;
+use crate::state::webhook_handlers::CallOutcome;
 use crate::types::object::meta;
 use crate::types::status_error::StatusError;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
 /// Whether webhooks are to be asked at all.
-fn has_webhooks(cluster: &Cluster, ask: &Ask<'_>, plural: &str) -> bool {
+fn has_webhooks(cluster: &Cluster, context: &RequestContext<'_>, plural: &str) -> bool {
     // What says who is asked nobody is asked about.
-    cluster.store.has_any(GROUP, plural) && ask.kind.group != GROUP
+    cluster.store.has_any(GROUP, plural) && context.kind.group != GROUP
 }
 
-fn webhooks(cluster: &Cluster, plural: &str) -> Vec<Hook> {
+fn webhooks(cluster: &Cluster, plural: &str) -> Vec<Webhook> {
     let kind = (GROUP.to_owned(), plural.to_owned());
     let configurations = cluster.store.collection(&kind).into_iter().flat_map(|one| &one.objects);
-    configurations.flat_map(|(_, stored)| Hook::all(&stored.object())).collect()
+    configurations.flat_map(|(_, stored)| Webhook::all(&stored.object())).collect()
 }
 
 /// Asks those who may change an object. What they make of it is in it afterwards.
 pub(crate) fn mutate(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     operation: Operation,
-    object: &mut Tracked,
-    old: Option<&Tracked>,
+    object: &mut ManagedObject,
+    old: Option<&ManagedObject>,
 ) -> Result<(), StatusError> {
-    if !has_webhooks(cluster, ask, "mutatingwebhookconfigurations") {
+    if !has_webhooks(cluster, context, "mutatingwebhookconfigurations") {
         return Ok(());
     }
     let hooks = webhooks(cluster, "mutatingwebhookconfigurations");
-    let old = old.map(Tracked::whole);
+    let old = old.map(ManagedObject::whole);
     let old = old.as_ref();
     // Those who want to see what later ones change, and those who shall.
     let (mut seen, mut again) = (Vec::new(), Vec::new());
@@ -51,7 +51,7 @@ pub(crate) fn mutate(
             }
             let before = object.whole();
             let shown = (operation != Operation::Delete).then_some(&before);
-            let attributes = Attributes { ask, operation, object: shown, old };
+            let attributes = Attributes { context, operation, object: shown, old };
             let changed = match call_webhook(cluster, hook, &attributes, true)? {
                 None => continue,
                 Some(Verdict { patch: None }) => false,
@@ -63,9 +63,9 @@ pub(crate) fn mutate(
                     return Err(StatusError::internal(&text));
                 }
                 Some(Verdict { patch: Some(patch) }) => {
-                    let made = admission_review::patched(ask, &before, &patch)?;
+                    let made = admission_review::patched(context, &before, &patch)?;
                     let changed = made != before;
-                    *object = Tracked::new(made);
+                    *object = ManagedObject::new(made);
                     changed
                 }
             };
@@ -84,16 +84,16 @@ pub(crate) fn mutate(
 /// Asks those who may refuse what is about to happen.
 pub(crate) fn validate(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     operation: Operation,
-    object: Option<&Tracked>,
-    old: Option<&Tracked>,
+    object: Option<&ManagedObject>,
+    old: Option<&ManagedObject>,
 ) -> Result<(), StatusError> {
-    if !has_webhooks(cluster, ask, "validatingwebhookconfigurations") {
+    if !has_webhooks(cluster, context, "validatingwebhookconfigurations") {
         return Ok(());
     }
-    let (object, old) = (object.map(Tracked::whole), old.map(Tracked::whole));
-    let attributes = Attributes { ask, operation, object: object.as_ref(), old: old.as_ref() };
+    let (object, old) = (object.map(ManagedObject::whole), old.map(ManagedObject::whole));
+    let attributes = Attributes { context, operation, object: object.as_ref(), old: old.as_ref() };
     // All are asked, whatever the first says.
     let mut refused = None;
     for hook in webhooks(cluster, "validatingwebhookconfigurations") {
@@ -107,29 +107,30 @@ pub(crate) fn validate(
 /// Asks one, if it wants to be asked.
 fn call_webhook(
     cluster: &mut Cluster,
-    hook: &Hook,
+    hook: &Webhook,
     attributes: &Attributes<'_>,
     mutating: bool,
 ) -> Result<Option<Verdict>, StatusError> {
     let namespace = namespace_labels(cluster, attributes);
-    let Some(Wanted { version }) = hook.wants(attributes, namespace.as_deref().map(Tracked::deref))
+    let Some(Wanted { version }) =
+        hook.wants(attributes, namespace.as_deref().map(ManagedObject::deref))
     else {
         return Ok(None);
     };
     let uid = cluster.uid();
     let review = admission_review::request(attributes, &version, &uid);
-    if !match_conditions::all_hold(hook, attributes.ask, &review["request"])? {
+    if !match_conditions::all_hold(hook, attributes.context, &review["request"])? {
         return Ok(None);
     }
-    if attributes.ask.query.dry_run() && !hook.dry {
+    if attributes.context.query.dry_run() && !hook.dry {
         let text = format!("admission webhook {:?} does not support dry run", hook.name);
         return Err(StatusError::bad_request(text));
     }
     let answer = match cluster.handlers.call(&hook.url, &review) {
-        Reached::Answer(answer) => admission_review::read(&answer, &uid, mutating)
+        CallOutcome::Response(answer) => admission_review::read(&answer, &uid, mutating)
             .map_err(|why| format!("received invalid webhook response: {why}")),
-        Reached::Silence => Err(hook.unanswered("context deadline exceeded")),
-        Reached::Nobody => Err(hook.unanswered(&unreachable_reason(cluster, hook))),
+        CallOutcome::Timeout => Err(hook.unanswered("context deadline exceeded")),
+        CallOutcome::Unreachable => Err(hook.unanswered(&unreachable_reason(cluster, hook))),
     };
     match answer {
         Ok(answer) => {
@@ -148,12 +149,12 @@ fn call_webhook(
 }
 
 /// The namespace as webhooks select it, if the object is in one or is one.
-fn namespace_labels(cluster: &Cluster, attributes: &Attributes<'_>) -> Option<Arc<Tracked>> {
-    let ask = attributes.ask;
-    if ask.kind.is("", "Namespace") {
-        return attributes.object.or(attributes.old).cloned().map(Tracked::new).map(Arc::new);
+fn namespace_labels(cluster: &Cluster, attributes: &Attributes<'_>) -> Option<Arc<ManagedObject>> {
+    let context = attributes.context;
+    if context.kind.is("", "Namespace") {
+        return attributes.object.or(attributes.old).cloned().map(ManagedObject::new).map(Arc::new);
     }
-    let name = ask.namespace();
+    let name = context.namespace();
     if name.is_empty() {
         return None;
     }
@@ -162,7 +163,7 @@ fn namespace_labels(cluster: &Cluster, attributes: &Attributes<'_>) -> Option<Ar
 }
 
 /// Why nobody is where a webhook should be.
-fn unreachable_reason(cluster: &Cluster, hook: &Hook) -> String {
+fn unreachable_reason(cluster: &Cluster, hook: &Webhook) -> String {
     let Some((namespace, name)) = &hook.service else {
         let host = hook.url.trim_start_matches("https://").split('/').next();
         return format!("dial tcp {}: connect: connection refused", host.unwrap_or_default());

@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 use crate::api::http::accept::{View, negotiate};
 use crate::api::http::route::Route;
 use crate::api::openapi;
-use crate::api::request::{Answer, Request};
+use crate::api::request::{Request, Response};
 use crate::state::cluster::Cluster;
 use crate::types::builtin::{GIT_VERSION, group_version, table};
 
 /// Answers what is about no object.
-pub(crate) fn discover(cluster: &Cluster, route: &Route, request: &Request) -> Answer {
+pub(crate) fn discover(cluster: &Cluster, route: &Route, request: &Request) -> Response {
     match route {
         Route::Resources(group, version) => {
             let Some(resources) = cluster.catalog.resources(group, version) else {
-                return Answer::nowhere();
+                return Response::page_not_found();
             };
             let id = group_version(group, version);
             let mut list =
@@ -22,16 +22,16 @@ pub(crate) fn discover(cluster: &Cluster, route: &Route, request: &Request) -> A
             if !group.is_empty() {
                 list["apiVersion"] = "v1".into();
             }
-            Answer::json(200, &list)
+            Response::json(200, &list)
         }
         Route::Group(name) => {
             match groups(cluster).into_iter().find(|one| one["name"] == name.as_str()) {
                 Some(mut group) => {
                     group["kind"] = "APIGroup".into();
                     group["apiVersion"] = "v1".into();
-                    Answer::json(200, &group)
+                    Response::json(200, &group)
                 }
-                None => Answer::nowhere(),
+                None => Response::page_not_found(),
             }
         }
         Route::Other(path) => {
@@ -42,32 +42,32 @@ pub(crate) fn discover(cluster: &Cluster, route: &Route, request: &Request) -> A
                 path => other(cluster, path),
             }
         }
-        Route::Resource(_) => Answer::nowhere(),
+        Route::Resource(_) => Response::page_not_found(),
     }
 }
 
-fn other(cluster: &Cluster, path: &str) -> Answer {
+fn other(cluster: &Cluster, path: &str) -> Response {
     match path {
-        "/api" => Answer::json(
+        "/api" => Response::json(
             200,
             &json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}),
         ),
-        "/apis" => Answer::json(
+        "/apis" => Response::json(
             200,
             &json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(cluster)}),
         ),
-        "/version" => Answer::json(
+        "/version" => Response::json(
             200,
             &json!({"major": "1", "minor": "35", "gitVersion": GIT_VERSION, "gitTreeState": "clean",
                 "platform": "linux/amd64", "goVersion": "", "gitCommit": "", "buildDate": "", "compiler": ""}),
         ),
-        "/healthz" | "/livez" | "/readyz" => Answer::Text { code: 200, body: "ok".to_owned() },
-        _ => Answer::nowhere(),
+        "/healthz" | "/livez" | "/readyz" => Response::Text { code: 200, body: "ok".to_owned() },
+        _ => Response::page_not_found(),
     }
 }
 
 /// All groups with their resources, in one document.
-fn aggregated(cluster: &Cluster, path: &str) -> Answer {
+fn aggregated(cluster: &Cluster, path: &str) -> Response {
     let group = |name: &str, versions: Vec<Value>| {
         let metadata = if name.is_empty() { json!({}) } else { json!({ "name": name }) };
         json!({"metadata": metadata, "versions": versions})
@@ -88,7 +88,7 @@ fn aggregated(cluster: &Cluster, path: &str) -> Answer {
     let kind = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {}, "items": items});
-    Answer::Of { code: 200, kind: kind.to_owned(), body: list.to_string().into() }
+    Response::Of { code: 200, kind: kind.to_owned(), body: list.to_string().into() }
 }
 
 /// A version in the document of all groups.

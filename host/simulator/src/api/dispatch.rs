@@ -10,8 +10,8 @@ use crate::api::event_group;
 use crate::api::http::accept::{Accepted, negotiate};
 use crate::api::http::route::{Route, Target, route};
 use crate::api::protobuf;
-use crate::api::request::{Answer, Request};
-use crate::api::request_context::{Ask, Outcome, not_allowed};
+use crate::api::request::{Request, Response};
+use crate::api::request_context::{Outcome, RequestContext, not_allowed};
 use crate::api::request_log;
 use crate::api::verbs::{connect, create, delete, get, list, patch, review, scale, update, watch};
 use crate::auth::impersonation;
@@ -22,15 +22,15 @@ use crate::types::selector::only_name;
 use crate::types::status_error::StatusError;
 
 /// Answers a request.
-pub(crate) fn handle(cluster: &mut Cluster, request: &Request) -> Answer {
+pub(crate) fn handle(cluster: &mut Cluster, request: &Request) -> Response {
     request_log::log_request(cluster, request);
     cluster.warned.clear();
     let mut answer = match negotiated(cluster, request) {
         Ok(answer) => answer,
-        Err(error) => Answer::error(&error),
+        Err(error) => Response::error(&error),
     };
     // Also of what was refused.
-    if let Answer::Json { warnings, .. } = &mut answer {
+    if let Response::Json { warnings, .. } = &mut answer {
         warnings.append(&mut cluster.warned);
     }
     request_log::log_response(cluster, &answer);
@@ -41,7 +41,7 @@ pub(crate) fn handle(cluster: &mut Cluster, request: &Request) -> Answer {
 fn negotiated(cluster: &mut Cluster, request: &Request) -> Outcome {
     // Old clients that validate by themselves ask for this in a form of its own.
     if request.path == "/openapi/v2" {
-        return Ok(Answer::no_definitions());
+        return Ok(Response::no_definitions());
     }
     let Some(Accepted { yaml, .. }) = negotiate(&request.accept) else {
         let known = "application/json, application/yaml";
@@ -58,15 +58,15 @@ fn negotiated(cluster: &mut Cluster, request: &Request) -> Outcome {
         route_request(cluster, request)
     }?;
     match answer {
-        Answer::Json { code, body, mut warnings } if !yaml => {
+        Response::Json { code, body, mut warnings } if !yaml => {
             warnings.extend(deprecation(&request.path));
-            Ok(Answer::Json { code, body, warnings })
+            Ok(Response::Json { code, body, warnings })
         }
-        Answer::Json { code, body, .. } => {
+        Response::Json { code, body, .. } => {
             let value: Value = serde_json::from_slice(&body).unwrap_or_default();
             let text = serde_yaml_ng::to_string(&value).unwrap_or_default();
             let kind = "application/yaml".to_owned();
-            Ok(Answer::Of { code, kind, body: Bytes::from(text) })
+            Ok(Response::Of { code, kind, body: Bytes::from(text) })
         }
         answer => Ok(answer),
     }
@@ -91,60 +91,62 @@ fn route_request(cluster: &mut Cluster, request: &Request) -> Outcome {
         {
             Err(StatusError::no_resource())
         } else {
-            Ok(Answer::nowhere())
+            Ok(Response::page_not_found())
         };
     };
-    dispatch(cluster, &Ask::new(&target, kind, &user, request), verb)
+    dispatch(cluster, &RequestContext::new(&target, kind, &user, request), verb)
 }
 
-fn dispatch(cluster: &mut Cluster, ask: &Ask<'_>, verb: &str) -> Outcome {
-    let target = ask.target;
+fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> Outcome {
+    let target = context.target;
     let sub = target.subresource.as_str();
-    if !sub.is_empty() && !ask.kind.subresources.contains(sub) {
-        return Err(if ask.kind.custom.is_some() {
-            StatusError::not_found(ask.named(&target.name))
+    if !sub.is_empty() && !context.kind.subresources.contains(sub) {
+        return Err(if context.kind.custom.is_some() {
+            StatusError::not_found(context.named(&target.name))
         } else {
             StatusError::no_resource()
         });
     }
-    if !sub.is_empty() && !ask.kind.allows(sub, verb) {
-        return Err(if ask.kind.custom.is_some() {
-            StatusError::not_supported(ask.named(""), verb)
+    if !sub.is_empty() && !context.kind.allows(sub, verb) {
+        return Err(if context.kind.custom.is_some() {
+            StatusError::not_supported(context.named(""), verb)
         } else {
             not_allowed()
         });
     }
-    if event_group::is(&ask.kind) {
-        return event_group::as_core_event(cluster, ask, verb, perform);
+    if event_group::is(&context.kind) {
+        return event_group::as_core_event(cluster, context, verb, perform);
     }
-    perform(cluster, ask, verb)
+    perform(cluster, context, verb)
 }
 
 /// Does what is allowed.
-fn perform(cluster: &mut Cluster, ask: &Ask<'_>, verb: &str) -> Outcome {
-    let target = ask.target;
+fn perform(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> Outcome {
+    let target = context.target;
     let sub = target.subresource.as_str();
     let single = !target.name.is_empty();
-    let across = ask.kind.namespaced && target.namespace.is_empty();
+    let across = context.kind.namespaced && target.namespace.is_empty();
     match (sub, verb) {
         ("", verb) if across && !matches!(verb, "list" | "watch") => return Err(not_allowed()),
         // A review or an eviction is made, not kept.
-        ("", "create") if !ask.kind.verbs.contains("list") => return review::review(cluster, ask),
-        ("", _) if !ask.kind.verbs.contains(verb) => return Err(not_allowed()),
-        ("scale", "get") => return scale::get_scale(cluster, ask),
-        ("scale", "update" | "patch") => return scale::write_scale(cluster, ask),
+        ("", "create") if !context.kind.verbs.contains("list") => {
+            return review::review(cluster, context);
+        }
+        ("", _) if !context.kind.verbs.contains(verb) => return Err(not_allowed()),
+        ("scale", "get") => return scale::get_scale(cluster, context),
+        ("scale", "update" | "patch") => return scale::write_scale(cluster, context),
         ("" | "status" | "finalize" | "ephemeralcontainers" | "resize", _) => {}
-        _ => return connect::connect(cluster, ask),
+        _ => return connect::connect(cluster, context),
     }
     match verb {
-        "get" => get::get(cluster, ask),
-        "list" => list::list(cluster, ask),
-        "watch" => watch::begin_watch(cluster, ask),
-        "create" if !single => create::create(cluster, ask),
-        "update" if single => update::update(cluster, ask),
-        "patch" if single => patch::patch(cluster, ask),
-        "delete" => delete::delete(cluster, ask),
-        "deletecollection" => delete::delete_collection(cluster, ask),
+        "get" => get::get(cluster, context),
+        "list" => list::list(cluster, context),
+        "watch" => watch::begin_watch(cluster, context),
+        "create" if !single => create::create(cluster, context),
+        "update" if single => update::update(cluster, context),
+        "patch" if single => patch::patch(cluster, context),
+        "delete" => delete::delete(cluster, context),
+        "deletecollection" => delete::delete_collection(cluster, context),
         _ => Err(not_allowed()),
     }
 }

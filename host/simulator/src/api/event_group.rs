@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::api::http::route::Target;
-use crate::api::request::{Answer, Request};
-use crate::api::request_context::{Ask, Outcome};
+use crate::api::request::{Request, Response};
+use crate::api::request_context::{Outcome, RequestContext};
 use crate::state::cluster::Cluster;
 use crate::types::kind::Kind;
 use crate::types::kinds::event_names;
@@ -20,24 +20,25 @@ pub(crate) fn is(kind: &Kind) -> bool {
 /// Answers a request about these Events, which was allowed, as one about those of the core group: these are what is kept.
 pub(crate) fn as_core_event(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     verb: &str,
-    perform: fn(&mut Cluster, &Ask<'_>, &str) -> Outcome,
+    perform: fn(&mut Cluster, &RequestContext<'_>, &str) -> Outcome,
 ) -> Outcome {
-    let target = Target { group: String::new(), ..ask.target.clone() };
+    let target = Target { group: String::new(), ..context.target.clone() };
     let Some(kind) = cluster.catalog.get("", "v1", "events").cloned() else {
-        return Ok(Answer::nowhere());
+        return Ok(Response::page_not_found());
     };
-    let request = to_core(ask.request);
+    let request = to_core(context.request);
     if verb == "create" {
-        complete(ask, &request)?;
+        complete(context, &request)?;
     }
-    let ask = Ask::new(&target, kind, ask.user, &request).written_as(API_VERSION);
-    match perform(cluster, &ask, verb).map_err(of_group)? {
-        Answer::Json { code, body, warnings } => {
-            Ok(Answer::Json { code, body: from_core(&body), warnings })
+    let context =
+        RequestContext::new(&target, kind, context.user, &request).written_as(API_VERSION);
+    match perform(cluster, &context, verb).map_err(of_group)? {
+        Response::Json { code, body, warnings } => {
+            Ok(Response::Json { code, body: from_core(&body), warnings })
         }
-        Answer::Watch(feed) => Ok(Answer::Watch(feed.in_form(from_core))),
+        Response::Watch(feed) => Ok(Response::Watch(feed.in_form(from_core))),
         other => Ok(other),
     }
 }
@@ -156,7 +157,7 @@ pub(crate) fn changes(new: &Value, old: &Value) -> Vec<FieldError> {
 }
 
 /// What a new Event of this group must have, and one of the core group need not.
-fn complete(ask: &Ask<'_>, request: &Request) -> Result<(), StatusError> {
+fn complete(context: &RequestContext<'_>, request: &Request) -> Result<(), StatusError> {
     let Ok(event) = crate::api::request_body::parse(&request.body) else { return Ok(()) };
     let empty = |name: &str| event[name].as_str().unwrap_or_default().is_empty();
     let mut errors = Vec::new();
@@ -179,7 +180,7 @@ fn complete(ask: &Ask<'_>, request: &Request) -> Result<(), StatusError> {
         return Ok(());
     }
     let name = event["metadata"]["name"].as_str().unwrap_or_default();
-    Err(StatusError::invalid(Named { group: "", what: &ask.kind.name, name }, &errors))
+    Err(StatusError::invalid(Named { group: "", what: &context.kind.name, name }, &errors))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::api::http::query::Query;
-use crate::auth::impersonated_user::Acting;
+use crate::auth::impersonated_user::ImpersonatedUser;
 use crate::auth::user::User;
 use crate::state::store::text_of;
 use crate::state::watch::Feed;
@@ -19,7 +19,7 @@ pub(crate) struct Request {
     pub(crate) query: Query,
     pub(crate) user: User,
     /// As whom the user wants to act, if as another.
-    pub(crate) acting: Option<Acting>,
+    pub(crate) acting: Option<ImpersonatedUser>,
     pub(crate) content_type: String,
     pub(crate) accept: String,
     pub(crate) agent: String,
@@ -28,7 +28,7 @@ pub(crate) struct Request {
 
 /// What is answered.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum Response {
     /// A document.
     Json { code: u16, body: Bytes, warnings: Vec<String> },
     /// A document of another media type.
@@ -39,7 +39,7 @@ pub(crate) enum Answer {
     Watch(Feed),
 }
 
-impl Answer {
+impl Response {
     /// A document.
     pub(crate) fn json(code: u16, value: &Value) -> Self {
         Self::Json { code, body: text_of(value), warnings: Vec::new() }
@@ -65,7 +65,7 @@ impl Answer {
     }
 
     /// Where nothing is.
-    pub(crate) fn nowhere() -> Self {
+    pub(crate) fn page_not_found() -> Self {
         Self::Text { code: 404, body: "404 page not found\n".to_owned() }
     }
 }

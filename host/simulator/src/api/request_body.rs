@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::api::request_context::Ask;
+use crate::api::request_context::RequestContext;
 use crate::types::status_error::StatusError;
 
 /// Reads the object of a create or update.
-pub(crate) fn read(ask: &Ask<'_>) -> Result<Value, StatusError> {
-    parse(&ask.request.body)
+pub(crate) fn read(context: &RequestContext<'_>) -> Result<Value, StatusError> {
+    parse(&context.request.body)
         .map_err(|error| StatusError::bad_request(format!("error decoding: {error}")))
 }
 

@@ -7,17 +7,17 @@ use serde_json::Value;
 use crate::api::http::accept::{View, negotiate};
 use crate::api::http::query::Query;
 use crate::api::http::route::Target;
-use crate::api::request::{Answer, Request};
+use crate::api::request::{Request, Response};
+use crate::apply::managed_object::ManagedObject;
 use crate::auth::user::User;
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
-use crate::state::store::{Key, KindKey};
 use crate::types::crd::conversion;
 use crate::types::kind::Kind;
+use crate::types::object_key::{Key, KindKey};
 use crate::types::status_error::{FieldError, Named, StatusError};
 
 /// A request for objects of one kind.
-pub(crate) struct Ask<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(crate) target: &'a Target,
     pub(crate) kind: Arc<Kind>,
     pub(crate) query: &'a Query,
@@ -28,7 +28,7 @@ pub(crate) struct Ask<'a> {
     written_as: Option<&'static str>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> RequestContext<'a> {
     /// A request for what the target says.
     pub(crate) fn new(
         target: &'a Target,
@@ -105,16 +105,19 @@ impl<'a> Ask<'a> {
 }
 
 /// What a verb does.
-pub(crate) type Outcome = Result<Answer, StatusError>;
+pub(crate) type Outcome = Result<Response, StatusError>;
 
 /// The object that is asked for, in the version that is asked for.
-pub(crate) fn present(cluster: &Cluster, ask: &Ask<'_>) -> Option<Arc<Tracked>> {
-    let mut object = cluster.object(ask.kind_key(), ask.key())?;
-    if conversion::has_versions(&ask.kind)
-        && object["apiVersion"] != ask.kind.api_version().as_str()
+pub(crate) fn present(
+    cluster: &Cluster,
+    context: &RequestContext<'_>,
+) -> Option<Arc<ManagedObject>> {
+    let mut object = cluster.object(context.kind_key(), context.key())?;
+    if conversion::has_versions(&context.kind)
+        && object["apiVersion"] != context.kind.api_version().as_str()
     {
-        let converted: &mut Tracked = Arc::make_mut(&mut object);
-        conversion::convert(&ask.kind, converted);
+        let converted: &mut ManagedObject = Arc::make_mut(&mut object);
+        conversion::convert(&context.kind, converted);
     }
     Some(object)
 }

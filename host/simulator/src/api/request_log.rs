@@ -1,6 +1,6 @@
 //! The log of requests and responses, which a test may ask for.
 
-use crate::api::request::{Answer, Request};
+use crate::api::request::{Request, Response};
 use crate::state::cluster::Cluster;
 
 /// Writes a request to the log, if one is kept.
@@ -18,14 +18,14 @@ pub(crate) fn log_request(cluster: &mut Cluster, request: &Request) {
 }
 
 /// Writes an answer to the log, if one is kept.
-pub(crate) fn log_response(cluster: &mut Cluster, answer: &Answer) {
+pub(crate) fn log_response(cluster: &mut Cluster, answer: &Response) {
     if cluster.keeps_log() {
         let line = match answer {
-            Answer::Json { code, body, .. } | Answer::Of { code, body, .. } => {
+            Response::Json { code, body, .. } | Response::Of { code, body, .. } => {
                 format!("{code} {}", String::from_utf8_lossy(body))
             }
-            Answer::Text { code, body } => format!("{code} {body}"),
-            Answer::Watch(_) => "200 watch".to_owned(),
+            Response::Text { code, body } => format!("{code} {body}"),
+            Response::Watch(_) => "200 watch".to_owned(),
         };
         cluster.note(line);
     }

@@ -8,6 +8,7 @@ pub(crate) mod item;
 pub(crate) mod last_applied;
 pub(crate) mod ledger;
 pub(crate) mod managed_fields;
+pub(crate) mod managed_object;
 pub(crate) mod merge;
 pub(crate) mod node;
 pub(crate) mod owned;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::api::request_context::Ask;
+use crate::api::request_context::RequestContext;
 use crate::auth::rbac;
 use crate::auth::rbac::{Attributes, GROUP, texts};
 use crate::auth::user::User;
@@ -128,27 +128,28 @@ fn only_collected(new: &Value, old: &Value) -> bool {
 /// Refuses a role or binding by which somebody would give more than he has.
 pub(crate) fn check_escalation(
     cluster: &Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     new: &Value,
     old: Option<&Value>,
 ) -> Result<(), StatusError> {
-    let ours = ask.kind.custom.is_none() && ask.kind.group == GROUP;
-    if !ours || ask.user.is_in("system:masters") {
+    let ours = context.kind.custom.is_none() && context.kind.group == GROUP;
+    if !ours || context.user.is_in("system:masters") {
         return Ok(());
     }
-    let forbidden = |why: &str| StatusError::refused(ask.named(meta(new, "name")), why);
+    let forbidden = |why: &str| StatusError::refused(context.named(meta(new, "name")), why);
     let free = |verb: &str, resource: &str, name: &str| {
-        let namespace = ask.namespace();
+        let namespace = context.namespace();
         let wanted = Attributes { verb, group: GROUP, resource, subresource: "", namespace, name };
-        rbac::granted(cluster, ask.user, &wanted).is_some()
+        rbac::granted(cluster, context.user, &wanted).is_some()
     };
     let collected = || old.is_some_and(|old| only_collected(new, old));
-    if ask.kind.plural.ends_with("roles") {
-        if free("escalate", &ask.kind.plural, &ask.target.name) || collected() {
+    if context.kind.plural.ends_with("roles") {
+        if free("escalate", &context.kind.plural, &context.target.name) || collected() {
             return Ok(());
         }
         let rules = new["rules"].as_array().cloned().unwrap_or_default();
-        holds_all(cluster, ask.user, ask.namespace(), &rules).map_err(|why| forbidden(&why))?;
+        holds_all(cluster, context.user, context.namespace(), &rules)
+            .map_err(|why| forbidden(&why))?;
         let aggregates = |role: &Value| {
             let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
             selectors.is_some_and(|list| !list.is_empty())
@@ -160,7 +161,7 @@ pub(crate) fn check_escalation(
                 "",
             );
             let why = "must have cluster-admin privileges to use the aggregationRule";
-            let held = holds_all(cluster, ask.user, "", &all.unwrap_or_default());
+            let held = holds_all(cluster, context.user, "", &all.unwrap_or_default());
             held.map_err(|_| forbidden(why))?;
         }
         return Ok(());
@@ -174,12 +175,12 @@ pub(crate) fn check_escalation(
     if free("bind", plural, name) || collected() {
         return Ok(());
     }
-    let Some(rules) = rbac::rules_of(cluster, role, ask.namespace()) else {
+    let Some(rules) = rbac::rules_of(cluster, role, context.namespace()) else {
         // The server means the role.
-        let named = Named { group: GROUP, what: &ask.kind.plural, name };
+        let named = Named { group: GROUP, what: &context.kind.plural, name };
         return Err(StatusError::not_found(named));
     };
-    holds_all(cluster, ask.user, ask.namespace(), &rules).map_err(|why| forbidden(&why))
+    holds_all(cluster, context.user, context.namespace(), &rules).map_err(|why| forbidden(&why))
 }
 
 /// Whether a user may do all that these rules allow; else in words what he may not.

@@ -9,14 +9,14 @@ const AUTHENTICATION: &str = "authentication.k8s.io";
 
 /// As whom somebody wants to act, as he says it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Acting {
+pub(crate) struct ImpersonatedUser {
     pub(crate) name: String,
     pub(crate) groups: Vec<String>,
     pub(crate) extra: BTreeMap<String, Vec<String>>,
     pub(crate) uid: String,
 }
 
-impl Acting {
+impl ImpersonatedUser {
     /// Whether nobody is named as whom to act.
     pub(crate) fn is_nobody(&self) -> bool {
         self.name.is_empty()

@@ -1,4 +1,4 @@
-//! Acting as another.
+//! ImpersonatedUser as another.
 
 use crate::api::request::Request;
 use crate::auth::rbac;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::http::route::Target;
+use crate::apply::managed_object::ManagedObject;
 use crate::auth::user::User;
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
 use crate::types::status_error::StatusError;
 
 /// The group of roles and bindings.
@@ -84,7 +84,7 @@ fn allows(rule: &Value, wanted: &Attributes<'_>) -> bool {
 }
 
 /// The objects of a kind in a namespace; none for those of the cluster.
-fn objects(cluster: &Cluster, plural: &str, namespace: &str) -> Vec<Arc<Tracked>> {
+fn objects(cluster: &Cluster, plural: &str, namespace: &str) -> Vec<Arc<ManagedObject>> {
     let kind = (GROUP.to_owned(), plural.to_owned());
     let first = (namespace.to_owned(), String::new());
     let objects = cluster.store.collection(&kind).map(|one| one.objects.range(first..));

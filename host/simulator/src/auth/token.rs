@@ -7,20 +7,20 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::api::request::Answer;
-use crate::api::request_context::{Ask, Outcome};
+use crate::api::request::Response;
+use crate::api::request_context::{Outcome, RequestContext};
 use crate::auth::user::User;
 use crate::state::cluster::{Cluster, later};
-use crate::state::store::{Key, KindKey};
-use crate::state::tokens::Issued;
+use crate::state::tokens::IssuedToken;
 use crate::types::object::{is_terminating, meta};
+use crate::types::object_key::{Key, KindKey};
 use crate::types::status_error::{FieldError, Named, StatusError};
 
 /// For whom a token is, unless somebody says otherwise.
 const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 const HOUR_S: i64 = 3600;
-const LEAST_S: i64 = 600;
-const MOST_S: i64 = 1 << 32;
+const MIN_S: i64 = 600;
+const MAX_S: i64 = 1 << 32;
 
 fn kind(plural: &str) -> KindKey {
     (String::new(), plural.to_owned())
@@ -33,9 +33,9 @@ fn texts(value: &Value) -> Vec<String> {
 
 /// What is wrong with the time that a token is asked for.
 fn check_seconds(seconds: i64) -> Result<(), StatusError> {
-    let why = if seconds < LEAST_S {
+    let why = if seconds < MIN_S {
         "may not specify a duration less than 10 minutes"
-    } else if seconds > MOST_S {
+    } else if seconds > MAX_S {
         "may not specify a duration larger than 2^32 seconds"
     } else {
         return Ok(());
@@ -46,12 +46,12 @@ fn check_seconds(seconds: i64) -> Result<(), StatusError> {
 }
 
 /// Makes a token of a ServiceAccount. Its signature is chance: only a review can tell whether it is one.
-pub(crate) fn create_token(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
-    let body = crate::api::request_body::parse(&ask.request.body)
+pub(crate) fn create_token(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
+    let body = crate::api::request_body::parse(&context.request.body)
         .map_err(|error| StatusError::bad_request(format!("error decoding: {error}")))?;
-    let key = ask.key().clone();
+    let key = context.key().clone();
     let Some(account) = cluster.object(&kind("serviceaccounts"), &key) else {
-        return Err(StatusError::not_found(ask.named(&key.1)));
+        return Err(StatusError::not_found(context.named(&key.1)));
     };
     let spec = &body["spec"];
     let audiences = match texts(&spec["audiences"]) {
@@ -90,7 +90,8 @@ pub(crate) fn create_token(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
         part(payload.to_string()),
         part(cluster.uid() + &cluster.uid())
     );
-    let issued = Issued { account: key.clone(), bound, extra, audiences: audiences.clone(), ends };
+    let issued =
+        IssuedToken { account: key.clone(), bound, extra, audiences: audiences.clone(), ends };
     cluster.tokens.insert(token.clone(), issued);
     let mut answer = json!({
         "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
@@ -98,11 +99,11 @@ pub(crate) fn create_token(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
         "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": spec["boundObjectRef"]},
         "status": {"token": token, "expirationTimestamp": ends.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()},
     });
-    if ask.query.dry_run() {
+    if context.query.dry_run() {
         cluster.tokens.remove(&token);
         answer["status"]["token"] = "".into();
     }
-    Ok(Answer::json(201, &answer))
+    Ok(Response::json(201, &answer))
 }
 
 /// What a token is bound to, and what its claims call it.

@@ -8,19 +8,20 @@ use serde_json::{Value, json};
 
 use crate::api::http::query::Query;
 use crate::api::http::route::Target;
-use crate::api::request::{Answer, Request};
-use crate::api::request_context::Ask;
+use crate::api::request::{Request, Response};
+use crate::api::request_context::RequestContext;
 use crate::api::request_log;
 use crate::api::verbs::create;
 use crate::api::verbs::delete;
 use crate::api::verbs::update;
+use crate::apply::managed_object::ManagedObject;
 use crate::auth::rbac;
 use crate::auth::user::User;
 use crate::state::cluster::{Cluster, later};
-use crate::state::managed_object::Tracked;
-use crate::state::store::{Key, KindKey, text_of};
+use crate::state::store::text_of;
 use crate::types::members::controller;
 use crate::types::object::meta;
+use crate::types::object_key::{Key, KindKey};
 use crate::types::status_error::StatusError;
 
 /// A kind, as paths and objects name it.
@@ -110,7 +111,7 @@ pub(crate) const API_SERVER: Client =
 pub(crate) const KUBELET: Client = Client { user: "system:node:node-1", manager: "kubelet" };
 
 /// An object, if it is there.
-pub(crate) fn get(cluster: &Cluster, resource: &Resource, key: &Key) -> Option<Arc<Tracked>> {
+pub(crate) fn get(cluster: &Cluster, resource: &Resource, key: &Key) -> Option<Arc<ManagedObject>> {
     cluster.object(&resource.key(), key)
 }
 
@@ -119,10 +120,10 @@ pub(crate) fn controlled_by(
     cluster: &Cluster,
     owner: &Value,
     resource: &Resource,
-) -> Vec<Arc<Tracked>> {
+) -> Vec<Arc<ManagedObject>> {
     let (uid, kind) = (meta(owner, "uid"), resource.key());
     cluster
-        .following
+        .work_queue
         .dependents(uid)
         .into_iter()
         .filter(|place| place.kind == kind)
@@ -138,7 +139,7 @@ pub(crate) fn create(
     resource: &Resource,
     namespace: &str,
     mut object: Value,
-) -> Result<Arc<Tracked>, String> {
+) -> Result<Arc<ManagedObject>, String> {
     object["apiVersion"] = resource.api_version().into();
     object["kind"] = resource.kind.into();
     call(cluster, client, Verb::Create, &target(resource, namespace, "", ""), object)
@@ -152,7 +153,7 @@ pub(crate) fn replace(
     resource: &Resource,
     subresource: &str,
     object: impl Into<Value>,
-) -> Result<Arc<Tracked>, String> {
+) -> Result<Arc<ManagedObject>, String> {
     let object = object.into();
     let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
     let target = target(resource, namespace, name, subresource);
@@ -201,7 +202,7 @@ fn call(
     verb: Verb,
     target: &Target,
     body: Value,
-) -> Result<Arc<Tracked>, String> {
+) -> Result<Arc<ManagedObject>, String> {
     let groups = vec!["system:masters".to_owned(), "system:authenticated".to_owned()];
     let request = Request {
         method: verb.method().to_owned(),
@@ -223,8 +224,8 @@ fn call(
         request_log::log_response(
             cluster,
             &match &written {
-                Ok((code, object)) => Answer::bytes(*code, object.text().clone()),
-                Err(error) => Answer::error(error),
+                Ok((code, object)) => Response::bytes(*code, object.text().clone()),
+                Err(error) => Response::error(error),
             },
         );
     }
@@ -237,16 +238,16 @@ fn write(
     target: &Target,
     request: &Request,
     body: Value,
-) -> Result<(u16, Arc<Tracked>), StatusError> {
+) -> Result<(u16, Arc<ManagedObject>), StatusError> {
     let kind = cluster.catalog.get(&target.group, &target.version, &target.resource);
     let kind = kind.cloned().ok_or_else(StatusError::no_resource)?;
-    let ask = Ask::new(target, kind, &request.user, request);
-    rbac::authorize(cluster, ask.user, verb.name(), target)?;
+    let context = RequestContext::new(target, kind, &request.user, request);
+    rbac::authorize(cluster, context.user, verb.name(), target)?;
     let written = match verb {
-        Verb::Create => create::create_object(cluster, &ask, body)?,
-        Verb::Replace => update::update_object(cluster, &ask, body)?,
+        Verb::Create => create::create_object(cluster, &context, body)?,
+        Verb::Replace => update::update_object(cluster, &context, body)?,
         Verb::Delete => {
-            let object = delete::delete_object(cluster, &ask, &body)?;
+            let object = delete::delete_object(cluster, &context, &body)?;
             return Ok((200, Arc::new(object)));
         }
     };

@@ -6,18 +6,18 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
 use crate::controllers::client::{CRON_JOBS, Client, JOBS, owned_by};
 use crate::controllers::event_recorder;
-use crate::controllers::event_recorder::Said;
+use crate::controllers::event_recorder::EventSpec;
 use crate::controllers::job::is_finished;
 use crate::state::cluster::{Cluster, later};
 use crate::state::controller_set::Workload;
-use crate::state::managed_object::Tracked;
-use crate::state::store::Key;
 use crate::types::cron::Schedule;
 use crate::types::members::{condition, text, time};
 use crate::types::object::{is_terminating, meta};
+use crate::types::object_key::Key;
 
 const CLIENT: Client = Client::controller("system:serviceaccount:kube-system:cronjob-controller");
 const COMPONENT: &str = "cronjob-controller";
@@ -45,7 +45,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
 }
 
 /// Takes Jobs that are over or gone off the list of those that run.
-fn forget_finished(cluster: &mut Cluster, cron: &mut Value, jobs: &[Arc<Tracked>]) {
+fn forget_finished(cluster: &mut Cluster, cron: &mut Value, jobs: &[Arc<ManagedObject>]) {
     let active = cron["status"]["active"].as_array().cloned().unwrap_or_default();
     let mut kept = Vec::new();
     for reference in active {
@@ -63,7 +63,7 @@ fn forget_finished(cluster: &mut Cluster, cron: &mut Value, jobs: &[Arc<Tracked>
             cluster,
             &CLIENT,
             cron,
-            &Said::normal(COMPONENT, "SawCompletedJob", &message),
+            &EventSpec::normal(COMPONENT, "SawCompletedJob", &message),
         );
         let ended = &job["status"]["completionTime"];
         if complete && time(ended) > time(&cron["status"]["lastSuccessfulTime"]) {
@@ -79,12 +79,12 @@ fn forget_finished(cluster: &mut Cluster, cron: &mut Value, jobs: &[Arc<Tracked>
     }
 }
 
-fn delete_old_jobs(cluster: &mut Cluster, cron: &Value, jobs: &[Arc<Tracked>]) {
+fn delete_old_jobs(cluster: &mut Cluster, cron: &Value, jobs: &[Arc<ManagedObject>]) {
     for (name, limit) in
         [("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")]
     {
         let Some(limit) = cron["spec"][limit].as_i64() else { continue };
-        let mut over: Vec<&Arc<Tracked>> = jobs
+        let mut over: Vec<&Arc<ManagedObject>> = jobs
             .iter()
             .filter(|job| is_finished(job) && condition(&job["status"], name).is_some())
             .filter(|job| !is_terminating(job))
@@ -94,7 +94,7 @@ fn delete_old_jobs(cluster: &mut Cluster, cron: &Value, jobs: &[Arc<Tracked>]) {
         for job in over.into_iter().take(surplus) {
             if client::delete_in_background(cluster, &CLIENT, &JOBS, job) {
                 let message = format!("Deleted job {}", meta(job, "name"));
-                let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
+                let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
                 event_recorder::record(cluster, &CLIENT, cron, &said);
             }
         }
@@ -103,15 +103,16 @@ fn delete_old_jobs(cluster: &mut Cluster, cron: &Value, jobs: &[Arc<Tracked>]) {
 
 fn run_if_due(cluster: &mut Cluster, key: &Key, cron: &mut Value) {
     let spec = cron["spec"].clone();
-    let Some(schedule) = Schedule::parse(text(&spec["schedule"])) else {
+    let Some(schedule) = Schedule::parse(text(&spec["schedule"])).filter(Schedule::is_runnable)
+    else {
         let message = format!("unparseable schedule: {}", text(&spec["schedule"]));
-        let said = Said::warning(COMPONENT, "UnparseableSchedule", &message);
+        let said = EventSpec::warning(COMPONENT, "UnparseableSchedule", &message);
         return event_recorder::record(cluster, &CLIENT, cron, &said);
     };
     let zone = spec["timeZone"].as_str().map_or(Ok(TimeZone::UTC), TimeZone::get);
     let Ok(zone) = zone else {
         let message = format!("invalid timeZone: {}", spec["timeZone"]);
-        let said = Said::warning(COMPONENT, "UnknownTimeZone", &message);
+        let said = EventSpec::warning(COMPONENT, "UnknownTimeZone", &message);
         return event_recorder::record(cluster, &CLIENT, cron, &said);
     };
     let now = cluster.now();
@@ -126,7 +127,7 @@ fn run_if_due(cluster: &mut Cluster, key: &Key, cron: &mut Value) {
         match schedule.next(due.unwrap_or(since), &zone) {
             Some(next) if next <= now => due = Some(next),
             Some(next) => {
-                cluster.following.wake_at(next, Workload::CronJobs, key);
+                cluster.work_queue.wake_at(next, Workload::CronJobs, key);
                 break;
             }
             None => break,
@@ -137,7 +138,7 @@ fn run_if_due(cluster: &mut Cluster, key: &Key, cron: &mut Value) {
     match text(&spec["concurrencyPolicy"]) {
         "Forbid" if !active.is_empty() => {
             let message = "Not starting job because prior execution is running and concurrency policy is Forbid";
-            let said = Said::normal(COMPONENT, "JobAlreadyActive", message);
+            let said = EventSpec::normal(COMPONENT, "JobAlreadyActive", message);
             return event_recorder::record(cluster, &CLIENT, cron, &said);
         }
         "Replace" => {
@@ -147,7 +148,7 @@ fn run_if_due(cluster: &mut Cluster, key: &Key, cron: &mut Value) {
                     && client::delete_in_background(cluster, &CLIENT, &JOBS, &job)
                 {
                     let message = format!("Deleted job {}", place.1);
-                    let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
+                    let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
                     event_recorder::record(cluster, &CLIENT, cron, &said);
                 }
             }
@@ -182,7 +183,7 @@ fn start_job(cluster: &mut Cluster, cron: &mut Value, due: jiff::Timestamp, zone
                 cluster,
                 &CLIENT,
                 cron,
-                &Said::normal(COMPONENT, "SuccessfulCreate", &message),
+                &EventSpec::normal(COMPONENT, "SuccessfulCreate", &message),
             );
             let reference = json!({
                 "kind": "Job", "namespace": meta(&job, "namespace"), "name": name,
@@ -198,7 +199,7 @@ fn start_job(cluster: &mut Cluster, cron: &mut Value, due: jiff::Timestamp, zone
         Err(why) if why.contains("already exists") => {}
         Err(why) => {
             let message = format!("Error creating job: {why}");
-            let said = Said::warning(COMPONENT, "FailedCreate", &message);
+            let said = EventSpec::warning(COMPONENT, "FailedCreate", &message);
             return event_recorder::record(cluster, &CLIENT, cron, &said);
         }
     }

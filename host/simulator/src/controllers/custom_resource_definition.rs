@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
 use crate::controllers::client::{API_SERVER, DEFINITIONS};
 use crate::controllers::garbage_collector;
 use crate::state::cluster::{Cluster, DefinitionHooks};
-use crate::state::managed_object::Tracked;
-use crate::state::store::{Key, KindKey};
 use crate::types::crd::conversion;
 use crate::types::crd::definition::{Definition, has_condition};
 use crate::types::object::{finalizers, is_terminating, meta, set_finalizers};
+use crate::types::object_key::{Key, KindKey};
 
 /// What the API server calls in the requests that write definitions and custom resources.
 pub(crate) const HOOKS: DefinitionHooks = DefinitionHooks {
@@ -159,7 +159,7 @@ fn accept_names(cluster: &Cluster, stored: &mut Value) -> bool {
 /// Looks at the other definitions of a group, since a name may be free now.
 fn reconsider_names(cluster: &mut Cluster, name: &str, group: &Value) {
     let all = cluster.store.collection(&DEFINITIONS.key()).map(|one| one.objects.values());
-    let others: Vec<Arc<Tracked>> = all
+    let others: Vec<Arc<ManagedObject>> = all
         .into_iter()
         .flatten()
         .map(crate::state::store::Stored::object)
@@ -194,7 +194,7 @@ fn serve(cluster: &mut Cluster, object: &Value) {
 /// Objects that are there are read with the defaults and without the fields that the definition has now.
 fn reread_objects(cluster: &mut Cluster, kind: &KindKey, definition: &Definition) {
     let Some(collection) = cluster.store.collection(kind) else { return };
-    let all: Vec<(Key, Tracked)> = collection
+    let all: Vec<(Key, ManagedObject)> = collection
         .objects
         .iter()
         .map(|(key, one)| (key.clone(), Arc::unwrap_or_clone(one.object())))
@@ -224,7 +224,11 @@ pub(crate) fn removed(cluster: &mut Cluster, object: &Value) {
 }
 
 /// Begins to delete a definition: it waits for its objects. Gives it as it is then.
-pub(crate) fn begin_deletion(cluster: &mut Cluster, object: &Tracked, dry_run: bool) -> Tracked {
+pub(crate) fn begin_deletion(
+    cluster: &mut Cluster,
+    object: &ManagedObject,
+    dry_run: bool,
+) -> ManagedObject {
     let mut object = object.clone();
     let now = cluster.time();
     object["metadata"]["deletionTimestamp"] = now.as_str().into();
@@ -248,7 +252,7 @@ pub(crate) fn begin_deletion(cluster: &mut Cluster, object: &Tracked, dry_run: b
 /// Deletes the objects of definitions that are being deleted, and lets those go that have none left. Says whether
 /// anything was done.
 pub(crate) fn finish_deletions(cluster: &mut Cluster) -> bool {
-    let ending: Vec<String> = cluster.following.ending.iter().cloned().collect();
+    let ending: Vec<String> = cluster.work_queue.ending.iter().cloned().collect();
     let mut worked = false;
     for name in ending {
         worked |= finish_deletion(cluster, &key_of(&name));

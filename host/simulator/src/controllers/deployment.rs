@@ -5,18 +5,18 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
 use crate::controllers::client::{Client, DEPLOYMENTS, PODS, REPLICA_SETS, owned_by};
 use crate::controllers::deployment_scale::{Bounds, Set};
 use crate::controllers::event_recorder;
-use crate::controllers::event_recorder::Said;
+use crate::controllers::event_recorder::EventSpec;
 use crate::controllers::replica_set::has_ended;
 use crate::state::cluster::{Cluster, later};
 use crate::state::controller_set::Workload;
-use crate::state::managed_object::Tracked;
-use crate::state::store::Key;
 use crate::types::members::{condition, counts, number, text, time};
 use crate::types::object::{generation, is_terminating, meta};
+use crate::types::object_key::Key;
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:deployment-controller");
@@ -40,16 +40,16 @@ const OWN: [&str; 6] = [
 
 /// A Deployment and its sets.
 struct Rollout {
-    deployment: Arc<Tracked>,
+    deployment: Arc<ManagedObject>,
     bounds: Bounds,
     /// That of the present template.
-    new: Option<Arc<Tracked>>,
+    new: Option<Arc<ManagedObject>>,
     /// The others, the oldest first.
-    old: Vec<Arc<Tracked>>,
+    old: Vec<Arc<ManagedObject>>,
 }
 
 impl Rollout {
-    fn all(&self) -> impl Iterator<Item = &Arc<Tracked>> {
+    fn all(&self) -> impl Iterator<Item = &Arc<ManagedObject>> {
         self.old.iter().chain(&self.new)
     }
 
@@ -139,7 +139,7 @@ fn roll(cluster: &mut Cluster, rollout: &mut Rollout) {
         rollout.new = Some(new);
         return;
     }
-    let set = |set: &Arc<Tracked>| Set {
+    let set = |set: &Arc<ManagedObject>| Set {
         wanted: number(&set["spec"]["replicas"]),
         available: number(&set["status"]["availableReplicas"]),
     };
@@ -184,7 +184,7 @@ fn set_old(cluster: &mut Cluster, rollout: &mut Rollout, wanted: &[i64]) -> bool
 
 /// Shares what a Deployment was scaled by among its sets.
 fn scale(cluster: &mut Cluster, rollout: &mut Rollout) {
-    let active: Vec<Arc<Tracked>> =
+    let active: Vec<Arc<ManagedObject>> =
         rollout.all().filter(|set| number(&set["spec"]["replicas"]) > 0).cloned().collect();
     let only = match active.as_slice() {
         [] => rollout.all().max_by_key(|set| revision(set)).cloned(),
@@ -255,7 +255,7 @@ fn new_replica_set(cluster: &mut Cluster, rollout: &mut Rollout) {
         Ok(set) => {
             if wanted > 0 {
                 let message = format!("Scaled up replica set {name} from 0 to {wanted}");
-                let said = Said::normal(COMPONENT, "ScalingReplicaSet", &message);
+                let said = EventSpec::normal(COMPONENT, "ScalingReplicaSet", &message);
                 event_recorder::record(cluster, &CLIENT, deployment, &said);
             }
             rollout.new = Some(set);
@@ -303,13 +303,13 @@ fn keep_revision(cluster: &mut Cluster, rollout: &mut Rollout) {
     }
     let new = match client::replace(cluster, &CLIENT, &REPLICA_SETS, "", new.clone()) {
         Ok(set) => set,
-        Err(_) => Arc::new(Tracked::new(new)),
+        Err(_) => Arc::new(ManagedObject::new(new)),
     };
     go_on_with(cluster, rollout, new);
 }
 
 /// Goes on with the set of the present template.
-fn go_on_with(cluster: &mut Cluster, rollout: &mut Rollout, new: Arc<Tracked>) {
+fn go_on_with(cluster: &mut Cluster, rollout: &mut Rollout, new: Arc<ManagedObject>) {
     let name = meta(&new, "name").to_owned();
     let number = revision(&new);
     rollout.new = Some(new);
@@ -349,7 +349,7 @@ fn set_replicas(
     rollout: &Rollout,
     set: &Value,
     wanted: i64,
-) -> Option<Arc<Tracked>> {
+) -> Option<Arc<ManagedObject>> {
     let had = number(&set["spec"]["replicas"]);
     let (desired, most) = (rollout.bounds.replicas.to_string(), most(rollout).to_string());
     let annotated = &set["metadata"]["annotations"];
@@ -368,7 +368,7 @@ fn set_replicas(
     let direction = if wanted > had { "up" } else { "down" };
     let name = meta(set, "name");
     let message = format!("Scaled {direction} replica set {name} from {had} to {wanted}");
-    let said = Said::normal(COMPONENT, "ScalingReplicaSet", &message);
+    let said = EventSpec::normal(COMPONENT, "ScalingReplicaSet", &message);
     event_recorder::record(cluster, &CLIENT, &rollout.deployment, &said);
     Some(stored)
 }
@@ -376,7 +376,8 @@ fn set_replicas(
 /// Deletes the oldest of those sets that have no Pods, beyond those that are kept.
 fn clean_up_replica_sets(cluster: &mut Cluster, rollout: &Rollout) {
     let limit = number(&rollout.deployment["spec"]["revisionHistoryLimit"]);
-    let alive: Vec<&Arc<Tracked>> = rollout.old.iter().filter(|set| !is_terminating(set)).collect();
+    let alive: Vec<&Arc<ManagedObject>> =
+        rollout.old.iter().filter(|set| !is_terminating(set)).collect();
     let surplus = alive.len().saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
     let mut alive = alive;
     alive.sort_by_key(|set| revision(set));
@@ -473,7 +474,7 @@ fn report_progress(cluster: &mut Cluster, rollout: &Rollout, status: &mut Value,
         } else if waits {
             let key = crate::types::members::key_of(&rollout.deployment);
             let then = later(ends, SignedDuration::from_secs(1));
-            cluster.following.wake_at(then, Workload::Deployments, &key);
+            cluster.work_queue.wake_at(then, Workload::Deployments, &key);
         }
     }
     match failure {
@@ -523,7 +524,7 @@ fn status_of(rollout: &mut Rollout) -> &mut Value {
     &mut Arc::make_mut(&mut rollout.deployment)["status"]
 }
 
-fn put_back(rollout: &mut Rollout, set: &Arc<Tracked>) {
+fn put_back(rollout: &mut Rollout, set: &Arc<ManagedObject>) {
     let place = rollout.old.iter_mut().chain(&mut rollout.new);
     for old in place.filter(|old| meta(old, "uid") == meta(set, "uid")) {
         *old = set.clone();

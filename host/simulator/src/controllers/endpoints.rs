@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
 use crate::controllers::client::{Client, ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES, owned_by};
 use crate::controllers::replica_set::{has_ended, is_ready};
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
-use crate::state::store::Key;
 use crate::types::members::{condition, key_of, number, text};
 use crate::types::object::{is_terminating, meta};
+use crate::types::object_key::Key;
 
 /// The annotation that says since when a change could have been known.
 const TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
@@ -45,13 +45,13 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
 }
 
 /// Pods with an address that a selector means, in the order of names.
-fn selected_pods(cluster: &Cluster, namespace: &str, selector: &Value) -> Vec<Arc<Tracked>> {
-    let found = cluster.following.labels.pods_of(namespace, selector).into_iter();
+fn selected_pods(cluster: &Cluster, namespace: &str, selector: &Value) -> Vec<Arc<ManagedObject>> {
+    let found = cluster.work_queue.labels.pods_of(namespace, selector).into_iter();
     let pods = found.filter_map(|key| client::get(cluster, &PODS, &key));
     pods.filter(|pod| !has_ended(pod) && pod["status"]["podIP"].is_string()).collect()
 }
 
-fn write_slice(cluster: &mut Cluster, service: &Value, pods: &[Arc<Tracked>]) {
+fn write_slice(cluster: &mut Cluster, service: &Value, pods: &[Arc<ManagedObject>]) {
     let known = client::controlled_by(cluster, service, &ENDPOINT_SLICES).into_iter().next();
     let endpoints: Vec<Value> = pods
         .iter()
@@ -111,11 +111,11 @@ fn write_slice(cluster: &mut Cluster, service: &Value, pods: &[Arc<Tracked>]) {
     }
 }
 
-fn write_endpoints(cluster: &mut Cluster, service: &Value, pods: &[Arc<Tracked>]) {
+fn write_endpoints(cluster: &mut Cluster, service: &Value, pods: &[Arc<ManagedObject>]) {
     let key = key_of(service);
     let known = client::get(cluster, &ENDPOINTS, &key);
     let all = service["spec"]["publishNotReadyAddresses"] == true;
-    let address = |pod: &Arc<Tracked>| json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)});
+    let address = |pod: &Arc<ManagedObject>| json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)});
     let live = || pods.iter().filter(|pod| !is_terminating(pod));
     let ready: Vec<Value> = live().filter(|pod| all || is_ready(pod)).map(address).collect();
     let unready: Vec<Value> = live().filter(|pod| !(all || is_ready(pod))).map(address).collect();
@@ -173,7 +173,7 @@ fn write_endpoints(cluster: &mut Cluster, service: &Value, pods: &[Arc<Tracked>]
 }
 
 /// Notes down since when it could have been known of what has changed: of the Pods that were not there, or not so.
-fn note_trigger(object: &mut Value, pods: &[Arc<Tracked>], known: &BTreeSet<(&str, bool)>) {
+fn note_trigger(object: &mut Value, pods: &[Arc<ManagedObject>], known: &BTreeSet<(&str, bool)>) {
     let since = pods
         .iter()
         .filter(|pod| !known.contains(&(meta(pod, "uid"), is_ready(pod))))
@@ -194,7 +194,7 @@ fn target(pod: &Value) -> Value {
 }
 
 /// The ports of a Service as its Pods have them.
-fn ports(service: &Value, pods: &[Arc<Tracked>]) -> Vec<Value> {
+fn ports(service: &Value, pods: &[Arc<ManagedObject>]) -> Vec<Value> {
     let list = service["spec"]["ports"].as_array().into_iter().flatten();
     list.filter_map(|port| {
         let wanted = &port["targetPort"];

@@ -12,7 +12,7 @@ use crate::types::members::{number, text};
 use crate::types::object::meta;
 
 /// What an Event says.
-pub(crate) struct Said<'a> {
+pub(crate) struct EventSpec<'a> {
     /// Who says it.
     pub(crate) component: &'static str,
     pub(crate) reason: &'static str,
@@ -21,7 +21,7 @@ pub(crate) struct Said<'a> {
     pub(crate) warns: bool,
 }
 
-impl<'a> Said<'a> {
+impl<'a> EventSpec<'a> {
     /// Something that is as it should be.
     pub(crate) fn normal(component: &'static str, reason: &'static str, message: &'a str) -> Self {
         Self { component, reason, message, warns: false }
@@ -34,13 +34,13 @@ impl<'a> Said<'a> {
 }
 
 /// Says something of an object; the same again is counted.
-pub(crate) fn record(cluster: &mut Cluster, client: &Client, about: &Value, said: &Said<'_>) {
+pub(crate) fn record(cluster: &mut Cluster, client: &Client, about: &Value, said: &EventSpec<'_>) {
     if !cluster.controllers.workloads.has(Workload::Events) {
         return;
     }
     let (namespace, name) = (meta(about, "namespace"), meta(about, "name"));
     let id = format!("{} {} {}", meta(about, "uid"), said.reason, said.message);
-    let known = cluster.pods.told.get(&id).cloned();
+    let known = cluster.kubelet.recorded_events.get(&id).cloned();
     if let Some(event) = known.and_then(|key| client::get(cluster, &EVENTS, &key)) {
         let mut event = Arc::unwrap_or_clone(event);
         event["count"] = (number(&event["count"]) + 1).into();
@@ -67,7 +67,7 @@ pub(crate) fn record(cluster: &mut Cluster, client: &Client, about: &Value, said
         let key = (namespace.to_owned(), text(&event["metadata"]["name"]).to_owned());
         // Only what is wrong is said again and again, and of sets, whose Pods keep their names.
         if said.warns || about["kind"] == "StatefulSet" {
-            cluster.pods.told.insert(id, key);
+            cluster.kubelet.recorded_events.insert(id, key);
         }
     }
 }

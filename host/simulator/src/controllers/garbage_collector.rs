@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::apply::fieldset::{Element, FieldSet, Scalar};
 use crate::apply::ledger::Ledger;
+use crate::apply::managed_object::ManagedObject;
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
-use crate::state::store::{Key, KindKey};
 use crate::types::object::{finalizers, generation, is_terminating, meta, set_finalizers};
+use crate::types::object_key::{Key, KindKey};
 
 use crate::controllers::client;
 use crate::controllers::client::{COLLECTOR, PODS};
 use crate::controllers::owner_lookup;
-use crate::controllers::owner_lookup::Owner;
+use crate::controllers::owner_lookup::OwnerLookup;
 use crate::state::controller_set::Workload;
-use crate::state::work_queue::Place;
+use crate::types::object_key::ObjectRef;
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -25,22 +25,22 @@ const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) fn collect(cluster: &mut Cluster) -> bool {
     let mut worked = false;
     // A kind may be served by now that was not.
-    let waiting = std::mem::take(&mut cluster.following.unserved);
-    cluster.following.garbage.extend(waiting);
-    while let Some(place) = cluster.following.garbage.pop_first() {
+    let waiting = std::mem::take(&mut cluster.work_queue.unserved);
+    cluster.work_queue.garbage.extend(waiting);
+    while let Some(place) = cluster.work_queue.garbage.pop_first() {
         worked |= process(cluster, &place);
     }
     worked
 }
 
-fn process(cluster: &mut Cluster, place: &Place) -> bool {
+fn process(cluster: &mut Cluster, place: &ObjectRef) -> bool {
     let Some(object) = cluster.object(&place.kind, &place.key) else { return false };
     let uid = meta(&object, "uid");
     if !is_terminating(&object) {
         return collect_if_unowned(cluster, place, &object);
     }
     if holds(&object, ORPHAN) {
-        for child in cluster.following.dependents(uid) {
+        for child in cluster.work_queue.dependents(uid) {
             remove_owner_references(cluster, &child, &[uid]);
         }
         return remove_finalizer(cluster, place, ORPHAN);
@@ -49,7 +49,7 @@ fn process(cluster: &mut Cluster, place: &Place) -> bool {
         return false;
     }
     let (mut worked, mut blocked) = (false, false);
-    for child in cluster.following.dependents(uid) {
+    for child in cluster.work_queue.dependents(uid) {
         let Some(dependent) = cluster.object(&child.kind, &child.key) else { continue };
         worked |= !is_terminating(&dependent) && collect_if_unowned(cluster, &child, &dependent);
         let left = cluster.object(&child.kind, &child.key);
@@ -64,27 +64,27 @@ fn process(cluster: &mut Cluster, place: &Place) -> bool {
 }
 
 /// Deletes what has no owner any more, and takes the owners off that are gone or about to go from what has another.
-fn collect_if_unowned(cluster: &mut Cluster, place: &Place, object: &Value) -> bool {
+fn collect_if_unowned(cluster: &mut Cluster, place: &ObjectRef, object: &Value) -> bool {
     for reference in owners(object) {
         owner_lookup::report_elsewhere(cluster, place, object, reference);
     }
     let (mut lost, mut waits, mut solid) = (Vec::new(), false, false);
     for reference in owners(object) {
         match owner_lookup::find(cluster, place, reference) {
-            Owner::There(owner) if is_terminating(&owner) && holds(&owner, FOREGROUND) => {
+            OwnerLookup::Found(owner) if is_terminating(&owner) && holds(&owner, FOREGROUND) => {
                 waits = true;
             }
-            Owner::There(_) => {
+            OwnerLookup::Found(_) => {
                 solid = true;
                 continue;
             }
-            Owner::Absent => {}
+            OwnerLookup::Absent => {}
             // Whoever else may own it: it stays.
-            Owner::Unserved => {
-                cluster.following.unserved.insert(place.clone());
+            OwnerLookup::NotServed => {
+                cluster.work_queue.unserved.insert(place.clone());
                 return false;
             }
-            Owner::Impossible => return false,
+            OwnerLookup::Invalid => return false,
         }
         lost.push(reference["uid"].as_str().unwrap_or_default());
     }
@@ -95,12 +95,12 @@ fn collect_if_unowned(cluster: &mut Cluster, place: &Place, object: &Value) -> b
         return remove_owner_references(cluster, place, &lost);
     }
     // What goes because its owner waits makes its owner wait for what it owns itself.
-    let parent = waits && !cluster.following.dependents(meta(object, "uid")).is_empty();
+    let parent = waits && !cluster.work_queue.dependents(meta(object, "uid")).is_empty();
     delete_in(cluster, &place.kind, &place.key, parent)
 }
 
 /// Takes a finalizer of the collector off.
-fn remove_finalizer(cluster: &mut Cluster, placed: &Place, finalizer: &str) -> bool {
+fn remove_finalizer(cluster: &mut Cluster, placed: &ObjectRef, finalizer: &str) -> bool {
     let Some(object) = cluster.object(&placed.kind, &placed.key) else { return false };
     let mut object = Arc::unwrap_or_clone(object);
     let kept: Vec<String> =
@@ -115,7 +115,7 @@ fn remove_finalizer(cluster: &mut Cluster, placed: &Place, finalizer: &str) -> b
 }
 
 /// Takes owners off an object, and out of what its managers own. Says whether there was one.
-fn remove_owner_references(cluster: &mut Cluster, child: &Place, uids: &[&str]) -> bool {
+fn remove_owner_references(cluster: &mut Cluster, child: &ObjectRef, uids: &[&str]) -> bool {
     let Some(object) = cluster.object(&child.kind, &child.key) else { return false };
     let mut object = Arc::unwrap_or_clone(object);
     let Some(list) = object["metadata"]["ownerReferences"].as_array_mut() else { return false };
@@ -168,7 +168,7 @@ fn delete_in(cluster: &mut Cluster, kind: &KindKey, key: &Key, foreground: bool)
 }
 
 /// Nobody owns the owners any more that were taken off.
-fn forget_owners(object: &mut Tracked, uids: &[&str], all: bool) {
+fn forget_owners(object: &mut ManagedObject, uids: &[&str], all: bool) {
     let path = ["metadata", "ownerReferences"].map(Element::field);
     let mut gone = FieldSet::default();
     if all {

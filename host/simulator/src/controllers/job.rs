@@ -6,17 +6,17 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
 use crate::controllers::client::{Client, JOBS, PODS};
 use crate::controllers::event_recorder;
-use crate::controllers::event_recorder::Said;
+use crate::controllers::event_recorder::EventSpec;
 use crate::controllers::replica_set::{has_ended, is_ready, pod_of};
 use crate::state::cluster::{Cluster, later};
 use crate::state::controller_set::Workload;
-use crate::state::managed_object::Tracked;
-use crate::state::store::Key;
 use crate::types::members::{condition, counts, number, text, time};
 use crate::types::object::{finalizers, is_terminating, meta, set_finalizers};
+use crate::types::object_key::Key;
 
 const CLIENT: Client = Client::controller("system:serviceaccount:kube-system:job-controller");
 const TTL: Client =
@@ -111,7 +111,7 @@ fn remove_tracking_finalizer(cluster: &mut Cluster, pod: &Value) {
 fn let_go(cluster: &mut Cluster, key: &Key) {
     let Some(pods) = cluster.store.collection(&PODS.key()) else { return };
     let range = pods.objects.range((key.0.clone(), String::new())..);
-    let left: Vec<Arc<Tracked>> = range
+    let left: Vec<Arc<ManagedObject>> = range
         .take_while(|(place, _)| place.0 == key.0)
         .map(|(_, stored)| stored.object())
         .filter(|pod| {
@@ -158,7 +158,7 @@ fn end_of(cluster: &mut Cluster, key: &Key, job: &Value, before: &Value) -> Opti
             let message = "Job was active longer than specified deadline".to_owned();
             return Some(End { good: false, reason: "DeadlineExceeded", message });
         }
-        cluster.following.wake_at(ends, Workload::Jobs, key);
+        cluster.work_queue.wake_at(ends, Workload::Jobs, key);
     }
     let active = pods.iter().filter(|pod| !has_ended(pod)).count();
     let enough = match spec["completions"].as_i64() {
@@ -177,7 +177,7 @@ fn end_pods(cluster: &mut Cluster, job: &Value) {
         }
         if client::delete(cluster, &CLIENT, &PODS, &pod, None) {
             let message = format!("Deleted pod: {}", meta(&pod, "name"));
-            let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
+            let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
             event_recorder::record(cluster, &CLIENT, job, &said);
         }
     }
@@ -187,7 +187,7 @@ fn end_pods(cluster: &mut Cluster, job: &Value) {
 fn create_pods(cluster: &mut Cluster, key: &Key, job: &Value) {
     let spec = &job["spec"];
     let pods = client::controlled_by(cluster, job, &PODS);
-    let active: Vec<&Arc<Tracked>> = pods.iter().filter(|pod| !has_ended(pod)).collect();
+    let active: Vec<&Arc<ManagedObject>> = pods.iter().filter(|pod| !has_ended(pod)).collect();
     let succeeded = number(&job["status"]["succeeded"]);
     let parallelism = spec["parallelism"].as_i64().unwrap_or(1);
     let wanted = match spec["completions"].as_i64() {
@@ -209,7 +209,7 @@ fn create_pods(cluster: &mut Cluster, key: &Key, job: &Value) {
         let wait = SignedDuration::from_secs((BACKOFF_S << times).min(BACKOFF_MAX_S));
         let again = later(last, wait);
         if again > cluster.now() {
-            cluster.following.wake_at(again, Workload::Jobs, key);
+            cluster.work_queue.wake_at(again, Workload::Jobs, key);
             return;
         }
     }
@@ -219,7 +219,7 @@ fn create_pods(cluster: &mut Cluster, key: &Key, job: &Value) {
     for index in free.take(missing) {
         if create_pod(cluster, job, index).is_err() {
             let again = client::after_seconds(cluster, BACKOFF_S);
-            cluster.following.wake_at(again, Workload::Jobs, key);
+            cluster.work_queue.wake_at(again, Workload::Jobs, key);
             return;
         }
     }
@@ -255,7 +255,7 @@ fn create_pod(cluster: &mut Cluster, job: &Value, index: i64) -> Result<(), ()> 
                 cluster,
                 &CLIENT,
                 job,
-                &Said::normal(COMPONENT, "SuccessfulCreate", &message),
+                &EventSpec::normal(COMPONENT, "SuccessfulCreate", &message),
             );
             Ok(())
         }
@@ -265,7 +265,7 @@ fn create_pod(cluster: &mut Cluster, job: &Value, index: i64) -> Result<(), ()> 
                 cluster,
                 &CLIENT,
                 job,
-                &Said::warning(COMPONENT, "FailedCreate", &message),
+                &EventSpec::warning(COMPONENT, "FailedCreate", &message),
             );
             Err(())
         }
@@ -280,7 +280,7 @@ fn update_status(
     end: Option<End>,
     suspended: bool,
 ) {
-    let pods: Vec<Arc<Tracked>> = client::controlled_by(cluster, job, &PODS)
+    let pods: Vec<Arc<ManagedObject>> = client::controlled_by(cluster, job, &PODS)
         .into_iter()
         .filter(|pod| !has_ended(pod))
         .collect();
@@ -326,9 +326,9 @@ fn update_status(
     }
     if let Some(end) = end.filter(|_| is_finished(job)) {
         let said = if end.good {
-            Said::normal(COMPONENT, "Completed", "Job completed")
+            EventSpec::normal(COMPONENT, "Completed", "Job completed")
         } else {
-            Said::warning(COMPONENT, end.reason, &end.message)
+            EventSpec::warning(COMPONENT, end.reason, &end.message)
         };
         event_recorder::record(cluster, &CLIENT, job, &said);
     }
@@ -355,7 +355,7 @@ fn suspend(cluster: &mut Cluster, job: &mut Value, suspended: bool) {
         job["status"]["startTime"] = cluster.time().into();
     }
     let reason = if suspended { "Suspended" } else { "Resumed" };
-    event_recorder::record(cluster, &CLIENT, job, &Said::normal(COMPONENT, reason, message));
+    event_recorder::record(cluster, &CLIENT, job, &EventSpec::normal(COMPONENT, reason, message));
 }
 
 fn add_condition(cluster: &Cluster, job: &mut Value, name: &str, reason: &str, message: &str) {
@@ -385,7 +385,7 @@ fn expire(cluster: &mut Cluster, key: &Key, job: &Value) {
     if expires <= cluster.now() {
         client::delete(cluster, &TTL, &JOBS, job, None);
     } else {
-        cluster.following.wake_at(expires, Workload::Jobs, key);
+        cluster.work_queue.wake_at(expires, Workload::Jobs, key);
     }
 }
 

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
 use crate::controllers::client::{CLAIMS, Client, KUBELET, PODS};
 use crate::controllers::event_recorder;
-use crate::controllers::event_recorder::Said;
+use crate::controllers::event_recorder::EventSpec;
 use crate::controllers::pod_status::{State, Written};
 use crate::controllers::replica_set::{has_ended, is_ready};
 use crate::state::cluster::{Cluster, later};
 use crate::state::controller_set::Workload;
 use crate::state::kubelet::Step;
-use crate::state::managed_object::Tracked;
 use crate::state::pod_script::{PodRule, PodScript};
-use crate::state::store::Key;
 use crate::types::members::{condition, number, text, time};
 use crate::types::object::{is_terminating, meta, with_status};
+use crate::types::object_key::Key;
 
 const SCHEDULER: Client = Client::scheduler();
 /// The one node.
@@ -33,15 +33,15 @@ const RESTART_MAX_S: i64 = 300;
 
 /// Says what becomes of Pods from here on.
 pub(crate) fn script_pods(cluster: &mut Cluster, script: PodScript) {
-    cluster.pods.script = script;
+    cluster.kubelet.script = script;
     let Some(pods) = cluster.store.collection(&PODS.key()) else { return };
     let keys: Vec<Key> = pods.objects.keys().cloned().collect();
     for key in keys {
         if let Some(pod) = client::get(cluster, &PODS, &key)
             && !is_terminating(&pod)
         {
-            cluster.pods.next.remove(meta(&pod, "uid"));
-            cluster.following.wake(cluster.controllers, Workload::Pods, &key);
+            cluster.kubelet.next.remove(meta(&pod, "uid"));
+            cluster.work_queue.wake(cluster.controllers, Workload::Pods, &key);
         }
     }
 }
@@ -56,19 +56,19 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
         return;
     }
     let uid = meta(&pod, "uid").to_owned();
-    let next = cluster.pods.next.get(&uid).copied();
+    let next = cluster.kubelet.next.get(&uid).copied();
     if is_terminating(&pod) {
         return stop(cluster, key, &pod, next);
     }
     if has_ended(&pod) {
-        cluster.pods.next.remove(&uid);
+        cluster.kubelet.next.remove(&uid);
         return;
     }
-    let rule = cluster.pods.script.rule(&pod);
+    let rule = cluster.kubelet.script.rule(&pod);
     match next {
         Some((_, at)) if at > cluster.now() => {}
         Some((step, _)) => {
-            cluster.pods.next.remove(&uid);
+            cluster.kubelet.next.remove(&uid);
             perform(cluster, key, &pod, step, &rule);
         }
         None => plan(cluster, key, &pod, &rule),
@@ -76,7 +76,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
 }
 
 /// Gives a Pod the node, when its claims have volumes.
-fn schedule(cluster: &mut Cluster, key: &Key, mut pod: Tracked) {
+fn schedule(cluster: &mut Cluster, key: &Key, mut pod: ManagedObject) {
     if cluster.controllers.workloads.has(Workload::Claims)
         && let Some(claim) = unbound_claim(cluster, &pod)
     {
@@ -88,12 +88,12 @@ fn schedule(cluster: &mut Cluster, key: &Key, mut pod: Tracked) {
                 "lastProbeTime": null, "lastTransitionTime": cluster.time(),
                 "observedGeneration": crate::types::object::generation(&pod),
             }]);
-            let said = Said::warning("default-scheduler", "FailedScheduling", why);
+            let said = EventSpec::warning("default-scheduler", "FailedScheduling", why);
             event_recorder::record(cluster, &SCHEDULER, &pod, &said);
             let _ = client::replace(cluster, &SCHEDULER, &PODS, "status", pod);
         }
         let again = later(cluster.now(), RETRY);
-        cluster.following.wake_at(again, Workload::Pods, key);
+        cluster.work_queue.wake_at(again, Workload::Pods, key);
         return;
     }
     // A binding is no write of the Pod.
@@ -103,7 +103,7 @@ fn schedule(cluster: &mut Cluster, key: &Key, mut pod: Tracked) {
     pod["status"] = Written { pod: &pod, now: &now, state, is_over: false, address: "" }.status();
     let pod = cluster.put(&PODS.key(), key, pod);
     let message = format!("Successfully assigned {}/{} to {NODE}", key.0, key.1);
-    let said = Said::normal("default-scheduler", "Scheduled", &message);
+    let said = EventSpec::normal("default-scheduler", "Scheduled", &message);
     event_recorder::record(cluster, &SCHEDULER, &pod, &said);
 }
 
@@ -132,8 +132,8 @@ fn unbound_claim(cluster: &Cluster, pod: &Value) -> Option<String> {
 fn at(cluster: &mut Cluster, key: &Key, pod: &Value, step: Step, wait: Option<SignedDuration>) {
     let Some(wait) = wait else { return };
     let at = later(cluster.now(), wait);
-    cluster.pods.next.insert(meta(pod, "uid").to_owned(), (step, at));
-    cluster.following.wake_at(at, Workload::Pods, key);
+    cluster.kubelet.next.insert(meta(pod, "uid").to_owned(), (step, at));
+    cluster.work_queue.wake_at(at, Workload::Pods, key);
 }
 
 /// Says what happens next.
@@ -202,7 +202,7 @@ fn start(cluster: &mut Cluster, pod: &Value, rule: &PodRule) {
                 cluster,
                 &KUBELET,
                 pod,
-                &Said::normal("kubelet", reason, message),
+                &EventSpec::normal("kubelet", reason, message),
             );
         }
     }
@@ -213,14 +213,24 @@ fn start(cluster: &mut Cluster, pod: &Value, rule: &PodRule) {
 fn fail_to_pull(cluster: &mut Cluster, key: &Key, pod: &Value) {
     let image = text(&pod["spec"]["containers"][0]["image"]).to_owned();
     let pulling = format!("Pulling image {image:?}");
-    event_recorder::record(cluster, &KUBELET, pod, &Said::normal("kubelet", "Pulling", &pulling));
-    let failed = format!("Failed to pull image {image:?}: {image}: not found");
-    event_recorder::record(cluster, &KUBELET, pod, &Said::warning("kubelet", "Failed", &failed));
     event_recorder::record(
         cluster,
         &KUBELET,
         pod,
-        &Said::warning("kubelet", "Failed", "Error: ErrImagePull"),
+        &EventSpec::normal("kubelet", "Pulling", &pulling),
+    );
+    let failed = format!("Failed to pull image {image:?}: {image}: not found");
+    event_recorder::record(
+        cluster,
+        &KUBELET,
+        pod,
+        &EventSpec::warning("kubelet", "Failed", &failed),
+    );
+    event_recorder::record(
+        cluster,
+        &KUBELET,
+        pod,
+        &EventSpec::warning("kubelet", "Failed", "Error: ErrImagePull"),
     );
     let waits = format!("Back-off pulling image {image:?}: ErrImagePull: {image}: not found");
     update_status(cluster, pod, State::Waiting("ImagePullBackOff", &waits), false);
@@ -237,8 +247,8 @@ fn update_status(cluster: &mut Cluster, pod: &Value, state: State<'_>, is_over: 
 }
 
 fn pod_address(cluster: &mut Cluster) -> String {
-    cluster.pods.addresses += 1;
-    let [_, a, b, c] = (cluster.pods.addresses + 1).to_be_bytes();
+    cluster.kubelet.addresses += 1;
+    let [_, a, b, c] = (cluster.kubelet.addresses + 1).to_be_bytes();
     format!("10.{}.{b}.{c}", 128 + a)
 }
 
@@ -248,11 +258,11 @@ fn stop(cluster: &mut Cluster, key: &Key, pod: &Value, next: Option<(Step, Times
     match next {
         // It has been ended; its finalizers hold it.
         _ if grace == 0 => {
-            cluster.pods.next.remove(meta(pod, "uid"));
+            cluster.kubelet.next.remove(meta(pod, "uid"));
         }
         Some((Step::Stop, at)) if at > cluster.now() => {}
         Some((Step::Stop, _)) => {
-            cluster.pods.next.remove(meta(pod, "uid"));
+            cluster.kubelet.next.remove(meta(pod, "uid"));
             if !has_ended(pod) {
                 // What a process says that was ended by SIGTERM.
                 update_status(cluster, pod, State::Ended { code: 143 }, true);
@@ -266,7 +276,7 @@ fn stop(cluster: &mut Cluster, key: &Key, pod: &Value, next: Option<(Step, Times
                     cluster,
                     &KUBELET,
                     pod,
-                    &Said::normal("kubelet", "Killing", &message),
+                    &EventSpec::normal("kubelet", "Killing", &message),
                 );
             }
             let wait = STOP.min(SignedDuration::from_secs(grace));

@@ -19,7 +19,7 @@ const ROUNDS_MAX: usize = 1000;
 pub(crate) fn advance(cluster: &mut Cluster, by: SignedDuration) {
     settle(cluster);
     let end = later(cluster.now(), by);
-    while let Some(next) = cluster.following.next().filter(|next| *next <= end) {
+    while let Some(next) = cluster.work_queue.next().filter(|next| *next <= end) {
         cluster.set_now(next.max(cluster.now()));
         settle(cluster);
     }
@@ -42,7 +42,7 @@ pub(crate) fn settle(cluster: &mut Cluster) {
             worked |= garbage_collector::collect(cluster);
         }
         worked |= work_on_workloads(cluster);
-        most = most.max(cluster.following.waiting());
+        most = most.max(cluster.work_queue.waiting());
         if !worked {
             return;
         }
@@ -54,7 +54,7 @@ pub(crate) fn work_on_workloads(cluster: &mut Cluster) -> bool {
     if cluster.controllers.workloads.is_none() {
         return false;
     }
-    let due: BTreeSet<Work> = cluster.following.take(cluster.now());
+    let due: BTreeSet<Work> = cluster.work_queue.take(cluster.now());
     let any = !due.is_empty();
     for Work { workload, key } in due {
         match workload {

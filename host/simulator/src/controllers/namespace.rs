@@ -9,8 +9,8 @@ use crate::controllers::client;
 use crate::controllers::client::{Client, Resource};
 use crate::controllers::garbage_collector;
 use crate::state::cluster::Cluster;
-use crate::state::store::{Key, KindKey};
 use crate::types::object::finalizers;
+use crate::types::object_key::{Key, KindKey};
 
 const CONTROLLER: Client =
     Client::controller("system:serviceaccount:kube-system:namespace-controller");
@@ -42,7 +42,7 @@ const HELD: &str = "NamespaceFinalizersRemaining";
 /// Empties a namespace that is being deleted, and lets it go when it is empty.
 pub(crate) fn empty_namespaces(cluster: &mut Cluster) -> bool {
     let terminating: Vec<Key> =
-        cluster.following.terminating.iter().map(|name| (String::new(), name.clone())).collect();
+        cluster.work_queue.terminating.iter().map(|name| (String::new(), name.clone())).collect();
     let mut worked = false;
     for key in terminating {
         for (kind, inner) in contents(cluster, &key.1) {

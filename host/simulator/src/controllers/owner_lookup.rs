@@ -4,56 +4,58 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client::COLLECTOR;
 use crate::controllers::event_recorder;
-use crate::controllers::event_recorder::Said;
+use crate::controllers::event_recorder::EventSpec;
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
-use crate::state::work_queue::Place;
 use crate::types::object::meta;
+use crate::types::object_key::ObjectRef;
 
 /// Who calls himself so in Events.
 const COMPONENT: &str = "garbage-collector-controller";
 
 /// What an owner reference means to the object that has it.
-pub(crate) enum Owner {
+pub(crate) enum OwnerLookup {
     /// Such an object is there.
-    There(Arc<Tracked>),
+    Found(Arc<ManagedObject>),
     /// None is: not with this name, in this namespace, or another one of that name.
     Absent,
     /// The kind is not served: nothing can be said of it now.
-    Unserved,
+    NotServed,
     /// Something in a namespace cannot own what is in none. That stays so.
-    Impossible,
+    Invalid,
 }
 
 /// Looks for an owner as the collector does: by kind and name, where the object is, and then by uid.
-pub(crate) fn find(cluster: &Cluster, place: &Place, reference: &Value) -> Owner {
+pub(crate) fn find(cluster: &Cluster, place: &ObjectRef, reference: &Value) -> OwnerLookup {
     let text = |name: &str| reference[name].as_str().unwrap_or_default();
     let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
     let kind = cluster
         .catalog
         .all()
         .find(|kind| kind.name == text("kind") && kind.group == group && kind.version == version);
-    let Some(kind) = kind else { return Owner::Unserved };
+    let Some(kind) = kind else { return OwnerLookup::NotServed };
     let namespace = if kind.namespaced { place.key.0.as_str() } else { "" };
     if kind.namespaced && namespace.is_empty() {
-        return Owner::Impossible;
+        return OwnerLookup::Invalid;
     }
     let key = (namespace.to_owned(), text("name").to_owned());
     let found = cluster.object(&kind.key, &key);
-    found.filter(|owner| meta(owner, "uid") == text("uid")).map_or(Owner::Absent, Owner::There)
+    found
+        .filter(|owner| meta(owner, "uid") == text("uid"))
+        .map_or(OwnerLookup::Absent, OwnerLookup::Found)
 }
 
 /// Says that an owner is in another namespace, if it is.
 pub(crate) fn report_elsewhere(
     cluster: &mut Cluster,
-    place: &Place,
+    place: &ObjectRef,
     object: &Value,
     reference: &Value,
 ) {
     let text = |name: &str| reference[name].as_str().unwrap_or_default();
-    let there = cluster.following.place(text("uid"));
+    let there = cluster.work_queue.place(text("uid"));
     let elsewhere =
         there.is_some_and(|there| !there.key.0.is_empty() && there.key.0 != place.key.0);
     if !elsewhere {
@@ -71,6 +73,6 @@ pub(crate) fn report_elsewhere(
         cluster,
         &COLLECTOR,
         object,
-        &Said::warning(COMPONENT, "OwnerRefInvalidNamespace", &message),
+        &EventSpec::warning(COMPONENT, "OwnerRefInvalidNamespace", &message),
     );
 }

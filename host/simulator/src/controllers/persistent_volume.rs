@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
 use crate::controllers::client::{CLAIMS, Client, VOLUMES};
 use crate::state::cluster::Cluster;
 use crate::state::controller_set::Workload;
-use crate::state::managed_object::Tracked;
-use crate::state::store::{Key, Stored};
+use crate::state::store::Stored;
 use crate::types::kinds::claim::asked;
 use crate::types::kinds::quantity::billionths;
 use crate::types::members::{key_of, text};
 use crate::types::object::{finalizers, is_terminating, meta, set_finalizers};
+use crate::types::object_key::Key;
 use crate::types::selector::Selector;
 
 pub(crate) const CLIENT: Client =
@@ -49,7 +50,7 @@ pub(crate) fn offer(cluster: &mut Cluster, key: &Key) {
     }
     if phase == "Available" {
         for claim in waiting_claims(cluster) {
-            cluster.following.wake(cluster.controllers, Workload::Claims, &claim);
+            cluster.work_queue.wake(cluster.controllers, Workload::Claims, &claim);
         }
     }
 }
@@ -75,7 +76,7 @@ fn waiting_claims(cluster: &Cluster) -> Vec<Key> {
 }
 
 /// The volumes that name a claim.
-pub(crate) fn volumes_of(cluster: &Cluster, claim: &Key) -> Vec<Arc<Tracked>> {
+pub(crate) fn volumes_of(cluster: &Cluster, claim: &Key) -> Vec<Arc<ManagedObject>> {
     let Some(volumes) = cluster.store.collection(&VOLUMES.key()) else { return Vec::new() };
     let all = volumes.objects.values().map(Stored::object);
     all.filter(|volume| is_claimed(volume, claim)).collect()
@@ -86,7 +87,7 @@ pub(crate) fn volume_for(
     cluster: &Cluster,
     claim: &Value,
     class: &str,
-) -> Result<Arc<Tracked>, Unbound> {
+) -> Result<Arc<ManagedObject>, Unbound> {
     let key = key_of(claim);
     let is_free = |volume: &Value| volume["spec"]["claimRef"].is_null();
     let is_kept = |volume: &Value| {
@@ -101,18 +102,18 @@ pub(crate) fn volume_for(
     }
     let volumes = cluster.store.collection(&VOLUMES.key()).ok_or(Unbound::NoneFits)?;
     let all = volumes.objects.values().map(Stored::object);
-    let fits: Vec<Arc<Tracked>> = all.filter(|volume| is_enough(volume, claim)).collect();
+    let fits: Vec<Arc<ManagedObject>> = all.filter(|volume| is_enough(volume, claim)).collect();
     if let Some(kept) = fits.iter().find(|volume| is_kept(volume)) {
         return Ok(kept.clone());
     }
     let selector = Selector::of(&claim["spec"]["selector"]);
-    let is_meant = |volume: &&Arc<Tracked>| {
+    let is_meant = |volume: &&Arc<ManagedObject>| {
         is_free(volume)
             && volume["status"]["phase"] == "Available"
             && text(&volume["spec"]["storageClassName"]) == class
             && selector.fits(volume)
     };
-    let size = |volume: &&Arc<Tracked>| {
+    let size = |volume: &&Arc<ManagedObject>| {
         let modes = volume["spec"]["accessModes"].as_array().map_or(0, Vec::len);
         (modes, billionths(text(&volume["spec"]["capacity"]["storage"])))
     };
@@ -120,7 +121,7 @@ pub(crate) fn volume_for(
 }
 
 /// Makes a volume and a claim each other's.
-pub(crate) fn bind_to(cluster: &mut Cluster, mut claim: Tracked, volume: Arc<Tracked>) {
+pub(crate) fn bind_to(cluster: &mut Cluster, mut claim: ManagedObject, volume: Arc<ManagedObject>) {
     let mut volume = Arc::unwrap_or_clone(volume);
     if text(&volume["spec"]["claimRef"]["uid"]).is_empty() {
         if volume["spec"]["claimRef"].is_null() {

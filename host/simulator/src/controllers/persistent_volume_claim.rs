@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
 use crate::controllers::client::{CLAIMS, PODS, VOLUMES};
 use crate::controllers::event_recorder;
-use crate::controllers::event_recorder::Said;
+use crate::controllers::event_recorder::EventSpec;
 use crate::controllers::persistent_volume;
 use crate::controllers::persistent_volume::{CLIENT, Unbound};
 use crate::controllers::replica_set::has_ended;
 use crate::state::cluster::Cluster;
 use crate::state::controller_set::Workload;
-use crate::state::managed_object::Tracked;
-use crate::state::store::Key;
 use crate::types::members::{key_of, text};
 use crate::types::object::{finalizers, is_terminating, meta, set_finalizers};
+use crate::types::object_key::Key;
 
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 const PROVISIONER: &str = "simulator.innkeeper.dev/volumes";
 /// The class of claims that name none.
 const CLASS: &str = "standard";
 /// What is said of a claim that wants a volume that somebody has made, if there is none.
-const NO_CLASS: Said<'static> = Said {
+const NO_CLASS: EventSpec<'static> = EventSpec {
     component: "persistentvolume-controller",
     reason: "FailedBinding",
     message: "no persistent volumes available for this claim and no storage class is set",
@@ -55,7 +55,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
 }
 
 /// Makes the volume for a claim.
-fn provision(cluster: &mut Cluster, mut claim: Tracked, class: String) {
+fn provision(cluster: &mut Cluster, mut claim: ManagedObject, class: String) {
     let key = key_of(&claim);
     let name = format!("pvc-{}", meta(&claim, "uid"));
     let volume = json!({
@@ -79,12 +79,12 @@ fn provision(cluster: &mut Cluster, mut claim: Tracked, class: String) {
     claim["spec"]["storageClassName"] = class.into();
     let message = format!("Successfully provisioned volume {name}");
     persistent_volume::bind_to(cluster, claim.clone(), volume);
-    let said = Said::normal(PROVISIONER, "ProvisioningSucceeded", &message);
+    let said = EventSpec::normal(PROVISIONER, "ProvisioningSucceeded", &message);
     event_recorder::record(cluster, &CLIENT, &claim, &said);
 }
 
 /// Lets a claim go when no Pod uses it.
-fn remove_protection(cluster: &mut Cluster, key: &Key, mut claim: Tracked) {
+fn remove_protection(cluster: &mut Cluster, key: &Key, mut claim: ManagedObject) {
     let held = finalizers(&claim);
     if !held.iter().any(|one| one == PROTECTION) {
         return;
@@ -100,7 +100,7 @@ fn remove_protection(cluster: &mut Cluster, key: &Key, mut claim: Tracked) {
     });
     if is_used {
         let again = client::after_seconds(cluster, 1);
-        return cluster.following.wake_at(again, Workload::Claims, key);
+        return cluster.work_queue.wake_at(again, Workload::Claims, key);
     }
     let kept: Vec<String> = held.into_iter().filter(|one| one != PROTECTION).collect();
     set_finalizers(&mut claim, &kept);

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::apply::managed_object::ManagedObject;
 use crate::state::cluster::Cluster;
 use crate::state::controller_set::Workload;
-use crate::state::managed_object::Tracked;
-use crate::state::store::Key;
 use crate::types::object::{finalizers, meta};
+use crate::types::object_key::Key;
 
 /// Ends the Pods whose time is over.
 pub(crate) fn expire_graces(cluster: &mut Cluster) {
@@ -16,7 +16,7 @@ pub(crate) fn expire_graces(cluster: &mut Cluster) {
     }
     let kind = (String::new(), "pods".to_owned());
     let Some(pods) = cluster.store.collection(&kind) else { return };
-    let over: Vec<(Key, Arc<Tracked>)> = pods
+    let over: Vec<(Key, Arc<ManagedObject>)> = pods
         .objects
         .iter()
         .map(|(key, stored)| (key.clone(), stored.object()))

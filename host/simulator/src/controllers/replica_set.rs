@@ -5,16 +5,16 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
 use crate::controllers::client::{Client, PODS, REPLICA_SETS, owned_by};
 use crate::controllers::event_recorder;
-use crate::controllers::event_recorder::Said;
+use crate::controllers::event_recorder::EventSpec;
 use crate::state::cluster::{Cluster, later};
 use crate::state::controller_set::Workload;
-use crate::state::managed_object::Tracked;
-use crate::state::store::Key;
 use crate::types::members::{condition, counts, key_of, number, text, time};
 use crate::types::object::{is_terminating, meta};
+use crate::types::object_key::Key;
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:replicaset-controller");
@@ -27,7 +27,7 @@ const BURST_MAX: usize = 500;
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     let Some(set) = client::get(cluster, &REPLICA_SETS, key) else { return };
     let all = client::controlled_by(cluster, &set, &PODS);
-    let (mut active, ended): (Vec<Arc<Tracked>>, Vec<Arc<Tracked>>) =
+    let (mut active, ended): (Vec<Arc<ManagedObject>>, Vec<Arc<ManagedObject>>) =
         all.into_iter().filter(|pod| !has_ended(pod)).partition(|pod| !is_terminating(pod));
     let mut failure = None;
     if !is_terminating(&set) {
@@ -41,7 +41,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
             for pod in active.split_off(active.len() - surplus) {
                 if client::delete(cluster, &CLIENT, &PODS, &pod, None) {
                     let message = format!("Deleted pod: {}", meta(&pod, "name"));
-                    let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
+                    let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
                     event_recorder::record(cluster, &CLIENT, &set, &said);
                 }
             }
@@ -53,10 +53,10 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
             cluster,
             &CLIENT,
             &set,
-            &Said::warning(COMPONENT, "FailedCreate", &message),
+            &EventSpec::warning(COMPONENT, "FailedCreate", &message),
         );
         let again = client::after_seconds(cluster, 15);
-        cluster.following.wake_at(again, Workload::ReplicaSets, key);
+        cluster.work_queue.wake_at(again, Workload::ReplicaSets, key);
     }
     update_status(cluster, key, &active, ended.len(), failure.as_deref());
 }
@@ -65,7 +65,7 @@ fn create_pods(
     cluster: &mut Cluster,
     set: &Value,
     count: usize,
-    active: &mut Vec<Arc<Tracked>>,
+    active: &mut Vec<Arc<ManagedObject>>,
 ) -> Result<(), String> {
     let mut pod = pod_of(&set["spec"]["template"], set, &REPLICA_SETS);
     pod["metadata"]["generateName"] = format!("{}-", meta(set, "name")).into();
@@ -76,7 +76,7 @@ fn create_pods(
             cluster,
             &CLIENT,
             set,
-            &Said::normal(COMPONENT, "SuccessfulCreate", &message),
+            &EventSpec::normal(COMPONENT, "SuccessfulCreate", &message),
         );
         active.push(made);
     }
@@ -86,7 +86,7 @@ fn create_pods(
 fn update_status(
     cluster: &mut Cluster,
     key: &Key,
-    active: &[Arc<Tracked>],
+    active: &[Arc<ManagedObject>],
     terminating: usize,
     failure: Option<&str>,
 ) {
@@ -118,7 +118,7 @@ fn update_status(
     }
     let soonest = active.iter().filter_map(|pod| available_at(pod, min_ready));
     if let Some(soonest) = soonest.filter(|at| *at > cluster.now()).min() {
-        cluster.following.wake_at(soonest, Workload::ReplicaSets, key);
+        cluster.work_queue.wake_at(soonest, Workload::ReplicaSets, key);
     }
     if status != set["status"] {
         let mut set = Arc::unwrap_or_clone(set);

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
 use crate::controllers::client::{CLAIMS, Client, PODS, REVISIONS, STATEFUL_SETS, owned_by};
 use crate::controllers::deployment::hash;
 use crate::controllers::event_recorder;
-use crate::controllers::event_recorder::Said;
+use crate::controllers::event_recorder::EventSpec;
 use crate::controllers::replica_set::{available_at, has_ended, is_ready, pod_of};
 use crate::state::cluster::Cluster;
 use crate::state::controller_set::Workload;
-use crate::state::managed_object::Tracked;
-use crate::state::store::Key;
 use crate::types::members::{counts, number, text};
 use crate::types::object::{generation, is_terminating, meta};
+use crate::types::object_key::Key;
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:statefulset-controller");
@@ -91,7 +91,7 @@ fn step_pods(cluster: &mut Cluster, key: &Key, set: &Value, current: &str, updat
         }
         if !parallel && pod.is_none_or(|pod| !is_fine(pod, cluster.now())) {
             if let Some(at) = pod.and_then(|pod| available_at(pod, min_ready)) {
-                cluster.following.wake_at(
+                cluster.work_queue.wake_at(
                     at.max(client::after_seconds(cluster, 1)),
                     Workload::StatefulSets,
                     key,
@@ -100,7 +100,7 @@ fn step_pods(cluster: &mut Cluster, key: &Key, set: &Value, current: &str, updat
             return;
         }
     }
-    let mut surplus: Vec<&Arc<Tracked>> =
+    let mut surplus: Vec<&Arc<ManagedObject>> =
         pods.iter().filter(|pod| !(start..start + replicas).contains(&ordinal(pod))).collect();
     surplus.sort_by_key(|pod| -ordinal(pod));
     for pod in surplus {
@@ -133,7 +133,7 @@ fn delete_pod(cluster: &mut Cluster, set: &Value, pod: &Value) {
             cluster,
             &CLIENT,
             set,
-            &Said::normal(COMPONENT, "SuccessfulDelete", &message),
+            &EventSpec::normal(COMPONENT, "SuccessfulDelete", &message),
         );
     }
 }
@@ -188,7 +188,7 @@ fn create_pod(cluster: &mut Cluster, key: &Key, set: &Value, index: i64, revisio
                     cluster,
                     &CLIENT,
                     set,
-                    &Said::normal(COMPONENT, "SuccessfulCreate", &message),
+                    &EventSpec::normal(COMPONENT, "SuccessfulCreate", &message),
                 );
             }
         }
@@ -205,7 +205,7 @@ fn create_pod(cluster: &mut Cluster, key: &Key, set: &Value, index: i64, revisio
                 cluster,
                 &CLIENT,
                 set,
-                &Said::normal(COMPONENT, "SuccessfulCreate", &message),
+                &EventSpec::normal(COMPONENT, "SuccessfulCreate", &message),
             );
         }
         Err(why) => {
@@ -214,17 +214,17 @@ fn create_pod(cluster: &mut Cluster, key: &Key, set: &Value, index: i64, revisio
                 cluster,
                 &CLIENT,
                 set,
-                &Said::warning(COMPONENT, "FailedCreate", &message),
+                &EventSpec::warning(COMPONENT, "FailedCreate", &message),
             );
             let again = client::after_seconds(cluster, 10);
-            cluster.following.wake_at(again, Workload::StatefulSets, key);
+            cluster.work_queue.wake_at(again, Workload::StatefulSets, key);
         }
     }
 }
 
 fn update_status(cluster: &mut Cluster, key: &Key, current: &str, update: &str) {
     let Some(set) = client::get(cluster, &STATEFUL_SETS, key) else { return };
-    let pods: Vec<Arc<Tracked>> = client::controlled_by(cluster, &set, &PODS)
+    let pods: Vec<Arc<ManagedObject>> = client::controlled_by(cluster, &set, &PODS)
         .into_iter()
         .filter(|pod| !has_ended(pod))
         .collect();

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::apply::shape::{go, go_type};
-use crate::mutation::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
 use crate::types::schema::{Additional, Schema, Strategy};
 use crate::types::status_error::StatusError;
 use crate::types::value::same;
@@ -309,7 +309,7 @@ fn ordered(
     before: &[Value],
     order: &[Value],
 ) -> Result<Vec<Value>, StatusError> {
-    if planted(Bug::OrderIsIgnored) {
+    if is_active(Mutation::OrderIsIgnored) {
         return Ok(items.to_vec());
     }
     for item in items.iter().chain(order).chain(before) {

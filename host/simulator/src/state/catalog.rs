@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
-use crate::state::store::KindKey;
 use crate::types::builtin;
 use crate::types::builtin::table;
 use crate::types::crd::definition::{Definition, VERBS};
 use crate::types::kind::{Kind, Shape};
+use crate::types::object_key::KindKey;
 use crate::types::schema::builtin_types;
 
 /// Group, version and plural, in the order of these.

@@ -7,17 +7,18 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::apply::managed_object::ManagedObject;
 use crate::state::catalog::Catalog;
 use crate::state::controller_set::Controllers;
-use crate::state::kubelet::PodLives;
-use crate::state::managed_object::Tracked;
-use crate::state::store::{Event, Key, KindKey, Store, text_of};
-use crate::state::tokens::Issued;
+use crate::state::kubelet::KubeletState;
+use crate::state::store::{Event, Store, text_of};
+use crate::state::tokens::IssuedToken;
 use crate::state::watch::Watcher;
-use crate::state::webhook_handlers::Handlers;
-use crate::state::work_queue::Following;
+use crate::state::webhook_handlers::WebhookHandlers;
+use crate::state::work_queue::WorkQueue;
 use crate::types::crd::conversion;
 use crate::types::kind::Kind;
+use crate::types::object_key::{Key, KindKey};
 
 /// How often a watch is told the version.
 const BOOKMARK_PERIOD: SignedDuration = SignedDuration::from_secs(60);
@@ -33,7 +34,7 @@ pub(crate) struct DefinitionHooks {
     /// A custom resource was removed.
     pub(crate) custom_object_removed: fn(&mut Cluster) -> bool,
     /// Begins to delete a definition, unless it is a dry run, and gives it as it is then.
-    pub(crate) begin_deletion: fn(&mut Cluster, &Tracked, bool) -> Tracked,
+    pub(crate) begin_deletion: fn(&mut Cluster, &ManagedObject, bool) -> ManagedObject,
 }
 
 /// The whole state.
@@ -42,11 +43,11 @@ pub(crate) struct Cluster {
     pub(crate) store: Store,
     pub(crate) catalog: Catalog,
     pub(crate) controllers: Controllers,
-    pub(crate) following: Following,
-    pub(crate) pods: PodLives,
+    pub(crate) work_queue: WorkQueue,
+    pub(crate) kubelet: KubeletState,
     pub(crate) definition_hooks: DefinitionHooks,
     /// The tokens that were made.
-    pub(crate) tokens: BTreeMap<String, Issued>,
+    pub(crate) tokens: BTreeMap<String, IssuedToken>,
     now: Timestamp,
     /// The same as objects have it.
     time: String,
@@ -57,7 +58,7 @@ pub(crate) struct Cluster {
     /// nobody sees what it changes.
     raw: BTreeSet<(KindKey, Key)>,
     /// Who answers webhooks.
-    pub(crate) handlers: Handlers,
+    pub(crate) handlers: WebhookHandlers,
     /// What they warn of in the present request.
     pub(crate) warned: Vec<String>,
 }
@@ -74,8 +75,8 @@ impl Cluster {
             store: Store::new(),
             catalog: Catalog::builtin(),
             controllers,
-            following: Following::default(),
-            pods: PodLives::default(),
+            work_queue: WorkQueue::default(),
+            kubelet: KubeletState::default(),
             definition_hooks,
             tokens: BTreeMap::new(),
             now,
@@ -84,17 +85,17 @@ impl Cluster {
             watchers: Vec::new(),
             log: None,
             raw: BTreeSet::new(),
-            handlers: Handlers::default(),
+            handlers: WebhookHandlers::default(),
             warned: Vec::new(),
         };
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
-            cluster.found(name);
+            cluster.bootstrap_namespace(name);
         }
         cluster
     }
 
     /// A namespace that is there from the beginning.
-    fn found(&mut self, name: &str) {
+    fn bootstrap_namespace(&mut self, name: &str) {
         let namespace = json!({
             "kind": "Namespace",
             "apiVersion": "v1",
@@ -108,7 +109,7 @@ impl Cluster {
             "status": { "phase": "Active" },
         });
         let kind = (String::new(), "namespaces".to_owned());
-        self.put(&kind, &(String::new(), name.to_owned()), Tracked::new(namespace));
+        self.put(&kind, &(String::new(), name.to_owned()), ManagedObject::new(namespace));
     }
 
     /// The present time as objects have it.
@@ -142,9 +143,14 @@ impl Cluster {
     }
 
     /// Stores an object and tells who watches. Gives it as it is stored.
-    pub(crate) fn put(&mut self, kind: &KindKey, key: &Key, object: Tracked) -> Arc<Tracked> {
+    pub(crate) fn put(
+        &mut self,
+        kind: &KindKey,
+        key: &Key,
+        object: ManagedObject,
+    ) -> Arc<ManagedObject> {
         let (object, event) = self.store.put(kind, key, object);
-        self.following.stored(self.controllers, kind, key, &object);
+        self.work_queue.stored(self.controllers, kind, key, &object);
         if !self.raw.is_empty() {
             self.raw.remove(&(kind.clone(), key.clone()));
         }
@@ -165,12 +171,12 @@ impl Cluster {
     }
 
     /// Takes an object away and tells who watches.
-    pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut Tracked) {
+    pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut ManagedObject) {
         if !self.raw.is_empty() {
             self.raw.remove(&(kind.clone(), key.clone()));
         }
         if let Some(event) = self.store.remove(kind, key, last) {
-            self.following.removed(self.controllers, kind, key, last);
+            self.work_queue.removed(self.controllers, kind, key, last);
             self.tell(kind, &event);
         }
     }
@@ -180,7 +186,7 @@ impl Cluster {
             let line = format!(
                 "{} {:?} {}/{} {}/{} {}",
                 event.version,
-                event.happened,
+                event.change,
                 kind.0,
                 kind.1,
                 event.key.0,
@@ -257,7 +263,7 @@ impl Cluster {
     }
 
     /// An object as it is stored.
-    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<Tracked>> {
+    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<ManagedObject>> {
         self.store.object(kind, key)
     }
 

@@ -1,6 +1,6 @@
 //! Which controllers run, and what each of them has to look at.
 
-use crate::state::store::{Key, KindKey};
+use crate::types::object_key::{Key, KindKey};
 
 /// What runs besides the API server.
 #[derive(Clone, Copy, Debug)]

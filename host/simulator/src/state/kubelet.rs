@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::state::pod_script::PodScript;
-use crate::state::store::Key;
+use crate::types::object_key::Key;
 
 /// What a node knows of its Pods.
 #[derive(Debug, Default)]
-pub(crate) struct PodLives {
+pub(crate) struct KubeletState {
     pub(crate) script: PodScript,
     /// What happens next to the Pod of a uid, and when.
     pub(crate) next: BTreeMap<String, (Step, Timestamp)>,
     /// Events that may be said again.
-    pub(crate) told: BTreeMap<String, Key>,
+    pub(crate) recorded_events: BTreeMap<String, Key>,
     pub(crate) addresses: u32,
 }
 

@@ -4,26 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::state::store::Key;
+use crate::types::object_key::Key;
 
 /// Namespace, name and value of a label.
-type Place = (String, String, String);
+type Label = (String, String, String);
 
 /// The labels of Pods and the selectors of Services.
 #[derive(Debug, Default)]
-pub(crate) struct Labels {
+pub(crate) struct LabelIndex {
     /// What each Pod has.
     pods: BTreeMap<Key, Value>,
     /// The names of the Pods that have a label.
-    having: BTreeMap<Place, BTreeSet<String>>,
+    having: BTreeMap<Label, BTreeSet<String>>,
     /// What each Service asks for.
     services: BTreeMap<Key, Value>,
     /// The names of the Services whose selector has a label as its first; of those that ask for
     /// nothing, none.
-    asking: BTreeMap<Place, BTreeSet<String>>,
+    asking: BTreeMap<Label, BTreeSet<String>>,
 }
 
-impl Labels {
+impl LabelIndex {
     /// Takes note of a Pod's labels; null if it is gone.
     pub(crate) fn pod(&mut self, key: &Key, labels: &Value) {
         if self.pods.get(key).unwrap_or(&Value::Null) == labels {
@@ -90,16 +90,16 @@ fn pairs(labels: &Value) -> impl Iterator<Item = (&str, &str)> {
     members.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()))
 }
 
-fn place(key: &Key, name: &str, value: &str) -> Place {
+fn place(key: &Key, name: &str, value: &str) -> Label {
     (key.0.clone(), name.to_owned(), value.to_owned())
 }
 
-fn first(key: &Key, selector: &Value) -> Place {
+fn first(key: &Key, selector: &Value) -> Label {
     let (name, value) = pairs(selector).next().unwrap_or_default();
     place(key, name, value)
 }
 
-fn take(index: &mut BTreeMap<Place, BTreeSet<String>>, place: &Place, name: &str) {
+fn take(index: &mut BTreeMap<Label, BTreeSet<String>>, place: &Label, name: &str) {
     if let Some(names) = index.get_mut(place) {
         names.remove(name);
         if names.is_empty() {
@@ -129,11 +129,11 @@ mod tests {
 
     #[test]
     fn a_selector_leads_to_pods_by_the_labels_that_they_have_now() {
-        let mut labels = Labels::default();
+        let mut labels = LabelIndex::default();
         labels.pod(&key("b"), &json!({"app": "web", "tier": "x"}));
         labels.pod(&key("a"), &json!({"app": "web"}));
         labels.pod(&("other".to_owned(), "a".to_owned()), &json!({"app": "web"}));
-        let found = |labels: &Labels, selector: Value| names(labels.pods_of("n", &selector));
+        let found = |labels: &LabelIndex, selector: Value| names(labels.pods_of("n", &selector));
         assert_eq!(found(&labels, json!({"app": "web"})), ["a", "b"]);
         assert_eq!(found(&labels, json!({"app": "web", "tier": "x"})), ["b"]);
         assert_eq!(found(&labels, json!({"app": "web", "tier": "y"})), [""; 0]);
@@ -146,11 +146,11 @@ mod tests {
 
     #[test]
     fn labels_lead_to_the_services_that_ask_for_them() {
-        let mut labels = Labels::default();
+        let mut labels = LabelIndex::default();
         labels.service(&key("web"), &json!({"app": "web"}));
         labels.service(&key("narrow"), &json!({"app": "web", "tier": "x"}));
         labels.service(&key("manual"), &Value::Null);
-        let of = |labels: &Labels, pod: Value| names(labels.services_of(&key("p"), &pod));
+        let of = |labels: &LabelIndex, pod: Value| names(labels.services_of(&key("p"), &pod));
         assert_eq!(of(&labels, json!({"app": "web"})), ["web"]);
         assert_eq!(of(&labels, json!({"app": "web", "tier": "x"})), ["narrow", "web"]);
         labels.service(&key("web"), &json!({"app": "db"}));

@@ -5,7 +5,6 @@ pub(crate) mod cluster;
 pub(crate) mod controller_set;
 pub(crate) mod kubelet;
 pub(crate) mod label_index;
-pub(crate) mod managed_object;
 pub(crate) mod pod_script;
 pub(crate) mod snapshot;
 pub(crate) mod store;

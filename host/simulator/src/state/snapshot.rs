@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::state::store::{Collection, Key, Stored};
+use crate::state::store::{Collection, Stored};
+use crate::types::object_key::Key;
 
 impl Collection {
     /// The objects as they were at a version: what has happened since is undone. `None` if that is not known any more.

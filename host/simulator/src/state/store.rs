@@ -1,4 +1,4 @@
-//! What is stored: objects as texts, and what happened to them.
+//! Stores objects as texts, and the events of each kind.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -7,8 +7,9 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::apply::managed_object::ManagedObject;
 use crate::scratch;
-use crate::state::managed_object::Tracked;
+use crate::types::object_key::{Key, KindKey};
 
 /// How many events of one kind are kept for watches that begin in the past.
 const HISTORY_MAX: usize = 2000;
@@ -17,41 +18,35 @@ const HISTORY_MAX: usize = 2000;
 /// next. A tree is ten times as large as its text.
 const TREES_MAX: usize = 256;
 
-/// The kind of an object, whatever its version: group and plural.
-pub(crate) type KindKey = (String, String);
-
-/// Where an object lies within its kind: namespace and name.
-pub(crate) type Key = (String, String);
-
 /// An object as it is stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     /// With its resourceVersion.
     pub(crate) text: Bytes,
     /// The same as a tree, while it is kept.
-    tree: RefCell<Weak<Tracked>>,
+    tree: RefCell<Weak<ManagedObject>>,
     /// What keeps it as long as the object is there.
-    held: Option<Arc<Tracked>>,
+    held: Option<Arc<ManagedObject>>,
     /// Which of the trees that are kept it is.
     place: Cell<u64>,
 }
 
 impl Stored {
-    /// An object as it was, which is kept nowhere.
+    /// An object as it was, which is kept page_not_found.
     pub(crate) fn past(text: Bytes) -> Self {
         Self { text, tree: RefCell::new(Weak::new()), held: None, place: Cell::new(0) }
     }
 
-    fn kept(&self) -> Option<Arc<Tracked>> {
+    fn kept(&self) -> Option<Arc<ManagedObject>> {
         self.tree.borrow().upgrade()
     }
 
-    fn parsed(&self) -> Arc<Tracked> {
-        Arc::new(Tracked::read(&self.text))
+    fn parsed(&self) -> Arc<ManagedObject> {
+        Arc::new(ManagedObject::read(&self.text))
     }
 
     /// The object as a tree.
-    pub(crate) fn object(&self) -> Arc<Tracked> {
+    pub(crate) fn object(&self) -> Arc<ManagedObject> {
         self.kept().unwrap_or_else(|| self.parsed())
     }
 }
@@ -64,14 +59,14 @@ pub(crate) fn text_of(value: &Value) -> Bytes {
 /// The trees that are kept, the oldest first.
 #[derive(Debug, Default)]
 struct Trees {
-    kept: RefCell<VecDeque<Option<Arc<Tracked>>>>,
+    kept: RefCell<VecDeque<Option<Arc<ManagedObject>>>>,
     /// How many are kept no more.
     gone: Cell<u64>,
 }
 
 impl Trees {
     /// Gives the tree's place.
-    fn keep(&self, tree: Arc<Tracked>) -> u64 {
+    fn keep(&self, tree: Arc<ManagedObject>) -> u64 {
         let mut kept = self.kept.borrow_mut();
         if kept.len() == TREES_MAX {
             kept.pop_front();
@@ -92,19 +87,19 @@ impl Trees {
     }
 }
 
-/// What happened to an object.
+/// How an object changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happened {
+pub(crate) enum ChangeType {
     Added,
     Modified,
     Deleted,
 }
 
-/// Something that happened.
+/// One change of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) version: u64,
-    pub(crate) happened: Happened,
+    pub(crate) change: ChangeType,
     pub(crate) key: Key,
     /// The object after it, or as it was last.
     pub(crate) text: Bytes,
@@ -127,7 +122,7 @@ pub(crate) struct Store {
     collections: BTreeMap<KindKey, Collection>,
     trees: Trees,
     version: u64,
-    /// What happened up to this version is forgotten of every kind, also of those of which there is nothing yet.
+    /// Events up to this version are forgotten for every kind, also for kinds that have no object yet.
     compacted: u64,
 }
 
@@ -171,7 +166,7 @@ impl Store {
     }
 
     /// One object as a tree.
-    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<Tracked>> {
+    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<ManagedObject>> {
         let stored = self.get(kind, key)?;
         if let Some(tree) = stored.kept() {
             return Some(tree);
@@ -187,8 +182,8 @@ impl Store {
         &mut self,
         kind: &KindKey,
         key: &Key,
-        mut object: Tracked,
-    ) -> (Arc<Tracked>, Event) {
+        mut object: ManagedObject,
+    ) -> (Arc<ManagedObject>, Event) {
         self.version += 1;
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let text = object.text().clone();
@@ -215,14 +210,14 @@ impl Store {
             self.trees.forget(before.place.get());
             before.text
         });
-        let happened = if before.is_some() { Happened::Modified } else { Happened::Added };
-        let event = Event { version: self.version, happened, key: key.clone(), text, before };
+        let change = if before.is_some() { ChangeType::Modified } else { ChangeType::Added };
+        let event = Event { version: self.version, change, key: key.clone(), text, before };
         collection.remember(event.clone());
         (tree, event)
     }
 
     /// Stores an object in another form, which is no write: nobody is told.
-    pub(crate) fn reform(&mut self, kind: &KindKey, key: &Key, object: &Tracked) {
+    pub(crate) fn reform(&mut self, kind: &KindKey, key: &Key, object: &ManagedObject) {
         let collection = self.collections.get_mut(kind);
         if let Some(stored) = collection.and_then(|one| one.objects.get_mut(key)) {
             stored.text = object.text().clone();
@@ -236,7 +231,7 @@ impl Store {
         &mut self,
         kind: &KindKey,
         key: &Key,
-        last: &mut Tracked,
+        last: &mut ManagedObject,
     ) -> Option<Event> {
         let collection = self.collections.get_mut(kind)?;
         let before = collection.objects.remove(key)?;
@@ -247,7 +242,7 @@ impl Store {
         stored["metadata"]["resourceVersion"] = self.version.to_string().into();
         let event = Event {
             version: self.version,
-            happened: Happened::Deleted,
+            change: ChangeType::Deleted,
             key: key.clone(),
             text: stored.text().clone(),
             before: Some(before.text),
@@ -256,7 +251,7 @@ impl Store {
         Some(event)
     }
 
-    /// Forgets what happened so far to objects of a kind.
+    /// Forgets the events of a kind so far.
     pub(crate) fn forget(&mut self, kind: &KindKey) {
         if let Some(collection) = self.collections.get_mut(kind) {
             collection.history.clear();
@@ -264,7 +259,7 @@ impl Store {
         }
     }
 
-    /// Forgets what happened so far, as etcd does from time to time.
+    /// Forgets all events so far, as a compaction of etcd does.
     pub(crate) fn compact(&mut self) {
         self.compacted = self.version;
         for collection in self.collections.values_mut() {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::state::store::{Key, KindKey};
+use crate::types::object_key::{Key, KindKey};
 
 /// A token that was made.
 #[derive(Clone, Debug)]
-pub(crate) struct Issued {
+pub(crate) struct IssuedToken {
     /// Namespace and name.
     pub(crate) account: Key,
     /// What must still be there: the account, and what the token is bound to.

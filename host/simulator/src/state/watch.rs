@@ -1,7 +1,7 @@
 //! Watches: what is told to whom.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
@@ -9,12 +9,11 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::api::table;
-use crate::api::table::Include;
-use crate::state::store::{Event, Happened, KindKey};
+use crate::state::store::{ChangeType, Event};
 use crate::types::crd::conversion;
 use crate::types::kind::Kind;
 use crate::types::object::partial;
+use crate::types::object_key::KindKey;
 use crate::types::selector::Selector;
 
 /// Lines on their way to one client.
@@ -90,17 +89,25 @@ impl Feed {
     }
 }
 
+/// Makes a table of one object at a point in time.
+pub(crate) type RowTable = Box<dyn Fn(Value, Timestamp) -> Value + Send>;
+
 /// In which form objects are told.
-#[derive(Debug)]
-pub(crate) enum Shown {
+pub(crate) enum ObjectForm {
     Plain,
     Metadata,
-    /// As tables of one row. The first says what the columns are.
-    Table {
-        kind: Arc<Kind>,
-        include: Include,
-        headed: Cell<bool>,
-    },
+    /// As tables of one row, by this function.
+    Table(RowTable),
+}
+
+impl fmt::Debug for ObjectForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "Plain",
+            Self::Metadata => "Metadata",
+            Self::Table(_) => "Table",
+        })
+    }
 }
 
 /// Somebody who watches.
@@ -115,7 +122,7 @@ pub(crate) struct Watcher {
     pub(crate) bookmarks: bool,
     pub(crate) ends: Timestamp,
     pub(crate) next_bookmark: Timestamp,
-    pub(crate) shown: Shown,
+    pub(crate) shown: ObjectForm,
     /// The kind in the version that is watched, if it has others.
     pub(crate) version: Option<Arc<Kind>>,
     pub(crate) feed: Feed,
@@ -130,15 +137,9 @@ impl Watcher {
     /// An object in the form that is asked for.
     fn form(&self, object: Value, now: Timestamp) -> Bytes {
         let value = match &self.shown {
-            Shown::Plain => object,
-            Shown::Metadata => partial(&object),
-            Shown::Table { kind, include, headed } => {
-                let mut table = table::of(kind, &[object], None, *include, now);
-                if headed.replace(true) {
-                    table["columnDefinitions"] = Value::Null;
-                }
-                table
-            }
+            ObjectForm::Plain => object,
+            ObjectForm::Metadata => partial(&object),
+            ObjectForm::Table(row) => row(object, now),
         };
         Bytes::from(value.to_string())
     }
@@ -148,12 +149,12 @@ impl Watcher {
         if !self.namespace.is_empty() && event.key.0 != self.namespace {
             return;
         }
-        let as_stored = self.version.is_none() && matches!(self.shown, Shown::Plain);
+        let as_stored = self.version.is_none() && matches!(self.shown, ObjectForm::Plain);
         if self.selector.is_all() && as_stored {
-            let kind = match event.happened {
-                Happened::Added => "ADDED",
-                Happened::Modified => "MODIFIED",
-                Happened::Deleted => "DELETED",
+            let kind = match event.change {
+                ChangeType::Added => "ADDED",
+                ChangeType::Modified => "MODIFIED",
+                ChangeType::Deleted => "DELETED",
             };
             self.feed.send(line(kind, &event.text));
             return;
@@ -166,7 +167,7 @@ impl Watcher {
             object
         };
         let mut object = parse(&event.text);
-        let fits = event.happened != Happened::Deleted && self.selector.fits(&object);
+        let fits = event.change != ChangeType::Deleted && self.selector.fits(&object);
         let fitted = event.before.as_ref().map(parse).filter(|before| self.selector.fits(before));
         let kind = match (fitted.is_some(), fits) {
             (false, false) => return,
@@ -175,7 +176,7 @@ impl Watcher {
             (true, false) => "DELETED",
         };
         if kind == "DELETED"
-            && event.happened != Happened::Deleted
+            && event.change != ChangeType::Deleted
             && let Some(before) = fitted
         {
             // The object as it fitted last, at the version at which it no longer did.
@@ -187,7 +188,7 @@ impl Watcher {
 
     /// Tells of an object that is there already.
     pub(crate) fn show(&self, text: &Bytes, now: Timestamp) {
-        if matches!(self.shown, Shown::Plain) {
+        if matches!(self.shown, ObjectForm::Plain) {
             self.feed.send(line("ADDED", text));
         } else {
             let object: Value = serde_json::from_slice(text).unwrap_or_default();
@@ -202,11 +203,11 @@ impl Watcher {
             metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
         }
         let mut object = match self.shown {
-            Shown::Plain => Value::clone(&self.blank),
-            Shown::Metadata => {
+            ObjectForm::Plain => Value::clone(&self.blank),
+            ObjectForm::Metadata => {
                 json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"})
             }
-            Shown::Table { .. } => json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1"}),
+            ObjectForm::Table(_) => json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1"}),
         };
         object["metadata"] = metadata;
         self.feed.send(line("BOOKMARK", &Bytes::from(object.to_string())));

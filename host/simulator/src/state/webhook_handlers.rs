@@ -10,33 +10,33 @@ pub(crate) type Handler = Box<dyn FnMut(&Value) -> Option<Value> + Send>;
 
 /// Who answers where.
 #[derive(Default)]
-pub(crate) struct Handlers(BTreeMap<String, Handler>);
+pub(crate) struct WebhookHandlers(BTreeMap<String, Handler>);
 
-impl fmt::Debug for Handlers {
+impl fmt::Debug for WebhookHandlers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-impl Handlers {
+impl WebhookHandlers {
     /// From here on this one answers at the URL.
     pub(crate) fn set(&mut self, url: &str, handler: Handler) {
         self.0.insert(url.trim_end_matches('/').to_owned(), handler);
     }
 
     /// Asks who is there.
-    pub(crate) fn call(&mut self, url: &str, review: &Value) -> Reached {
+    pub(crate) fn call(&mut self, url: &str, review: &Value) -> CallOutcome {
         match self.0.get_mut(url.trim_end_matches('/')).map(|handler| handler(review)) {
-            Some(Some(answer)) => Reached::Answer(answer),
-            Some(None) => Reached::Silence,
-            None => Reached::Nobody,
+            Some(Some(answer)) => CallOutcome::Response(answer),
+            Some(None) => CallOutcome::Timeout,
+            None => CallOutcome::Unreachable,
         }
     }
 }
 
-/// Whom a call has reached.
-pub(crate) enum Reached {
-    Answer(Value),
-    Silence,
-    Nobody,
+/// How a call of a webhook ended.
+pub(crate) enum CallOutcome {
+    Response(Value),
+    Timeout,
+    Unreachable,
 }

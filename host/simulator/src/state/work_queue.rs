@@ -7,35 +7,28 @@ use serde_json::Value;
 
 use crate::state::controller_set::Controllers;
 use crate::state::controller_set::{Work, Workload};
-use crate::state::label_index::Labels;
-use crate::state::store::{Key, KindKey};
+use crate::state::label_index::LabelIndex;
 use crate::types::object::{is_terminating, meta};
+use crate::types::object_key::{Key, KindKey, ObjectRef};
 
 /// So much is looked at before what follows from it: what was written for it should be kept as trees until then.
 pub(crate) const TOGETHER_MAX: usize = 32;
 
-/// Where an object lies.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) kind: KindKey,
-    pub(crate) key: Key,
-}
-
 /// Who owns what, and what is to be looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Following {
+pub(crate) struct WorkQueue {
     /// Where the object of a uid lies.
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, ObjectRef>,
     /// The uids of an object's owners, of those that have any.
     owners: BTreeMap<String, Vec<String>>,
     /// What names a uid as an owner.
-    dependents: BTreeMap<String, BTreeSet<Place>>,
+    dependents: BTreeMap<String, BTreeSet<ObjectRef>>,
     /// The uids of what is being deleted.
     leaving: BTreeSet<String>,
     /// What the garbage collector has to look at.
-    pub(crate) garbage: BTreeSet<Place>,
+    pub(crate) garbage: BTreeSet<ObjectRef>,
     /// What waits until the kind of its owner is served.
-    pub(crate) unserved: BTreeSet<Place>,
+    pub(crate) unserved: BTreeSet<ObjectRef>,
     /// Namespaces that are being deleted.
     pub(crate) terminating: BTreeSet<String>,
     /// Definitions that are being deleted.
@@ -47,15 +40,15 @@ pub(crate) struct Following {
     /// And later.
     timers: BTreeMap<Timestamp, BTreeSet<Work>>,
     /// Which Pods and Services belong together.
-    pub(crate) labels: Labels,
+    pub(crate) labels: LabelIndex,
 }
 
-impl Following {
+impl WorkQueue {
     /// Takes note of an object that was stored.
     pub(crate) fn stored(&mut self, on: Controllers, kind: &KindKey, key: &Key, object: &Value) {
         let uid = meta(object, "uid");
         let owners = owner_uids(object);
-        let place = Place { kind: kind.clone(), key: key.clone() };
+        let place = ObjectRef { kind: kind.clone(), key: key.clone() };
         if is_terminating(object) {
             self.leaving.insert(uid.to_owned());
         }
@@ -103,7 +96,7 @@ impl Following {
     /// Takes note of an object that is gone.
     pub(crate) fn removed(&mut self, on: Controllers, kind: &KindKey, key: &Key, last: &Value) {
         let uid = meta(last, "uid");
-        let place = Place { kind: kind.clone(), key: key.clone() };
+        let place = ObjectRef { kind: kind.clone(), key: key.clone() };
         self.places.remove(uid);
         self.leaving.remove(uid);
         let owners = self.owners.remove(uid).unwrap_or_default();
@@ -244,12 +237,12 @@ impl Following {
     }
 
     /// Where the object of a uid lies, if it is there.
-    pub(crate) fn place(&self, uid: &str) -> Option<&Place> {
+    pub(crate) fn place(&self, uid: &str) -> Option<&ObjectRef> {
         self.places.get(uid)
     }
 
     /// What names a uid as an owner.
-    pub(crate) fn dependents(&self, uid: &str) -> Vec<Place> {
+    pub(crate) fn dependents(&self, uid: &str) -> Vec<ObjectRef> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 }
@@ -259,7 +252,7 @@ fn references(object: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Whether a reference of an object that lies at `key` may mean what lies there. If it may not, the collector looks closer.
-fn may_be(owner: &Value, there: &Place, key: &Key) -> bool {
+fn may_be(owner: &Value, there: &ObjectRef, key: &Key) -> bool {
     let text = |name: &str| owner[name].as_str().unwrap_or_default();
     let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
     let kind = text("kind").to_lowercase();
@@ -291,33 +284,33 @@ mod tests {
     #[test]
     fn what_follows_from_a_part_of_much_comes_before_the_rest_and_nothing_is_lost() {
         let on = Controllers::all();
-        let mut following = Following::default();
+        let mut work_queue = WorkQueue::default();
         let now = Timestamp::UNIX_EPOCH;
         let all = 2 * TOGETHER_MAX + 1;
         for name in 0..all {
-            following.wake(on, Workload::Pods, &key(name));
+            work_queue.wake(on, Workload::Pods, &key(name));
         }
-        assert_eq!(following.waiting(), all);
-        let first = following.take(now);
+        assert_eq!(work_queue.waiting(), all);
+        let first = work_queue.take(now);
         assert_eq!(first.len(), TOGETHER_MAX);
         // One that was looked at, and one that waits.
-        following.wake(on, Workload::Pods, &key(0));
-        following.wake(on, Workload::Pods, &key(all - 1));
-        assert_eq!(names(&following.take(now)), ["0000", "0064"]);
-        let rest = following.take(now);
+        work_queue.wake(on, Workload::Pods, &key(0));
+        work_queue.wake(on, Workload::Pods, &key(all - 1));
+        assert_eq!(names(&work_queue.take(now)), ["0000", "0064"]);
+        let rest = work_queue.take(now);
         assert_eq!(rest.len(), TOGETHER_MAX);
         assert!(rest.is_disjoint(&first));
-        assert_eq!(following.waiting(), 0);
-        assert!(following.take(now).is_empty());
+        assert_eq!(work_queue.waiting(), 0);
+        assert!(work_queue.take(now).is_empty());
     }
 
     #[test]
     fn little_is_looked_at_all_together_with_what_is_due_by_the_clock() {
         let on = Controllers::all();
-        let mut following = Following::default();
+        let mut work_queue = WorkQueue::default();
         let now = Timestamp::UNIX_EPOCH;
-        following.wake_at(now, Workload::Pods, &key(1));
-        following.wake(on, Workload::Pods, &key(2));
-        assert_eq!(names(&following.take(now)), ["0001", "0002"]);
+        work_queue.wake_at(now, Workload::Pods, &key(1));
+        work_queue.wake(on, Workload::Pods, &key(2));
+        assert_eq!(names(&work_queue.take(now)), ["0001", "0002"]);
     }
 }

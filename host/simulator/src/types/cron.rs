@@ -1,4 +1,5 @@
-//! The schedules of CronJobs: five fields, or a name.
+//! Cron schedules as the library robfig/cron reads them: five fields, or a name. Validation and the controller
+//! of CronJobs use the same parser.
 
 use std::collections::BTreeSet;
 
@@ -26,38 +27,80 @@ const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
+/// A number, or a name that stands for one.
 fn value(text: &str, names: &[&str], first: u8) -> Option<u8> {
     let known = names.iter().zip(first..).find(|(name, _)| text.eq_ignore_ascii_case(name));
     known.map_or_else(|| text.parse().ok(), |(_, number)| Some(number))
 }
 
-fn field(text: &str, least: u8, most: u8, names: &[&str]) -> Option<BTreeSet<u8>> {
-    let mut found = BTreeSet::new();
-    for part in text.split(',') {
+/// The numbers of a field. Empty parts of its list count for nothing.
+fn field(text: &str, min: u8, max: u8, names: &[&str]) -> Option<BTreeSet<u8>> {
+    let mut numbers = BTreeSet::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
         let (range, step) = match part.split_once('/') {
             Some((range, step)) => (range, step.parse::<usize>().ok().filter(|step| *step > 0)?),
             None => (part, 1),
         };
         let (begin, end) = match range.split_once('-') {
-            _ if matches!(range, "*" | "?") => (least, most),
-            Some((begin, end)) => (value(begin, names, least)?, value(end, names, least)?),
+            Some(("*" | "?", end)) => {
+                value(end, names, min)?;
+                (min, max)
+            }
+            Some((begin, end)) => (value(begin, names, min)?, value(end, names, min)?),
+            None if matches!(range, "*" | "?") => (min, max),
             None => {
-                let only = value(range, names, least)?;
-                (only, if part.contains('/') { most } else { only })
+                let only = value(range, names, min)?;
+                (only, if part.contains('/') && only <= max { max } else { only })
             }
         };
-        if begin < least || end > most || begin > end {
+        if begin < min || end > max || begin > end {
             return None;
         }
-        found.extend((begin..=end).step_by(step));
+        numbers.extend((begin..=end).step_by(step));
     }
-    Some(found)
+    Some(numbers)
+}
+
+/// A duration as Go writes it: numbers with units, as in `1h30m`.
+fn duration(text: &str) -> Option<SignedDuration> {
+    let mut rest = text.trim_start_matches(['-', '+']);
+    if rest == "0" {
+        return Some(SignedDuration::ZERO);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut seconds = 0.0;
+    while !rest.is_empty() {
+        let unit_on = rest.trim_start_matches(|one: char| one.is_ascii_digit() || one == '.');
+        let number: f64 = rest[..rest.len() - unit_on.len()].parse().ok()?;
+        let units = [
+            ("ns", 1e-9),
+            ("us", 1e-6),
+            ("µs", 1e-6),
+            ("ms", 1e-3),
+            ("s", 1.0),
+            ("m", 60.0),
+            ("h", 3600.0),
+        ];
+        let (after, size) = units.into_iter().find_map(|(unit, size)| {
+            let after = unit_on.strip_prefix(unit)?;
+            let ends = after.starts_with(|one: char| one.is_ascii_digit() || one == '.');
+            (after.is_empty() || ends).then_some((after, size))
+        })?;
+        seconds += number * size;
+        rest = after;
+    }
+    if text.starts_with('-') {
+        seconds = -seconds;
+    }
+    SignedDuration::try_from_secs_f64(seconds).ok()
 }
 
 impl Schedule {
-    /// Reads a schedule; nothing if it is none.
+    /// Parses a schedule. `None` if the API server refuses it.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let text = match text.trim() {
+        let text = match text {
             "@yearly" | "@annually" => "0 0 1 1 *",
             "@monthly" => "0 0 1 * *",
             "@weekly" => "0 0 * * 0",
@@ -66,27 +109,25 @@ impl Schedule {
             other => other,
         };
         if let Some(every) = text.strip_prefix("@every ") {
-            let every = every.trim().parse::<SignedDuration>().ok()?;
-            let mut schedule = Self::parse("* * * * *")?;
-            schedule.every = Some(every).filter(SignedDuration::is_positive);
-            return schedule.every.is_some().then_some(schedule);
+            let every = Some(duration(every)?);
+            return Some(Self { every, ..Self::parse("* * * * *")? });
         }
         let fields: Vec<&str> = text.split_whitespace().collect();
         let [minutes, hours, days, months, weekdays] = fields.as_slice() else { return None };
-        let mut known = field(weekdays, 0, 7, &WEEKDAYS)?;
-        // Sunday has two numbers.
-        if known.remove(&7) {
-            known.insert(0);
-        }
         Some(Self {
             minutes: field(minutes, 0, 59, &[])?,
             hours: field(hours, 0, 23, &[])?,
             days: field(days, 1, 31, &[])?,
             months: field(months, 1, 12, &MONTHS)?,
-            weekdays: known,
+            weekdays: field(weekdays, 0, 6, &WEEKDAYS)?,
             either_day: !days.starts_with(['*', '?']) && !weekdays.starts_with(['*', '?']),
             every: None,
         })
+    }
+
+    /// Whether time ever reaches the next run: an interval that is not positive has none.
+    pub(crate) fn is_runnable(&self) -> bool {
+        self.every.is_none_or(|every| every.is_positive())
     }
 
     fn has_day(&self, time: &DateTime) -> bool {
@@ -140,7 +181,7 @@ mod tests {
         assert_eq!(next("0 0 * * *", from), "2026-11-23T00:00:00Z");
         assert_eq!(next("30 9-11/2 * * mon", from), "2026-11-23T09:30:00Z");
         assert_eq!(next("0 0 29 2 *", from), "2028-02-29T00:00:00Z");
-        assert_eq!(next("0 0 1 * 7", from), "2026-11-29T00:00:00Z", "one of both days is enough");
+        assert_eq!(next("0 0 1 * sun", from), "2026-11-29T00:00:00Z", "one of both days is enough");
         assert_eq!(next("@hourly", from), "2026-11-22T11:00:00Z");
         assert_eq!(next("@every 90s", from), "2026-11-22T10:09:00Z");
     }
@@ -149,6 +190,34 @@ mod tests {
     fn what_is_no_schedule_is_refused() {
         for text in ["", "* * * *", "60 * * * *", "* * * * 8", "a * * * *", "*/0 * * * *"] {
             assert_eq!(Schedule::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn schedules_are_five_fields_or_a_name() {
+        for good in [
+            "* * * * *",
+            "*/5 0-6 1,15 jan-MAR sun",
+            "@hourly",
+            "@every 1h30m",
+            "0 0 ? * 6",
+            "5/15 * * * *",
+        ] {
+            assert!(Schedule::parse(good).is_some(), "{good}");
+        }
+        for bad in [
+            "",
+            "text",
+            "* * * *",
+            "60 * * * *",
+            "* * 0 * *",
+            "* * * * 7",
+            "*/0 * * * *",
+            "5-1 * * * *",
+            "@often",
+            "@every day",
+        ] {
+            assert!(Schedule::parse(bad).is_none(), "{bad}");
         }
     }
 }

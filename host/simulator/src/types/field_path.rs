@@ -15,12 +15,12 @@ pub(crate) enum Step<'a> {
 
 /// The last step, and where it was made from.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    above: Option<&'a Place<'a>>,
+pub(crate) struct FieldPath<'a> {
+    above: Option<&'a FieldPath<'a>>,
     step: Step<'a>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> FieldPath<'a> {
     /// The document itself, or what has this name.
     pub(crate) fn root(name: &'a str) -> Self {
         Self { above: None, step: Step::Member(name) }
@@ -46,13 +46,13 @@ impl<'a> Place<'a> {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(above) = self.above {
             above.fmt(f)?;
         }
         match self.step {
-            Step::Member(name) if self.above.is_none_or(Place::is_root) => f.write_str(name),
+            Step::Member(name) if self.above.is_none_or(FieldPath::is_root) => f.write_str(name),
             Step::Member(name) => write!(f, ".{name}"),
             Step::Item(index) => write!(f, "[{index}]"),
             Step::Text(text) => write!(f, "{text}"),
@@ -66,13 +66,13 @@ mod tests {
 
     #[test]
     fn a_place_is_written_as_field_errors_name_it() {
-        let root = Place::root("");
+        let root = FieldPath::root("");
         let spec = root.member("spec");
         let ports = spec.member("ports");
         let first = ports.item(0);
         assert_eq!(first.member("name").to_string(), "spec.ports[0].name");
         assert_eq!(ports.then(Step::Text(&"[port=80]")).to_string(), "spec.ports[port=80]");
-        assert_eq!(Place::root("metadata").member("name").to_string(), "metadata.name");
+        assert_eq!(FieldPath::root("metadata").member("name").to_string(), "metadata.name");
         assert_eq!(root.to_string(), "");
     }
 }

@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+use crate::apply::managed_object::ManagedObject;
 use crate::apply::node::Node;
-use crate::state::managed_object::Tracked;
-use crate::state::store::KindKey;
 use crate::types::builtin::table;
 use crate::types::crd::definition::Definition;
+use crate::types::object_key::KindKey;
 use crate::types::schema::{Schema, builtin_types};
 
 /// One kind in one version.
@@ -30,7 +30,7 @@ pub(crate) struct Kind {
     /// What its definition says, if it is no built-in kind.
     pub(crate) custom: Option<Arc<Definition>>,
     /// An object of it with nothing said, once it was needed.
-    pub(crate) blank: OnceLock<Arc<Tracked>>,
+    pub(crate) blank: OnceLock<Arc<ManagedObject>>,
 }
 
 /// Whose schema a kind has.

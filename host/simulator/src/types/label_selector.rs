@@ -6,7 +6,7 @@ use crate::types::kinds::{LABEL_VALUE, is_label_value, label_key_problem};
 
 /// One demand on a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Demand {
+pub(crate) enum Requirement {
     In(String, Vec<String>),
     NotIn(String, Vec<String>),
     Exists(String),
@@ -16,7 +16,7 @@ pub(crate) enum Demand {
     Below(String, i64),
 }
 
-impl Demand {
+impl Requirement {
     /// Whether the labels of an object are as demanded.
     pub(crate) fn fits(&self, labels: &Value) -> bool {
         let label = |key: &str| labels.get(key).and_then(Value::as_str);
@@ -76,7 +76,7 @@ impl<'t> Parser<'t> {
         token
     }
 
-    fn demand(&mut self) -> Result<Demand, String> {
+    fn demand(&mut self) -> Result<Requirement, String> {
         let absent = self.ahead() == "!";
         if absent {
             self.next();
@@ -90,10 +90,10 @@ impl<'t> Parser<'t> {
         }
         let key = key.to_owned();
         if absent {
-            return Ok(Demand::Absent(key));
+            return Ok(Requirement::Absent(key));
         }
         if matches!(self.ahead(), "" | ",") {
-            return Ok(Demand::Exists(key));
+            return Ok(Requirement::Exists(key));
         }
         let operator = self.next();
         let values = match operator {
@@ -126,10 +126,10 @@ impl<'t> Parser<'t> {
             many => return Err(format!("[{}]", many.join(", "))),
         }
         Ok(match operator {
-            "in" | "=" | "==" => Demand::In(key, values),
-            "notin" | "!=" => Demand::NotIn(key, values),
-            ">" => Demand::Above(key, number.unwrap_or_default()),
-            _ => Demand::Below(key, number.unwrap_or_default()),
+            "in" | "=" | "==" => Requirement::In(key, values),
+            "notin" | "!=" => Requirement::NotIn(key, values),
+            ">" => Requirement::Above(key, number.unwrap_or_default()),
+            _ => Requirement::Below(key, number.unwrap_or_default()),
         })
     }
 
@@ -185,7 +185,7 @@ impl<'t> Parser<'t> {
 }
 
 /// Reads a selector, or says what is wrong with it.
-pub(crate) fn parse(text: &str) -> Result<Vec<Demand>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     let mut parser = Parser { tokens: tokens(text), place: 0 };
     let mut demands = Vec::new();
     loop {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::state::store::Key;
 use crate::types::object::meta;
+use crate::types::object_key::Key;
 
 /// The reference to the controller of an object.
 pub(crate) fn controller(object: &Value) -> Option<&Value> {

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use crate::mutation::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
 use crate::types::label_selector;
-use crate::types::label_selector::Demand;
+use crate::types::label_selector::Requirement;
 use crate::types::status_error::StatusError;
 
 /// Which objects are meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selector {
-    labels: Vec<Demand>,
+    labels: Vec<Requirement>,
     /// Path, value, and whether they are to be equal.
     fields: Vec<(String, String, bool)>,
 }
@@ -136,16 +136,16 @@ impl Selector {
     pub(crate) fn of(value: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let equal = value["matchLabels"].as_object().into_iter().flatten();
-        let mut labels: Vec<Demand> =
-            equal.map(|(key, value)| Demand::In(key.clone(), vec![text(value)])).collect();
+        let mut labels: Vec<Requirement> =
+            equal.map(|(key, value)| Requirement::In(key.clone(), vec![text(value)])).collect();
         for one in value["matchExpressions"].as_array().into_iter().flatten() {
             let values = one["values"].as_array().into_iter().flatten().map(text).collect();
             let key = text(&one["key"]);
             labels.push(match one["operator"].as_str() {
-                Some("In") => Demand::In(key, values),
-                Some("NotIn") => Demand::NotIn(key, values),
-                Some("Exists") => Demand::Exists(key),
-                _ => Demand::Absent(key),
+                Some("In") => Requirement::In(key, values),
+                Some("NotIn") => Requirement::NotIn(key, values),
+                Some("Exists") => Requirement::Exists(key),
+                _ => Requirement::Absent(key),
             });
         }
         Self { labels, fields: Vec::new() }
@@ -159,12 +159,12 @@ impl Selector {
     /// Whether `object` is meant.
     pub(crate) fn fits(&self, object: &Value) -> bool {
         let labels = &object["metadata"]["labels"];
-        let labels_fit = planted(Bug::LabelsAreNotSelected)
+        let labels_fit = is_active(Mutation::LabelsAreNotSelected)
             || self.labels.iter().all(|demand| demand.fits(labels));
         let fits = |(path, wanted, equal): &(String, String, bool)| {
             (field(object, path) == *wanted) == *equal
         };
-        labels_fit && (planted(Bug::FieldsAreNotSelected) || self.fields.iter().all(fits))
+        labels_fit && (is_active(Mutation::FieldsAreNotSelected) || self.fields.iter().all(fits))
     }
 }
 

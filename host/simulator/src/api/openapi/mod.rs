@@ -11,18 +11,18 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::api::openapi::paths::Served;
-use crate::api::request::Answer;
+use crate::api::request::Response;
+use crate::apply::managed_object::ManagedObject;
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
 use crate::types::builtin::{GIT_VERSION, group_version};
 
 /// Where the documents are.
 const ROOT: &str = "/openapi/v3";
 
 /// Answers what is under `/openapi`.
-pub(crate) fn openapi(cluster: &Cluster, path: &str) -> Answer {
+pub(crate) fn openapi(cluster: &Cluster, path: &str) -> Response {
     if path == ROOT {
-        return Answer::json(200, &openapi_index(cluster));
+        return Response::json(200, &openapi_index(cluster));
     }
     let place = path.strip_prefix(ROOT).unwrap_or_default().trim_matches('/');
     let document = match place.split('/').collect::<Vec<_>>().as_slice() {
@@ -30,7 +30,7 @@ pub(crate) fn openapi(cluster: &Cluster, path: &str) -> Answer {
         ["apis", group, version] => openapi_document(cluster, group, version),
         _ => None,
     };
-    document.map_or_else(Answer::nowhere, |document| Answer::json(200, &document))
+    document.map_or_else(Response::page_not_found, |document| Response::json(200, &document))
 }
 
 /// Where each document is. What is at an address does not change: a document that does gets another one.
@@ -74,7 +74,7 @@ fn openapi_document(cluster: &Cluster, group: &str, version: &str) -> Option<Val
 }
 
 /// The definitions of the kinds of a group that serve a version.
-fn definitions(cluster: &Cluster, group: &str, version: &str) -> Vec<Arc<Tracked>> {
+fn definitions(cluster: &Cluster, group: &str, version: &str) -> Vec<Arc<ManagedObject>> {
     let kind = ("apiextensions.k8s.io".to_owned(), "customresourcedefinitions".to_owned());
     let of_group = cluster
         .catalog

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::api::request::Answer;
+use crate::api::request::Response;
 use crate::api::request_context::not_allowed;
-use crate::api::request_context::{Ask, Outcome, present};
+use crate::api::request_context::{Outcome, RequestContext, present};
 use crate::auth::token;
 use crate::state::cluster::Cluster;
 use crate::types::status_error::StatusError;
@@ -19,20 +19,20 @@ fn containers(pod: &Value) -> Vec<&str> {
 }
 
 /// Answers for what would run: there are no logs, and nothing to connect to.
-pub(crate) fn connect(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
-    let (sub, name) = (ask.target.subresource.as_str(), ask.target.name.as_str());
+pub(crate) fn connect(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
+    let (sub, name) = (context.target.subresource.as_str(), context.target.name.as_str());
     if sub == "token" {
-        return token::create_token(cluster, ask);
+        return token::create_token(cluster, context);
     }
     if !matches!(sub, "log" | "exec" | "attach" | "portforward" | "proxy") {
         return Err(not_allowed());
     }
-    let Some(object) = present(cluster, ask) else {
-        return Err(StatusError::not_found(ask.named(name)));
+    let Some(object) = present(cluster, context) else {
+        return Err(StatusError::not_found(context.named(name)));
     };
     let node = object["spec"]["nodeName"].as_str().unwrap_or_default();
-    if ask.kind.is("", "Pod") && sub != "proxy" && sub != "portforward" {
-        let (all, wanted) = (containers(&object), ask.query.get("container"));
+    if context.kind.is("", "Pod") && sub != "proxy" && sub != "portforward" {
+        let (all, wanted) = (containers(&object), context.query.get("container"));
         let many = object["spec"]["containers"].as_array().is_some_and(|list| list.len() > 1);
         let default = &object["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"];
         if wanted.is_empty() && many && (sub == "log" || default.is_null()) {
@@ -49,9 +49,9 @@ pub(crate) fn connect(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
         }
     }
     if sub == "log" {
-        return Ok(Answer::Text { code: 204, body: String::new() });
+        return Ok(Response::Text { code: 204, body: String::new() });
     }
-    if ask.kind.is("", "Pod") && sub != "proxy" && node.is_empty() {
+    if context.kind.is("", "Pod") && sub != "proxy" && node.is_empty() {
         let message = format!("pod {name} does not have a host assigned");
         return Err(StatusError::bad_request(message));
     }

@@ -5,31 +5,31 @@ use serde_json::Value;
 use crate::admission::attributes::Operation;
 use crate::admission::webhooks;
 use crate::api::request_body::read;
-use crate::api::request_context::{Ask, Outcome, check_options};
+use crate::api::request_context::{Outcome, RequestContext, check_options};
 use crate::api::verbs::owner_references::once;
 use crate::api::verbs::write;
 use crate::api::verbs::write::Written;
-use crate::mutation::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
 use crate::state::cluster::Cluster;
 use crate::types::object::meta;
 use crate::types::status_error::{FieldError, StatusError};
 
 /// `create`.
-pub(crate) fn create(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
-    check_options(ask.query, "CreateOptions")?;
-    Ok(create_object(cluster, ask, read(ask)?)?.answer())
+pub(crate) fn create(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
+    check_options(context.query, "CreateOptions")?;
+    Ok(create_object(cluster, context, read(context)?)?.answer())
 }
 
 /// Makes an object.
 pub(crate) fn create_object(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     object: Value,
 ) -> Result<Written, StatusError> {
-    let decoded = write::decode(ask, object)?;
+    let decoded = write::decode(context, object)?;
     let mut object = decoded.object;
     cluster.warned.extend(decoded.warnings);
-    write::check_namespace(ask, &mut object)?;
+    write::check_namespace(context, &mut object)?;
     cluster.warned.extend(once(&mut object, false));
     if meta(&object, "name").is_empty() && !meta(&object, "generateName").is_empty() {
         let base: String = meta(&object, "generateName").chars().take(58).collect();
@@ -42,14 +42,14 @@ pub(crate) fn create_object(
     }
     if meta(&object, "name").is_empty() {
         let error = FieldError::required("metadata.name", "name or generateName is required");
-        return Err(StatusError::invalid(ask.named_kind(""), &[error]));
+        return Err(StatusError::invalid(context.named_kind(""), &[error]));
     }
-    let mut object = write::track(cluster, ask, None, object);
-    webhooks::mutate(cluster, ask, Operation::Create, &mut object, None)?;
+    let mut object = write::track(cluster, context, None, object);
+    webhooks::mutate(cluster, context, Operation::Create, &mut object, None)?;
     cluster.warned.extend(once(&mut object, true));
-    if planted(Bug::GenerateNameIsKept) {
+    if is_active(Mutation::GenerateNameIsKept) {
         crate::types::object::unset(&mut object, "generateName");
     }
-    let object = write::store_new(cluster, ask, object, decoded.shares_labels)?;
+    let object = write::store_new(cluster, context, object, decoded.shares_labels)?;
     Ok(Written { code: 201, object })
 }

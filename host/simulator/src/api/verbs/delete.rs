@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use crate::admission::attributes::Operation;
 use crate::admission::webhooks;
 use crate::api::http::route::Target;
-use crate::api::request::Answer;
+use crate::api::request::Response;
 use crate::api::request_body::parse;
-use crate::api::request_context::{Ask, Outcome, present};
+use crate::api::request_context::{Outcome, RequestContext, present};
 use crate::api::verbs::list;
 use crate::api::verbs::list::selector;
 use crate::api::verbs::list_options::{check_list, number};
 use crate::api::verbs::write;
 use crate::api::verbs::write_hooks;
-use crate::mutation::{Bug, planted};
+use crate::apply::managed_object::ManagedObject;
+use crate::mutation::{Mutation, is_active};
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
 use crate::types::kinds;
 use crate::types::object::{finalizers, generation, is_terminating, meta, set_finalizers};
 use crate::types::status_error::{FieldError, Named, StatusError};
@@ -50,11 +50,11 @@ fn is_texts(value: &Value) -> bool {
 
 impl Options {
     /// Those of the body, or, if there is none, of the query.
-    fn read(ask: &Ask<'_>) -> Result<Self, StatusError> {
-        Self::checked(if ask.request.body.is_empty() {
-            Self::of_query(ask)?
+    fn read(context: &RequestContext<'_>) -> Result<Self, StatusError> {
+        Self::checked(if context.request.body.is_empty() {
+            Self::of_query(context)?
         } else {
-            Self::of_body(&parse(&ask.request.body).map_err(StatusError::bad_request)?)?
+            Self::of_body(&parse(&context.request.body).map_err(StatusError::bad_request)?)?
         })
     }
 
@@ -85,8 +85,8 @@ impl Options {
     }
 
     /// With what is said of a dry run.
-    fn of_query(ask: &Ask<'_>) -> Result<(Self, Vec<String>), StatusError> {
-        let query = ask.query;
+    fn of_query(context: &RequestContext<'_>) -> Result<(Self, Vec<String>), StatusError> {
+        let query = context.query;
         let said = |name: &str| query.has(name).then(|| query.get(name).to_owned());
         let dry_run: Vec<String> = said("dryRun").into_iter().collect();
         let options = Self {
@@ -145,19 +145,19 @@ impl Options {
 }
 
 /// `delete`.
-pub(crate) fn delete(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
-    let options = Options::read(ask)?;
-    warn(cluster, ask, &options);
-    let (answer, gone) = delete_by(cluster, ask, &options)?;
+pub(crate) fn delete(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
+    let options = Options::read(context)?;
+    warn(cluster, context, &options);
+    let (answer, gone) = delete_by(cluster, context, &options)?;
     // Who says that nothing is to be orphaned is told that it is not over yet.
     let code = if !gone && options.orphan == Some(false) { 202 } else { 200 };
-    Ok(Answer::bytes(code, answer.text().clone()))
+    Ok(Response::bytes(code, answer.text().clone()))
 }
 
 /// Warns whoever says nothing of what becomes of dependents that stay.
-fn warn(cluster: &mut Cluster, ask: &Ask<'_>, options: &Options) {
+fn warn(cluster: &mut Cluster, context: &RequestContext<'_>, options: &Options) {
     let silent = options.policy.is_none() && options.orphan.is_none();
-    if silent && kinds::orphans_by_default(&ask.kind) {
+    if silent && kinds::orphans_by_default(&context.kind) {
         cluster.warned.push(CHILDREN_STAY.to_owned());
     }
 }
@@ -165,71 +165,71 @@ fn warn(cluster: &mut Cluster, ask: &Ask<'_>, options: &Options) {
 /// Deletes an object as the options say. Gives what is answered.
 pub(crate) fn delete_object(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     options: &Value,
-) -> Result<Tracked, StatusError> {
+) -> Result<ManagedObject, StatusError> {
     let options = Options::checked(Options::of_body(options)?)?;
-    Ok(delete_by(cluster, ask, &options)?.0)
+    Ok(delete_by(cluster, context, &options)?.0)
 }
 
 /// The same, with whether the object is gone.
 fn delete_by(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     options: &Options,
-) -> Result<(Tracked, bool), StatusError> {
-    let Some(object) = present(cluster, ask) else {
-        return Err(StatusError::not_found(ask.named(&ask.target.name)));
+) -> Result<(ManagedObject, bool), StatusError> {
+    let Some(object) = present(cluster, context) else {
+        return Err(StatusError::not_found(context.named(&context.target.name)));
     };
-    let last = delete_one(cluster, ask, Arc::unwrap_or_clone(object), options)?;
+    let last = delete_one(cluster, context, Arc::unwrap_or_clone(object), options)?;
     let (object, gone) = last;
-    if !gone || kinds::returns_deleted(&ask.kind) {
+    if !gone || kinds::returns_deleted(&context.kind) {
         return Ok((object, gone));
     }
-    let mut details =
-        json!({"name": ask.target.name, "kind": ask.kind.plural, "uid": meta(&object, "uid")});
-    if !ask.kind.group.is_empty() {
-        details["group"] = ask.kind.group.as_str().into();
+    let mut details = json!({"name": context.target.name, "kind": context.kind.plural, "uid": meta(&object, "uid")});
+    if !context.kind.group.is_empty() {
+        details["group"] = context.kind.group.as_str().into();
     }
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-    Ok((Tracked::new(status), true))
+    Ok((ManagedObject::new(status), true))
 }
 
 /// Deletes an object, or begins to. Gives it as it is now, and whether it is gone.
 fn delete_one(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
-    mut object: Tracked,
+    context: &RequestContext<'_>,
+    mut object: ManagedObject,
     options: &Options,
-) -> Result<(Tracked, bool), StatusError> {
-    check_conditions(ask, &object, options)?;
-    let mut none = Tracked::new(Value::Null);
-    webhooks::mutate(cluster, ask, Operation::Delete, &mut none, Some(&object))?;
-    webhooks::validate(cluster, ask, Operation::Delete, None, Some(&object))?;
-    if let Some(answer) = write_hooks::delete_specially(cluster, ask, &object, options.dry_run)? {
+) -> Result<(ManagedObject, bool), StatusError> {
+    check_conditions(context, &object, options)?;
+    let mut none = ManagedObject::new(Value::Null);
+    webhooks::mutate(cluster, context, Operation::Delete, &mut none, Some(&object))?;
+    webhooks::validate(cluster, context, Operation::Delete, None, Some(&object))?;
+    if let Some(answer) = write_hooks::delete_specially(cluster, context, &object, options.dry_run)?
+    {
         return Ok(answer);
     }
     let before = object.clone();
     // Pods are given time, unless they are not running anywhere.
-    let grace = kinds::grace(&ask.kind, &object, options.grace);
+    let grace = kinds::grace(&context.kind, &object, options.grace);
     if is_terminating(&object) && grace.is_some() {
         let pending = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         if grace.is_some_and(|grace| grace >= pending) && pending > 0 {
             return Ok((object, false));
         }
     }
-    let kept = collected(ask, &object, options);
+    let kept = collected(context, &object, options);
     set_finalizers(&mut object, &kept);
     if kept.is_empty() && !finalizers(&before).is_empty() && options.version.is_some() {
         // The server asks for the version of the change that it has not made.
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: {}",
-            ask.storage_key(),
+            context.storage_key(),
             meta(&before, "resourceVersion")
         );
-        return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+        return Err(StatusError::conflict(context.named(&context.target.name), &why));
     }
-    let held = !kept.is_empty() && !planted(Bug::FinalizersAreIgnored);
+    let held = !kept.is_empty() && !is_active(Mutation::FinalizersAreIgnored);
     let graceful = grace.is_some_and(|grace| grace > 0);
     if held || graceful {
         let seconds = grace.unwrap_or(0);
@@ -239,21 +239,21 @@ fn delete_one(
             begin_deletion(cluster, &mut object, seconds);
         }
         // What is stored in another form is written even if nothing changes.
-        let raw = cluster.is_raw(ask.kind_key(), ask.key());
+        let raw = cluster.is_raw(context.kind_key(), context.key());
         if !options.dry_run && (*object != *before || raw) {
             object = Arc::unwrap_or_clone(write::put_in_storage_version(
                 cluster,
-                ask,
-                ask.key(),
+                context,
+                context.key(),
                 object,
             ));
-            write_hooks::after_write(cluster, ask, &object);
+            write_hooks::after_write(cluster, context, &object);
         }
         return Ok((object, false));
     }
     if options.dry_run && !finalizers(&before).is_empty() {
         // Nothing is written and nothing gone: the server answers with an object of nothing.
-        return Ok((Tracked::clone(&crate::api::verbs::write::blank(ask)), false));
+        return Ok((ManagedObject::clone(&crate::api::verbs::write::blank(context)), false));
     }
     // What was to be changed before it goes is not.
     let mut last = before;
@@ -266,18 +266,22 @@ fn delete_one(
         }
         if !options.dry_run {
             // Who watches is told of both.
-            last = Arc::unwrap_or_clone(cluster.put(ask.kind_key(), ask.key(), last));
+            last = Arc::unwrap_or_clone(cluster.put(context.kind_key(), context.key(), last));
         }
     }
     if !options.dry_run {
-        cluster.remove(ask.kind_key(), ask.key(), &mut last);
-        write_hooks::after_removal(cluster, ask, &last);
+        cluster.remove(context.kind_key(), context.key(), &mut last);
+        write_hooks::after_removal(cluster, context, &last);
     }
     Ok((last, true))
 }
 
-fn check_conditions(ask: &Ask<'_>, object: &Value, options: &Options) -> Result<(), StatusError> {
-    if planted(Bug::DeleteIgnoresPreconditions) {
+fn check_conditions(
+    context: &RequestContext<'_>,
+    object: &Value,
+    options: &Options,
+) -> Result<(), StatusError> {
+    if is_active(Mutation::DeleteIgnoresPreconditions) {
         return Ok(());
     }
     let present = meta(object, "uid");
@@ -285,21 +289,21 @@ fn check_conditions(ask: &Ask<'_>, object: &Value, options: &Options) -> Result<
         let why = format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({present}). The object might have been deleted and then recreated"
         );
-        return Err(StatusError::conflict(ask.named_kind(&ask.target.name), &why));
+        return Err(StatusError::conflict(context.named_kind(&context.target.name), &why));
     }
     let present = meta(object, "resourceVersion");
     if let Some(version) = options.version.as_deref().filter(|version| *version != present) {
         let why = format!(
             "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({present}). The object might have been modified"
         );
-        return Err(StatusError::conflict(ask.named_kind(&ask.target.name), &why));
+        return Err(StatusError::conflict(context.named_kind(&context.target.name), &why));
     }
     Ok(())
 }
 
 /// Says of an object when it goes.
 fn begin_deletion(cluster: &Cluster, object: &mut Value, seconds: i64) {
-    if generation(object) > 0 && !planted(Bug::DeletionGrowsNoGeneration) {
+    if generation(object) > 0 && !is_active(Mutation::DeletionGrowsNoGeneration) {
         object["metadata"]["generation"] = (generation(object) + 1).into();
     }
     object["metadata"]["deletionTimestamp"] = after(cluster, seconds).into();
@@ -312,27 +316,27 @@ fn after(cluster: &Cluster, seconds: i64) -> String {
 }
 
 /// `deletecollection`.
-pub(crate) fn delete_collection(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
+pub(crate) fn delete_collection(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
     // What the list asks for is looked at first.
-    selector(ask, check_list)?;
-    let options = Options::read(ask)?;
-    warn(cluster, ask, &options);
-    let page = list::page(cluster, ask)?;
+    selector(context, check_list)?;
+    let options = Options::read(context)?;
+    warn(cluster, context, &options);
+    let page = list::page(cluster, context)?;
     for stored in &page.items {
         let found = stored.object();
         let target = Target {
             namespace: meta(&found, "namespace").to_owned(),
             name: meta(&found, "name").to_owned(),
-            ..ask.target.clone()
+            ..context.target.clone()
         };
-        let one = Ask::new(&target, ask.kind.clone(), ask.user, ask.request);
+        let one = RequestContext::new(&target, context.kind.clone(), context.user, context.request);
         // A list of then may have what is not there now.
         if let Some(object) = cluster.object(one.kind_key(), one.key()) {
             delete_one(cluster, &one, Arc::unwrap_or_clone(object), &options)?;
         }
     }
     // What is answered is what was there.
-    Ok(list::listed(cluster, ask, &page))
+    Ok(list::listed(cluster, context, &page))
 }
 
 /// No time is left of what an object was given.
@@ -347,7 +351,7 @@ fn shorten(object: &mut Value, pending: i64) {
 }
 
 /// The finalizers that an object has when it is deleted so.
-fn collected(ask: &Ask<'_>, object: &Value, options: &Options) -> Vec<String> {
+fn collected(context: &RequestContext<'_>, object: &Value, options: &Options) -> Vec<String> {
     let present = finalizers(object);
     let policy = options.policy.as_deref();
     let has = |name: &str| present.iter().any(|one| one == name);
@@ -356,7 +360,7 @@ fn collected(ask: &Ask<'_>, object: &Value, options: &Options) -> Vec<String> {
         (None, Some(policy)) => policy == "Orphan",
         (None, None) if has(ORPHAN) => true,
         (None, None) if has(FOREGROUND) => false,
-        (None, None) => kinds::orphans_by_default(&ask.kind),
+        (None, None) => kinds::orphans_by_default(&context.kind),
     };
     let foreground = match (options.orphan, policy) {
         (Some(_), _) => false,
@@ -365,7 +369,7 @@ fn collected(ask: &Ask<'_>, object: &Value, options: &Options) -> Vec<String> {
     };
     let mut kept: Vec<String> =
         present.iter().filter(|one| *one != ORPHAN && *one != FOREGROUND).cloned().collect();
-    if !kinds::is_collected(&ask.kind) {
+    if !kinds::is_collected(&context.kind) {
         return kept;
     }
     if orphan {

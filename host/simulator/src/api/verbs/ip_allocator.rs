@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::api::request_context::Ask;
+use crate::api::request_context::RequestContext;
 use crate::state::cluster::Cluster;
 use crate::types::object::{copy, meta};
 use crate::types::status_error::{FieldError, StatusError};
@@ -123,11 +123,11 @@ fn drop_dependent(object: &mut Value, was: &Value) {
 /// Gives a Service the addresses that it asks for.
 pub(crate) fn allocate(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     object: &mut Value,
     old: Option<&Value>,
 ) -> Result<(), StatusError> {
-    if !ask.kind.is("", "Service") || !ask.target.subresource.is_empty() {
+    if !context.kind.is("", "Service") || !context.target.subresource.is_empty() {
         return Ok(());
     }
     let nothing = Value::Null;
@@ -142,7 +142,7 @@ pub(crate) fn allocate(
         unset(spec, "internalTrafficPolicy");
         return Ok(());
     }
-    let used = used_by_others(cluster, ask.namespace(), &name);
+    let used = used_by_others(cluster, context.namespace(), &name);
     let mut errors = Vec::new();
     let address = match spec["clusterIP"].as_str() {
         Some(address) if !address.is_empty() => address.to_owned(),
@@ -172,7 +172,7 @@ pub(crate) fn allocate(
     if errors.is_empty() {
         return Ok(());
     }
-    Err(StatusError::invalid(ask.named_kind(&name), &errors))
+    Err(StatusError::invalid(context.named_kind(&name), &errors))
 }
 
 fn used_by_others(cluster: &Cluster, namespace: &str, name: &str) -> Used {

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use crate::api::http::query::Query;
-use crate::api::request_context::Ask;
-use crate::state::store::Key;
+use crate::api::request_context::RequestContext;
+use crate::types::object_key::Key;
 use crate::types::status_error::{FieldError, Named, StatusError};
 
 const EXACT: &str = "Exact";
@@ -101,7 +101,7 @@ pub(crate) fn check_watch(query: &Query) -> Result<(), StatusError> {
             errors.push(FieldError::unsupported(MATCH, matching, &[NOT_OLDER.to_owned()]));
         }
     }
-    // A watch from nowhere is one that begins with all, and asks for that itself.
+    // A watch from page_not_found is one that begins with all, and asks for that itself.
     if !matching.is_empty() || (!initial && begins_with_all(query)) {
         no_continue(query, &mut errors);
     }
@@ -135,8 +135,12 @@ pub(crate) struct Start {
 impl Start {
     /// What a list asks for, whose options have been checked.
     /// Which one object is looked for, if it is one, is in no page.
-    pub(crate) fn read(ask: &Ask<'_>, present: u64, one: bool) -> Result<Self, StatusError> {
-        let query = ask.query;
+    pub(crate) fn read(
+        context: &RequestContext<'_>,
+        present: u64,
+        one: bool,
+    ) -> Result<Self, StatusError> {
+        let query = context.query;
         if !query.get("continue").is_empty() {
             let (start, from) = decode(query.get("continue")).map_err(|why| {
                 StatusError::bad_request(format!("invalid continue token: {why}"))
@@ -156,7 +160,7 @@ impl Start {
         let version = version(query)
             .map_err(|why| StatusError::bad_request(format!("invalid resource version: {why}")))?;
         // What is deleted is listed in pages.
-        let limited = ask.request.method == "DELETE"
+        let limited = context.request.method == "DELETE"
             || number(query, "limit")?.is_some_and(|limit| limit > 0);
         let exact = match query.get(MATCH) {
             EXACT => true,
@@ -180,8 +184,8 @@ impl Start {
 }
 
 /// Where an object lies, in the order of which the server lists.
-pub(crate) fn path(ask: &Ask<'_>, key: &Key) -> String {
-    if ask.namespace().is_empty() && ask.kind.namespaced {
+pub(crate) fn path(context: &RequestContext<'_>, key: &Key) -> String {
+    if context.namespace().is_empty() && context.kind.namespaced {
         format!("{}/{}", key.0, key.1)
     } else {
         key.1.clone()

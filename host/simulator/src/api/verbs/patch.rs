@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use crate::admission::attributes::Operation as Admitted;
 use crate::admission::webhooks;
-use crate::api::request::Answer;
+use crate::api::request::Response;
 use crate::api::request_body::parse;
-use crate::api::request_context::{Ask, Outcome, check_options, present};
+use crate::api::request_context::{Outcome, RequestContext, check_options, present};
 use crate::api::verbs::owner_references::once;
 use crate::api::verbs::write;
 use crate::api::verbs::write::{Decoded, Written, blank, shares_labels, unknown_fields};
 use crate::apply::ledger::Ledger;
 use crate::apply::managed_fields;
 use crate::apply::managed_fields::{Manager, Operation};
+use crate::apply::managed_object::ManagedObject;
 use crate::apply::updater::{Write, apply, reconcile};
 use crate::apply::{conflict, last_applied, shape};
-use crate::mutation::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
 use crate::patch;
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
 use crate::types::kinds;
 use crate::types::object::{meta, unset, with_metadata};
 use crate::types::status_error::{FieldError, Named, StatusError};
@@ -34,17 +34,17 @@ pub(crate) enum Way {
 
 impl Way {
     /// What a request says, if its options are right.
-    pub(crate) fn of(ask: &Ask<'_>) -> Result<Self, StatusError> {
-        let content = ask.request.content_type.split(';').next().unwrap_or_default().trim();
+    pub(crate) fn of(context: &RequestContext<'_>) -> Result<Self, StatusError> {
+        let content = context.request.content_type.split(';').next().unwrap_or_default().trim();
         let applies =
             matches!(content, "application/apply-patch+yaml" | "application/apply-patch+cbor");
-        check_options(ask.query, "PatchOptions")?;
+        check_options(context.query, "PatchOptions")?;
         let named = Named { group: "meta.k8s.io", what: "PatchOptions", name: "" };
-        if applies && ask.query.get("fieldManager").is_empty() {
+        if applies && context.query.get("fieldManager").is_empty() {
             let error = FieldError::required("fieldManager", "is required for apply patch");
             return Err(StatusError::invalid(named, &[error]));
         }
-        if !applies && ask.query.has("force") {
+        if !applies && context.query.has("force") {
             let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
             return Err(StatusError::invalid(named, &[error]));
         }
@@ -52,45 +52,45 @@ impl Way {
             _ if applies => Self::Apply,
             "application/json-patch+json" => Self::Patch(patch::Kind::Json),
             "application/merge-patch+json" => Self::Patch(patch::Kind::Merge),
-            "application/strategic-merge-patch+json" if ask.kind.custom.is_none() => {
+            "application/strategic-merge-patch+json" if context.kind.custom.is_none() => {
                 Self::Patch(patch::Kind::Strategic)
             }
-            _ => return Err(unsupported(ask)),
+            _ => return Err(unsupported(context)),
         })
     }
 }
 
 /// `patch`.
-pub(crate) fn patch(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
-    let way = Way::of(ask)?;
-    let Way::Patch(kind) = way else { return apply_patch(cluster, ask) };
-    let Some(old) = present(cluster, ask) else {
-        return Err(StatusError::not_found(ask.named(&ask.target.name)));
+pub(crate) fn patch(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
+    let way = Way::of(context)?;
+    let Way::Patch(kind) = way else { return apply_patch(cluster, context) };
+    let Some(old) = present(cluster, context) else {
+        return Err(StatusError::not_found(context.named(&context.target.name)));
     };
-    let Decoded { mut object, warnings, .. } = patched(ask, kind, &old)?;
+    let Decoded { mut object, warnings, .. } = patched(context, kind, &old)?;
     cluster.warned.extend(warnings);
-    write::check_namespace(ask, &mut object)?;
-    check_name(ask, &object)?;
-    let mut object = write::track(cluster, ask, Some(&old), object);
-    webhooks::mutate(cluster, ask, Admitted::Update, &mut object, Some(&old))?;
+    write::check_namespace(context, &mut object)?;
+    check_name(context, &object)?;
+    let mut object = write::track(cluster, context, Some(&old), object);
+    webhooks::mutate(cluster, context, Admitted::Update, &mut object, Some(&old))?;
     cluster.warned.extend(once(&mut object, true));
-    let object = write::store_change(cluster, ask, &old, object)?;
+    let object = write::store_change(cluster, context, &old, object)?;
     Ok(Written { code: 200, object }.answer())
 }
 
 /// What a patch makes of an object.
 pub(crate) fn patched(
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     kind: patch::Kind,
-    old: &Tracked,
+    old: &ManagedObject,
 ) -> Result<Decoded, StatusError> {
-    let patched = patch::apply(kind, ask.kind.schema(), &old.whole(), &ask.request.body)?;
+    let patched = patch::apply(kind, context.kind.schema(), &old.whole(), &context.request.body)?;
     let text = if kind == patch::Kind::Strategic {
-        shape::go(&parse(&ask.request.body).unwrap_or_default())
+        shape::go(&parse(&context.request.body).unwrap_or_default())
     } else {
         patched.to_string()
     };
-    redecode(ask, patched).map_err(|error| {
+    redecode(context, patched).map_err(|error| {
         if !error.is_shape() {
             return error;
         }
@@ -100,18 +100,18 @@ pub(crate) fn patched(
 }
 
 /// Reads an object that a patch has made.
-fn redecode(ask: &Ask<'_>, patched: Value) -> Result<Decoded, StatusError> {
+fn redecode(context: &RequestContext<'_>, patched: Value) -> Result<Decoded, StatusError> {
     let text = patched.to_string();
     let mut object = with_metadata(patched).ok_or_else(|| {
         let error = FieldError::invalid("patch", text, "the object is no object");
         StatusError::invalid(Named { group: "", what: "", name: "" }, &[error])
     })?;
-    let version = ask.kind.api_version();
+    let version = context.kind.api_version();
     let (said, of) = (object["kind"].clone(), object["apiVersion"].clone());
-    if of != version.as_str() || said != ask.kind.name.as_str() {
+    if of != version.as_str() || said != context.kind.name.as_str() {
         let said = said.as_str().unwrap_or_default().to_owned();
         return Err(StatusError::bad_request(if of == version.as_str() {
-            format!("{said} in version {version:?} cannot be handled as a {}", ask.kind.name)
+            format!("{said} in version {version:?} cannot be handled as a {}", context.kind.name)
         } else {
             format!(
                 "the API version in the data ({}) does not match the expected API version ({version})",
@@ -119,13 +119,13 @@ fn redecode(ask: &Ask<'_>, patched: Value) -> Result<Decoded, StatusError> {
             )
         }));
     }
-    let unknown = kinds::decode(&ask.kind, &mut object)?;
-    let warnings = unknown_fields(ask, &unknown)?;
+    let unknown = kinds::decode(&context.kind, &mut object)?;
+    let warnings = unknown_fields(context, &unknown)?;
     Ok(Decoded { object, warnings, shares_labels: false })
 }
 
-pub(crate) fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
-    let (said, name) = (meta(object, "name"), &ask.target.name);
+pub(crate) fn check_name(context: &RequestContext<'_>, object: &Value) -> Result<(), StatusError> {
+    let (said, name) = (meta(object, "name"), &context.target.name);
     if said.is_empty() {
         return Err(StatusError::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
@@ -140,43 +140,43 @@ pub(crate) fn check_name(ask: &Ask<'_>, object: &Value) -> Result<(), StatusErro
 }
 
 /// Server-side apply.
-fn apply_patch(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
-    let value = document(ask)?;
-    let old = present(cluster, ask);
-    let mut object = applied(cluster, ask, &value, old.as_ref())?;
-    write::check_namespace(ask, &mut object)?;
-    check_name(ask, &object)?;
+fn apply_patch(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
+    let value = document(context)?;
+    let old = present(cluster, context);
+    let mut object = applied(cluster, context, &value, old.as_ref())?;
+    write::check_namespace(context, &mut object)?;
+    check_name(context, &object)?;
     if let Some(old) = old {
-        if planted(Bug::ApplyOverAnotherUid) {
+        if is_active(Mutation::ApplyOverAnotherUid) {
             crate::types::object::copy_meta(&old, &mut object, "uid");
         }
-        webhooks::mutate(cluster, ask, Admitted::Update, &mut object, Some(&old))?;
-        let stored = write::store_change(cluster, ask, &old, object)?;
-        return Ok(Answer::bytes(200, stored.text().clone()));
+        webhooks::mutate(cluster, context, Admitted::Update, &mut object, Some(&old))?;
+        let stored = write::store_change(cluster, context, &old, object)?;
+        return Ok(Response::bytes(200, stored.text().clone()));
     }
     let uid = meta(&object, "uid");
     if !uid.is_empty() {
         let why = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         );
-        return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+        return Err(StatusError::conflict(context.named(&context.target.name), &why));
     }
-    webhooks::mutate(cluster, ask, Admitted::Create, &mut object, None)?;
-    let shares_labels = shares_labels(&ask.kind, &value);
-    let object = write::store_new(cluster, ask, object, shares_labels)?;
+    webhooks::mutate(cluster, context, Admitted::Create, &mut object, None)?;
+    let shares_labels = shares_labels(&context.kind, &value);
+    let object = write::store_new(cluster, context, object, shares_labels)?;
     Ok(Written { code: 201, object }.answer())
 }
 
 /// What the document of an apply makes of an object, with its managers.
 pub(crate) fn applied(
     cluster: &Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     value: &Value,
-    old: Option<&Arc<Tracked>>,
-) -> Result<Tracked, StatusError> {
+    old: Option<&Arc<ManagedObject>>,
+) -> Result<ManagedObject, StatusError> {
     let said = |name: &str| value[name].as_str().unwrap_or_default();
-    let version = ask.kind.api_version();
-    if said("apiVersion") != version || said("kind") != ask.kind.name {
+    let version = context.kind.api_version();
+    if said("apiVersion") != version || said("kind") != context.kind.name {
         let (group, of) = said("apiVersion").split_once('/').unwrap_or(("", said("apiVersion")));
         return Err(StatusError::bad_request(format!(
             "invalid object type: {group}/{of}, Kind={}",
@@ -186,10 +186,10 @@ pub(crate) fn applied(
     if value["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
         return Err(StatusError::bad_request("metadata.managedFields must be nil"));
     }
-    if old.is_none() && !ask.target.subresource.is_empty() {
-        return Err(StatusError::not_found(ask.named(&ask.target.name)));
+    if old.is_none() && !context.target.subresource.is_empty() {
+        return Err(StatusError::not_found(context.named(&context.target.name)));
     }
-    let node = ask.kind.node();
+    let node = context.kind.node();
     let problems = shape::problems(node, value, false);
     if !problems.is_empty() {
         let (group, of) = version.split_once('/').unwrap_or(("", &version));
@@ -197,47 +197,47 @@ pub(crate) fn applied(
             "failed to create typed patch object ({}/{}; {group}/{of}, Kind={}): {}",
             meta(value, "namespace"),
             meta(value, "name"),
-            ask.kind.name,
+            context.kind.name,
             shape::describe(&problems)
         )));
     }
-    let live = old.cloned().unwrap_or_else(|| blank(ask));
-    let (object, managers) = merge_patch(cluster, ask, &live, value)?;
+    let live = old.cloned().unwrap_or_else(|| blank(context));
+    let (object, managers) = merge_patch(cluster, context, &live, value)?;
     let mut object = object.unwrap_or_else(|| Value::clone(&live));
-    kinds::decode_applied(&ask.kind, &mut object)
-        .map_err(|error| not_converted(ask, value, &error))?;
+    kinds::decode_applied(&context.kind, &mut object)
+        .map_err(|error| not_converted(context, value, &error))?;
     // A custom resource may have a null there.
     unset(&mut object, "managedFields");
-    Ok(Tracked::of(object, Ledger::of(managers)))
+    Ok(ManagedObject::of(object, Ledger::of(managers)))
 }
 
 /// What an apply makes of `live`: the object, or nothing if it is the same, and its managers.
 fn merge_patch(
     cluster: &Cluster,
-    ask: &Ask<'_>,
-    live: &Tracked,
+    context: &RequestContext<'_>,
+    live: &ManagedObject,
     value: &Value,
 ) -> Result<(Option<Value>, managed_fields::Managers), StatusError> {
-    let sub = &ask.target.subresource;
-    let version = ask.version();
-    let ignored = kinds::ignored(&ask.kind, sub);
+    let sub = &context.target.subresource;
+    let version = context.version();
+    let ignored = kinds::ignored(&context.kind, sub);
     let now = cluster.time();
-    let write = Write { node: ask.kind.node(), version: &version, ignored, now: &now };
+    let write = Write { node: context.kind.node(), version: &version, ignored, now: &now };
     let mut managers = managed_fields::of_group(live.ledger().managers(), &version);
-    if ask.kind.custom.as_ref().is_some_and(|custom| custom.changed) {
+    if context.kind.custom.as_ref().is_some_and(|custom| custom.changed) {
         reconcile(write.node, &mut managers);
     }
     let plain: &Value = live;
     if managers.is_empty() && live["metadata"]["uid"].is_string() {
         // What was there before the first apply belongs to somebody.
         let before = Manager::new("before-first-apply", Operation::Update, &version, sub);
-        let empty = blank(ask);
+        let empty = blank(context);
         managers = crate::apply::updater::update(&write, &empty, plain, managers, &before);
     }
-    let manager = Manager::new(&ask.manager(), Operation::Apply, &version, sub);
-    let force =
-        (ask.query.is("force") && !planted(Bug::ForceIsIgnored)) || planted(Bug::ForceIsAssumed);
-    let kubectl = ask.manager() == last_applied::KUBECTL;
+    let manager = Manager::new(&context.manager(), Operation::Apply, &version, sub);
+    let force = (context.query.is("force") && !is_active(Mutation::ForceIsIgnored))
+        || is_active(Mutation::ForceIsAssumed);
+    let kubectl = context.manager() == last_applied::KUBECTL;
     let held = kubectl.then(|| managers.clone());
     let mut applied = match (apply(&write, plain, value, managers, &manager, force), held) {
         // What kubectl applied from the client's side is no conflict.
@@ -260,15 +260,15 @@ fn merge_patch(
 }
 
 /// What is applied.
-pub(crate) fn document(ask: &Ask<'_>) -> Result<Value, StatusError> {
-    parse(&ask.request.body)
+pub(crate) fn document(context: &RequestContext<'_>) -> Result<Value, StatusError> {
+    parse(&context.request.body)
         .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))
 }
 
 /// What the server says of an apply whose merged object Go cannot read.
-fn not_converted(ask: &Ask<'_>, value: &Value, error: &StatusError) -> StatusError {
-    let version = ask.kind.api_version();
-    let name = &ask.kind.name;
+fn not_converted(context: &RequestContext<'_>, value: &Value, error: &StatusError) -> StatusError {
+    let version = context.kind.api_version();
+    let name = &context.kind.name;
     let (group, of) = version.split_once('/').unwrap_or(("", &version));
     StatusError::unforeseen(format!(
         "failed to convert new object ({}/{}; {group}/{of}, Kind={name}) to proper version: unable to convert unstructured object to {group}/{of}, Kind={name}: {}",
@@ -278,9 +278,9 @@ fn not_converted(ask: &Ask<'_>, value: &Value, error: &StatusError) -> StatusErr
     ))
 }
 
-fn unsupported(ask: &Ask<'_>) -> StatusError {
+fn unsupported(context: &RequestContext<'_>) -> StatusError {
     let mut known = vec!["application/json-patch+json", "application/merge-patch+json"];
-    if ask.kind.custom.is_none() {
+    if context.kind.custom.is_none() {
         known.push("application/strategic-merge-patch+json");
     }
     known.push("application/apply-patch+yaml");

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::request::Answer;
-use crate::api::request_context::{Ask, Outcome};
+use crate::api::request::Response;
+use crate::api::request_context::{Outcome, RequestContext};
 use crate::api::verbs::write;
 use crate::auth::rbac;
 use crate::auth::rbac::Attributes;
@@ -13,18 +13,18 @@ use crate::state::cluster::Cluster;
 use crate::types::status_error::{FieldError, Named, StatusError};
 
 /// Answers who somebody is, or whether he may do something.
-pub(crate) fn review(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
-    let decoded = write::decode(ask, crate::api::request_body::read(ask)?)?;
+pub(crate) fn review(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
+    let decoded = write::decode(context, crate::api::request_body::read(context)?)?;
     cluster.warned.extend(decoded.warnings);
     let mut object = decoded.object;
-    if ask.kind.namespaced {
-        write::check_namespace(ask, &mut object)?;
+    if context.kind.namespaced {
+        write::check_namespace(context, &mut object)?;
     }
-    let mut object = write::track(cluster, ask, None, object);
+    let mut object = write::track(cluster, context, None, object);
     let spec = object["spec"].clone();
-    check(ask, &object)?;
-    object["status"] = match ask.kind.name.as_str() {
-        "SelfSubjectAccessReview" => access(cluster, &ask.user.clone(), &spec),
+    check(context, &object)?;
+    object["status"] = match context.kind.name.as_str() {
+        "SelfSubjectAccessReview" => access(cluster, &context.user.clone(), &spec),
         "SubjectAccessReview" | "LocalSubjectAccessReview" => {
             let groups = spec["groups"].as_array().into_iter().flatten();
             let groups = groups.filter_map(Value::as_str).map(str::to_owned).collect();
@@ -36,28 +36,28 @@ pub(crate) fn review(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
             if namespace.is_empty() {
                 return Err(StatusError::bad_request("no namespace on request"));
             }
-            let (objects, paths) = rbac::rules(cluster, ask.user, namespace);
+            let (objects, paths) = rbac::rules(cluster, context.user, namespace);
             json!({"resourceRules": objects, "nonResourceRules": paths, "incomplete": false})
         }
         "TokenReview" => token::review_token(cluster, &spec)?,
         "SelfSubjectReview" => {
             object["metadata"]["creationTimestamp"] = cluster.time().into();
             let mut user = Map::new();
-            user.insert("username".to_owned(), ask.user.name.as_str().into());
-            if !ask.user.uid.is_empty() {
-                user.insert("uid".to_owned(), ask.user.uid.as_str().into());
+            user.insert("username".to_owned(), context.user.name.as_str().into());
+            if !context.user.uid.is_empty() {
+                user.insert("uid".to_owned(), context.user.uid.as_str().into());
             }
-            if !ask.user.extra.is_empty() {
-                user.insert("extra".to_owned(), json!(ask.user.extra));
+            if !context.user.extra.is_empty() {
+                user.insert("extra".to_owned(), json!(context.user.extra));
             }
-            if !ask.user.groups.is_empty() {
-                user.insert("groups".to_owned(), ask.user.groups.clone().into());
+            if !context.user.groups.is_empty() {
+                user.insert("groups".to_owned(), context.user.groups.clone().into());
             }
             json!({ "userInfo": user })
         }
         _ => return Err(StatusError::no_resource()),
     };
-    Ok(Answer::bytes(201, object.text().clone()))
+    Ok(Response::bytes(201, object.text().clone()))
 }
 
 /// Whether somebody may do something.
@@ -90,8 +90,8 @@ fn access(cluster: &Cluster, user: &User, spec: &Value) -> Value {
 }
 
 /// What is wrong with what is asked.
-fn check(ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
-    let (kind, spec) = (ask.kind.name.as_str(), &object["spec"]);
+fn check(context: &RequestContext<'_>, object: &Value) -> Result<(), StatusError> {
+    let (kind, spec) = (context.kind.name.as_str(), &object["spec"]);
     let local = kind == "LocalSubjectAccessReview";
     let named = kind == "SubjectAccessReview" || local;
     if !named && kind != "SelfSubjectAccessReview" {
@@ -118,7 +118,7 @@ fn check(ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
     }
     if local {
         let said = objects["namespace"].as_str().unwrap_or_default();
-        if objects.is_object() && said != ask.target.namespace {
+        if objects.is_object() && said != context.target.namespace {
             let why = "must match metadata.namespace";
             errors.push(FieldError::invalid("spec.resourceAttributes.namespace", said, why));
         }
@@ -140,6 +140,6 @@ fn check(ask: &Ask<'_>, object: &Value) -> Result<(), StatusError> {
         return Ok(());
     }
     // The server names no kind here.
-    let named = Named { group: &ask.kind.group, what: "", name: "" };
+    let named = Named { group: &context.kind.group, what: "", name: "" };
     Err(StatusError::invalid(named, &errors))
 }

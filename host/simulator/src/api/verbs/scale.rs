@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::admission::attributes::Operation;
 use crate::admission::webhooks;
-use crate::api::request::Answer;
+use crate::api::request::Response;
 use crate::api::request_body::read;
-use crate::api::request_context::{Ask, Outcome, check_options, present};
+use crate::api::request_context::{Outcome, RequestContext, check_options, present};
 use crate::api::verbs::patch;
 use crate::api::verbs::patch::{Way, document};
 use crate::api::verbs::update::uid_mismatch;
@@ -16,8 +16,8 @@ use crate::api::verbs::write;
 use crate::apply::fieldset::{Element, FieldSet};
 use crate::apply::ledger::Ledger;
 use crate::apply::managed_fields::{Managers, Owned};
+use crate::apply::managed_object::ManagedObject;
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
 use crate::types::kind::Kind;
 use crate::types::object::meta;
 use crate::types::status_error::{FieldError, Named, StatusError};
@@ -30,9 +30,9 @@ struct Paths {
     selector: Option<Vec<String>>,
 }
 
-fn paths(ask: &Ask<'_>) -> Option<Paths> {
+fn paths(context: &RequestContext<'_>) -> Option<Paths> {
     let split = |path: &str| path.trim_start_matches('.').split('.').map(str::to_owned).collect();
-    let Some(custom) = &ask.kind.custom else {
+    let Some(custom) = &context.kind.custom else {
         let selector = Some(split("spec.selector"));
         return Some(Paths {
             spec: split("spec.replicas"),
@@ -40,7 +40,7 @@ fn paths(ask: &Ask<'_>) -> Option<Paths> {
             selector,
         });
     };
-    let scale = custom.version(&ask.kind.version)?.scale.as_ref()?;
+    let scale = custom.version(&context.kind.version)?.scale.as_ref()?;
     Some(Paths {
         spec: split(&scale.spec),
         status: split(&scale.status),
@@ -117,10 +117,10 @@ fn scale_of(object: &Value, paths: &Paths) -> Value {
 }
 
 /// Reads the scale of an object.
-pub(crate) fn get_scale(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
-    let paths = paths(ask).ok_or_else(StatusError::no_resource)?;
-    let Some(object) = present(cluster, ask) else {
-        return Err(StatusError::not_found(ask.named(&ask.target.name)));
+pub(crate) fn get_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
+    let paths = paths(context).ok_or_else(StatusError::no_resource)?;
+    let Some(object) = present(cluster, context) else {
+        return Err(StatusError::not_found(context.named(&context.target.name)));
     };
     if find(&object, &paths.spec).is_none_or(Value::is_null) {
         let text = format!("the spec replicas field {:?} does not exist", dotted(&paths.spec));
@@ -132,32 +132,32 @@ pub(crate) fn get_scale(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
         )
         .details(details));
     }
-    Ok(Answer::json(200, &scale_of(&object, &paths)))
+    Ok(Response::json(200, &scale_of(&object, &paths)))
 }
 
 /// Writes it: what is written is read, tracked and held to rules as a scale, and its figure is the object's then.
-pub(crate) fn write_scale(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
-    let patches = ask.request.method == "PATCH";
-    let way = if patches { Some(Way::of(ask)?) } else { None };
+pub(crate) fn write_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
+    let patches = context.request.method == "PATCH";
+    let way = if patches { Some(Way::of(context)?) } else { None };
     if !patches {
-        check_options(ask.query, "UpdateOptions")?;
+        check_options(context.query, "UpdateOptions")?;
     }
-    let paths = paths(ask).ok_or_else(StatusError::no_resource)?;
-    let Some(old) = present(cluster, ask) else {
-        return Err(StatusError::not_found(ask.named(&ask.target.name)));
+    let paths = paths(context).ok_or_else(StatusError::no_resource)?;
+    let Some(old) = present(cluster, context) else {
+        return Err(StatusError::not_found(context.named(&context.target.name)));
     };
-    let of_scale = Ask::new(ask.target, kind(), ask.user, ask.request);
+    let of_scale = RequestContext::new(context.target, kind(), context.user, context.request);
     let path: Vec<Element> = paths.spec.iter().map(|name| Element::field(name)).collect();
     let parents = old.ledger().managers();
     let own = Ledger::of(of_the_scale(&parents, &path));
-    let mut live = Tracked::of(scale_of(&old, &paths), own);
-    let custom = ask.kind.custom.is_some();
+    let mut live = ManagedObject::of(scale_of(&old, &paths), own);
+    let custom = context.kind.custom.is_some();
     if custom && find(&old, &paths.spec).is_none_or(Value::is_null) {
         live["spec"]["replicas"] = UNSAID.into();
     }
     let mut scale = match way {
         Some(Way::Apply) => {
-            let document = document(ask)?;
+            let document = document(context)?;
             let present = Arc::new(live.clone());
             let mut scale = patch::applied(cluster, &of_scale, &document, Some(&present))?;
             if custom && *scale != *live {
@@ -187,36 +187,36 @@ pub(crate) fn write_scale(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
     if !custom && figure < 0 {
         let why = "must be greater than or equal to 0";
         let error = FieldError::invalid("spec.replicas", figure, why);
-        let named = Named { group: "autoscaling", what: "Scale", name: &ask.target.name };
+        let named = Named { group: "autoscaling", what: "Scale", name: &context.target.name };
         return Err(StatusError::invalid(named, &[error]));
     }
     let (said, present) = (meta(&scale, "uid"), meta(&old, "uid"));
     if !said.is_empty() && said != present {
-        let why = uid_mismatch(ask, said, present);
-        return Err(StatusError::conflict(ask.named(&ask.target.name), &why));
+        let why = uid_mismatch(context, said, present);
+        return Err(StatusError::conflict(context.named(&context.target.name), &why));
     }
     let scales = scale.ledger().managers();
-    let managers = of_the_object(ask, parents, &scales, &path);
-    let mut new = Tracked::of(Value::clone(&old), Ledger::of(managers).as_read());
+    let managers = of_the_object(context, parents, &scales, &path);
+    let mut new = ManagedObject::of(Value::clone(&old), Ledger::of(managers).as_read());
     let names: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
     set(&mut new, &names, figure.into());
     let said = meta(&scale, "resourceVersion");
     if !said.is_empty() {
         new["metadata"]["resourceVersion"] = said.into();
     }
-    let shown = Tracked::new(scale_of(&new, &paths));
+    let shown = ManagedObject::new(scale_of(&new, &paths));
     webhooks::validate(cluster, &of_scale, Operation::Update, Some(&shown), Some(&live))?;
-    let stored = write::store_change(cluster, ask, &old, new)?;
-    Ok(Answer::json(200, &scale_of(&stored, &paths)))
+    let stored = write::store_change(cluster, context, &old, new)?;
+    Ok(Response::json(200, &scale_of(&stored, &paths)))
 }
 
 /// A scale that was replaced or patched, with who owns it.
 fn rewritten(
     cluster: &Cluster,
-    of_scale: &Ask<'_>,
+    of_scale: &RequestContext<'_>,
     mut scale: Value,
-    live: &Tracked,
-) -> Result<Tracked, StatusError> {
+    live: &ManagedObject,
+) -> Result<ManagedObject, StatusError> {
     write::check_namespace(of_scale, &mut scale)?;
     patch::check_name(of_scale, &scale)?;
     Ok(write::track(cluster, of_scale, Some(live), scale))
@@ -257,7 +257,7 @@ fn of_the_scale(parents: &Managers, path: &[Element]) -> Managers {
 
 /// And back, after a write of the scale.
 fn of_the_object(
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     parents: Managers,
     scales: &Managers,
     path: &[Element],
@@ -269,7 +269,7 @@ fn of_the_object(
         .iter()
         .filter(|(_, owned)| owned.set().has_path(&figure))
         .map(|(manager, _)| {
-            let owned = Owned::new(only.clone(), &ask.kind.api_version(), None);
+            let owned = Owned::new(only.clone(), &context.kind.api_version(), None);
             (manager.clone(), owned)
         })
         .collect();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::admission::attributes::Operation;
 use crate::admission::webhooks;
 use crate::api::request_body::read;
-use crate::api::request_context::{Ask, Outcome, check_options, present};
+use crate::api::request_context::{Outcome, RequestContext, check_options, present};
 use crate::api::verbs::owner_references::once;
 use crate::api::verbs::write;
 use crate::api::verbs::write::Written;
@@ -15,23 +15,23 @@ use crate::types::object::meta;
 use crate::types::status_error::StatusError;
 
 /// `update`.
-pub(crate) fn update(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome {
-    check_options(ask.query, "UpdateOptions")?;
-    Ok(update_object(cluster, ask, read(ask)?)?.answer())
+pub(crate) fn update(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
+    check_options(context.query, "UpdateOptions")?;
+    Ok(update_object(cluster, context, read(context)?)?.answer())
 }
 
 /// Replaces an object.
 pub(crate) fn update_object(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     object: Value,
 ) -> Result<Written, StatusError> {
-    let decoded = write::decode(ask, object)?;
+    let decoded = write::decode(context, object)?;
     let mut object = decoded.object;
     cluster.warned.extend(decoded.warnings);
     cluster.warned.extend(once(&mut object, false));
-    let name = &ask.target.name;
-    write::check_namespace(ask, &mut object)?;
+    let name = &context.target.name;
+    write::check_namespace(context, &mut object)?;
     if meta(&object, "name").is_empty() {
         return Err(StatusError::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
@@ -43,35 +43,38 @@ pub(crate) fn update_object(
             meta(&object, "name")
         )));
     }
-    let Some(old) = present(cluster, ask) else {
-        if !kinds::creates_on_update(&ask.kind) {
-            return Err(StatusError::not_found(ask.named(name)));
+    let Some(old) = present(cluster, context) else {
+        if !kinds::creates_on_update(&context.kind) {
+            return Err(StatusError::not_found(context.named(name)));
         }
         let said = meta(&object, "uid");
         if !said.is_empty() {
-            return Err(StatusError::conflict(ask.named(name), &uid_mismatch(ask, said, "")));
+            return Err(StatusError::conflict(
+                context.named(name),
+                &uid_mismatch(context, said, ""),
+            ));
         }
-        let mut object = write::track(cluster, ask, None, object);
-        webhooks::mutate(cluster, ask, Operation::Create, &mut object, None)?;
-        let object = write::store_new(cluster, ask, object, decoded.shares_labels)?;
+        let mut object = write::track(cluster, context, None, object);
+        webhooks::mutate(cluster, context, Operation::Create, &mut object, None)?;
+        let object = write::store_new(cluster, context, object, decoded.shares_labels)?;
         return Ok(Written { code: 201, object });
     };
     let (said, present) = (meta(&object, "uid"), meta(&old, "uid"));
     if !said.is_empty() && said != present {
-        let why = uid_mismatch(ask, said, present);
-        return Err(StatusError::conflict(ask.named(name), &why));
+        let why = uid_mismatch(context, said, present);
+        return Err(StatusError::conflict(context.named(name), &why));
     }
-    let mut object = write::track(cluster, ask, Some(&old), object);
-    webhooks::mutate(cluster, ask, Operation::Update, &mut object, Some(&old))?;
+    let mut object = write::track(cluster, context, Some(&old), object);
+    webhooks::mutate(cluster, context, Operation::Update, &mut object, Some(&old))?;
     cluster.warned.extend(once(&mut object, true));
-    let object = write::store_change(cluster, ask, &old, object)?;
+    let object = write::store_change(cluster, context, &old, object)?;
     Ok(Written { code: 200, object })
 }
 
 /// What the store says of another uid.
-pub(crate) fn uid_mismatch(ask: &Ask<'_>, said: &str, present: &str) -> String {
+pub(crate) fn uid_mismatch(context: &RequestContext<'_>, said: &str, present: &str) -> String {
     format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object meta: {present}",
-        ask.storage_key()
+        context.storage_key()
     )
 }

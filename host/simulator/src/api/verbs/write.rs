@@ -7,27 +7,27 @@ use serde_json::{Map, Value, json};
 use crate::admission::attributes::Operation as Admitted;
 use crate::admission::webhooks;
 use crate::admission::{namespace_lifecycle, pvc_resize, service_account};
-use crate::api::request::Answer;
-use crate::api::request_context::Ask;
+use crate::api::request::Response;
+use crate::api::request_context::RequestContext;
 use crate::api::verbs::ip_allocator;
 use crate::api::verbs::write_hooks;
 use crate::apply::ledger::Ledger;
 use crate::apply::managed_fields;
 use crate::apply::managed_fields::{Managers, Operation};
+use crate::apply::managed_object::ManagedObject;
 use crate::apply::shape;
 use crate::apply::updater::{Write, reconcile, update};
 use crate::auth::escalation;
 use crate::auth::rbac;
-use crate::mutation::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
-use crate::state::store::Key;
 use crate::types::crd::conversion;
 use crate::types::kind::Kind;
 use crate::types::kinds;
 use crate::types::object::{
     copy_meta, finalizers, generation, is_terminating, meta, unset, with_metadata,
 };
+use crate::types::object_key::Key;
 use crate::types::status_error::{FieldError, StatusError};
 
 /// What the server says of a version that is another.
@@ -46,19 +46,19 @@ pub(crate) struct Decoded {
 pub(crate) struct Written {
     pub(crate) code: u16,
     /// The object as it is stored.
-    pub(crate) object: Arc<Tracked>,
+    pub(crate) object: Arc<ManagedObject>,
 }
 
 impl Written {
     /// As a client reads it.
-    pub(crate) fn answer(self) -> Answer {
-        Answer::Json { code: self.code, body: self.object.text().clone(), warnings: Vec::new() }
+    pub(crate) fn answer(self) -> Response {
+        Response::Json { code: self.code, body: self.object.text().clone(), warnings: Vec::new() }
     }
 }
 
 /// Brings the object of a create or update into the form of the server.
-pub(crate) fn decode(ask: &Ask<'_>, value: Value) -> Result<Decoded, StatusError> {
-    let kind = &ask.kind;
+pub(crate) fn decode(context: &RequestContext<'_>, value: Value) -> Result<Decoded, StatusError> {
+    let kind = &context.kind;
     let shares_labels = shares_labels(kind, &value);
     let mut object = with_metadata(value).ok_or_else(|| {
         StatusError::bad_request("the object provided is unrecognized (must be of type object)")
@@ -69,7 +69,7 @@ pub(crate) fn decode(ask: &Ask<'_>, value: Value) -> Result<Decoded, StatusError
         let missing = if name.is_empty() { "Kind" } else { "apiVersion" };
         return Err(StatusError::bad_request(format!(
             "Object '{missing}' is missing in '{}'",
-            String::from_utf8_lossy(&ask.request.body)
+            String::from_utf8_lossy(&context.request.body)
         )));
     }
     if !version.is_empty() && version != kind.api_version() {
@@ -91,22 +91,25 @@ pub(crate) fn decode(ask: &Ask<'_>, value: Value) -> Result<Decoded, StatusError
     object["kind"] = kind.name.as_str().into();
     object["apiVersion"] = kind.api_version().into();
     let unknown = kinds::decode(kind, &mut object)?;
-    let warnings = unknown_fields(ask, &unknown)?;
+    let warnings = unknown_fields(context, &unknown)?;
     Ok(Decoded { object, warnings, shares_labels })
 }
 
 /// The namespace of the body must be that of the path; absent, it is.
-pub(crate) fn check_namespace(ask: &Ask<'_>, object: &mut Value) -> Result<(), StatusError> {
+pub(crate) fn check_namespace(
+    context: &RequestContext<'_>,
+    object: &mut Value,
+) -> Result<(), StatusError> {
     let said = meta(object, "namespace");
-    if !said.is_empty() && said != ask.namespace() {
+    if !said.is_empty() && said != context.namespace() {
         return Err(StatusError::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    if ask.namespace().is_empty() {
+    if context.namespace().is_empty() {
         unset(object, "namespace");
     } else {
-        object["metadata"]["namespace"] = ask.namespace().into();
+        object["metadata"]["namespace"] = context.namespace().into();
     }
     Ok(())
 }
@@ -114,29 +117,29 @@ pub(crate) fn check_namespace(ask: &Ask<'_>, object: &mut Value) -> Result<(), S
 /// Whose fields are whose after `live` has become `new`, by anything but an apply.
 pub(crate) fn track(
     cluster: &Cluster,
-    ask: &Ask<'_>,
-    live: Option<&Tracked>,
+    context: &RequestContext<'_>,
+    live: Option<&ManagedObject>,
     mut new: Value,
-) -> Tracked {
+) -> ManagedObject {
     let metadata = new["metadata"].as_object_mut();
     let own = metadata.and_then(|metadata| metadata.remove("managedFields"));
-    let ledger = owners(cluster, ask, live, &new, own.as_ref());
-    Tracked::of(new, ledger.unwrap_or_default())
+    let ledger = owners(cluster, context, live, &new, own.as_ref());
+    ManagedObject::of(new, ledger.unwrap_or_default())
 }
 
 /// The same, of what says of its own owners what is in `own`; nothing if it is not tracked.
 fn owners(
     cluster: &Cluster,
-    ask: &Ask<'_>,
-    live: Option<&Tracked>,
+    context: &RequestContext<'_>,
+    live: Option<&ManagedObject>,
     new: &Value,
     own: Option<&Value>,
 ) -> Option<Ledger> {
-    let empty = live.is_none().then(|| blank(ask));
+    let empty = live.is_none().then(|| blank(context));
     let old = live.or(empty.as_deref())?;
     let theirs = || old.ledger().managers();
-    let sub = &ask.target.subresource;
-    let managers = if sub.is_empty() && !planted(Bug::ManagedFieldsCanBeForged) {
+    let sub = &context.target.subresource;
+    let managers = if sub.is_empty() && !is_active(Mutation::ManagedFieldsCanBeForged) {
         if managed_fields::is_reset(own) {
             Managers::new()
         } else {
@@ -154,32 +157,33 @@ fn owners(
     }
     // What has not the shape of its kind cannot be tracked, and whoever wrote it before is forgotten. It may be
     // stored all the same: a wrong status is dropped after this.
-    if !shape::problems(ask.kind.node(), new, true).is_empty() {
+    if !shape::problems(context.kind.node(), new, true).is_empty() {
         return None;
     }
-    let version = ask.version();
+    let version = context.version();
     let managers = managed_fields::of_group(managers, &version);
-    let ignored = kinds::ignored(&ask.kind, sub);
+    let ignored = kinds::ignored(&context.kind, sub);
     let now = cluster.time();
-    let write = Write { node: ask.kind.node(), version: &version, ignored, now: &now };
+    let write = Write { node: context.kind.node(), version: &version, ignored, now: &now };
     let mut managers = managers;
-    if ask.kind.custom.as_ref().is_some_and(|custom| custom.changed) {
+    if context.kind.custom.as_ref().is_some_and(|custom| custom.changed) {
         reconcile(write.node, &mut managers);
     }
-    let manager = managed_fields::Manager::new(&ask.manager(), Operation::Update, &version, sub);
+    let manager =
+        managed_fields::Manager::new(&context.manager(), Operation::Update, &version, sub);
     Some(Ledger::of(update(&write, old, new, managers, &manager)))
 }
 
 /// Stores a new object. Gives it as it is stored.
 pub(crate) fn store_new(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
-    mut object: Tracked,
+    context: &RequestContext<'_>,
+    mut object: ManagedObject,
     shares_labels: bool,
-) -> Result<Arc<Tracked>, StatusError> {
-    namespace_lifecycle::check_namespace_active(cluster, ask, &object)?;
-    service_account::check_service_account(cluster, ask, &object)?;
-    escalation::check_escalation(cluster, ask, &object, None)?;
+) -> Result<Arc<ManagedObject>, StatusError> {
+    namespace_lifecycle::check_namespace_active(cluster, context, &object)?;
+    service_account::check_service_account(cluster, context, &object)?;
+    escalation::check_escalation(cluster, context, &object, None)?;
     let metadata = &mut object["metadata"];
     metadata["uid"] = cluster.uid().into();
     metadata["creationTimestamp"] = cluster.time().into();
@@ -187,22 +191,22 @@ pub(crate) fn store_new(
         unset(&mut object, name);
     }
     let name = meta(&object, "name").to_owned();
-    kinds::prepare_create(&ask.kind, &mut object, shares_labels);
-    ip_allocator::allocate(cluster, ask, &mut object, None)?;
-    let errors = kinds::validate_create(&ask.kind, &object);
+    kinds::prepare_create(&context.kind, &mut object, shares_labels);
+    ip_allocator::allocate(cluster, context, &mut object, None)?;
+    let errors = kinds::validate_create(&context.kind, &object);
     if !errors.is_empty() {
-        return Err(StatusError::invalid(ask.named_kind(&name), &errors));
+        return Err(StatusError::invalid(context.named_kind(&name), &errors));
     }
     // An apply or an update that makes an object is a create too.
-    if ask.request.method != "POST" {
-        rbac::authorize(cluster, ask.user, "create", ask.target)?;
+    if context.request.method != "POST" {
+        rbac::authorize(cluster, context.user, "create", context.target)?;
     }
-    webhooks::validate(cluster, ask, Admitted::Create, Some(&object), None)?;
-    let key = (ask.namespace().to_owned(), name.clone());
-    if let Some(present) = cluster.object(ask.kind_key(), &key)
-        && !planted(Bug::CreateReplaces)
+    webhooks::validate(cluster, context, Admitted::Create, Some(&object), None)?;
+    let key = (context.namespace().to_owned(), name.clone());
+    if let Some(present) = cluster.object(context.kind_key(), &key)
+        && !is_active(Mutation::CreateReplaces)
     {
-        let mut error = StatusError::already_exists(ask.named(&name));
+        let mut error = StatusError::already_exists(context.named(&name));
         if !meta(&object, "generateName").is_empty() {
             error = error.not_generated();
         }
@@ -211,33 +215,34 @@ pub(crate) fn store_new(
         }
         return Err(error);
     }
-    let raw = kinds::settle(&ask.kind, &mut object)? | kinds::complete(&ask.kind, &mut object);
-    if ask.query.dry_run() && !planted(Bug::DryRunWrites) {
+    let raw =
+        kinds::settle(&context.kind, &mut object)? | kinds::complete(&context.kind, &mut object);
+    if context.query.dry_run() && !is_active(Mutation::DryRunWrites) {
         return Ok(Arc::new(object));
     }
-    let object = put_in_storage_version(cluster, ask, &key, object);
+    let object = put_in_storage_version(cluster, context, &key, object);
     // The server stores a new claim otherwise than a changed one.
-    let claim = ask.kind.is("", "PersistentVolumeClaim");
-    cluster.remember_raw(ask.kind_key(), &key, raw || claim);
-    write_hooks::after_write(cluster, ask, &object);
+    let claim = context.kind.is("", "PersistentVolumeClaim");
+    cluster.remember_raw(context.kind_key(), &key, raw || claim);
+    write_hooks::after_write(cluster, context, &object);
     Ok(object)
 }
 
 /// Stores an object of a request, in the version that its kind is stored in.
 pub(crate) fn put_in_storage_version(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     key: &Key,
-    mut object: Tracked,
-) -> Arc<Tracked> {
-    if !conversion::has_versions(&ask.kind) {
-        return cluster.put(ask.kind_key(), key, object);
+    mut object: ManagedObject,
+) -> Arc<ManagedObject> {
+    if !conversion::has_versions(&context.kind) {
+        return cluster.put(context.kind_key(), key, object);
     }
-    conversion::to_store(&ask.kind, &mut object);
-    let mut stored = cluster.put(ask.kind_key(), key, object);
-    if stored["apiVersion"] != ask.kind.api_version().as_str() {
-        let converted: &mut Tracked = Arc::make_mut(&mut stored);
-        conversion::convert(&ask.kind, converted);
+    conversion::to_store(&context.kind, &mut object);
+    let mut stored = cluster.put(context.kind_key(), key, object);
+    if stored["apiVersion"] != context.kind.api_version().as_str() {
+        let converted: &mut ManagedObject = Arc::make_mut(&mut stored);
+        conversion::convert(&context.kind, converted);
     }
     stored
 }
@@ -245,32 +250,32 @@ pub(crate) fn put_in_storage_version(
 /// Stores a change of `old`. Gives the object as it is stored.
 pub(crate) fn store_change(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
-    old: &Tracked,
-    mut new: Tracked,
-) -> Result<Arc<Tracked>, StatusError> {
-    escalation::check_escalation(cluster, ask, &new, Some(old))?;
-    let name = ask.target.name.clone();
+    context: &RequestContext<'_>,
+    old: &ManagedObject,
+    mut new: ManagedObject,
+) -> Result<Arc<ManagedObject>, StatusError> {
+    escalation::check_escalation(cluster, context, &new, Some(old))?;
+    let name = context.target.name.clone();
     let said = meta(&new, "resourceVersion").to_owned();
     let present = meta(old, "resourceVersion").to_owned();
     if said.is_empty() || said == "0" {
-        if !kinds::updates_unconditionally(&ask.kind) {
+        if !kinds::updates_unconditionally(&context.kind) {
             let error = FieldError::invalid(
                 "metadata.resourceVersion",
                 0,
                 "must be specified for an update",
             );
-            return Err(StatusError::invalid(ask.named(&name), &[error]));
+            return Err(StatusError::invalid(context.named(&name), &[error]));
         }
-    } else if said != present && !planted(Bug::VersionIsNotChecked) {
-        return Err(StatusError::conflict(ask.named(&name), MODIFIED));
+    } else if said != present && !is_active(Mutation::VersionIsNotChecked) {
+        return Err(StatusError::conflict(context.named(&name), MODIFIED));
     }
     new["metadata"]["resourceVersion"] = present.into();
-    check_namespace(ask, &mut new)?;
+    check_namespace(context, &mut new)?;
     copy_meta(old, &mut new, "generation");
-    kinds::prepare_update(&ask.kind, &ask.target.subresource, &mut new, old);
-    kinds::note_phase(&ask.kind, &mut new, old, &cluster.time());
-    if meta(&new, "uid").is_empty() || planted(Bug::UidIsNotChecked) {
+    kinds::prepare_update(&context.kind, &context.target.subresource, &mut new, old);
+    kinds::note_phase(&context.kind, &mut new, old, &cluster.time());
+    if meta(&new, "uid").is_empty() || is_active(Mutation::UidIsNotChecked) {
         copy_meta(old, &mut new, "uid");
     }
     copy_meta(old, &mut new, "creationTimestamp");
@@ -281,46 +286,46 @@ pub(crate) fn store_change(
         }
     }
     unset(&mut new, "selfLink");
-    ip_allocator::allocate(cluster, ask, &mut new, Some(old))?;
-    let mut errors = kinds::validate_update(&ask.kind, &ask.target.subresource, &new, old);
-    if ask.is_written_otherwise() {
+    ip_allocator::allocate(cluster, context, &mut new, Some(old))?;
+    let mut errors = kinds::validate_update(&context.kind, &context.target.subresource, &new, old);
+    if context.is_written_otherwise() {
         errors.extend(crate::api::event_group::changes(&new, old));
     }
     if !errors.is_empty() {
-        return Err(StatusError::invalid(ask.named_kind(&name), &errors));
+        return Err(StatusError::invalid(context.named_kind(&name), &errors));
     }
-    pvc_resize::check_resize(cluster, ask, &new, old)?;
+    pvc_resize::check_resize(cluster, context, &new, old)?;
     // Of a scale has been asked as such.
-    if ask.target.subresource != "scale" {
-        webhooks::validate(cluster, ask, Admitted::Update, Some(&new), Some(old))?;
+    if context.target.subresource != "scale" {
+        webhooks::validate(cluster, context, Admitted::Update, Some(&new), Some(old))?;
     }
     let unsettled = is_terminating(old).then(|| new.clone());
-    let raw = kinds::settle(&ask.kind, &mut new)?;
+    let raw = kinds::settle(&context.kind, &mut new)?;
     let same = keep_times(&mut new, old);
     let gone = finalizers(&new).is_empty()
         && is_terminating(old)
         && old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
-        && kinds::may_go(&ask.kind, &new);
-    if ask.query.dry_run() {
+        && kinds::may_go(&context.kind, &new);
+    if context.query.dry_run() {
         return Ok(Arc::new(unsettled.filter(|_| gone).unwrap_or(new)));
     }
     if gone {
         let mut last = new.clone();
-        cluster.remove(ask.kind_key(), ask.key(), &mut last);
-        write_hooks::after_removal(cluster, ask, &last);
+        cluster.remove(context.kind_key(), context.key(), &mut last);
+        write_hooks::after_removal(cluster, context, &last);
         // It is shown as it was made, since it was not stored.
         return Ok(Arc::new(unsettled.unwrap_or(new)));
     }
-    let raw_before = cluster.is_raw(ask.kind_key(), ask.key());
-    if same && !raw && !raw_before && !planted(Bug::NoOpBumpsVersion) {
+    let raw_before = cluster.is_raw(context.kind_key(), context.key());
+    if same && !raw && !raw_before && !is_active(Mutation::NoOpBumpsVersion) {
         return Ok(Arc::new(new));
     }
     if generation(&new) == 0 {
         copy_meta(old, &mut new, "generation");
     }
-    let new = put_in_storage_version(cluster, ask, ask.key(), new);
-    cluster.remember_raw(ask.kind_key(), ask.key(), raw);
-    write_hooks::after_write(cluster, ask, &new);
+    let new = put_in_storage_version(cluster, context, context.key(), new);
+    cluster.remember_raw(context.kind_key(), context.key(), raw);
+    write_hooks::after_write(cluster, context, &new);
     Ok(new)
 }
 
@@ -333,7 +338,7 @@ pub(crate) fn shares_labels(kind: &Kind, said: &Value) -> bool {
 }
 
 /// A change of nothing but times of managers is none. Says whether that is so, or nothing changes at all.
-fn keep_times(new: &mut Tracked, old: &Tracked) -> bool {
+fn keep_times(new: &mut ManagedObject, old: &ManagedObject) -> bool {
     let same = **new == **old && new.ledger().is_like(old.ledger());
     if same {
         new.set_ledger(old.ledger().clone());
@@ -343,20 +348,20 @@ fn keep_times(new: &mut Tracked, old: &Tracked) -> bool {
 
 /// What the request says is to be done about unknown fields.
 pub(crate) fn unknown_fields(
-    ask: &Ask<'_>,
+    context: &RequestContext<'_>,
     unknown: &[String],
 ) -> Result<Vec<String>, StatusError> {
     if unknown.is_empty() {
         return Ok(Vec::new());
     }
     let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
-    match ask.query.get("fieldValidation") {
+    match context.query.get("fieldValidation") {
         "Ignore" => Ok(Vec::new()),
         "Strict" => Err(StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
-            ask.kind.name,
-            ask.kind.version,
-            ask.kind.name,
+            context.kind.name,
+            context.kind.version,
+            context.kind.name,
             texts.join(", ")
         ))),
         _ => Ok(texts),
@@ -364,8 +369,8 @@ pub(crate) fn unknown_fields(
 }
 
 /// An object of nothing but its kind, as Go has it.
-pub(crate) fn blank(ask: &Ask<'_>) -> Arc<Tracked> {
-    let kind = &ask.kind;
+pub(crate) fn blank(context: &RequestContext<'_>) -> Arc<ManagedObject> {
+    let kind = &context.kind;
     let make = || {
         let mut object = Map::new();
         object.insert("kind".to_owned(), kind.name.as_str().into());
@@ -375,7 +380,7 @@ pub(crate) fn blank(ask: &Ask<'_>) -> Arc<Tracked> {
         }
         let mut object = Value::Object(object);
         kinds::fill_structs(kind, &mut object);
-        Arc::new(Tracked::new(object))
+        Arc::new(ManagedObject::new(object))
     };
     kind.blank.get_or_init(make).clone()
 }

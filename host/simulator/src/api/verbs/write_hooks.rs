@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::request_context::Ask;
+use crate::api::request_context::RequestContext;
+use crate::apply::managed_object::ManagedObject;
 use crate::state::cluster::Cluster;
-use crate::state::managed_object::Tracked;
 use crate::types::object::{is_terminating, meta};
 use crate::types::status_error::StatusError;
 
 /// What follows from a write at once.
-pub(crate) fn after_write(cluster: &mut Cluster, ask: &Ask<'_>, object: &Value) {
-    if ask.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+pub(crate) fn after_write(cluster: &mut Cluster, context: &RequestContext<'_>, object: &Value) {
+    if context.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
         (cluster.definition_hooks.written)(cluster, object);
     }
 }
 
 /// What follows from a removal at once.
-pub(crate) fn after_removal(cluster: &mut Cluster, ask: &Ask<'_>, object: &Value) {
-    if ask.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+pub(crate) fn after_removal(cluster: &mut Cluster, context: &RequestContext<'_>, object: &Value) {
+    if context.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
         (cluster.definition_hooks.removed)(cluster, object);
-    } else if ask.kind.custom.is_some() {
+    } else if context.kind.custom.is_some() {
         (cluster.definition_hooks.custom_object_removed)(cluster);
     }
 }
@@ -30,17 +30,19 @@ pub(crate) fn after_removal(cluster: &mut Cluster, ask: &Ask<'_>, object: &Value
 /// kind is deleted like any other.
 pub(crate) fn delete_specially(
     cluster: &mut Cluster,
-    ask: &Ask<'_>,
-    object: &Tracked,
+    context: &RequestContext<'_>,
+    object: &ManagedObject,
     dry_run: bool,
-) -> Result<Option<(Tracked, bool)>, StatusError> {
-    if ask.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") && !is_terminating(object) {
+) -> Result<Option<(ManagedObject, bool)>, StatusError> {
+    if context.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+        && !is_terminating(object)
+    {
         return Ok(Some((
             (cluster.definition_hooks.begin_deletion)(cluster, object, dry_run),
             false,
         )));
     }
-    if !ask.kind.is("", "Namespace") {
+    if !context.kind.is("", "Namespace") {
         return Ok(None);
     }
     let name = meta(object, "name").to_owned();

@@ -8,7 +8,7 @@ use kube_cel::cel::objects::{Key, Map, OptionalValue};
 use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use serde_json::Value;
 
-use crate::types::field_path::Place;
+use crate::types::field_path::FieldPath;
 use crate::types::schema::{Additional, ListType, Schema};
 use crate::types::status_error::FieldError;
 
@@ -31,7 +31,7 @@ pub(crate) fn check(
         return;
     }
     let context = Context::default().with_all();
-    walk(&context, schema, value, old, &Place::root(""), errors);
+    walk(&context, schema, value, old, &FieldPath::root(""), errors);
 }
 
 fn walk(
@@ -39,7 +39,7 @@ fn walk(
     schema: &Schema,
     value: &Value,
     old: Option<&Value>,
-    path: &Place<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Vec<FieldError>,
 ) {
     if !schema.ruled || value.is_null() {
@@ -92,7 +92,7 @@ fn own(
     schema: &Schema,
     value: &Value,
     old: Option<&Value>,
-    path: &Place<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Vec<FieldError>,
 ) {
     let at = path.to_string();

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use crate::types::field_path::Place;
+use crate::types::field_path::FieldPath;
 use crate::types::schema::{Additional, Schema};
 
 /// Drops the members of `value` that the schema does not name; their paths are given.
 pub(crate) fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
     let mut dropped = Vec::new();
-    walk(schema, value, &Place::root(""), &mut dropped);
+    walk(schema, value, &FieldPath::root(""), &mut dropped);
     dropped
 }
 
-fn walk(schema: &Schema, value: &mut Value, path: &Place<'_>, dropped: &mut Vec<String>) {
+fn walk(schema: &Schema, value: &mut Value, path: &FieldPath<'_>, dropped: &mut Vec<String>) {
     let schema = schema.resolved();
     match value {
         Value::Object(map) => {

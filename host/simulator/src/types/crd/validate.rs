@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::apply::shape::{go, go_type};
-use crate::mutation::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
 use crate::types::crd::cel::counterpart;
 use crate::types::schema::{Additional, ListType, Rules, Schema, Type};
 use crate::types::status_error::FieldError;
@@ -133,7 +133,7 @@ fn walk(
     match value {
         Value::Object(map) => {
             for name in &schema.required {
-                if !map.contains_key(name) && !planted(Bug::RequiredIsNotChecked) {
+                if !map.contains_key(name) && !is_active(Mutation::RequiredIsNotChecked) {
                     errors.push(FieldError::required(join(path, name), ""));
                 }
             }
@@ -213,7 +213,7 @@ fn rules(rules: &Rules, value: &Value, path: &str, errors: &mut Vec<FieldError>)
 fn enumerated(rules: &Rules, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
     if let Some(known) = &rules.enumeration
         && !known.iter().any(|one| value::same(one, value))
-        && !planted(Bug::EnumIsNotChecked)
+        && !is_active(Mutation::EnumIsNotChecked)
     {
         let known: Vec<String> = known
             .iter()

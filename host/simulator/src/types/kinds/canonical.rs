@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::types::crd::definition::OBJECT_META;
-use crate::types::field_path::Place;
+use crate::types::field_path::FieldPath;
 use crate::types::kind::Kind;
 use crate::types::kinds::quantity;
 use crate::types::schema::builtin_types;
@@ -14,7 +14,7 @@ use crate::types::status_error::StatusError;
 /// Brings an object into that form. Gives the paths of what was unknown.
 pub(crate) fn canonical(kind: &Kind, object: &mut Value) -> Result<Vec<String>, StatusError> {
     let mut walk = Walk { unknown: Vec::new() };
-    walk.value(kind.schema(), object, &Place::root("")).map_err(|problem| {
+    walk.value(kind.schema(), object, &FieldPath::root("")).map_err(|problem| {
         StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {problem}",
             kind.name, kind.version, kind.name
@@ -28,7 +28,7 @@ pub(crate) fn metadata(kind: &Kind, object: &mut Value) -> Result<(), StatusErro
     let Some(schema) = builtin_types().get(OBJECT_META) else { return Ok(()) };
     let mut walk = Walk { unknown: Vec::new() };
     let Some(metadata) = object.get_mut("metadata") else { return Ok(()) };
-    walk.value(schema, metadata, &Place::root("metadata")).map_err(|problem| {
+    walk.value(schema, metadata, &FieldPath::root("metadata")).map_err(|problem| {
         StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {problem}",
             kind.name, kind.version, kind.name
@@ -92,7 +92,7 @@ impl Walk {
         &mut self,
         schema: &Schema,
         value: &mut Value,
-        path: &Place<'_>,
+        path: &FieldPath<'_>,
     ) -> Result<(), String> {
         if value.is_null() {
             return Ok(());
@@ -152,7 +152,7 @@ impl Walk {
         &mut self,
         schema: &Schema,
         map: &mut Map<String, Value>,
-        path: &Place<'_>,
+        path: &FieldPath<'_>,
     ) -> Result<(), String> {
         if let Additional::Of(inner) = &schema.additional {
             for (name, member) in map.iter_mut() {
@@ -169,7 +169,7 @@ impl Walk {
         &mut self,
         schema: &Schema,
         map: &mut Map<String, Value>,
-        path: &Place<'_>,
+        path: &FieldPath<'_>,
     ) -> Result<(), String> {
         let mut failed = None;
         // Mostly there is none.
@@ -261,7 +261,7 @@ fn is_in_seconds(text: &str) -> bool {
     text.len() == form.len() && text.bytes().zip(form).all(fits) && !text.ends_with(":60Z")
 }
 
-fn time(value: &mut Value, path: &Place<'_>, format: &str) -> Result<(), String> {
+fn time(value: &mut Value, path: &FieldPath<'_>, format: &str) -> Result<(), String> {
     let Some(text) = value.as_str() else {
         return Err(format!(
             "json: cannot unmarshal {} into Go struct field {path} of type string",

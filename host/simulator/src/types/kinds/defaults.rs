@@ -249,7 +249,7 @@ fn job_created(object: &mut Value, shares_labels: bool) {
     for (name, value) in generated {
         or(labels, name, value.into());
     }
-    // Labels that came from the template are the same ones, and get these too.
+    // LabelIndex that came from the template are the same ones, and get these too.
     if shares_labels {
         let labels = labels.clone();
         object["metadata"]["labels"] = labels;

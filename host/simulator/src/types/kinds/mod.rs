@@ -15,7 +15,7 @@ pub(crate) mod validation;
 
 use serde_json::Value;
 
-use crate::mutation::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
 use crate::types::crd;
 use crate::types::kind::Kind;
 use crate::types::status_error::StatusError;
@@ -49,10 +49,13 @@ fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, StatusError> {
         }
         return Ok(unknown);
     }
-    let unknown =
-        if planted(Bug::NoPruning) { Vec::new() } else { crd::prune::prune(kind.schema(), object) };
+    let unknown = if is_active(Mutation::NoPruning) {
+        Vec::new()
+    } else {
+        crd::prune::prune(kind.schema(), object)
+    };
     canonical::metadata(kind, object)?;
-    if !planted(Bug::NoDefaulting) {
+    if !is_active(Mutation::NoDefaulting) {
         crd::default::default(kind.schema(), object);
     }
     Ok(unknown)
@@ -64,7 +67,7 @@ pub(crate) fn decode_applied(kind: &Kind, object: &mut Value) -> Result<(), Stat
     if kind.custom.is_none() {
         return decode(kind, object).map(|_| ());
     }
-    if !planted(Bug::NoDefaulting) {
+    if !is_active(Mutation::NoDefaulting) {
         crd::default::fill(kind.schema(), object);
     }
     Ok(())

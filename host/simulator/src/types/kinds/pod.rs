@@ -98,7 +98,7 @@ fn cron_job(spec: &Value, errors: &mut Vec<FieldError>) {
     let schedule = spec["schedule"].as_str().unwrap_or_default();
     if schedule.is_empty() {
         errors.push(FieldError::required("spec.schedule", ""));
-    } else if !crate::types::cron_validation::is_schedule(schedule) {
+    } else if crate::types::cron::Schedule::parse(schedule).is_none() {
         errors.push(FieldError::invalid("spec.schedule", schedule, "it cannot be read"));
     }
     job_template(

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::apply::fieldset::FieldSet;
-use crate::mutation::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
 use crate::types::kind::Kind;
 use crate::types::object::{copy, copy_meta, generation};
 
@@ -109,13 +109,13 @@ fn same(new: &Value, old: &Value, names: &[&str]) -> bool {
 /// Takes back what an update may not change, and counts the generation.
 pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, old: &Value) {
     if subresource == "status" {
-        if planted(Bug::StatusWritesSpec) {
+        if is_active(Mutation::StatusWritesSpec) {
             return;
         }
         status_update(kind, new, old);
         return;
     }
-    if has_status(kind) && !planted(Bug::StatusIsWrittenWithSpec) {
+    if has_status(kind) && !is_active(Mutation::StatusIsWrittenWithSpec) {
         copy(old, new, "status");
         crate::types::kinds::defaults::store_version(kind, new);
     }
@@ -123,7 +123,7 @@ pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, ol
     if kind.is("apps", "DaemonSet") {
         crate::types::kinds::daemon_set::updated(new, old);
     }
-    if planted(Bug::GenerationNeverGrows) {
+    if is_active(Mutation::GenerationNeverGrows) {
         return;
     }
     let changed = match counts(kind) {
@@ -142,7 +142,7 @@ pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, ol
             content(new) != content(old)
         }
     };
-    let metadata = planted(Bug::MetadataGrowsGeneration)
+    let metadata = is_active(Mutation::MetadataGrowsGeneration)
         && new["metadata"]["labels"] != old["metadata"]["labels"];
     if changed || metadata {
         new["metadata"]["generation"] = (generation(old) + 1).into();

@@ -18,14 +18,14 @@ const MANAGED: &str = "managedFields";
 
 /// An object. As a tree it is seen without `metadata.managedFields`.
 #[derive(Clone, Debug)]
-pub(crate) struct Tracked {
+pub(crate) struct ManagedObject {
     body: Value,
     ledger: Ledger,
     /// All of it as JSON, once it was needed, until it changes.
     text: OnceLock<Bytes>,
 }
 
-impl Deref for Tracked {
+impl Deref for ManagedObject {
     type Target = Value;
 
     fn deref(&self) -> &Value {
@@ -33,21 +33,21 @@ impl Deref for Tracked {
     }
 }
 
-impl DerefMut for Tracked {
+impl DerefMut for ManagedObject {
     fn deref_mut(&mut self) -> &mut Value {
         self.text = OnceLock::new();
         &mut self.body
     }
 }
 
-impl From<Tracked> for Value {
+impl From<ManagedObject> for Value {
     /// Without `managedFields`: who writes it says nothing of them.
-    fn from(object: Tracked) -> Self {
+    fn from(object: ManagedObject) -> Self {
         object.body
     }
 }
 
-impl Tracked {
+impl ManagedObject {
     /// An object as somebody made it, perhaps with `managedFields`.
     pub(crate) fn new(mut whole: Value) -> Self {
         let metadata = whole.get_mut("metadata").and_then(Value::as_object_mut);
@@ -60,7 +60,7 @@ impl Tracked {
         Self { body, ledger, text: OnceLock::new() }
     }
 
-    /// Reads what was written by [`Tracked::text`].
+    /// Reads what was written by [`ManagedObject::text`].
     pub(crate) fn read(text: &Bytes) -> Self {
         let text_of_it = OnceLock::from(text.clone());
         match serde_json::from_slice::<Parts>(text) {
@@ -209,7 +209,7 @@ impl<'de> Visitor<'de> for Metadata<'_> {
 mod tests {
     use serde_json::json;
 
-    use super::{Bytes, Ledger, Tracked, Value};
+    use super::{Bytes, Ledger, ManagedObject, Value};
 
     fn object() -> Value {
         json!({
@@ -223,11 +223,11 @@ mod tests {
 
     #[test]
     fn what_is_kept_beside_the_tree_is_in_its_place_in_the_text() {
-        let tracked = Tracked::new(object());
+        let tracked = ManagedObject::new(object());
         assert!(tracked["metadata"].get("managedFields").is_none());
         assert_eq!(tracked.whole(), object());
         assert_eq!(tracked.text(), object().to_string().as_bytes());
-        let mut read = Tracked::read(tracked.text());
+        let mut read = ManagedObject::read(tracked.text());
         assert!(read["metadata"].get("managedFields").is_none());
         assert!(read.ledger().is_like(tracked.ledger()));
         assert_eq!(read.ledger().managers().len(), 1);
@@ -243,7 +243,10 @@ mod tests {
     #[test]
     fn what_is_no_object_is_read_too() {
         for text in ["null", "{\"metadata\":null}", "{\"metadata\":{}}", "[1]"] {
-            assert_eq!(Tracked::read(&Bytes::from_static(text.as_bytes())).text(), text.as_bytes());
+            assert_eq!(
+                ManagedObject::read(&Bytes::from_static(text.as_bytes())).text(),
+                text.as_bytes()
+            );
         }
     }
 }
