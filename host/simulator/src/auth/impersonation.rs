@@ -1,4 +1,4 @@
-//! ImpersonatedUser as another.
+//! Acting as another user, as the Impersonate headers of a request ask for it.
 
 use crate::api::request::Request;
 use crate::auth::rbac;

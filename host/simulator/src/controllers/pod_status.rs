@@ -186,7 +186,7 @@ impl Written<'_> {
         status["containerID"] =
             format!("containerd://{uid}{uid:.24}{index:04x}{restarts:04x}").into();
         let image = text(&status["image"]);
-        let digest = crate::controllers::deployment::hash(&Value::from(image), 0);
+        let digest = crate::controllers::template_hash::hash(&Value::from(image), 0);
         status["imageID"] = format!("{image}@sha256:{digest}").into();
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn containers(spec: &Value) -> [Value; 2] {
     ["name", "image"].map(|name| each(list, name).join(",").into())
 }
 
-/// LabelIndex as one text.
+/// Labels as one text.
 pub(crate) fn labels(map: &Value) -> String {
     let mut pairs: Vec<String> = map
         .as_object()

@@ -101,7 +101,7 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<bool, StatusErro
 /// What reading gives a new built-in object that is stored without it. Says whether there was anything: then the first
 /// write stores it, even if it changes nothing else.
 pub(crate) fn complete(kind: &Kind, object: &mut Value) -> bool {
-    kind.is("batch", "Job") && defaults::label_job(object)
+    kind.is("batch", "Job") && defaults::workload::label_job(object)
 }
 
 /// Whether an update need not say which version it changes.

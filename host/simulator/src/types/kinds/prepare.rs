@@ -75,9 +75,9 @@ pub(crate) fn prepare_create(kind: &Kind, object: &mut Value, shares_labels: boo
         && let Some(map) = object.as_object_mut()
     {
         map.remove("status");
-        crate::types::kinds::defaults::status(kind, object);
+        crate::types::kinds::defaults::create::status(kind, object);
     }
-    crate::types::kinds::defaults::created(kind, object, shares_labels);
+    crate::types::kinds::defaults::create::created(kind, object, shares_labels);
     crate::types::kinds::node::admit(kind, object);
     name_secrets(kind, object);
     if kind.is("apps", "DaemonSet") {
@@ -117,7 +117,7 @@ pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, ol
     }
     if has_status(kind) && !is_active(Mutation::StatusIsWrittenWithSpec) {
         copy(old, new, "status");
-        crate::types::kinds::defaults::store_version(kind, new);
+        crate::types::kinds::defaults::create::store_version(kind, new);
     }
     name_secrets(kind, new);
     if kind.is("apps", "DaemonSet") {
