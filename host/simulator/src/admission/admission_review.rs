@@ -1,4 +1,4 @@
-//! What webhooks are asked and what they answer.
+//! Builds AdmissionReviews and reads the answers of webhooks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

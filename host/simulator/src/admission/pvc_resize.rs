@@ -1,4 +1,4 @@
-//! Claims that ask for more: what the admission plugin PersistentVolumeClaimResize lets through.
+//! The admission plugin PersistentVolumeClaimResize: which claims may ask for more.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! One webhook of a configuration, and what it wants to be asked about.
+//! One webhook of a configuration, and which requests it wants to see.
 
 use serde_json::Value;
 

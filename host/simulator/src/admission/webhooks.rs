@@ -1,4 +1,4 @@
-//! Admission webhooks: programs that are asked before something is stored, here in process.
+//! Calls admission webhooks before something is stored. They answer in process.
 
 use std::ops::Deref as _;
 use std::sync::Arc;

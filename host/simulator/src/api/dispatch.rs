@@ -1,4 +1,4 @@
-//! What the API server does with a request.
+//! Answers requests: negotiates the media type, authorizes, and calls the verb.
 
 use std::borrow::Cow;
 

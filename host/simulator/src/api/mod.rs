@@ -1,4 +1,4 @@
-//! The API: reads requests, dispatches them to verbs, and shows what is served.
+//! The API: reads requests, dispatches them to verbs, and serves discovery, OpenAPI and tables.
 
 pub(crate) mod discovery;
 pub(crate) mod dispatch;

@@ -1,4 +1,4 @@
-//! Server-side apply: who owns which field, and how the wishes of several are merged.
+//! Server-side apply: which manager owns which field, and how the objects of several managers are merged.
 
 pub(crate) mod compare;
 pub(crate) mod conflict;

@@ -1,4 +1,4 @@
-//! Who a user is, and what he may do.
+//! Authentication and authorization: users, tokens, impersonation, RBAC.
 
 pub(crate) mod escalation;
 pub(crate) mod impersonated_user;

@@ -1,4 +1,4 @@
-//! Who may do what, by the roles that are stored.
+//! Authorizes requests by the roles and bindings that are stored.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tokens of ServiceAccounts: making them, and telling whose they are.
+//! Issues and reviews tokens of ServiceAccounts.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Who asks.
+//! Users.
 
 use std::collections::BTreeMap;
 

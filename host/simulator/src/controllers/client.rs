@@ -1,4 +1,4 @@
-//! How controllers read and write: as clients of the API server do.
+//! The client by which controllers read and write: it calls the verbs in process, without texts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Definitions: which names they get, what is served of them, and what becomes of their objects when they go.
+//! The controllers of CustomResourceDefinitions: accepts their names, serves their kinds, deletes their objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

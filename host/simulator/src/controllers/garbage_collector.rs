@@ -1,4 +1,4 @@
-//! Collecting what has lost its owners.
+//! The garbage collector: deletes objects whose owners are gone.
 
 use std::sync::Arc;
 

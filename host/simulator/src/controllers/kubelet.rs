@@ -1,4 +1,4 @@
-//! Pods live: a scheduler and a kubelet of one large node.
+//! The scheduler and the kubelet of one large node.
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
-//! What reacts to writes: at once, as admission and registries do, or when time passes, as
-//! controllers do.
+//! The controllers of a cluster, each in a file named as its Go original. They write as clients of the API.
+//!
+//! `manager` runs them, `client` is how they read and write. They stay in this crate: they call the verbs in process,
+//! without texts, and need the whole state for it.
 
 pub(crate) mod client;
 pub(crate) mod cron_job;

@@ -1,4 +1,4 @@
-//! What a namespace that is being deleted says of what is left in it.
+//! The controller of namespaces: empties those that are being deleted and reports what remains.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Who an owner reference means.
+//! Finds the object that an owner reference names.
 
 use std::sync::Arc;
 

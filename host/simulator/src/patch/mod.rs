@@ -1,4 +1,4 @@
-//! Patches other than server-side apply.
+//! JSON patch, merge patch and strategic merge patch.
 
 pub(crate) mod merge;
 pub(crate) mod strategic;

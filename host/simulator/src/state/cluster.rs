@@ -1,4 +1,4 @@
-//! The core: one state that takes requests and time, and nothing else.
+//! The whole state of a cluster, with its virtual clock and its randomness.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

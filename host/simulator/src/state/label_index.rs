@@ -1,4 +1,4 @@
-//! Which Pods have a label, and which Services ask for one: found without looking at all of them.
+//! Which Pods the selectors of Services select.
 
 use std::collections::{BTreeMap, BTreeSet};
 

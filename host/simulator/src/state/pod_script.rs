@@ -1,4 +1,4 @@
-//! What is to become of Pods.
+//! What happens to simulated Pods: how long they take to start, whether they end, and with which code.
 
 use jiff::SignedDuration;
 use serde_json::Value;

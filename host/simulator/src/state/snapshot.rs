@@ -1,4 +1,4 @@
-//! Objects as they were.
+//! The objects of a kind as they were at an earlier version.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Watches: what is told to whom.
+//! Watches: the events that each client still has to read.
 
 use std::collections::VecDeque;
 use std::fmt;

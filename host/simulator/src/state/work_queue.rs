@@ -1,4 +1,4 @@
-//! What follows from writes: who owns what, and who has to look at what, now or later.
+//! The queue of the controllers: owners and dependents of objects, and what to look at now or later.
 
 use std::collections::{BTreeMap, BTreeSet};
 

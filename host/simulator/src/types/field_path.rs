@@ -1,4 +1,4 @@
-//! Where in a document a walk is: made into a text only if there is something to say about it.
+//! The path of a walk through a document, written as a text only for an error.
 
 use std::fmt;
 

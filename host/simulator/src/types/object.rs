@@ -1,4 +1,4 @@
-//! What all objects have.
+//! Reads and changes the metadata that all objects have.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! The HTTP layer of requests: media types, bodies, queries and paths.
+//! The HTTP side of requests: media types, bodies, queries and paths.
 
 pub(crate) mod accept;
 pub(crate) mod body;

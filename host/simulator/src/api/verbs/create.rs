@@ -1,4 +1,4 @@
-//! Making objects.
+//! The verb `create`.
 
 use serde_json::Value;
 

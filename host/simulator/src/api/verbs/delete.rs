@@ -1,4 +1,4 @@
-//! Deleting objects.
+//! The verbs `delete` and `deletecollection`.
 
 use std::sync::Arc;
 

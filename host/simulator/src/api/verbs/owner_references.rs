@@ -1,4 +1,4 @@
-//! Owners that are named twice.
+//! Removes owner references that an object names twice.
 
 use serde_json::Value;
 

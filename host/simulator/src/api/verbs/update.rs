@@ -1,4 +1,4 @@
-//! Replacing objects.
+//! The verb `update`.
 
 use serde_json::Value;
 

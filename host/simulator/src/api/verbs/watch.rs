@@ -1,4 +1,4 @@
-//! Beginning a watch.
+//! The verb `watch`.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What all writes share.
+//! The steps that all writes share: decoding, tracking of field managers, storing.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How many Pods the `ReplicaSets` of a Deployment may have: arithmetic only.
+//! How many Pods each `ReplicaSet` of a Deployment may have: arithmetic only.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Custom resources as they are stored, and as they are read in one of their versions.
+//! Converts custom resources between the stored version and the version of a request.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Kinds that users define.
+//! Kinds of CustomResourceDefinitions: schemas, pruning, defaults, validation, rules in CEL, versions.
 
 pub(crate) mod cel;
 pub(crate) mod cel_rule;

@@ -1,4 +1,4 @@
-//! Members of built-in kinds that may have certain values only.
+//! Members of built-in kinds that take one of a few values.
 
 use serde_json::Value;
 

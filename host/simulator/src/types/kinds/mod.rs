@@ -1,4 +1,4 @@
-//! What the API server does for each kind: reading, defaults, what a write may change, rules.
+//! Built-in kinds: decoding, defaults, what a write may change, validation.
 
 pub(crate) mod canonical;
 pub(crate) mod claim;

@@ -1,4 +1,4 @@
-//! What admission gives new Nodes.
+//! The taint that admission gives to new Nodes.
 
 use serde_json::{Value, json};
 
