@@ -1,60 +1,56 @@
-//! An in-memory Kubernetes API with real semantics.
+//! A Kubernetes API server in memory, deterministic, with the controllers of a cluster.
 //!
-//! One deterministic core, a state machine that takes requests and time, lies under a thin layer that
-//! speaks HTTP as a tower Service: an unmodified client uses it in process, and a server can offer
-//! it to others. It depends on no other crate of Innkeeper, so that it shares none of their mistakes; a
-//! differential test holds it to a real API server.
+//! [`Simulator`] is a tower Service: an unmodified client uses it in process, and `innkeeper-simulator-server` offers
+//! it on a port. It depends on no other crate of Innkeeper, so that it shares none of their mistakes. A differential
+//! test compares it with a real API server (docs/simulator.md).
 //!
 //! # Guarantees
 //! - The same seed and the same requests at the same times give the same bytes.
-//! - No thread, no clock, no randomness but the seed's.
+//! - No thread, no clock, and no randomness but the seed's.
 //!
-//! # Where what lies
-//! `http` reads requests, `server` has the verbs, `apply` and `patch` make new objects of old ones, `kinds` and
-//! `crd` know what each kind needs, `store` keeps, `watch` tells, `controllers` follow up.
+//! # Modules
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `simulator` | joins the parts below to one tower Service |
+//! | `api` | reads requests, dispatches them to `api::verbs`, serves discovery, OpenAPI and tables |
+//! | `auth` | RBAC, tokens, impersonation, the escalation check |
+//! | `admission` | webhooks and the built-in admission plugins |
+//! | `controllers` | a file for each controller of Kubernetes; they write as clients of `api` |
+//! | `state` | the cluster: objects, catalog of kinds, watches, work queue. It imports none of the modules above |
+//! | `apply` | server-side apply: field sets, managers, conflicts, merging |
+//! | `patch` | JSON patch, merge patch, strategic merge patch |
+//! | `types` | schemas, defaults and validation of built-in kinds and of CustomResourceDefinitions |
+//! | `mutation` | mistakes that a test activates to see whether the differential test finds them |
+//!
+//! # From a request to an answer
+//!
+//! `simulator` locks the state and calls `api::dispatch`, which checks `auth` and picks a verb. The verb decodes the
+//! object with `types`, merges it by `apply` or `patch`, asks `admission`, and stores it in `state`. `state` tells the
+//! watches and queues work. The controllers take it from the queue when the caller advances the virtual clock.
+//!
+//! No two files import each other: verbs and controllers are functions over `state::cluster::Cluster`. Where the API
+//! has to call a controller within a request (definitions of kinds), the state holds the function to call.
 
 mod admission;
+mod api;
 mod apply;
-mod builtin;
-mod catalog;
-mod cluster;
+mod auth;
 mod controllers;
-mod crd;
-mod discovery;
-mod escalation;
-mod http;
-mod impersonation;
-mod kinds;
-mod label_selector;
-mod object;
-mod openapi;
+mod mutation;
 mod patch;
-mod place;
-mod protobuf;
-mod rbac;
-mod request;
-mod schema;
 mod scratch;
-mod selector;
-mod server;
-mod snapshot;
-mod status_error;
-mod store;
-mod switch;
-mod table;
-mod texts;
-mod token;
-mod tracked;
-mod user;
-mod value;
-mod watch;
+mod simulator;
+mod state;
+mod types;
 
-pub use builtin::{BuiltinKind, builtin_kinds};
-pub use controllers::{Controllers, PodRule, PodScript, Workload, Workloads};
-pub use http::body::Body;
-pub use http::service::Simulator;
+pub use crate::api::http::body::Body;
+pub use crate::auth::user::User;
 #[doc(hidden)]
-pub use kinds::quantity;
+pub use crate::mutation::{MUTATIONS, Mutation, activate_mutation};
+pub use crate::simulator::Simulator;
+pub use crate::state::controller_set::{Controllers, Workload, Workloads};
+pub use crate::state::pod_script::{PodRule, PodScript};
+pub use crate::types::builtin::{BuiltinKind, builtin_kinds};
 #[doc(hidden)]
-pub use switch::{BUGS, Bug, plant};
-pub use user::User;
+pub use crate::types::kinds::quantity;

@@ -7,7 +7,7 @@ mod bench;
 use std::sync::Mutex;
 
 use innkeeper_differential_tests::generate;
-use innkeeper_simulator::{BUGS, Bug, plant};
+use innkeeper_simulator::{MUTATIONS, Mutation, activate_mutation};
 
 /// Requests after which a mistake counts as not found.
 const MOST: usize = 6_000;
@@ -15,7 +15,7 @@ const MOST: usize = 6_000;
 const LANES: usize = 4;
 
 /// After how many requests a mistake is found, if it is.
-fn look(lane: &mut bench::Lane<'_>, bug: Bug, seed: u64) -> Result<usize, usize> {
+fn look(lane: &mut bench::Lane<'_>, bug: Mutation, seed: u64) -> Result<usize, usize> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut requests = 0;
     let mut cases = 0_usize;
@@ -24,9 +24,9 @@ fn look(lane: &mut bench::Lane<'_>, bug: Bug, seed: u64) -> Result<usize, usize>
             break Err(requests);
         }
         if cases.is_multiple_of(bench::TOGETHER) {
-            plant(None);
+            activate_mutation(None);
             lane.enter();
-            plant(Some(bug));
+            activate_mutation(Some(bug));
         }
         cases += 1;
         let case = generate::case(&mut rng);
@@ -35,7 +35,7 @@ fn look(lane: &mut bench::Lane<'_>, bug: Bug, seed: u64) -> Result<usize, usize>
             break Ok(requests);
         }
     };
-    plant(None);
+    activate_mutation(None);
     found
 }
 
@@ -44,7 +44,7 @@ fn every_planted_mistake_is_found() {
     let bench = bench::Bench::start();
     let seed = bench::number("INNKEEPER_SEED", 1);
     println!("INNKEEPER_SEED={seed}");
-    let bugs = Mutex::new(BUGS.into_iter());
+    let bugs = Mutex::new(MUTATIONS.into_iter());
     let missed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..LANES {

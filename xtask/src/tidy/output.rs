@@ -49,7 +49,7 @@ const BOUND: [(&str, &str, &[&str]); 6] = [
             // A definition of this repository.
             "host/modules/src/crd.rs",
             // Answers of the simulated API server.
-            "host/simulator/src/server/mod.rs",
+            "host/simulator/src/api/dispatch.rs",
             // What scenarios compare, and write into a person's own files.
             "host/lab/src/scenario/matching.rs",
         ],

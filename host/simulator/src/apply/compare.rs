@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::apply::fieldset::{Element, FieldSet};
 use crate::apply::item;
 use crate::apply::node::{Atom, List, Map, Node};
-use crate::value;
+use crate::types::value;
 
 /// What is only in the first, what differs, what is only in the second.
 #[derive(Clone, Debug, Default)]

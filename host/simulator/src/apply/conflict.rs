@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::apply::fieldset::{FieldSet, path_text};
 use crate::apply::managed_fields::Manager;
-use crate::status_error::StatusError;
+use crate::types::status_error::StatusError;
 
 /// The fields in dispute, by owner.
 pub(crate) type Conflicts = BTreeMap<Manager, FieldSet>;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-use crate::apply::fieldset::{Element, FieldSet};
+use crate::apply::fieldset::{Element, FieldSet, Step};
 use crate::scratch::json;
 
 /// The name of a member: a step, or what says that the step above is in the set itself.
@@ -116,9 +116,6 @@ fn inside(set: &FieldSet, member: bool, out: &mut Vec<u8>) {
     }
     out.push(b'}');
 }
-
-/// A step, whether it is in the set, and what is below it.
-pub(super) type Step<'s> = (&'s Element, bool, Option<&'s FieldSet>);
 
 fn below(member: bool, child: Option<&FieldSet>, out: &mut Vec<u8>) {
     out.push(b':');

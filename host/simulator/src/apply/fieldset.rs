@@ -5,9 +5,11 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::apply::fields_v1::Step;
 use crate::apply::node::{Atom, Node};
-use crate::value;
+use crate::types::value;
+
+/// A step, whether it is in the set, and what is below it.
+pub(crate) type Step<'s> = (&'s Element, bool, Option<&'s FieldSet>);
 
 /// A value in a path, with the order of the server.
 #[derive(Clone, Debug)]
@@ -52,7 +54,7 @@ impl Element {
         Self::Field(name.to_owned())
     }
 
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (tag, rest) = text.split_once(':')?;
         Some(match tag {
             "f" => Self::Field(rest.to_owned()),
@@ -69,7 +71,7 @@ impl Element {
         })
     }
 
-    pub(super) fn encode(&self) -> String {
+    pub(crate) fn encode(&self) -> String {
         match self {
             Self::Field(name) => ["f:", name].concat(),
             Self::Value(value) => format!("v:{}", value.0),
@@ -223,7 +225,7 @@ impl FieldSet {
     }
 
     /// Each step in its order, with whether it is in it and what is below it.
-    pub(super) fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Step<'_>> {
         let (mut members, mut children) =
             (self.members.iter().peekable(), self.children.iter().peekable());
         std::iter::from_fn(move || {
@@ -328,7 +330,7 @@ impl FieldSet {
                 },
                 Element::Value(_) | Element::Index(_) => Node::none(),
             };
-            let one = below.as_map().is_some_and(super::node::Map::is_atomic)
+            let one = below.as_map().is_some_and(crate::apply::node::Map::is_atomic)
                 || matches!(below.list_atom(), Atom::List(list) if list.is_atomic());
             if one {
                 result.add(element);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::apply::fieldset::{Element, Scalar};
 use crate::apply::node::List;
-use crate::schema::ListType;
+use crate::types::schema::ListType;
 
 /// The step to `item`, or why it has none.
 pub(crate) fn element(list: List<'_>, item: &Value) -> Result<Element, String> {

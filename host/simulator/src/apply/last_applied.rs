@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::compare::compare;
-use super::conflict::Conflicts;
-use super::fieldset::FieldSet;
-use super::node::Node;
-use super::owned::fields;
-use super::shape;
+use crate::apply::compare::compare;
+use crate::apply::conflict::Conflicts;
+use crate::apply::fieldset::FieldSet;
+use crate::apply::node::Node;
+use crate::apply::owned::fields;
+use crate::apply::shape;
 
 /// The manager whose applies know of it.
 pub(crate) const KUBECTL: &str = "kubectl";

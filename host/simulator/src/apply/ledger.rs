@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::apply::managed_fields::{self, Managers};
+use crate::apply::managed_fields;
+use crate::apply::managed_fields::Managers;
 use crate::scratch;
 
 /// The list of an object; none if nobody owns anything.

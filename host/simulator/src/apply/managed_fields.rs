@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 
 use crate::apply::fields_v1;
 use crate::apply::fieldset::FieldSet;
-use crate::kinds::event_names;
 use crate::scratch;
+use crate::types::kinds::event_names;
 
 /// How the fields were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -231,7 +231,7 @@ struct Entry<'t> {
 
 /// Reads the text of a list that was written by [`write`]. Says how many entries it has too: of two of one manager
 /// the last counts.
-pub(super) fn read(text: &[u8]) -> Option<(Managers, usize)> {
+pub(crate) fn read(text: &[u8]) -> Option<(Managers, usize)> {
     let entries: Vec<Entry<'_>> = serde_json::from_slice(text).ok()?;
     let count = entries.len();
     let mut managers = Managers::new();
@@ -286,7 +286,7 @@ fn ordered(managers: &Managers) -> Vec<(&Manager, &Owned)> {
 }
 
 /// Writes the list in the order of the server.
-pub(super) fn write(managers: &Managers, out: &mut Vec<u8>) {
+pub(crate) fn write(managers: &Managers, out: &mut Vec<u8>) {
     let mut first = true;
     out.push(b'[');
     for (manager, owned) in ordered(managers) {

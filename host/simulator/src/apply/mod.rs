@@ -1,13 +1,14 @@
-//! Server-side apply: who owns which field, and how the wishes of several are merged.
+//! Server-side apply: which manager owns which field, and how the objects of several managers are merged.
 
 pub(crate) mod compare;
 pub(crate) mod conflict;
-mod fields_v1;
+pub(crate) mod fields_v1;
 pub(crate) mod fieldset;
 pub(crate) mod item;
 pub(crate) mod last_applied;
 pub(crate) mod ledger;
 pub(crate) mod managed_fields;
+pub(crate) mod managed_object;
 pub(crate) mod merge;
 pub(crate) mod node;
 pub(crate) mod owned;

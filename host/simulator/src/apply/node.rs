@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::schema::{Additional, ListType, Schema, Type};
+use crate::types::schema::{Additional, ListType, Schema, Type};
 
 /// A place in a schema, with what it inherits from above.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::apply::fieldset::Element;
 use crate::apply::item;
 use crate::apply::node::{Atom, List, Map, Node, ScalarKind};
-use crate::place::{Place, Step};
+use crate::types::field_path::{FieldPath, Step};
 
 /// Something that is not of the shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) fn describe(problems: &[Problem]) -> String {
 /// What is not of the shape in `value`; items may be there twice if `duplicates`.
 pub(crate) fn problems(node: Node<'_>, value: &Value, duplicates: bool) -> Vec<Problem> {
     let mut found = Vec::new();
-    walk(node, value, &Place::root(""), duplicates, &mut found);
+    walk(node, value, &FieldPath::root(""), duplicates, &mut found);
     found
 }
 
@@ -118,14 +118,14 @@ fn scalar(kind: ScalarKind, value: &Value) -> Option<String> {
     }
 }
 
-fn problem(path: &Place<'_>, text: impl Into<String>) -> Problem {
+fn problem(path: &FieldPath<'_>, text: impl Into<String>) -> Problem {
     Problem { path: path.to_string(), text: text.into() }
 }
 
 fn walk(
     node: Node<'_>,
     value: &Value,
-    path: &Place<'_>,
+    path: &FieldPath<'_>,
     duplicates: bool,
     found: &mut Vec<Problem>,
 ) {
@@ -147,7 +147,7 @@ fn walk(
 fn walk_list(
     list: List<'_>,
     items: &[Value],
-    path: &Place<'_>,
+    path: &FieldPath<'_>,
     duplicates: bool,
     found: &mut Vec<Problem>,
 ) {
@@ -174,7 +174,7 @@ fn walk_list(
 fn walk_map(
     map: Map<'_>,
     members: &serde_json::Map<String, Value>,
-    path: &Place<'_>,
+    path: &FieldPath<'_>,
     duplicates: bool,
     found: &mut Vec<Problem>,
 ) {

@@ -10,8 +10,8 @@ use crate::apply::merge::merge;
 use crate::apply::node::Node;
 use crate::apply::owned::fields;
 use crate::apply::remove::remove;
-use crate::switch::{Bug, planted};
-use crate::value;
+use crate::mutation::{Mutation, is_active};
+use crate::types::value;
 
 /// Where and how a write is made.
 pub(crate) struct Write<'a> {
@@ -85,11 +85,11 @@ fn disown(
             continue;
         }
         if let Some(taken) = conflicts.get(manager)
-            && !planted(Bug::UpdateLeavesOwners)
+            && !is_active(Mutation::UpdateLeavesOwners)
         {
             owned.subtract(taken);
         }
-        if !planted(Bug::RemovalLeavesOwners) {
+        if !is_active(Mutation::RemovalLeavesOwners) {
             owned.subtract(removed);
         }
     }
@@ -133,7 +133,7 @@ pub(crate) fn update(
         owned.time = Some(write.now.to_owned());
     }
     strip(&mut managers);
-    if !planted(Bug::NoCapOfManagers) {
+    if !is_active(Mutation::NoCapOfManagers) {
         cap(&mut managers);
     }
     managers
@@ -153,11 +153,12 @@ pub(crate) fn apply(
     let last = managers.remove(manager);
     let time = last.as_ref().and_then(|owned| owned.time.clone());
     let mut set = fields(node, applied);
-    if !planted(Bug::StatusIsOwned) {
+    if !is_active(Mutation::StatusIsOwned) {
         set.cut(write.ignored);
     }
     // What was applied last time and is again stays.
-    let last = last.filter(|last| !last.set().is_within(&set) && !planted(Bug::ApplyNeverRemoves));
+    let last =
+        last.filter(|last| !last.set().is_within(&set) && !is_active(Mutation::ApplyNeverRemoves));
     managers.insert(manager.clone(), Owned::new(set, write.version, time));
     let new = match last {
         Some(last) => prune(node, &merged, &managers, last.set()),
@@ -182,7 +183,7 @@ fn prune(node: Node<'_>, merged: &Value, managers: &Managers, last: &FieldSet) -
     // What somebody owns comes back.
     let mut owned = FieldSet::default();
     for (manager, theirs) in managers {
-        if manager.operation == Operation::Apply || !planted(Bug::UpdatersDoNotKeep) {
+        if manager.operation == Operation::Apply || !is_active(Mutation::UpdatersDoNotKeep) {
             owned.extend(theirs.set());
         }
     }

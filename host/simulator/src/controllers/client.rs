@@ -1,4 +1,4 @@
-//! How controllers read and write: as clients of the API server do.
+//! The client by which controllers read and write: it calls the verbs in process, without texts.
 
 use std::sync::Arc;
 
@@ -6,28 +6,35 @@ use bytes::Bytes;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, later};
-use crate::http::query::Query;
-use crate::http::route::Target;
-use crate::object::meta;
-use crate::request::{Answer, Request};
-use crate::server::Ask;
-use crate::status_error::StatusError;
-use crate::store::{Key, KindKey, text_of};
-use crate::tracked::Tracked;
-use crate::user::User;
+use crate::api::http::query::Query;
+use crate::api::http::route::Target;
+use crate::api::request::{Request, Response};
+use crate::api::request_context::RequestContext;
+use crate::api::request_log;
+use crate::api::verbs::create;
+use crate::api::verbs::delete;
+use crate::api::verbs::update;
+use crate::apply::managed_object::ManagedObject;
+use crate::auth::rbac;
+use crate::auth::user::User;
+use crate::state::cluster::{Cluster, later};
+use crate::state::store::text_of;
+use crate::types::members::controller;
+use crate::types::object::meta;
+use crate::types::object_key::{Key, KindKey};
+use crate::types::status_error::StatusError;
 
 /// A kind, as paths and objects name it.
 #[derive(Debug)]
-pub(super) struct Resource {
+pub(crate) struct Resource {
     group: &'static str,
     version: &'static str,
     plural: &'static str,
-    pub(super) kind: &'static str,
+    pub(crate) kind: &'static str,
 }
 
 impl Resource {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         group: &'static str,
         version: &'static str,
         plural: &'static str,
@@ -37,7 +44,7 @@ impl Resource {
     }
 
     /// Group and version, as in objects.
-    pub(super) fn api_version(&self) -> String {
+    pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()
         } else {
@@ -45,205 +52,211 @@ impl Resource {
         }
     }
 
-    pub(super) fn key(&self) -> KindKey {
+    pub(crate) fn key(&self) -> KindKey {
         (self.group.to_owned(), self.plural.to_owned())
     }
 }
 
-pub(super) const PODS: Resource = Resource::new("", "v1", "pods", "Pod");
-pub(super) const EVENTS: Resource = Resource::new("", "v1", "events", "Event");
-pub(super) const SERVICES: Resource = Resource::new("", "v1", "services", "Service");
-pub(super) const ENDPOINTS: Resource = Resource::new("", "v1", "endpoints", "Endpoints");
-pub(super) const ENDPOINT_SLICES: Resource =
+pub(crate) const PODS: Resource = Resource::new("", "v1", "pods", "Pod");
+pub(crate) const EVENTS: Resource = Resource::new("", "v1", "events", "Event");
+pub(crate) const SERVICES: Resource = Resource::new("", "v1", "services", "Service");
+pub(crate) const ENDPOINTS: Resource = Resource::new("", "v1", "endpoints", "Endpoints");
+pub(crate) const ENDPOINT_SLICES: Resource =
     Resource::new("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice");
-pub(super) const CLAIMS: Resource =
+pub(crate) const CLAIMS: Resource =
     Resource::new("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim");
-pub(super) const VOLUMES: Resource =
+pub(crate) const VOLUMES: Resource =
     Resource::new("", "v1", "persistentvolumes", "PersistentVolume");
-pub(super) const DEPLOYMENTS: Resource = Resource::new("apps", "v1", "deployments", "Deployment");
-pub(super) const REPLICA_SETS: Resource = Resource::new("apps", "v1", "replicasets", "ReplicaSet");
-pub(super) const STATEFUL_SETS: Resource =
+pub(crate) const DEPLOYMENTS: Resource = Resource::new("apps", "v1", "deployments", "Deployment");
+pub(crate) const REPLICA_SETS: Resource = Resource::new("apps", "v1", "replicasets", "ReplicaSet");
+pub(crate) const STATEFUL_SETS: Resource =
     Resource::new("apps", "v1", "statefulsets", "StatefulSet");
-pub(super) const REVISIONS: Resource =
+pub(crate) const REVISIONS: Resource =
     Resource::new("apps", "v1", "controllerrevisions", "ControllerRevision");
-pub(super) const JOBS: Resource = Resource::new("batch", "v1", "jobs", "Job");
-pub(super) const DEFINITIONS: Resource = Resource::new(
+pub(crate) const JOBS: Resource = Resource::new("batch", "v1", "jobs", "Job");
+pub(crate) const DEFINITIONS: Resource = Resource::new(
     "apiextensions.k8s.io",
     "v1",
     "customresourcedefinitions",
     "CustomResourceDefinition",
 );
-pub(super) const CRON_JOBS: Resource = Resource::new("batch", "v1", "cronjobs", "CronJob");
+pub(crate) const CRON_JOBS: Resource = Resource::new("batch", "v1", "cronjobs", "CronJob");
 
 /// Who writes: a user, and the manager of the fields.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     user: &'static str,
     manager: &'static str,
 }
 
 impl Client {
     /// One of the controller manager, with its own account.
-    pub(super) const fn controller(user: &'static str) -> Self {
+    pub(crate) const fn controller(user: &'static str) -> Self {
         Self { user, manager: "kube-controller-manager" }
     }
 
     /// The scheduler.
-    pub(super) const fn scheduler() -> Self {
+    pub(crate) const fn scheduler() -> Self {
         Self { user: "system:kube-scheduler", manager: "kube-scheduler" }
     }
 }
 
 /// The garbage collector.
-pub(super) const COLLECTOR: Client =
+pub(crate) const COLLECTOR: Client =
     Client::controller("system:serviceaccount:kube-system:generic-garbage-collector");
 /// What the API server does by itself.
-pub(super) const API_SERVER: Client =
+pub(crate) const API_SERVER: Client =
     Client { user: "system:apiserver", manager: "kube-apiserver" };
 /// The kubelet of the one node.
-pub(super) const KUBELET: Client = Client { user: "system:node:node-1", manager: "kubelet" };
+pub(crate) const KUBELET: Client = Client { user: "system:node:node-1", manager: "kubelet" };
 
-impl Cluster {
-    /// An object, if it is there.
-    pub(super) fn read(&self, resource: &Resource, key: &Key) -> Option<Arc<Tracked>> {
-        self.object(&resource.key(), key)
+/// An object, if it is there.
+pub(crate) fn get(cluster: &Cluster, resource: &Resource, key: &Key) -> Option<Arc<ManagedObject>> {
+    cluster.object(&resource.key(), key)
+}
+
+/// What an object controls of a kind, in the order of names.
+pub(crate) fn controlled_by(
+    cluster: &Cluster,
+    owner: &Value,
+    resource: &Resource,
+) -> Vec<Arc<ManagedObject>> {
+    let (uid, kind) = (meta(owner, "uid"), resource.key());
+    cluster
+        .work_queue
+        .dependents(uid)
+        .into_iter()
+        .filter(|place| place.kind == kind)
+        .filter_map(|place| cluster.object(&kind, &place.key))
+        .filter(|object| controller(object).is_some_and(|one| one["uid"] == uid))
+        .collect()
+}
+
+/// Makes an object. Gives it as it is stored, or what the server says against it.
+pub(crate) fn create(
+    cluster: &mut Cluster,
+    client: &Client,
+    resource: &Resource,
+    namespace: &str,
+    mut object: Value,
+) -> Result<Arc<ManagedObject>, String> {
+    object["apiVersion"] = resource.api_version().into();
+    object["kind"] = resource.kind.into();
+    call(cluster, client, Verb::Create, &target(resource, namespace, "", ""), object)
+}
+
+/// Replaces an object, or with `subresource` a part of it. Gives it as it is stored, or what the server
+/// says against it.
+pub(crate) fn replace(
+    cluster: &mut Cluster,
+    client: &Client,
+    resource: &Resource,
+    subresource: &str,
+    object: impl Into<Value>,
+) -> Result<Arc<ManagedObject>, String> {
+    let object = object.into();
+    let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
+    let target = target(resource, namespace, name, subresource);
+    call(cluster, client, Verb::Replace, &target, object)
+}
+
+/// Deletes an object that is still the same. Says whether the server did.
+pub(crate) fn delete(
+    cluster: &mut Cluster,
+    client: &Client,
+    resource: &Resource,
+    object: &Value,
+    grace_s: Option<i64>,
+) -> bool {
+    let (namespace, name) = (meta(object, "namespace"), meta(object, "name"));
+    let mut options = json!({
+        "kind": "DeleteOptions", "apiVersion": "v1",
+        "preconditions": {"uid": meta(object, "uid")},
+        "propagationPolicy": if resource.kind == "Job" { "Foreground" } else { "Background" },
+    });
+    if let Some(grace) = grace_s {
+        options["gracePeriodSeconds"] = grace.into();
     }
+    call(cluster, client, Verb::Delete, &target(resource, namespace, name, ""), options).is_ok()
+}
 
-    /// What an object controls of a kind, in the order of names.
-    pub(super) fn controlled(&self, owner: &Value, resource: &Resource) -> Vec<Arc<Tracked>> {
-        let (uid, kind) = (meta(owner, "uid"), resource.key());
-        self.following
-            .dependents(uid)
-            .into_iter()
-            .filter(|place| place.kind == kind)
-            .filter_map(|place| self.object(&kind, &place.key))
-            .filter(|object| controller(object).is_some_and(|one| one["uid"] == uid))
-            .collect()
+/// Deletes a Job without waiting for its Pods.
+pub(crate) fn delete_in_background(
+    cluster: &mut Cluster,
+    client: &Client,
+    resource: &Resource,
+    object: &Value,
+) -> bool {
+    let (namespace, name) = (meta(object, "namespace"), meta(object, "name"));
+    let options = json!({
+        "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background",
+        "preconditions": {"uid": meta(object, "uid")},
+    });
+    call(cluster, client, Verb::Delete, &target(resource, namespace, name, ""), options).is_ok()
+}
+
+/// Writes as a client does, but without texts: what follows the reading of a request is the same.
+fn call(
+    cluster: &mut Cluster,
+    client: &Client,
+    verb: Verb,
+    target: &Target,
+    body: Value,
+) -> Result<Arc<ManagedObject>, String> {
+    let groups = vec!["system:masters".to_owned(), "system:authenticated".to_owned()];
+    let request = Request {
+        method: verb.method().to_owned(),
+        path: String::new(),
+        query: Query::default(),
+        user: User::new(client.user, groups),
+        acting: None,
+        content_type: "application/json".to_owned(),
+        accept: "application/json".to_owned(),
+        agent: client.manager.to_owned(),
+        body: Bytes::new(),
+    };
+    if cluster.keeps_log() {
+        let (path, body) = (path(target), text_of(&body));
+        request_log::log_request(cluster, &Request { path, body, ..request.clone() });
     }
-
-    /// Makes an object. Gives it as it is stored, or what the server says against it.
-    pub(super) fn create_as(
-        &mut self,
-        client: &Client,
-        resource: &Resource,
-        namespace: &str,
-        mut object: Value,
-    ) -> Result<Arc<Tracked>, String> {
-        object["apiVersion"] = resource.api_version().into();
-        object["kind"] = resource.kind.into();
-        self.call(client, Verb::Create, &target(resource, namespace, "", ""), object)
+    let written = write(cluster, verb, target, &request, body);
+    if cluster.keeps_log() {
+        request_log::log_response(
+            cluster,
+            &match &written {
+                Ok((code, object)) => Response::bytes(*code, object.text().clone()),
+                Err(error) => Response::error(error),
+            },
+        );
     }
+    written.map(|(_, object)| object).map_err(|error| error.message().to_owned())
+}
 
-    /// Replaces an object, or with `subresource` a part of it. Gives it as it is stored, or what the server
-    /// says against it.
-    pub(super) fn replace_as(
-        &mut self,
-        client: &Client,
-        resource: &Resource,
-        subresource: &str,
-        object: impl Into<Value>,
-    ) -> Result<Arc<Tracked>, String> {
-        let object = object.into();
-        let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
-        let target = target(resource, namespace, name, subresource);
-        self.call(client, Verb::Replace, &target, object)
-    }
-
-    /// Deletes an object that is still the same. Says whether the server did.
-    pub(super) fn delete_as(
-        &mut self,
-        client: &Client,
-        resource: &Resource,
-        object: &Value,
-        grace_s: Option<i64>,
-    ) -> bool {
-        let (namespace, name) = (meta(object, "namespace"), meta(object, "name"));
-        let mut options = json!({
-            "kind": "DeleteOptions", "apiVersion": "v1",
-            "preconditions": {"uid": meta(object, "uid")},
-            "propagationPolicy": if resource.kind == "Job" { "Foreground" } else { "Background" },
-        });
-        if let Some(grace) = grace_s {
-            options["gracePeriodSeconds"] = grace.into();
+fn write(
+    cluster: &mut Cluster,
+    verb: Verb,
+    target: &Target,
+    request: &Request,
+    body: Value,
+) -> Result<(u16, Arc<ManagedObject>), StatusError> {
+    let kind = cluster.catalog.get(&target.group, &target.version, &target.resource);
+    let kind = kind.cloned().ok_or_else(StatusError::no_resource)?;
+    let context = RequestContext::new(target, kind, &request.user, request);
+    rbac::authorize(cluster, context.user, verb.name(), target)?;
+    let written = match verb {
+        Verb::Create => create::create_object(cluster, &context, body)?,
+        Verb::Replace => update::update_object(cluster, &context, body)?,
+        Verb::Delete => {
+            let object = delete::delete_object(cluster, &context, &body)?;
+            return Ok((200, Arc::new(object)));
         }
-        self.call(client, Verb::Delete, &target(resource, namespace, name, ""), options).is_ok()
-    }
+    };
+    Ok((written.code, written.object))
+}
 
-    /// Deletes a Job without waiting for its Pods.
-    pub(super) fn delete_in_background_as(
-        &mut self,
-        client: &Client,
-        resource: &Resource,
-        object: &Value,
-    ) -> bool {
-        let (namespace, name) = (meta(object, "namespace"), meta(object, "name"));
-        let options = json!({
-            "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background",
-            "preconditions": {"uid": meta(object, "uid")},
-        });
-        self.call(client, Verb::Delete, &target(resource, namespace, name, ""), options).is_ok()
-    }
-
-    /// Writes as a client does, but without texts: what follows the reading of a request is the same.
-    fn call(
-        &mut self,
-        client: &Client,
-        verb: Verb,
-        target: &Target,
-        body: Value,
-    ) -> Result<Arc<Tracked>, String> {
-        let groups = vec!["system:masters".to_owned(), "system:authenticated".to_owned()];
-        let request = Request {
-            method: verb.method().to_owned(),
-            path: String::new(),
-            query: Query::default(),
-            user: User::new(client.user, groups),
-            acting: None,
-            content_type: "application/json".to_owned(),
-            accept: "application/json".to_owned(),
-            agent: client.manager.to_owned(),
-            body: Bytes::new(),
-        };
-        if self.keeps_log() {
-            let (path, body) = (path(target), text_of(&body));
-            self.note_request(&Request { path, body, ..request.clone() });
-        }
-        let written = self.write(verb, target, &request, body);
-        if self.keeps_log() {
-            self.note_answer(&match &written {
-                Ok((code, object)) => Answer::bytes(*code, object.text().clone()),
-                Err(error) => Answer::error(error),
-            });
-        }
-        written.map(|(_, object)| object).map_err(|error| error.message().to_owned())
-    }
-
-    fn write(
-        &mut self,
-        verb: Verb,
-        target: &Target,
-        request: &Request,
-        body: Value,
-    ) -> Result<(u16, Arc<Tracked>), StatusError> {
-        let kind = self.catalog.get(&target.group, &target.version, &target.resource);
-        let kind = kind.cloned().ok_or_else(StatusError::no_resource)?;
-        let ask = Ask::new(target, kind, &request.user, request);
-        self.authorize(ask.user, verb.name(), target)?;
-        let written = match verb {
-            Verb::Create => self.create_object(&ask, body)?,
-            Verb::Replace => self.update_object(&ask, body)?,
-            Verb::Delete => {
-                let object = self.delete_object(&ask, &body)?;
-                return Ok((200, Arc::new(object)));
-            }
-        };
-        Ok((written.code, written.object))
-    }
-
-    /// The time in so many seconds.
-    pub(super) fn in_s(&self, seconds: i64) -> jiff::Timestamp {
-        later(self.now(), SignedDuration::from_secs(seconds))
-    }
+/// The time in so many seconds.
+pub(crate) fn after_seconds(cluster: &Cluster, seconds: i64) -> jiff::Timestamp {
+    later(cluster.now(), SignedDuration::from_secs(seconds))
 }
 
 /// What is done to an object.
@@ -298,48 +311,11 @@ fn path(target: &Target) -> String {
     path
 }
 
-/// The reference to the controller of an object.
-pub(super) fn controller(object: &Value) -> Option<&Value> {
-    let list = object["metadata"]["ownerReferences"].as_array();
-    list.into_iter().flatten().find(|owner| owner["controller"] == true)
-}
-
 /// The reference by which an object controls another.
-pub(super) fn owned_by(owner: &Value, resource: &Resource) -> Value {
+pub(crate) fn owned_by(owner: &Value, resource: &Resource) -> Value {
     json!([{
         "apiVersion": resource.api_version(), "kind": resource.kind,
         "name": meta(owner, "name"), "uid": meta(owner, "uid"),
         "controller": true, "blockOwnerDeletion": true,
     }])
-}
-
-/// Where an object lies.
-pub(super) fn key_of(object: &Value) -> Key {
-    (meta(object, "namespace").to_owned(), meta(object, "name").to_owned())
-}
-
-/// A number, 0 if there is none.
-pub(super) fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or(0)
-}
-
-/// A text, empty if there is none.
-pub(super) fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-/// A time; the beginning of all if there is none.
-pub(super) fn time(value: &Value) -> jiff::Timestamp {
-    text(value).parse().unwrap_or(jiff::Timestamp::UNIX_EPOCH)
-}
-
-/// A map of those counts that are not 0, as Go writes them.
-pub(super) fn counts(pairs: &[(&str, i64)]) -> Value {
-    let map = pairs.iter().filter(|(_, count)| *count != 0);
-    Value::Object(map.map(|(name, count)| ((*name).to_owned(), (*count).into())).collect())
-}
-
-/// The condition of a type.
-pub(super) fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
-    object["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == name)
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::client::{
-    Client, ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES, condition, key_of, number, owned_by, text,
-};
-use super::replica_set::{has_ended, is_ready};
-use crate::cluster::Cluster;
-use crate::object::{is_terminating, meta};
-use crate::store::Key;
-use crate::tracked::Tracked;
+use crate::apply::managed_object::ManagedObject;
+use crate::controllers::client;
+use crate::controllers::client::{Client, ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES, owned_by};
+use crate::controllers::replica_set::{has_ended, is_ready};
+use crate::state::cluster::Cluster;
+use crate::types::members::{condition, key_of, number, text};
+use crate::types::object::{is_terminating, meta};
+use crate::types::object_key::Key;
 
 /// The annotation that says since when a change could have been known.
 const TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
@@ -20,161 +20,160 @@ const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:endpointslice-controller");
 const OLD: Client = Client::controller("system:serviceaccount:kube-system:endpoint-controller");
 
-impl Cluster {
-    /// Looks at a Service.
-    pub(super) fn expose(&mut self, key: &Key) {
-        let Some(service) = self.read(&SERVICES, key) else {
-            // Slices go with their owner; these have none.
-            if let Some(endpoints) = self.read(&ENDPOINTS, key)
-                && endpoints["metadata"]["labels"]["endpoints.kubernetes.io/managed-by"]
-                    == "endpoint-controller"
-            {
-                self.delete_as(&OLD, &ENDPOINTS, &endpoints, None);
-            }
-            return;
-        };
-        let selector = &service["spec"]["selector"];
-        if is_terminating(&service)
-            || selector.as_object().is_none_or(serde_json::Map::is_empty)
-            || service["spec"]["type"] == "ExternalName"
+/// Looks at a Service.
+pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
+    let Some(service) = client::get(cluster, &SERVICES, key) else {
+        // Slices go with their owner; these have none.
+        if let Some(endpoints) = client::get(cluster, &ENDPOINTS, key)
+            && endpoints["metadata"]["labels"]["endpoints.kubernetes.io/managed-by"]
+                == "endpoint-controller"
         {
-            return;
+            client::delete(cluster, &OLD, &ENDPOINTS, &endpoints, None);
         }
-        let pods = self.selected(&key.0, selector);
-        self.write_slice(&service, &pods);
-        self.write_endpoints(&service, &pods);
+        return;
+    };
+    let selector = &service["spec"]["selector"];
+    if is_terminating(&service)
+        || selector.as_object().is_none_or(serde_json::Map::is_empty)
+        || service["spec"]["type"] == "ExternalName"
+    {
+        return;
     }
+    let pods = selected_pods(cluster, &key.0, selector);
+    write_slice(cluster, &service, &pods);
+    write_endpoints(cluster, &service, &pods);
+}
 
-    /// Pods with an address that a selector means, in the order of names.
-    fn selected(&self, namespace: &str, selector: &Value) -> Vec<Arc<Tracked>> {
-        let found = self.following.labels.pods_of(namespace, selector).into_iter();
-        let pods = found.filter_map(|key| self.read(&PODS, &key));
-        pods.filter(|pod| !has_ended(pod) && pod["status"]["podIP"].is_string()).collect()
-    }
+/// Pods with an address that a selector means, in the order of names.
+fn selected_pods(cluster: &Cluster, namespace: &str, selector: &Value) -> Vec<Arc<ManagedObject>> {
+    let found = cluster.work_queue.labels.pods_of(namespace, selector).into_iter();
+    let pods = found.filter_map(|key| client::get(cluster, &PODS, &key));
+    pods.filter(|pod| !has_ended(pod) && pod["status"]["podIP"].is_string()).collect()
+}
 
-    fn write_slice(&mut self, service: &Value, pods: &[Arc<Tracked>]) {
-        let known = self.controlled(service, &ENDPOINT_SLICES).into_iter().next();
-        let endpoints: Vec<Value> = pods
-            .iter()
-            .map(|pod| {
-                let terminating = is_terminating(pod);
-                let all = service["spec"]["publishNotReadyAddresses"] == true;
-                json!({
-                    "addresses": [pod["status"]["podIP"]],
-                    "conditions": {
-                        "ready": all || (is_ready(pod) && !terminating),
-                        "serving": is_ready(pod), "terminating": terminating,
-                    },
-                    "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod),
-                })
+fn write_slice(cluster: &mut Cluster, service: &Value, pods: &[Arc<ManagedObject>]) {
+    let known = client::controlled_by(cluster, service, &ENDPOINT_SLICES).into_iter().next();
+    let endpoints: Vec<Value> = pods
+        .iter()
+        .map(|pod| {
+            let terminating = is_terminating(pod);
+            let all = service["spec"]["publishNotReadyAddresses"] == true;
+            json!({
+                "addresses": [pod["status"]["podIP"]],
+                "conditions": {
+                    "ready": all || (is_ready(pod) && !terminating),
+                    "serving": is_ready(pod), "terminating": terminating,
+                },
+                "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod),
             })
-            .collect();
-        let ports: Vec<Value> = ports(service, pods);
-        let name = meta(service, "name");
-        let mut labels = service["metadata"]["labels"].clone();
-        if !labels.is_object() {
-            labels = json!({});
-        }
-        labels["kubernetes.io/service-name"] = name.into();
-        labels["endpointslice.kubernetes.io/managed-by"] = "endpointslice-controller.k8s.io".into();
-        if service["spec"]["clusterIP"] == "None" {
-            labels["service.kubernetes.io/headless"] = "".into();
-        }
-        let Some(before) = known else {
-            let since = &service["metadata"]["creationTimestamp"];
-            let slice = json!({
-                "metadata": {"generateName": format!("{name}-"), "labels": labels,
-                    "annotations": {TRIGGER: since}, "ownerReferences": owned_by(service, &SERVICES)},
-                "addressType": "IPv4", "endpoints": endpoints, "ports": ports,
-            });
-            let _ = self.create_as(&CLIENT, &ENDPOINT_SLICES, meta(service, "namespace"), slice);
-            return;
-        };
-        let mut slice = Value::clone(&before);
-        slice["metadata"]["labels"] = labels;
-        slice["endpoints"] = endpoints.into();
-        slice["ports"] = ports.into();
-        // Nothing is written as null.
-        let same = |name: &str| {
-            slice[name] == before[name]
-                || (before[name].is_null() && slice[name].as_array().is_some_and(Vec::is_empty))
-        };
-        if !(same("endpoints")
-            && same("ports")
-            && slice["metadata"]["labels"] == before["metadata"]["labels"])
-        {
-            let known = before["endpoints"].as_array().into_iter().flatten();
-            let known = known
-                .map(|one| (text(&one["targetRef"]["uid"]), one["conditions"]["ready"] == true));
-            note_trigger(&mut slice, pods, &known.collect());
-            let _ = self.replace_as(&CLIENT, &ENDPOINT_SLICES, "", slice);
-        }
+        })
+        .collect();
+    let ports: Vec<Value> = ports(service, pods);
+    let name = meta(service, "name");
+    let mut labels = service["metadata"]["labels"].clone();
+    if !labels.is_object() {
+        labels = json!({});
     }
+    labels["kubernetes.io/service-name"] = name.into();
+    labels["endpointslice.kubernetes.io/managed-by"] = "endpointslice-controller.k8s.io".into();
+    if service["spec"]["clusterIP"] == "None" {
+        labels["service.kubernetes.io/headless"] = "".into();
+    }
+    let Some(before) = known else {
+        let since = &service["metadata"]["creationTimestamp"];
+        let slice = json!({
+            "metadata": {"generateName": format!("{name}-"), "labels": labels,
+                "annotations": {TRIGGER: since}, "ownerReferences": owned_by(service, &SERVICES)},
+            "addressType": "IPv4", "endpoints": endpoints, "ports": ports,
+        });
+        let _ =
+            client::create(cluster, &CLIENT, &ENDPOINT_SLICES, meta(service, "namespace"), slice);
+        return;
+    };
+    let mut slice = Value::clone(&before);
+    slice["metadata"]["labels"] = labels;
+    slice["endpoints"] = endpoints.into();
+    slice["ports"] = ports.into();
+    // Nothing is written as null.
+    let same = |name: &str| {
+        slice[name] == before[name]
+            || (before[name].is_null() && slice[name].as_array().is_some_and(Vec::is_empty))
+    };
+    if !(same("endpoints")
+        && same("ports")
+        && slice["metadata"]["labels"] == before["metadata"]["labels"])
+    {
+        let known = before["endpoints"].as_array().into_iter().flatten();
+        let known =
+            known.map(|one| (text(&one["targetRef"]["uid"]), one["conditions"]["ready"] == true));
+        note_trigger(&mut slice, pods, &known.collect());
+        let _ = client::replace(cluster, &CLIENT, &ENDPOINT_SLICES, "", slice);
+    }
+}
 
-    fn write_endpoints(&mut self, service: &Value, pods: &[Arc<Tracked>]) {
-        let key = key_of(service);
-        let known = self.read(&ENDPOINTS, &key);
-        let all = service["spec"]["publishNotReadyAddresses"] == true;
-        let address = |pod: &Arc<Tracked>| json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)});
-        let live = || pods.iter().filter(|pod| !is_terminating(pod));
-        let ready: Vec<Value> = live().filter(|pod| all || is_ready(pod)).map(address).collect();
-        let unready: Vec<Value> =
-            live().filter(|pod| !(all || is_ready(pod))).map(address).collect();
-        let mut subsets = Vec::new();
-        if !ready.is_empty() || !unready.is_empty() {
-            let mut subset = json!({});
-            for (name, list) in [("addresses", ready), ("notReadyAddresses", unready)] {
-                if !list.is_empty() {
-                    subset[name] = list.into();
-                }
+fn write_endpoints(cluster: &mut Cluster, service: &Value, pods: &[Arc<ManagedObject>]) {
+    let key = key_of(service);
+    let known = client::get(cluster, &ENDPOINTS, &key);
+    let all = service["spec"]["publishNotReadyAddresses"] == true;
+    let address = |pod: &Arc<ManagedObject>| json!({"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod)});
+    let live = || pods.iter().filter(|pod| !is_terminating(pod));
+    let ready: Vec<Value> = live().filter(|pod| all || is_ready(pod)).map(address).collect();
+    let unready: Vec<Value> = live().filter(|pod| !(all || is_ready(pod))).map(address).collect();
+    let mut subsets = Vec::new();
+    if !ready.is_empty() || !unready.is_empty() {
+        let mut subset = json!({});
+        for (name, list) in [("addresses", ready), ("notReadyAddresses", unready)] {
+            if !list.is_empty() {
+                subset[name] = list.into();
             }
-            let ports = ports(service, pods);
-            if !ports.is_empty() {
-                subset["ports"] = ports.into();
-            }
-            subsets.push(subset);
         }
-        let mut labels = service["metadata"]["labels"].clone();
-        if !labels.is_object() {
-            labels = json!({});
+        let ports = ports(service, pods);
+        if !ports.is_empty() {
+            subset["ports"] = ports.into();
         }
-        labels["endpoints.kubernetes.io/managed-by"] = "endpoint-controller".into();
-        if service["spec"]["clusterIP"] == "None" {
-            labels["service.kubernetes.io/headless"] = "".into();
+        subsets.push(subset);
+    }
+    let mut labels = service["metadata"]["labels"].clone();
+    if !labels.is_object() {
+        labels = json!({});
+    }
+    labels["endpoints.kubernetes.io/managed-by"] = "endpoint-controller".into();
+    if service["spec"]["clusterIP"] == "None" {
+        labels["service.kubernetes.io/headless"] = "".into();
+    }
+    let Some(before) = known else {
+        let since = &service["metadata"]["creationTimestamp"];
+        let mut new =
+            json!({"metadata": {"name": key.1, "labels": labels, "annotations": {TRIGGER: since}}});
+        if !subsets.is_empty() {
+            new["subsets"] = subsets.into();
         }
-        let Some(before) = known else {
-            let since = &service["metadata"]["creationTimestamp"];
-            let mut new = json!({"metadata": {"name": key.1, "labels": labels, "annotations": {TRIGGER: since}}});
-            if !subsets.is_empty() {
-                new["subsets"] = subsets.into();
-            }
-            let _ = self.create_as(&OLD, &ENDPOINTS, &key.0, new);
-            return;
-        };
-        let mut endpoints = Value::clone(&before);
-        endpoints["metadata"]["labels"] = labels;
-        if subsets.is_empty() {
-            if let Some(map) = endpoints.as_object_mut() {
-                map.remove("subsets");
-            }
-        } else {
-            endpoints["subsets"] = subsets.into();
+        let _ = client::create(cluster, &OLD, &ENDPOINTS, &key.0, new);
+        return;
+    };
+    let mut endpoints = Value::clone(&before);
+    endpoints["metadata"]["labels"] = labels;
+    if subsets.is_empty() {
+        if let Some(map) = endpoints.as_object_mut() {
+            map.remove("subsets");
         }
-        if endpoints != **before {
-            let mut known = BTreeSet::new();
-            for (name, ready) in [("addresses", true), ("notReadyAddresses", false)] {
-                let subsets = before["subsets"].as_array().into_iter().flatten();
-                let addresses = subsets.flat_map(|one| one[name].as_array().into_iter().flatten());
-                known.extend(addresses.map(|one| (text(&one["targetRef"]["uid"]), ready)));
-            }
-            note_trigger(&mut endpoints, pods, &known);
-            let _ = self.replace_as(&OLD, &ENDPOINTS, "", endpoints);
+    } else {
+        endpoints["subsets"] = subsets.into();
+    }
+    if endpoints != **before {
+        let mut known = BTreeSet::new();
+        for (name, ready) in [("addresses", true), ("notReadyAddresses", false)] {
+            let subsets = before["subsets"].as_array().into_iter().flatten();
+            let addresses = subsets.flat_map(|one| one[name].as_array().into_iter().flatten());
+            known.extend(addresses.map(|one| (text(&one["targetRef"]["uid"]), ready)));
         }
+        note_trigger(&mut endpoints, pods, &known);
+        let _ = client::replace(cluster, &OLD, &ENDPOINTS, "", endpoints);
     }
 }
 
 /// Notes down since when it could have been known of what has changed: of the Pods that were not there, or not so.
-fn note_trigger(object: &mut Value, pods: &[Arc<Tracked>], known: &BTreeSet<(&str, bool)>) {
+fn note_trigger(object: &mut Value, pods: &[Arc<ManagedObject>], known: &BTreeSet<(&str, bool)>) {
     let since = pods
         .iter()
         .filter(|pod| !known.contains(&(meta(pod, "uid"), is_ready(pod))))
@@ -195,7 +194,7 @@ fn target(pod: &Value) -> Value {
 }
 
 /// The ports of a Service as its Pods have them.
-fn ports(service: &Value, pods: &[Arc<Tracked>]) -> Vec<Value> {
+fn ports(service: &Value, pods: &[Arc<ManagedObject>]) -> Vec<Value> {
     let list = service["spec"]["ports"].as_array().into_iter().flatten();
     list.filter_map(|port| {
         let wanted = &port["targetPort"];

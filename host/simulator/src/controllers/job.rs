@@ -6,14 +6,17 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::client::{Client, JOBS, PODS, condition, counts, number, text, time};
-use super::event::Said;
-use super::replica_set::{has_ended, is_ready, pod_of};
-use super::workload::Workload;
-use crate::cluster::{Cluster, later};
-use crate::object::{finalizers, is_terminating, meta, set_finalizers};
-use crate::store::Key;
-use crate::tracked::Tracked;
+use crate::apply::managed_object::ManagedObject;
+use crate::controllers::client;
+use crate::controllers::client::{Client, JOBS, PODS};
+use crate::controllers::event_recorder;
+use crate::controllers::event_recorder::EventSpec;
+use crate::controllers::replica_set::{has_ended, is_ready, pod_of};
+use crate::state::cluster::{Cluster, later};
+use crate::state::controller_set::Workload;
+use crate::types::members::{condition, counts, number, text, time};
+use crate::types::object::{finalizers, is_terminating, meta, set_finalizers};
+use crate::types::object_key::Key;
 
 const CLIENT: Client = Client::controller("system:serviceaccount:kube-system:job-controller");
 const TTL: Client =
@@ -35,344 +38,359 @@ struct End {
     message: String,
 }
 
-impl Cluster {
-    /// Looks at a Job.
-    pub(super) fn run_job(&mut self, key: &Key) {
-        let Some(job) = self.read(&JOBS, key) else { return self.let_go(key) };
-        if is_finished(&job) {
-            for pod in self.controlled(&job, &PODS) {
-                self.untrack(&pod);
-            }
-            return self.expire(key, &job);
+/// Looks at a Job.
+pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
+    let Some(job) = client::get(cluster, &JOBS, key) else { return let_go(cluster, key) };
+    if is_finished(&job) {
+        for pod in client::controlled_by(cluster, &job, &PODS) {
+            remove_tracking_finalizer(cluster, &pod);
         }
-        if is_terminating(&job) {
-            for pod in self.controlled(&job, &PODS).iter().filter(|pod| is_terminating(pod)) {
-                self.untrack(pod);
-            }
-            return;
-        }
-        let mut job = Value::clone(&job);
-        let before = job["status"].clone();
-        self.count_ended(&mut job);
-        let end = self.end_of(key, &job, &before);
-        let suspended = job["spec"]["suspend"] == true;
-        if end.is_some() || suspended {
-            self.end_pods(&job);
-        } else {
-            self.make_job_pods(key, &job);
-        }
-        self.report_job(&mut job, &before, end, suspended);
+        return expire(cluster, key, &job);
     }
-
-    /// Counts the Pods that have ended since, and lets them go.
-    fn count_ended(&mut self, job: &mut Value) {
-        let (mut succeeded, mut failed) =
-            (number(&job["status"]["succeeded"]), number(&job["status"]["failed"]));
-        let mut indexes: BTreeSet<i64> = indexes(text(&job["status"]["completedIndexes"]));
-        for pod in self.controlled(job, &PODS) {
-            if !has_ended(&pod) || !finalizers(&pod).iter().any(|one| one == TRACKING) {
-                continue;
-            }
-            if pod["status"]["phase"] == "Failed" {
-                failed += 1;
-            } else if is_indexed(job) {
-                indexes.extend(index_of(&pod));
-            } else {
-                succeeded += 1;
-            }
-            self.untrack(&pod);
-        }
-        if is_indexed(job) {
-            succeeded = i64::try_from(indexes.len()).unwrap_or(i64::MAX);
-            if !indexes.is_empty() {
-                job["status"]["completedIndexes"] = ranges(&indexes).into();
-            }
-        }
-        job["status"]["succeeded"] = succeeded.into();
-        job["status"]["failed"] = failed.into();
-    }
-
-    fn untrack(&mut self, pod: &Value) {
-        let kept = finalizers(pod);
-        if !kept.iter().any(|one| one == TRACKING) {
-            return;
-        }
-        let kept: Vec<String> = kept.into_iter().filter(|one| one != TRACKING).collect();
-        let mut pod = pod.clone();
-        set_finalizers(&mut pod, &kept);
-        let _ = self.replace_as(&CLIENT, &PODS, "", pod);
-    }
-
-    /// Pods of a Job that is gone are not counted any more.
-    fn let_go(&mut self, key: &Key) {
-        let Some(pods) = self.store.collection(&PODS.key()) else { return };
-        let range = pods.objects.range((key.0.clone(), String::new())..);
-        let left: Vec<Arc<Tracked>> = range
-            .take_while(|(place, _)| place.0 == key.0)
-            .map(|(_, stored)| stored.object())
-            .filter(|pod| {
-                super::client::controller(pod)
-                    .is_some_and(|owner| owner["kind"] == "Job" && owner["name"] == key.1)
-            })
-            .collect();
-        for pod in left {
-            self.untrack(&pod);
-        }
-    }
-
-    /// Whether the Job is over, and how.
-    fn end_of(&mut self, key: &Key, job: &Value, before: &Value) -> Option<End> {
-        let known = |name: &str| condition(before, name).filter(|one| one["status"] == "True");
-        if let Some(known) = known("FailureTarget").or_else(|| known("SuccessCriteriaMet")) {
-            let reason = match text(&known["reason"]) {
-                "DeadlineExceeded" => "DeadlineExceeded",
-                "CompletionsReached" => "CompletionsReached",
-                _ => "BackoffLimitExceeded",
-            };
-            let good = known["type"] == "SuccessCriteriaMet";
-            return Some(End { good, reason, message: text(&known["message"]).to_owned() });
-        }
-        let spec = &job["spec"];
-        let (succeeded, failed) =
-            (number(&job["status"]["succeeded"]), number(&job["status"]["failed"]));
-        let pods = self.controlled(job, &PODS);
-        let restarts: i64 = pods.iter().map(|pod| restarts(pod)).sum();
-        let failed = if spec["template"]["spec"]["restartPolicy"] == "OnFailure" {
-            failed.max(restarts)
-        } else {
-            failed
-        };
-        if failed > number(&spec["backoffLimit"]) {
-            let message = "Job has reached the specified backoff limit".to_owned();
-            return Some(End { good: false, reason: "BackoffLimitExceeded", message });
-        }
-        if let (Some(limit), Some(start)) =
-            (spec["activeDeadlineSeconds"].as_i64(), before["startTime"].as_str())
+    if is_terminating(&job) {
+        for pod in
+            client::controlled_by(cluster, &job, &PODS).iter().filter(|pod| is_terminating(pod))
         {
-            let ends = later(time(&start.into()), SignedDuration::from_secs(limit));
-            if ends <= self.now() {
-                let message = "Job was active longer than specified deadline".to_owned();
-                return Some(End { good: false, reason: "DeadlineExceeded", message });
-            }
-            self.following.wake_at(ends, Workload::Jobs, key);
+            remove_tracking_finalizer(cluster, pod);
         }
-        let active = pods.iter().filter(|pod| !has_ended(pod)).count();
-        let enough = match spec["completions"].as_i64() {
-            Some(completions) => succeeded >= completions,
-            // Of a queue of work the first success ends it, when the others have ended too.
-            None => succeeded > 0 && active == 0,
-        };
-        let message = "Reached expected number of succeeded pods".to_owned();
-        enough.then_some(End { good: true, reason: "CompletionsReached", message })
+        return;
     }
-
-    fn end_pods(&mut self, job: &Value) {
-        for pod in self.controlled(job, &PODS) {
-            if is_terminating(&pod) || has_ended(&pod) {
-                continue;
-            }
-            if self.delete_as(&CLIENT, &PODS, &pod, None) {
-                let message = format!("Deleted pod: {}", meta(&pod, "name"));
-                let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
-                self.say(&CLIENT, job, &said);
-            }
-        }
+    let mut job = Value::clone(&job);
+    let before = job["status"].clone();
+    count_ended(cluster, &mut job);
+    let end = end_of(cluster, key, &job, &before);
+    let suspended = job["spec"]["suspend"] == true;
+    if end.is_some() || suspended {
+        end_pods(cluster, &job);
+    } else {
+        create_pods(cluster, key, &job);
     }
+    update_status(cluster, &mut job, &before, end, suspended);
+}
 
-    /// Makes the Pods that are missing, after a wait if some have failed.
-    fn make_job_pods(&mut self, key: &Key, job: &Value) {
-        let spec = &job["spec"];
-        let pods = self.controlled(job, &PODS);
-        let active: Vec<&Arc<Tracked>> = pods.iter().filter(|pod| !has_ended(pod)).collect();
-        let succeeded = number(&job["status"]["succeeded"]);
-        let parallelism = spec["parallelism"].as_i64().unwrap_or(1);
-        let wanted = match spec["completions"].as_i64() {
-            Some(completions) => parallelism.min(completions - succeeded),
-            None if succeeded > 0 => 0,
-            None => parallelism,
-        };
-        let active_count = i64::try_from(active.len()).unwrap_or(i64::MAX);
-        let missing = usize::try_from(wanted - active_count).unwrap_or(0);
-        if missing == 0 {
-            return;
+/// Counts the Pods that have ended since, and lets them go.
+fn count_ended(cluster: &mut Cluster, job: &mut Value) {
+    let (mut succeeded, mut failed) =
+        (number(&job["status"]["succeeded"]), number(&job["status"]["failed"]));
+    let mut indexes: BTreeSet<i64> = indexes(text(&job["status"]["completedIndexes"]));
+    for pod in client::controlled_by(cluster, job, &PODS) {
+        if !has_ended(&pod) || !finalizers(&pod).iter().any(|one| one == TRACKING) {
+            continue;
         }
-        let last = pods
-            .iter()
-            .filter(|pod| pod["status"]["phase"] == "Failed")
-            .filter_map(|pod| ended_at(pod));
-        if let Some(last) = last.max() {
-            let times = u32::try_from(number(&job["status"]["failed"]) - 1).unwrap_or(0).min(16);
-            let wait = SignedDuration::from_secs((BACKOFF_S << times).min(BACKOFF_MAX_S));
-            let again = later(last, wait);
-            if again > self.now() {
-                self.following.wake_at(again, Workload::Jobs, key);
-                return;
-            }
-        }
-        let done = indexes(text(&job["status"]["completedIndexes"]));
-        let taken: BTreeSet<i64> = active.iter().filter_map(|pod| index_of(pod)).collect();
-        let free = (0..).filter(|index| !done.contains(index) && !taken.contains(index));
-        for index in free.take(missing) {
-            if self.make_job_pod(job, index).is_err() {
-                let again = self.in_s(BACKOFF_S);
-                self.following.wake_at(again, Workload::Jobs, key);
-                return;
-            }
-        }
-    }
-
-    fn make_job_pod(&mut self, job: &Value, index: i64) -> Result<(), ()> {
-        let name = meta(job, "name");
-        let mut pod = pod_of(&job["spec"]["template"], job, &JOBS);
-        pod["metadata"]["generateName"] = format!("{name}-").into();
-        let mut held = finalizers(&pod);
-        held.push(TRACKING.to_owned());
-        set_finalizers(&mut pod, &held);
-        if is_indexed(job) {
-            pod["metadata"]["generateName"] = format!("{name}-{index}-").into();
-            pod["spec"]["hostname"] = format!("{name}-{index}").into();
-            for member in ["labels", "annotations"] {
-                pod["metadata"][member][INDEX] = index.to_string().into();
-            }
-            let path = format!("metadata.labels['{INDEX}']");
-            let variable = json!({"name": "JOB_COMPLETION_INDEX",
-                "valueFrom": {"fieldRef": {"fieldPath": path}}});
-            for container in pod["spec"]["containers"].as_array_mut().into_iter().flatten() {
-                match container["env"].as_array_mut() {
-                    Some(list) => list.push(variable.clone()),
-                    None => container["env"] = json!([variable]),
-                }
-            }
-        }
-        match self.create_as(&CLIENT, &PODS, meta(job, "namespace"), pod) {
-            Ok(pod) => {
-                let message = format!("Created pod: {}", meta(&pod, "name"));
-                self.say(&CLIENT, job, &Said::normal(COMPONENT, "SuccessfulCreate", &message));
-                Ok(())
-            }
-            Err(why) => {
-                let message = format!("Error creating: {why}");
-                self.say(&CLIENT, job, &Said::warning(COMPONENT, "FailedCreate", &message));
-                Err(())
-            }
-        }
-    }
-
-    /// Writes the status.
-    fn report_job(&mut self, job: &mut Value, before: &Value, end: Option<End>, suspended: bool) {
-        let pods: Vec<Arc<Tracked>> =
-            self.controlled(job, &PODS).into_iter().filter(|pod| !has_ended(pod)).collect();
-        let count = |fits: &dyn Fn(&Value) -> bool| {
-            i64::try_from(pods.iter().filter(|pod| fits(pod)).count()).unwrap_or(i64::MAX)
-        };
-        let active = count(&|pod| !is_terminating(pod));
-        let terminating = count(&is_terminating);
-        let mut status = counts(&[
-            ("active", active),
-            ("succeeded", number(&job["status"]["succeeded"])),
-            ("failed", number(&job["status"]["failed"])),
-        ]);
-        status["ready"] = count(&|pod| !is_terminating(pod) && is_ready(pod)).into();
-        status["terminating"] = terminating.into();
-        status["uncountedTerminatedPods"] = json!({});
-        for member in ["completedIndexes", "conditions", "startTime"] {
-            if let Some(value) = job["status"].get(member) {
-                status[member] = value.clone();
-            }
-        }
-        if status["startTime"].is_null() && !suspended {
-            status["startTime"] = self.time().into();
-        }
-        job["status"] = status;
-        self.suspend(job, suspended);
-        if let Some(end) = &end {
-            let (first, last) = if end.good {
-                ("SuccessCriteriaMet", "Complete")
-            } else {
-                ("FailureTarget", "Failed")
-            };
-            self.add_condition(job, first, end.reason, &end.message);
-            if active == 0 && terminating == 0 {
-                self.add_condition(job, last, end.reason, &end.message);
-                if end.good {
-                    job["status"]["completionTime"] = self.time().into();
-                }
-            }
-        }
-        if job["status"] == *before {
-            return;
-        }
-        if self.replace_as(&CLIENT, &JOBS, "status", job.clone()).is_err() {
-            return;
-        }
-        if let Some(end) = end.filter(|_| is_finished(job)) {
-            let said = if end.good {
-                Said::normal(COMPONENT, "Completed", "Job completed")
-            } else {
-                Said::warning(COMPONENT, end.reason, &end.message)
-            };
-            self.say(&CLIENT, job, &said);
-        }
-    }
-
-    fn suspend(&mut self, job: &mut Value, suspended: bool) {
-        let known = condition(&job["status"], "Suspended").map(|one| one["status"] == "True");
-        let (status, reason, message) = match (known, suspended) {
-            (None | Some(false), true) => ("True", "JobSuspended", "Job suspended"),
-            (Some(true), false) => ("False", "JobResumed", "Job resumed"),
-            _ => return,
-        };
-        if let Some(list) = job["status"]["conditions"].as_array_mut() {
-            list.retain(|one| one["type"] != "Suspended");
-        }
-        self.add_condition(job, "Suspended", reason, message);
-        let list = job["status"]["conditions"].as_array_mut().into_iter().flatten();
-        for one in list.filter(|one| one["type"] == "Suspended") {
-            one["status"] = status.into();
-        }
-        if let Some(map) = job["status"].as_object_mut().filter(|_| suspended) {
-            map.remove("startTime");
+        if pod["status"]["phase"] == "Failed" {
+            failed += 1;
+        } else if is_indexed(job) {
+            indexes.extend(index_of(&pod));
         } else {
-            job["status"]["startTime"] = self.time().into();
+            succeeded += 1;
         }
-        let reason = if suspended { "Suspended" } else { "Resumed" };
-        self.say(&CLIENT, job, &Said::normal(COMPONENT, reason, message));
+        remove_tracking_finalizer(cluster, &pod);
     }
-
-    fn add_condition(&self, job: &mut Value, name: &str, reason: &str, message: &str) {
-        if condition(&job["status"], name).is_some() {
-            return;
-        }
-        let now = self.time();
-        let new = json!({
-            "type": name, "status": "True", "reason": reason, "message": message,
-            "lastProbeTime": now, "lastTransitionTime": now,
-        });
-        match job["status"]["conditions"].as_array_mut() {
-            Some(list) => list.push(new),
-            None => job["status"]["conditions"] = json!([new]),
+    if is_indexed(job) {
+        succeeded = i64::try_from(indexes.len()).unwrap_or(i64::MAX);
+        if !indexes.is_empty() {
+            job["status"]["completedIndexes"] = ranges(&indexes).into();
         }
     }
+    job["status"]["succeeded"] = succeeded.into();
+    job["status"]["failed"] = failed.into();
+}
 
-    /// Deletes a Job that was over for as long as it says.
-    fn expire(&mut self, key: &Key, job: &Value) {
-        let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else { return };
-        if is_terminating(job) {
-            return;
+fn remove_tracking_finalizer(cluster: &mut Cluster, pod: &Value) {
+    let kept = finalizers(pod);
+    if !kept.iter().any(|one| one == TRACKING) {
+        return;
+    }
+    let kept: Vec<String> = kept.into_iter().filter(|one| one != TRACKING).collect();
+    let mut pod = pod.clone();
+    set_finalizers(&mut pod, &kept);
+    let _ = client::replace(cluster, &CLIENT, &PODS, "", pod);
+}
+
+/// Pods of a Job that is gone are not counted any more.
+fn let_go(cluster: &mut Cluster, key: &Key) {
+    let Some(pods) = cluster.store.collection(&PODS.key()) else { return };
+    let range = pods.objects.range((key.0.clone(), String::new())..);
+    let left: Vec<Arc<ManagedObject>> = range
+        .take_while(|(place, _)| place.0 == key.0)
+        .map(|(_, stored)| stored.object())
+        .filter(|pod| {
+            crate::types::members::controller(pod)
+                .is_some_and(|owner| owner["kind"] == "Job" && owner["name"] == key.1)
+        })
+        .collect();
+    for pod in left {
+        remove_tracking_finalizer(cluster, &pod);
+    }
+}
+
+/// Whether the Job is over, and how.
+fn end_of(cluster: &mut Cluster, key: &Key, job: &Value, before: &Value) -> Option<End> {
+    let known = |name: &str| condition(before, name).filter(|one| one["status"] == "True");
+    if let Some(known) = known("FailureTarget").or_else(|| known("SuccessCriteriaMet")) {
+        let reason = match text(&known["reason"]) {
+            "DeadlineExceeded" => "DeadlineExceeded",
+            "CompletionsReached" => "CompletionsReached",
+            _ => "BackoffLimitExceeded",
+        };
+        let good = known["type"] == "SuccessCriteriaMet";
+        return Some(End { good, reason, message: text(&known["message"]).to_owned() });
+    }
+    let spec = &job["spec"];
+    let (succeeded, failed) =
+        (number(&job["status"]["succeeded"]), number(&job["status"]["failed"]));
+    let pods = client::controlled_by(cluster, job, &PODS);
+    let restarts: i64 = pods.iter().map(|pod| restarts(pod)).sum();
+    let failed = if spec["template"]["spec"]["restartPolicy"] == "OnFailure" {
+        failed.max(restarts)
+    } else {
+        failed
+    };
+    if failed > number(&spec["backoffLimit"]) {
+        let message = "Job has reached the specified backoff limit".to_owned();
+        return Some(End { good: false, reason: "BackoffLimitExceeded", message });
+    }
+    if let (Some(limit), Some(start)) =
+        (spec["activeDeadlineSeconds"].as_i64(), before["startTime"].as_str())
+    {
+        let ends = later(time(&start.into()), SignedDuration::from_secs(limit));
+        if ends <= cluster.now() {
+            let message = "Job was active longer than specified deadline".to_owned();
+            return Some(End { good: false, reason: "DeadlineExceeded", message });
         }
-        let ended = ["Complete", "Failed"].iter().find_map(|name| condition(&job["status"], name));
-        let ended = ended.map_or(self.now(), |one| time(&one["lastTransitionTime"]));
-        let expires = later(ended, SignedDuration::from_secs(seconds));
-        if expires <= self.now() {
-            self.delete_as(&TTL, &JOBS, job, None);
-        } else {
-            self.following.wake_at(expires, Workload::Jobs, key);
+        cluster.work_queue.wake_at(ends, Workload::Jobs, key);
+    }
+    let active = pods.iter().filter(|pod| !has_ended(pod)).count();
+    let enough = match spec["completions"].as_i64() {
+        Some(completions) => succeeded >= completions,
+        // Of a queue of work the first success ends it, when the others have ended too.
+        None => succeeded > 0 && active == 0,
+    };
+    let message = "Reached expected number of succeeded pods".to_owned();
+    enough.then_some(End { good: true, reason: "CompletionsReached", message })
+}
+
+fn end_pods(cluster: &mut Cluster, job: &Value) {
+    for pod in client::controlled_by(cluster, job, &PODS) {
+        if is_terminating(&pod) || has_ended(&pod) {
+            continue;
+        }
+        if client::delete(cluster, &CLIENT, &PODS, &pod, None) {
+            let message = format!("Deleted pod: {}", meta(&pod, "name"));
+            let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
+            event_recorder::record(cluster, &CLIENT, job, &said);
         }
     }
 }
 
+/// Makes the Pods that are missing, after a wait if some have failed.
+fn create_pods(cluster: &mut Cluster, key: &Key, job: &Value) {
+    let spec = &job["spec"];
+    let pods = client::controlled_by(cluster, job, &PODS);
+    let active: Vec<&Arc<ManagedObject>> = pods.iter().filter(|pod| !has_ended(pod)).collect();
+    let succeeded = number(&job["status"]["succeeded"]);
+    let parallelism = spec["parallelism"].as_i64().unwrap_or(1);
+    let wanted = match spec["completions"].as_i64() {
+        Some(completions) => parallelism.min(completions - succeeded),
+        None if succeeded > 0 => 0,
+        None => parallelism,
+    };
+    let active_count = i64::try_from(active.len()).unwrap_or(i64::MAX);
+    let missing = usize::try_from(wanted - active_count).unwrap_or(0);
+    if missing == 0 {
+        return;
+    }
+    let last = pods
+        .iter()
+        .filter(|pod| pod["status"]["phase"] == "Failed")
+        .filter_map(|pod| ended_at(pod));
+    if let Some(last) = last.max() {
+        let times = u32::try_from(number(&job["status"]["failed"]) - 1).unwrap_or(0).min(16);
+        let wait = SignedDuration::from_secs((BACKOFF_S << times).min(BACKOFF_MAX_S));
+        let again = later(last, wait);
+        if again > cluster.now() {
+            cluster.work_queue.wake_at(again, Workload::Jobs, key);
+            return;
+        }
+    }
+    let done = indexes(text(&job["status"]["completedIndexes"]));
+    let taken: BTreeSet<i64> = active.iter().filter_map(|pod| index_of(pod)).collect();
+    let free = (0..).filter(|index| !done.contains(index) && !taken.contains(index));
+    for index in free.take(missing) {
+        if create_pod(cluster, job, index).is_err() {
+            let again = client::after_seconds(cluster, BACKOFF_S);
+            cluster.work_queue.wake_at(again, Workload::Jobs, key);
+            return;
+        }
+    }
+}
+
+fn create_pod(cluster: &mut Cluster, job: &Value, index: i64) -> Result<(), ()> {
+    let name = meta(job, "name");
+    let mut pod = pod_of(&job["spec"]["template"], job, &JOBS);
+    pod["metadata"]["generateName"] = format!("{name}-").into();
+    let mut held = finalizers(&pod);
+    held.push(TRACKING.to_owned());
+    set_finalizers(&mut pod, &held);
+    if is_indexed(job) {
+        pod["metadata"]["generateName"] = format!("{name}-{index}-").into();
+        pod["spec"]["hostname"] = format!("{name}-{index}").into();
+        for member in ["labels", "annotations"] {
+            pod["metadata"][member][INDEX] = index.to_string().into();
+        }
+        let path = format!("metadata.labels['{INDEX}']");
+        let variable = json!({"name": "JOB_COMPLETION_INDEX",
+            "valueFrom": {"fieldRef": {"fieldPath": path}}});
+        for container in pod["spec"]["containers"].as_array_mut().into_iter().flatten() {
+            match container["env"].as_array_mut() {
+                Some(list) => list.push(variable.clone()),
+                None => container["env"] = json!([variable]),
+            }
+        }
+    }
+    match client::create(cluster, &CLIENT, &PODS, meta(job, "namespace"), pod) {
+        Ok(pod) => {
+            let message = format!("Created pod: {}", meta(&pod, "name"));
+            event_recorder::record(
+                cluster,
+                &CLIENT,
+                job,
+                &EventSpec::normal(COMPONENT, "SuccessfulCreate", &message),
+            );
+            Ok(())
+        }
+        Err(why) => {
+            let message = format!("Error creating: {why}");
+            event_recorder::record(
+                cluster,
+                &CLIENT,
+                job,
+                &EventSpec::warning(COMPONENT, "FailedCreate", &message),
+            );
+            Err(())
+        }
+    }
+}
+
+/// Writes the status.
+fn update_status(
+    cluster: &mut Cluster,
+    job: &mut Value,
+    before: &Value,
+    end: Option<End>,
+    suspended: bool,
+) {
+    let pods: Vec<Arc<ManagedObject>> = client::controlled_by(cluster, job, &PODS)
+        .into_iter()
+        .filter(|pod| !has_ended(pod))
+        .collect();
+    let count = |fits: &dyn Fn(&Value) -> bool| {
+        i64::try_from(pods.iter().filter(|pod| fits(pod)).count()).unwrap_or(i64::MAX)
+    };
+    let active = count(&|pod| !is_terminating(pod));
+    let terminating = count(&is_terminating);
+    let mut status = counts(&[
+        ("active", active),
+        ("succeeded", number(&job["status"]["succeeded"])),
+        ("failed", number(&job["status"]["failed"])),
+    ]);
+    status["ready"] = count(&|pod| !is_terminating(pod) && is_ready(pod)).into();
+    status["terminating"] = terminating.into();
+    status["uncountedTerminatedPods"] = json!({});
+    for member in ["completedIndexes", "conditions", "startTime"] {
+        if let Some(value) = job["status"].get(member) {
+            status[member] = value.clone();
+        }
+    }
+    if status["startTime"].is_null() && !suspended {
+        status["startTime"] = cluster.time().into();
+    }
+    job["status"] = status;
+    suspend(cluster, job, suspended);
+    if let Some(end) = &end {
+        let (first, last) =
+            if end.good { ("SuccessCriteriaMet", "Complete") } else { ("FailureTarget", "Failed") };
+        add_condition(cluster, job, first, end.reason, &end.message);
+        if active == 0 && terminating == 0 {
+            add_condition(cluster, job, last, end.reason, &end.message);
+            if end.good {
+                job["status"]["completionTime"] = cluster.time().into();
+            }
+        }
+    }
+    if job["status"] == *before {
+        return;
+    }
+    if client::replace(cluster, &CLIENT, &JOBS, "status", job.clone()).is_err() {
+        return;
+    }
+    if let Some(end) = end.filter(|_| is_finished(job)) {
+        let said = if end.good {
+            EventSpec::normal(COMPONENT, "Completed", "Job completed")
+        } else {
+            EventSpec::warning(COMPONENT, end.reason, &end.message)
+        };
+        event_recorder::record(cluster, &CLIENT, job, &said);
+    }
+}
+
+fn suspend(cluster: &mut Cluster, job: &mut Value, suspended: bool) {
+    let known = condition(&job["status"], "Suspended").map(|one| one["status"] == "True");
+    let (status, reason, message) = match (known, suspended) {
+        (None | Some(false), true) => ("True", "JobSuspended", "Job suspended"),
+        (Some(true), false) => ("False", "JobResumed", "Job resumed"),
+        _ => return,
+    };
+    if let Some(list) = job["status"]["conditions"].as_array_mut() {
+        list.retain(|one| one["type"] != "Suspended");
+    }
+    add_condition(cluster, job, "Suspended", reason, message);
+    let list = job["status"]["conditions"].as_array_mut().into_iter().flatten();
+    for one in list.filter(|one| one["type"] == "Suspended") {
+        one["status"] = status.into();
+    }
+    if let Some(map) = job["status"].as_object_mut().filter(|_| suspended) {
+        map.remove("startTime");
+    } else {
+        job["status"]["startTime"] = cluster.time().into();
+    }
+    let reason = if suspended { "Suspended" } else { "Resumed" };
+    event_recorder::record(cluster, &CLIENT, job, &EventSpec::normal(COMPONENT, reason, message));
+}
+
+fn add_condition(cluster: &Cluster, job: &mut Value, name: &str, reason: &str, message: &str) {
+    if condition(&job["status"], name).is_some() {
+        return;
+    }
+    let now = cluster.time();
+    let new = json!({
+        "type": name, "status": "True", "reason": reason, "message": message,
+        "lastProbeTime": now, "lastTransitionTime": now,
+    });
+    match job["status"]["conditions"].as_array_mut() {
+        Some(list) => list.push(new),
+        None => job["status"]["conditions"] = json!([new]),
+    }
+}
+
+/// Deletes a Job that was over for as long as it says.
+fn expire(cluster: &mut Cluster, key: &Key, job: &Value) {
+    let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else { return };
+    if is_terminating(job) {
+        return;
+    }
+    let ended = ["Complete", "Failed"].iter().find_map(|name| condition(&job["status"], name));
+    let ended = ended.map_or(cluster.now(), |one| time(&one["lastTransitionTime"]));
+    let expires = later(ended, SignedDuration::from_secs(seconds));
+    if expires <= cluster.now() {
+        client::delete(cluster, &TTL, &JOBS, job, None);
+    } else {
+        cluster.work_queue.wake_at(expires, Workload::Jobs, key);
+    }
+}
+
 /// Whether a Job is over.
-pub(super) fn is_finished(job: &Value) -> bool {
+pub(crate) fn is_finished(job: &Value) -> bool {
     ["Complete", "Failed"].iter().any(|name| {
         condition(&job["status"], name).is_some_and(|condition| condition["status"] == "True")
     })

@@ -1,14 +1,16 @@
-//! What a namespace that is being deleted says of what is left in it.
+//! The controller of namespaces: empties those that are being deleted and reports what remains.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, Resource};
-use crate::cluster::Cluster;
-use crate::object::finalizers;
-use crate::store::{Key, KindKey};
+use crate::controllers::client;
+use crate::controllers::client::{Client, Resource};
+use crate::controllers::garbage_collector;
+use crate::state::cluster::Cluster;
+use crate::types::object::finalizers;
+use crate::types::object_key::{Key, KindKey};
 
 const CONTROLLER: Client =
     Client::controller("system:serviceaccount:kube-system:namespace-controller");
@@ -37,84 +39,98 @@ const CONDITIONS: [(&str, &str, &str); 5] = [
 const LEFT: &str = "NamespaceContentRemaining";
 const HELD: &str = "NamespaceFinalizersRemaining";
 
-impl Cluster {
-    /// What lies in a namespace.
-    pub(super) fn inside(&self, namespace: &str) -> Vec<(KindKey, Key)> {
-        self.store
-            .collections()
-            .flat_map(|(kind, one)| one.objects.keys().map(move |key| (kind.clone(), key.clone())))
-            .filter(|(_, inner)| inner.0 == namespace)
-            .collect()
-    }
-
-    /// Says in a namespace what is left in it. Says whether that is something new.
-    pub(super) fn say_what_is_left(&mut self, key: &Key) -> bool {
-        let Some(present) = self.read(&NAMESPACES, key) else { return false };
-        let (mut kinds, mut holders) = (BTreeMap::new(), BTreeMap::new());
-        for (kind, inner) in self.inside(&key.1) {
-            *kinds.entry(format!("{}.{}", kind.1, kind.0)).or_insert(0) += 1;
-            for finalizer in self.object(&kind, &inner).iter().flat_map(|one| finalizers(one)) {
-                *holders.entry(finalizer).or_insert(0) += 1;
-            }
+/// Empties a namespace that is being deleted, and lets it go when it is empty.
+pub(crate) fn empty_namespaces(cluster: &mut Cluster) -> bool {
+    let terminating: Vec<Key> =
+        cluster.work_queue.terminating.iter().map(|name| (String::new(), name.clone())).collect();
+    let mut worked = false;
+    for key in terminating {
+        for (kind, inner) in contents(cluster, &key.1) {
+            worked |= garbage_collector::delete_quietly(cluster, &kind, &inner);
         }
-        let texts = |counts: &BTreeMap<String, i32>, has: &str| {
-            let texts = counts
-                .iter()
-                .map(|(name, count)| format!("{name} {has} {count} resource instances"));
-            texts.collect::<Vec<_>>().join(", ")
+        worked |= report_remaining(cluster, &key);
+        if contents(cluster, &key.1).is_empty() {
+            worked |= finalize(cluster, &key);
+        }
+    }
+    worked
+}
+
+/// What lies in a namespace.
+pub(crate) fn contents(cluster: &Cluster, namespace: &str) -> Vec<(KindKey, Key)> {
+    cluster
+        .store
+        .collections()
+        .flat_map(|(kind, one)| one.objects.keys().map(move |key| (kind.clone(), key.clone())))
+        .filter(|(_, inner)| inner.0 == namespace)
+        .collect()
+}
+
+/// Says in a namespace what is left in it. Says whether that is something new.
+pub(crate) fn report_remaining(cluster: &mut Cluster, key: &Key) -> bool {
+    let Some(present) = client::get(cluster, &NAMESPACES, key) else { return false };
+    let (mut kinds, mut holders) = (BTreeMap::new(), BTreeMap::new());
+    for (kind, inner) in contents(cluster, &key.1) {
+        *kinds.entry(format!("{}.{}", kind.1, kind.0)).or_insert(0) += 1;
+        for finalizer in cluster.object(&kind, &inner).iter().flat_map(|one| finalizers(one)) {
+            *holders.entry(finalizer).or_insert(0) += 1;
+        }
+    }
+    let texts = |counts: &BTreeMap<String, i32>, has: &str| {
+        let texts =
+            counts.iter().map(|(name, count)| format!("{name} {has} {count} resource instances"));
+        texts.collect::<Vec<_>>().join(", ")
+    };
+    let mut namespace = Value::clone(&present);
+    let mut conditions = Vec::new();
+    for (kind, reason, message) in CONDITIONS {
+        let wrong = match kind {
+            LEFT if !kinds.is_empty() => Some((
+                "SomeResourcesRemain",
+                format!("Some resources are remaining: {}", texts(&kinds, "has")),
+            )),
+            HELD if !holders.is_empty() => Some((
+                "SomeFinalizersRemain",
+                format!(
+                    "Some content in the namespace has finalizers remaining: {}",
+                    texts(&holders, "in")
+                ),
+            )),
+            _ => None,
         };
-        let mut namespace = Value::clone(&present);
-        let mut conditions = Vec::new();
-        for (kind, reason, message) in CONDITIONS {
-            let wrong = match kind {
-                LEFT if !kinds.is_empty() => Some((
-                    "SomeResourcesRemain",
-                    format!("Some resources are remaining: {}", texts(&kinds, "has")),
-                )),
-                HELD if !holders.is_empty() => Some((
-                    "SomeFinalizersRemain",
-                    format!(
-                        "Some content in the namespace has finalizers remaining: {}",
-                        texts(&holders, "in")
-                    ),
-                )),
-                _ => None,
-            };
-            let status = if wrong.is_some() { "True" } else { "False" };
-            let (reason, message) = wrong.unwrap_or((reason, message.to_owned()));
-            let before = present["status"]["conditions"].as_array().into_iter().flatten();
-            let before =
-                before.into_iter().find(|one| one["type"] == kind && one["status"] == status);
-            let since =
-                before.map_or_else(|| self.time().into(), |one| one["lastTransitionTime"].clone());
-            conditions.push(json!({
-                "type": kind, "status": status, "reason": reason, "message": message,
-                "lastTransitionTime": since,
-            }));
-        }
-        namespace["status"]["conditions"] = conditions.into();
-        if namespace == **present {
-            return false;
-        }
-        self.replace_as(&CONTROLLER, &NAMESPACES, "status", namespace).is_ok()
+        let status = if wrong.is_some() { "True" } else { "False" };
+        let (reason, message) = wrong.unwrap_or((reason, message.to_owned()));
+        let before = present["status"]["conditions"].as_array().into_iter().flatten();
+        let before = before.into_iter().find(|one| one["type"] == kind && one["status"] == status);
+        let since =
+            before.map_or_else(|| cluster.time().into(), |one| one["lastTransitionTime"].clone());
+        conditions.push(json!({
+            "type": kind, "status": status, "reason": reason, "message": message,
+            "lastTransitionTime": since,
+        }));
     }
+    namespace["status"]["conditions"] = conditions.into();
+    if namespace == **present {
+        return false;
+    }
+    client::replace(cluster, &CONTROLLER, &NAMESPACES, "status", namespace).is_ok()
+}
 
-    /// Lets an empty namespace go, unless somebody else holds it. Says whether that is something new.
-    pub(super) fn finalize(&mut self, key: &Key) -> bool {
-        let kind = NAMESPACES.key();
-        let Some(present) = self.object(&kind, key) else { return false };
-        let known = present["spec"].get("finalizers").is_some();
-        let mut namespace = Arc::unwrap_or_clone(present);
-        if let Some(spec) = namespace["spec"].as_object_mut() {
-            spec.remove("finalizers");
-        }
-        if finalizers(&namespace).is_empty() {
-            self.remove(&kind, key, &mut namespace);
-            return true;
-        }
-        if known {
-            self.put(&kind, key, namespace);
-        }
-        known
+/// Lets an empty namespace go, unless somebody else holds it. Says whether that is something new.
+pub(crate) fn finalize(cluster: &mut Cluster, key: &Key) -> bool {
+    let kind = NAMESPACES.key();
+    let Some(present) = cluster.object(&kind, key) else { return false };
+    let known = present["spec"].get("finalizers").is_some();
+    let mut namespace = Arc::unwrap_or_clone(present);
+    if let Some(spec) = namespace["spec"].as_object_mut() {
+        spec.remove("finalizers");
     }
+    if finalizers(&namespace).is_empty() {
+        cluster.remove(&kind, key, &mut namespace);
+        return true;
+    }
+    if known {
+        cluster.put(&kind, key, namespace);
+    }
+    known
 }

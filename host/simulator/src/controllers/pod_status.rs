@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::client::{condition, number, text};
-use crate::object::generation;
+use crate::types::members::{condition, number, text};
+use crate::types::object::generation;
 
 /// How a Pod's containers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State<'a> {
+pub(crate) enum State<'a> {
     /// They wait, for a reason, with a message.
     Waiting(&'a str, &'a str),
     /// They run, and may be ready.
@@ -17,13 +17,13 @@ pub(super) enum State<'a> {
 }
 
 /// What is written.
-pub(super) struct Written<'a> {
-    pub(super) pod: &'a Value,
-    pub(super) now: &'a str,
-    pub(super) state: State<'a>,
+pub(crate) struct Written<'a> {
+    pub(crate) pod: &'a Value,
+    pub(crate) now: &'a str,
+    pub(crate) state: State<'a>,
     /// Whether all is over, or a container will be started again.
-    pub(super) is_over: bool,
-    pub(super) address: &'a str,
+    pub(crate) is_over: bool,
+    pub(crate) address: &'a str,
 }
 
 /// The address of the one node.
@@ -31,7 +31,7 @@ const HOST: &str = "10.0.0.1";
 
 impl Written<'_> {
     /// The whole status.
-    pub(super) fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let old = &self.pod["status"];
         let phase = match self.state {
             State::Ended { code } if self.is_over => {
@@ -181,12 +181,12 @@ impl Written<'_> {
 
     /// Gives a container its ids: by the Pod's, so that they are the same in each run.
     fn identify(&self, status: &mut Value, index: usize) {
-        let uid = crate::object::meta(self.pod, "uid").replace('-', "");
+        let uid = crate::types::object::meta(self.pod, "uid").replace('-', "");
         let restarts = number(&status["restartCount"]);
         status["containerID"] =
             format!("containerd://{uid}{uid:.24}{index:04x}{restarts:04x}").into();
         let image = text(&status["image"]);
-        let digest = super::deployment::hash(&Value::from(image), 0);
+        let digest = crate::controllers::template_hash::hash(&Value::from(image), 0);
         status["imageID"] = format!("{image}@sha256:{digest}").into();
     }
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::client::{
-    Client, PODS, REPLICA_SETS, condition, counts, key_of, number, owned_by, text, time,
-};
-use super::event::Said;
-use super::workload::Workload;
-use crate::cluster::{Cluster, later};
-use crate::object::{is_terminating, meta};
-use crate::store::Key;
-use crate::tracked::Tracked;
+use crate::apply::managed_object::ManagedObject;
+use crate::controllers::client;
+use crate::controllers::client::{Client, PODS, REPLICA_SETS, owned_by};
+use crate::controllers::event_recorder;
+use crate::controllers::event_recorder::EventSpec;
+use crate::state::cluster::{Cluster, later};
+use crate::state::controller_set::Workload;
+use crate::types::members::{condition, counts, key_of, number, text, time};
+use crate::types::object::{is_terminating, meta};
+use crate::types::object_key::Key;
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:replicaset-controller");
@@ -22,104 +23,116 @@ const COMPONENT: &str = "replicaset-controller";
 /// The most Pods that are made or deleted at once.
 const BURST_MAX: usize = 500;
 
-impl Cluster {
-    /// Looks at a `ReplicaSet`.
-    pub(super) fn replicate(&mut self, key: &Key) {
-        let Some(set) = self.read(&REPLICA_SETS, key) else { return };
-        let all = self.controlled(&set, &PODS);
-        let (mut active, ended): (Vec<Arc<Tracked>>, Vec<Arc<Tracked>>) =
-            all.into_iter().filter(|pod| !has_ended(pod)).partition(|pod| !is_terminating(pod));
-        let mut failure = None;
-        if !is_terminating(&set) {
-            let wanted = usize::try_from(number(&set["spec"]["replicas"])).unwrap_or(0);
-            if active.len() < wanted {
-                let missing = (wanted - active.len()).min(BURST_MAX);
-                failure = self.make_pods(&set, missing, &mut active).err();
-            } else if active.len() > wanted {
-                let surplus = (active.len() - wanted).min(BURST_MAX);
-                active.sort_by_key(|pod| std::cmp::Reverse(worth(pod)));
-                for pod in active.split_off(active.len() - surplus) {
-                    if self.delete_as(&CLIENT, &PODS, &pod, None) {
-                        let message = format!("Deleted pod: {}", meta(&pod, "name"));
-                        let said = Said::normal(COMPONENT, "SuccessfulDelete", &message);
-                        self.say(&CLIENT, &set, &said);
-                    }
+/// Looks at a `ReplicaSet`.
+pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
+    let Some(set) = client::get(cluster, &REPLICA_SETS, key) else { return };
+    let all = client::controlled_by(cluster, &set, &PODS);
+    let (mut active, ended): (Vec<Arc<ManagedObject>>, Vec<Arc<ManagedObject>>) =
+        all.into_iter().filter(|pod| !has_ended(pod)).partition(|pod| !is_terminating(pod));
+    let mut failure = None;
+    if !is_terminating(&set) {
+        let wanted = usize::try_from(number(&set["spec"]["replicas"])).unwrap_or(0);
+        if active.len() < wanted {
+            let missing = (wanted - active.len()).min(BURST_MAX);
+            failure = create_pods(cluster, &set, missing, &mut active).err();
+        } else if active.len() > wanted {
+            let surplus = (active.len() - wanted).min(BURST_MAX);
+            active.sort_by_key(|pod| std::cmp::Reverse(worth(pod)));
+            for pod in active.split_off(active.len() - surplus) {
+                if client::delete(cluster, &CLIENT, &PODS, &pod, None) {
+                    let message = format!("Deleted pod: {}", meta(&pod, "name"));
+                    let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
+                    event_recorder::record(cluster, &CLIENT, &set, &said);
                 }
             }
         }
-        if let Some(why) = &failure {
-            let message = format!("Error creating: {why}");
-            self.say(&CLIENT, &set, &Said::warning(COMPONENT, "FailedCreate", &message));
-            let again = self.in_s(15);
-            self.following.wake_at(again, Workload::ReplicaSets, key);
-        }
-        self.report_replicas(key, &active, ended.len(), failure.as_deref());
     }
-
-    fn make_pods(
-        &mut self,
-        set: &Value,
-        count: usize,
-        active: &mut Vec<Arc<Tracked>>,
-    ) -> Result<(), String> {
-        let mut pod = pod_of(&set["spec"]["template"], set, &REPLICA_SETS);
-        pod["metadata"]["generateName"] = format!("{}-", meta(set, "name")).into();
-        for _ in 0..count {
-            let made = self.create_as(&CLIENT, &PODS, meta(set, "namespace"), pod.clone())?;
-            let message = format!("Created pod: {}", meta(&made, "name"));
-            self.say(&CLIENT, set, &Said::normal(COMPONENT, "SuccessfulCreate", &message));
-            active.push(made);
-        }
-        Ok(())
+    if let Some(why) = &failure {
+        let message = format!("Error creating: {why}");
+        event_recorder::record(
+            cluster,
+            &CLIENT,
+            &set,
+            &EventSpec::warning(COMPONENT, "FailedCreate", &message),
+        );
+        let again = client::after_seconds(cluster, 15);
+        cluster.work_queue.wake_at(again, Workload::ReplicaSets, key);
     }
+    update_status(cluster, key, &active, ended.len(), failure.as_deref());
+}
 
-    fn report_replicas(
-        &mut self,
-        key: &Key,
-        active: &[Arc<Tracked>],
-        terminating: usize,
-        failure: Option<&str>,
-    ) {
-        let Some(set) = self.read(&REPLICA_SETS, key) else { return };
-        let labels = &set["spec"]["template"]["metadata"]["labels"];
-        let labelled = active.iter().filter(|pod| {
-            let mut wanted = labels.as_object().into_iter().flatten();
-            wanted.all(|(name, value)| pod["metadata"]["labels"].get(name) == Some(value))
-        });
-        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        let min_ready = number(&set["spec"]["minReadySeconds"]);
-        let available = active.iter().filter(|pod| {
-            available_at(pod, min_ready).is_some_and(|available| available <= self.now())
-        });
-        let mut status = counts(&[
-            ("fullyLabeledReplicas", count(labelled.count())),
-            ("readyReplicas", count(active.iter().filter(|pod| is_ready(pod)).count())),
-            ("availableReplicas", count(available.count())),
-            ("observedGeneration", crate::object::generation(&set)),
-        ]);
-        status["replicas"] = active.len().into();
-        status["terminatingReplicas"] = terminating.into();
-        if let Some(why) = failure {
-            let known = condition(&set["status"], "ReplicaFailure").cloned();
-            status["conditions"] = json!([known.unwrap_or_else(|| json!({
-                "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
-                "message": why, "lastTransitionTime": self.time(),
-            }))]);
-        }
-        let soonest = active.iter().filter_map(|pod| available_at(pod, min_ready));
-        if let Some(soonest) = soonest.filter(|at| *at > self.now()).min() {
-            self.following.wake_at(soonest, Workload::ReplicaSets, key);
-        }
-        if status != set["status"] {
-            let mut set = Arc::unwrap_or_clone(set);
-            set["status"] = status;
-            let _ = self.replace_as(&CLIENT, &REPLICA_SETS, "status", set);
-        }
+fn create_pods(
+    cluster: &mut Cluster,
+    set: &Value,
+    count: usize,
+    active: &mut Vec<Arc<ManagedObject>>,
+) -> Result<(), String> {
+    let mut pod = pod_of(&set["spec"]["template"], set, &REPLICA_SETS);
+    pod["metadata"]["generateName"] = format!("{}-", meta(set, "name")).into();
+    for _ in 0..count {
+        let made = client::create(cluster, &CLIENT, &PODS, meta(set, "namespace"), pod.clone())?;
+        let message = format!("Created pod: {}", meta(&made, "name"));
+        event_recorder::record(
+            cluster,
+            &CLIENT,
+            set,
+            &EventSpec::normal(COMPONENT, "SuccessfulCreate", &message),
+        );
+        active.push(made);
+    }
+    Ok(())
+}
+
+fn update_status(
+    cluster: &mut Cluster,
+    key: &Key,
+    active: &[Arc<ManagedObject>],
+    terminating: usize,
+    failure: Option<&str>,
+) {
+    let Some(set) = client::get(cluster, &REPLICA_SETS, key) else { return };
+    let labels = &set["spec"]["template"]["metadata"]["labels"];
+    let labelled = active.iter().filter(|pod| {
+        let mut wanted = labels.as_object().into_iter().flatten();
+        wanted.all(|(name, value)| pod["metadata"]["labels"].get(name) == Some(value))
+    });
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let min_ready = number(&set["spec"]["minReadySeconds"]);
+    let available = active.iter().filter(|pod| {
+        available_at(pod, min_ready).is_some_and(|available| available <= cluster.now())
+    });
+    let mut status = counts(&[
+        ("fullyLabeledReplicas", count(labelled.count())),
+        ("readyReplicas", count(active.iter().filter(|pod| is_ready(pod)).count())),
+        ("availableReplicas", count(available.count())),
+        ("observedGeneration", crate::types::object::generation(&set)),
+    ]);
+    status["replicas"] = active.len().into();
+    status["terminatingReplicas"] = terminating.into();
+    if let Some(why) = failure {
+        let known = condition(&set["status"], "ReplicaFailure").cloned();
+        status["conditions"] = json!([known.unwrap_or_else(|| json!({
+            "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+            "message": why, "lastTransitionTime": cluster.time(),
+        }))]);
+    }
+    let soonest = active.iter().filter_map(|pod| available_at(pod, min_ready));
+    if let Some(soonest) = soonest.filter(|at| *at > cluster.now()).min() {
+        cluster.work_queue.wake_at(soonest, Workload::ReplicaSets, key);
+    }
+    if status != set["status"] {
+        let mut set = Arc::unwrap_or_clone(set);
+        set["status"] = status;
+        let _ = client::replace(cluster, &CLIENT, &REPLICA_SETS, "status", set);
     }
 }
 
 /// A Pod of a template that somebody controls, without a name.
-pub(super) fn pod_of(template: &Value, owner: &Value, resource: &super::client::Resource) -> Value {
+pub(crate) fn pod_of(
+    template: &Value,
+    owner: &Value,
+    resource: &crate::controllers::client::Resource,
+) -> Value {
     let mut metadata = json!({ "ownerReferences": owned_by(owner, resource) });
     for member in ["labels", "annotations", "finalizers"] {
         if let Some(value) = template["metadata"].get(member) {
@@ -130,17 +143,17 @@ pub(super) fn pod_of(template: &Value, owner: &Value, resource: &super::client::
 }
 
 /// Whether a Pod has run to its end.
-pub(super) fn has_ended(pod: &Value) -> bool {
+pub(crate) fn has_ended(pod: &Value) -> bool {
     matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
 }
 
 /// Whether a Pod is ready.
-pub(super) fn is_ready(pod: &Value) -> bool {
+pub(crate) fn is_ready(pod: &Value) -> bool {
     condition(&pod["status"], "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
 /// When a Pod is or was available, if it is ready.
-pub(super) fn available_at(pod: &Value, min_ready_s: i64) -> Option<jiff::Timestamp> {
+pub(crate) fn available_at(pod: &Value, min_ready_s: i64) -> Option<jiff::Timestamp> {
     let ready = condition(&pod["status"], "Ready").filter(|ready| ready["status"] == "True")?;
     Some(later(time(&ready["lastTransitionTime"]), SignedDuration::from_secs(min_ready_s)))
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::switch::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
 
 /// Merges `patch` into `object`: null takes a member away.
-pub(super) fn merge(object: &mut Value, patch: &Value) {
+pub(crate) fn merge(object: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *object = patch.clone();
         return;
@@ -15,7 +15,7 @@ pub(super) fn merge(object: &mut Value, patch: &Value) {
     }
     let Value::Object(members) = object else { return };
     for (name, value) in patch {
-        if value.is_null() && !planted(Bug::MergePatchKeepsNull) {
+        if value.is_null() && !is_active(Mutation::MergePatchKeepsNull) {
             members.remove(name);
         } else {
             merge(members.entry(name.clone()).or_insert(Value::Null), value);

@@ -1,13 +1,13 @@
-//! Patches other than server-side apply.
+//! JSON patch, merge patch and strategic merge patch.
 
-mod merge;
-mod strategic;
+pub(crate) mod merge;
+pub(crate) mod strategic;
 
 use serde_json::Value;
 
-use crate::schema::Schema;
-use crate::status_error::StatusError;
-use crate::switch::{Bug, planted};
+use crate::mutation::{Mutation, is_active};
+use crate::types::schema::Schema;
+use crate::types::status_error::StatusError;
 
 /// The kinds of patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ fn json(object: &Value, patch: Value) -> Result<Value, StatusError> {
     let mut object = object.clone();
     for mut operation in operations {
         // Where it goes is looked for when it is gone.
-        if operation["op"] == "move" && !planted(Bug::MoveLeavesWhatItMoved) {
+        if operation["op"] == "move" && !is_active(Mutation::MoveLeavesWhatItMoved) {
             let from = count(&object, operation["from"].as_str().unwrap_or_default(), false);
             operation["value"] = object.pointer(&from).cloned().unwrap_or_default();
             operation["op"] = "add".into();

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::apply::shape::{go, go_type};
-use crate::schema::{Additional, Schema, Strategy};
-use crate::status_error::StatusError;
-use crate::switch::{Bug, planted};
-use crate::value::same;
+use crate::mutation::{Mutation, is_active};
+use crate::types::schema::{Additional, Schema, Strategy};
+use crate::types::status_error::StatusError;
+use crate::types::value::same;
 
 /// What is to become of a map, or of an item of a list.
 const PATCH: &str = "$patch";
@@ -20,7 +20,7 @@ const DELETE: &str = "$deleteFromPrimitiveList";
 type Members = Map<String, Value>;
 
 /// The object after a patch.
-pub(super) fn apply(schema: &Schema, object: &Value, patch: &Value) -> Result<Value, StatusError> {
+pub(crate) fn apply(schema: &Schema, object: &Value, patch: &Value) -> Result<Value, StatusError> {
     let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
         return Err(StatusError::bad_request("json: cannot unmarshal into an object"));
     };
@@ -309,7 +309,7 @@ fn ordered(
     before: &[Value],
     order: &[Value],
 ) -> Result<Vec<Value>, StatusError> {
-    if planted(Bug::OrderIsIgnored) {
+    if is_active(Mutation::OrderIsIgnored) {
         return Ok(items.to_vec());
     }
     for item in items.iter().chain(order).chain(before) {

@@ -1,0 +1,59 @@
+//! A write as webhooks are asked about it.
+
+use serde_json::Value;
+
+use crate::api::request_context::RequestContext;
+
+/// What is about to happen to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Operation {
+    /// As reviews say it.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// The kind of a request's options.
+    pub(crate) fn options(self) -> &'static str {
+        match self {
+            Self::Create => "CreateOptions",
+            Self::Update => "UpdateOptions",
+            Self::Delete => "DeleteOptions",
+        }
+    }
+}
+
+/// A request as webhooks are asked about it.
+pub(crate) struct Attributes<'a> {
+    pub(crate) context: &'a RequestContext<'a>,
+    pub(crate) operation: Operation,
+    pub(crate) object: Option<&'a Value>,
+    pub(crate) old: Option<&'a Value>,
+}
+
+impl Attributes<'_> {
+    /// Group and plural of what is written to: a scale is of another kind than its object.
+    pub(crate) fn resource(&self) -> (&str, &str) {
+        let RequestContext { kind, target, .. } = self.context;
+        if kind.plural.is_empty() {
+            (&target.group, &target.resource)
+        } else {
+            (&kind.group, &kind.plural)
+        }
+    }
+
+    /// The version in which it is.
+    pub(crate) fn version(&self) -> &str {
+        let RequestContext { kind, target, .. } = self.context;
+        if kind.plural.is_empty() { &target.version } else { &kind.version }
+    }
+}

@@ -1,0 +1,50 @@
+//! When a webhook is asked: its conditions in CEL.
+
+use kube_cel::KubeCelExt as _;
+use kube_cel::cel::{Context, Program, Value as Cel};
+use serde_json::Value;
+
+use crate::admission::webhook::Webhook;
+use crate::api::request_context::RequestContext;
+use crate::types::crd::cel::{plain, words};
+use crate::types::status_error::StatusError;
+
+/// Whether all conditions hold. One that does not decides, even if others cannot be evaluated.
+pub(crate) fn all_hold(
+    hook: &Webhook,
+    context: &RequestContext<'_>,
+    request: &Value,
+) -> Result<bool, StatusError> {
+    if hook.conditions.is_empty() {
+        return Ok(true);
+    }
+    let mut scope = Context::default().with_all();
+    scope.add_variable_from_value("object", plain(&request["object"]));
+    scope.add_variable_from_value("oldObject", plain(&request["oldObject"]));
+    let mut bare = request.clone();
+    if let Some(bare) = bare.as_object_mut() {
+        bare.retain(|name, _| !matches!(name.as_str(), "object" | "oldObject" | "uid"));
+    }
+    scope.add_variable_from_value("request", plain(&bare));
+    let mut failures = Vec::new();
+    for (_, expression) in &hook.conditions {
+        let result = Program::compile(expression)
+            .map_err(|error| error.to_string())
+            .and_then(|program| program.execute(&scope).map_err(|error| words(&error)));
+        match result {
+            Ok(Cel::Bool(true)) => {}
+            Ok(Cel::Bool(false)) => return Ok(false),
+            Ok(_) => failures.push(format!("expression '{expression}' gives no truth")),
+            Err(why) => {
+                failures.push(format!("expression '{expression}' resulted in error: {why}"));
+            }
+        }
+    }
+    let named = context.named(request["name"].as_str().unwrap_or_default());
+    match failures.as_slice() {
+        [] => Ok(true),
+        _ if hook.ignored => Ok(false),
+        [one] => Err(StatusError::refused(named, one)),
+        many => Err(StatusError::refused(named, &format!("[{}]", many.join(", ")))),
+    }
+}

@@ -1,0 +1,208 @@
+//! Answers requests: negotiates the media type, authorizes, and calls the verb.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::api::discovery;
+use crate::api::event_group;
+use crate::api::http::accept::{Accepted, negotiate};
+use crate::api::http::route::{Route, Target, route};
+use crate::api::protobuf;
+use crate::api::request::{Request, Response};
+use crate::api::request_context::{Outcome, RequestContext, not_allowed};
+use crate::api::request_log;
+use crate::api::verbs::{connect, create, delete, get, list, patch, review, scale, update, watch};
+use crate::auth::impersonation;
+use crate::auth::rbac;
+use crate::state::cluster::Cluster;
+use crate::types::kind::Kind;
+use crate::types::selector::only_name;
+use crate::types::status_error::StatusError;
+
+/// Answers a request.
+pub(crate) fn handle(cluster: &mut Cluster, request: &Request) -> Response {
+    request_log::log_request(cluster, request);
+    cluster.warned.clear();
+    let mut answer = match negotiated(cluster, request) {
+        Ok(answer) => answer,
+        Err(error) => Response::error(&error),
+    };
+    // Also of what was refused.
+    if let Response::Json { warnings, .. } = &mut answer {
+        warnings.append(&mut cluster.warned);
+    }
+    request_log::log_response(cluster, &answer);
+    answer
+}
+
+/// Answers a request in what its client reads, whatever it was written in.
+fn negotiated(cluster: &mut Cluster, request: &Request) -> Outcome {
+    // Old clients that validate by themselves ask for this in a form of its own.
+    if request.path == "/openapi/v2" {
+        return Ok(Response::no_definitions());
+    }
+    let Some(Accepted { yaml, .. }) = negotiate(&request.accept) else {
+        let known = "application/json, application/yaml";
+        let message = format!("only the following media types are accepted: {known}");
+        return Err(StatusError::new(406, "NotAcceptable", message));
+    };
+    let written = request.content_type.split(';').next().unwrap_or_default().trim();
+    let answer = if written == protobuf::MEDIA_TYPE && !request.body.is_empty() {
+        let object = protobuf::decode(&request.body).map_err(StatusError::bad_request)?;
+        let body = Bytes::from(object.to_string());
+        let content_type = "application/json".to_owned();
+        route_request(cluster, &Request { content_type, body, ..request.clone() })
+    } else {
+        route_request(cluster, request)
+    }?;
+    match answer {
+        Response::Json { code, body, mut warnings } if !yaml => {
+            warnings.extend(deprecation(&request.path));
+            Ok(Response::Json { code, body, warnings })
+        }
+        Response::Json { code, body, .. } => {
+            let value: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let text = serde_yaml_ng::to_string(&value).unwrap_or_default();
+            let kind = "application/yaml".to_owned();
+            Ok(Response::Of { code, kind, body: Bytes::from(text) })
+        }
+        answer => Ok(answer),
+    }
+}
+
+fn route_request(cluster: &mut Cluster, request: &Request) -> Outcome {
+    let user = impersonation::effective_user(cluster, request)?;
+    let target = match route(&request.path) {
+        Route::Resource(target) => target,
+        other => {
+            rbac::authorize_path(cluster, &user, &request.method, request.path.as_str())?;
+            return Ok(discovery::discover(cluster, &other, request));
+        }
+    };
+    let verb = verb(request, &target);
+    rbac::authorize(cluster, &user, verb, &authorized(request, &target))?;
+    let kind = cluster.catalog.get(&target.group, &target.version, &target.resource).cloned();
+    let is_there = kind.as_ref().is_some_and(|kind| is_in_scope(kind, &target, verb));
+    let Some(kind) = kind.filter(|_| is_there) else {
+        return if cluster.catalog.resources(&target.group, &target.version).is_some()
+            && crate::state::catalog::Catalog::is_builtin_group(&target.group)
+        {
+            Err(StatusError::no_resource())
+        } else {
+            Ok(Response::page_not_found())
+        };
+    };
+    dispatch(cluster, &RequestContext::new(&target, kind, &user, request), verb)
+}
+
+fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> Outcome {
+    let target = context.target;
+    let sub = target.subresource.as_str();
+    if !sub.is_empty() && !context.kind.subresources.contains(sub) {
+        return Err(if context.kind.custom.is_some() {
+            StatusError::not_found(context.named(&target.name))
+        } else {
+            StatusError::no_resource()
+        });
+    }
+    if !sub.is_empty() && !context.kind.allows(sub, verb) {
+        return Err(if context.kind.custom.is_some() {
+            StatusError::not_supported(context.named(""), verb)
+        } else {
+            not_allowed()
+        });
+    }
+    if event_group::is(&context.kind) {
+        return event_group::as_core_event(cluster, context, verb, perform);
+    }
+    perform(cluster, context, verb)
+}
+
+/// Does what is allowed.
+fn perform(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> Outcome {
+    let target = context.target;
+    let sub = target.subresource.as_str();
+    let single = !target.name.is_empty();
+    let across = context.kind.namespaced && target.namespace.is_empty();
+    match (sub, verb) {
+        ("", verb) if across && !matches!(verb, "list" | "watch") => return Err(not_allowed()),
+        // A review or an eviction is made, not kept.
+        ("", "create") if !context.kind.verbs.contains("list") => {
+            return review::review(cluster, context);
+        }
+        ("", _) if !context.kind.verbs.contains(verb) => return Err(not_allowed()),
+        ("scale", "get") => return scale::get_scale(cluster, context),
+        ("scale", "update" | "patch") => return scale::write_scale(cluster, context),
+        ("" | "status" | "finalize" | "ephemeralcontainers" | "resize", _) => {}
+        _ => return connect::connect(cluster, context),
+    }
+    match verb {
+        "get" => get::get(cluster, context),
+        "list" => list::list(cluster, context),
+        "watch" => watch::begin_watch(cluster, context),
+        "create" if !single => create::create(cluster, context),
+        "update" if single => update::update(cluster, context),
+        "patch" if single => patch::patch(cluster, context),
+        "delete" => delete::delete(cluster, context),
+        "deletecollection" => delete::delete_collection(cluster, context),
+        _ => Err(not_allowed()),
+    }
+}
+
+/// What is done to what a request is about; nothing if its method is none of those.
+fn verb(request: &Request, target: &Target) -> &'static str {
+    let single = !target.name.is_empty();
+    match (request.method.as_str(), single) {
+        ("GET", true) => "get",
+        ("GET", false) if request.query.is("watch") => "watch",
+        ("GET", false) => "list",
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "delete",
+        ("DELETE", false) => "deletecollection",
+        _ => "",
+    }
+}
+
+/// What has to be allowed: who reads those of one name reads one.
+fn authorized<'t>(request: &Request, target: &'t Target) -> Cow<'t, Target> {
+    let reads = request.method == "GET" && target.name.is_empty();
+    let name = only_name(request.query.get("fieldSelector"));
+    let Some(name) = name.filter(|_| reads) else { return Cow::Borrowed(target) };
+    if matches!(name, "." | "..") || name.contains(['/', '%']) {
+        return Cow::Borrowed(target);
+    }
+    Cow::Owned(Target { name: name.to_owned(), ..target.clone() })
+}
+
+/// Whether a path leads to objects of this kind at all.
+fn is_in_scope(kind: &Kind, target: &Target, verb: &str) -> bool {
+    let of_namespace = !target.namespace.is_empty();
+    if !kind.namespaced {
+        let own = kind.is("", "Namespace") && target.namespace == target.name;
+        return !of_namespace || own;
+    }
+    let listed = target.name.is_empty() && kind.verbs.contains("list");
+    let reads = kind.custom.is_none() || matches!(verb, "list" | "watch");
+    of_namespace || (listed && reads)
+}
+
+/// What the server says to whoever uses an old kind.
+fn deprecation(path: &str) -> Option<String> {
+    // Most paths are of others, and need not be taken apart again.
+    if !path.contains("endpoints") && !path.contains("componentstatuses") {
+        return None;
+    }
+    let Route::Resource(target) = route(path) else { return None };
+    let told = match (target.group.as_str(), target.resource.as_str()) {
+        ("", "endpoints") => {
+            "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+        }
+        ("", "componentstatuses") => "v1 ComponentStatus is deprecated in v1.19+",
+        _ => return None,
+    };
+    Some(told.to_owned())
+}

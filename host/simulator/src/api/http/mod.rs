@@ -1,0 +1,6 @@
+//! The HTTP side of requests: media types, bodies, queries and paths.
+
+pub(crate) mod accept;
+pub(crate) mod body;
+pub(crate) mod query;
+pub(crate) mod route;

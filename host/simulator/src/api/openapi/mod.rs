@@ -1,0 +1,85 @@
+//! The OpenAPI v3 documents: one for each group and version, made of what is kept of the real ones, and for
+//! custom kinds of their definitions.
+
+pub(crate) mod custom;
+pub(crate) mod paths;
+pub(crate) mod schemas;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::api::openapi::paths::Served;
+use crate::api::request::Response;
+use crate::apply::managed_object::ManagedObject;
+use crate::state::cluster::Cluster;
+use crate::types::builtin::{GIT_VERSION, group_version};
+
+/// Where the documents are.
+const ROOT: &str = "/openapi/v3";
+
+/// Answers what is under `/openapi`.
+pub(crate) fn openapi(cluster: &Cluster, path: &str) -> Response {
+    if path == ROOT {
+        return Response::json(200, &openapi_index(cluster));
+    }
+    let place = path.strip_prefix(ROOT).unwrap_or_default().trim_matches('/');
+    let document = match place.split('/').collect::<Vec<_>>().as_slice() {
+        ["api", version] => openapi_document(cluster, "", version),
+        ["apis", group, version] => openapi_document(cluster, group, version),
+        _ => None,
+    };
+    document.map_or_else(Response::page_not_found, |document| Response::json(200, &document))
+}
+
+/// Where each document is. What is at an address does not change: a document that does gets another one.
+fn openapi_index(cluster: &Cluster) -> Value {
+    let mut paths = BTreeMap::new();
+    for (group, version) in cluster.catalog.group_versions() {
+        let place = match group.as_str() {
+            "" => format!("api/{version}"),
+            group => format!("apis/{group}/{version}"),
+        };
+        let hash = match definitions(cluster, &group, &version).as_slice() {
+            [] => GIT_VERSION.to_owned(),
+            some => some.iter().map(|one| custom::identity(one)).collect::<Vec<_>>().join("."),
+        };
+        let url = format!("{ROOT}/{place}?hash={hash}");
+        paths.insert(place, json!({ "serverRelativeURL": url }));
+    }
+    json!({ "paths": paths })
+}
+
+/// The document of a group and version.
+fn openapi_document(cluster: &Cluster, group: &str, version: &str) -> Option<Value> {
+    let resources = cluster.catalog.resources(group, version)?;
+    let mut schemas = Map::new();
+    let definitions = definitions(cluster, group, version);
+    for definition in &definitions {
+        custom::schemas(definition, version, &mut schemas);
+    }
+    if definitions.is_empty() {
+        schemas::of_group(&group_version(group, version), &mut schemas);
+    }
+    schemas::complete(&mut schemas);
+    let served = Served { group, version, schemas: &schemas };
+    let paths = served.paths(&resources);
+    Some(json!({
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": GIT_VERSION},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }))
+}
+
+/// The definitions of the kinds of a group that serve a version.
+fn definitions(cluster: &Cluster, group: &str, version: &str) -> Vec<Arc<ManagedObject>> {
+    let kind = ("apiextensions.k8s.io".to_owned(), "customresourcedefinitions".to_owned());
+    let of_group = cluster
+        .catalog
+        .all()
+        .filter(|one| one.custom.is_some() && one.group == group && one.version == version);
+    let keys = of_group.map(|one| (String::new(), format!("{}.{}", one.plural, one.group)));
+    keys.filter_map(|key| cluster.object(&kind, &key)).collect()
+}

@@ -1,0 +1,155 @@
+//! What a verb knows of its request: the kind, the target, the user and the options.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::api::http::accept::{View, negotiate};
+use crate::api::http::query::Query;
+use crate::api::http::route::Target;
+use crate::api::request::{Request, Response};
+use crate::apply::managed_object::ManagedObject;
+use crate::auth::user::User;
+use crate::state::cluster::Cluster;
+use crate::types::crd::conversion;
+use crate::types::kind::Kind;
+use crate::types::object_key::{Key, KindKey};
+use crate::types::status_error::{FieldError, Named, StatusError};
+
+/// A request for objects of one kind.
+pub(crate) struct RequestContext<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) kind: Arc<Kind>,
+    pub(crate) query: &'a Query,
+    pub(crate) user: &'a User,
+    pub(crate) request: &'a Request,
+    pub(crate) key: Key,
+    /// In which version, if not in the one that is kept.
+    written_as: Option<&'static str>,
+}
+
+impl<'a> RequestContext<'a> {
+    /// A request for what the target says.
+    pub(crate) fn new(
+        target: &'a Target,
+        kind: Arc<Kind>,
+        user: &'a User,
+        request: &'a Request,
+    ) -> Self {
+        let namespace = if kind.namespaced { target.namespace.clone() } else { String::new() };
+        let key = (namespace, target.name.clone());
+        Self { target, kind, query: &request.query, user, request, key, written_as: None }
+    }
+
+    /// The same of an object that is written in another version than the one that is kept.
+    pub(crate) fn written_as(self, version: &'static str) -> Self {
+        Self { written_as: Some(version), ..self }
+    }
+
+    /// Whether it is written in another version than the one that is kept.
+    pub(crate) fn is_written_otherwise(&self) -> bool {
+        self.written_as.is_some()
+    }
+
+    /// Which version the fields are in that the request names.
+    pub(crate) fn version(&self) -> String {
+        self.written_as.map_or_else(|| self.kind.api_version(), str::to_owned)
+    }
+
+    /// Where objects of the kind are stored.
+    pub(crate) fn kind_key(&self) -> &KindKey {
+        &self.kind.key
+    }
+
+    /// The namespace of objects: none for kinds of the cluster.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.key.0
+    }
+
+    /// Where the object is stored.
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The object as messages about the resource name it.
+    pub(crate) fn named<'n>(&'n self, name: &'n str) -> Named<'n> {
+        Named { group: &self.kind.group, what: &self.kind.plural, name }
+    }
+
+    /// The object as messages about its fields name it.
+    pub(crate) fn named_kind<'n>(&'n self, name: &'n str) -> Named<'n> {
+        Named { group: &self.kind.group, what: &self.kind.name, name }
+    }
+
+    /// Where the server keeps the object, as its messages say.
+    pub(crate) fn storage_key(&self) -> String {
+        let key = crate::types::kinds::storage_key(&self.kind, self.namespace(), &self.target.name);
+        // What writes nothing does not know the root of the store.
+        if self.query.dry_run() { key } else { format!("/registry{key}") }
+    }
+
+    /// In which form objects are asked for.
+    pub(crate) fn view(&self) -> View {
+        negotiate(&self.request.accept).map_or(View::Plain, |accepted| accepted.view)
+    }
+
+    /// Who writes.
+    pub(crate) fn manager(&self) -> String {
+        match self.query.get("fieldManager") {
+            "" => {
+                self.request.agent.split('/').next().unwrap_or_default().chars().take(128).collect()
+            }
+            name => name.to_owned(),
+        }
+    }
+}
+
+/// What a verb does.
+pub(crate) type Outcome = Result<Response, StatusError>;
+
+/// The object that is asked for, in the version that is asked for.
+pub(crate) fn present(
+    cluster: &Cluster,
+    context: &RequestContext<'_>,
+) -> Option<Arc<ManagedObject>> {
+    let mut object = cluster.object(context.kind_key(), context.key())?;
+    if conversion::has_versions(&context.kind)
+        && object["apiVersion"] != context.kind.api_version().as_str()
+    {
+        let converted: &mut ManagedObject = Arc::make_mut(&mut object);
+        conversion::convert(&context.kind, converted);
+    }
+    Some(object)
+}
+
+/// Checks the options that all writes have.
+pub(crate) fn check_options(query: &Query, kind: &str) -> Result<(), StatusError> {
+    let mut errors = Vec::new();
+    let dry_run = query.get("dryRun");
+    if query.has("dryRun") && dry_run != "All" {
+        let known = ["All".to_owned()];
+        errors.push(FieldError::unsupported("dryRun", Value::from(vec![dry_run]), &known));
+    }
+    let validation = query.get("fieldValidation");
+    if !matches!(validation, "" | "Ignore" | "Warn" | "Strict") {
+        let known: Vec<String> = ["Ignore", "Strict", "Warn"].map(str::to_owned).into();
+        errors.push(FieldError::unsupported("fieldValidation", validation, &known));
+    }
+    if query.get("fieldManager").len() > 128 {
+        errors.push(FieldError::too_long("fieldManager", 128));
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(StatusError::invalid(Named { group: "meta.k8s.io", what: kind, name: "" }, &errors))
+}
+
+/// The error for a method that the resource does not have.
+pub(crate) fn not_allowed() -> StatusError {
+    StatusError::new(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+    )
+    .details(serde_json::json!({}))
+}

@@ -1,0 +1,73 @@
+//! Events, as users look at them.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::controllers::client;
+use crate::controllers::client::{Client, EVENTS};
+use crate::state::cluster::Cluster;
+use crate::state::controller_set::Workload;
+use crate::types::members::{number, text};
+use crate::types::object::meta;
+
+/// What an Event says.
+pub(crate) struct EventSpec<'a> {
+    /// Who says it.
+    pub(crate) component: &'static str,
+    pub(crate) reason: &'static str,
+    pub(crate) message: &'a str,
+    /// Whether something is wrong.
+    pub(crate) warns: bool,
+}
+
+impl<'a> EventSpec<'a> {
+    /// Something that is as it should be.
+    pub(crate) fn normal(component: &'static str, reason: &'static str, message: &'a str) -> Self {
+        Self { component, reason, message, warns: false }
+    }
+
+    /// Something that is wrong.
+    pub(crate) fn warning(component: &'static str, reason: &'static str, message: &'a str) -> Self {
+        Self { component, reason, message, warns: true }
+    }
+}
+
+/// Says something of an object; the same again is counted.
+pub(crate) fn record(cluster: &mut Cluster, client: &Client, about: &Value, said: &EventSpec<'_>) {
+    if !cluster.controllers.workloads.has(Workload::Events) {
+        return;
+    }
+    let (namespace, name) = (meta(about, "namespace"), meta(about, "name"));
+    let id = format!("{} {} {}", meta(about, "uid"), said.reason, said.message);
+    let known = cluster.kubelet.recorded_events.get(&id).cloned();
+    if let Some(event) = known.and_then(|key| client::get(cluster, &EVENTS, &key)) {
+        let mut event = Arc::unwrap_or_clone(event);
+        event["count"] = (number(&event["count"]) + 1).into();
+        event["lastTimestamp"] = cluster.time().into();
+        let _ = client::replace(cluster, client, &EVENTS, "", event);
+        return;
+    }
+    // The recorder names an Event by the nanosecond.
+    let now = cluster.now().as_nanosecond() + i128::from(cluster.store.version());
+    let event = json!({
+        "metadata": {"name": format!("{name}.{now:x}"), "namespace": namespace},
+        "involvedObject": {
+            "apiVersion": about["apiVersion"], "kind": about["kind"], "namespace": namespace,
+            "name": name, "uid": meta(about, "uid"),
+            "resourceVersion": meta(about, "resourceVersion"),
+        },
+        "reason": said.reason, "message": said.message,
+        "type": if said.warns { "Warning" } else { "Normal" },
+        "source": {"component": said.component},
+        "reportingComponent": said.component,
+        "firstTimestamp": cluster.time(), "lastTimestamp": cluster.time(), "count": 1,
+    });
+    if let Ok(event) = client::create(cluster, client, &EVENTS, namespace, event) {
+        let key = (namespace.to_owned(), text(&event["metadata"]["name"]).to_owned());
+        // Only what is wrong is said again and again, and of sets, whose Pods keep their names.
+        if said.warns || about["kind"] == "StatefulSet" {
+            cluster.kubelet.recorded_events.insert(id, key);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Ends Pods whose grace period is over, where no kubelet does.
+
+use std::sync::Arc;
+
+use crate::apply::managed_object::ManagedObject;
+use crate::state::cluster::Cluster;
+use crate::state::controller_set::Workload;
+use crate::types::object::{finalizers, meta};
+use crate::types::object_key::Key;
+
+/// Ends the Pods whose time is over.
+pub(crate) fn expire_graces(cluster: &mut Cluster) {
+    // Where Pods live, their kubelet ends them.
+    if cluster.controllers.workloads.has(Workload::Pods) {
+        return;
+    }
+    let kind = (String::new(), "pods".to_owned());
+    let Some(pods) = cluster.store.collection(&kind) else { return };
+    let over: Vec<(Key, Arc<ManagedObject>)> = pods
+        .objects
+        .iter()
+        .map(|(key, stored)| (key.clone(), stored.object()))
+        .filter(|(_, pod)| {
+            let ends = meta(pod, "deletionTimestamp").parse::<jiff::Timestamp>();
+            ends.is_ok_and(|ends| ends <= cluster.now()) && finalizers(pod).is_empty()
+        })
+        .collect();
+    for (key, pod) in over {
+        cluster.remove(&kind, &key, &mut Arc::unwrap_or_clone(pod));
+    }
+}

@@ -1,8 +1,0 @@
-//! Kinds that users define.
-
-pub(crate) mod cel;
-pub(crate) mod default;
-pub(crate) mod definition;
-pub(crate) mod prune;
-pub(crate) mod reading;
-pub(crate) mod validate;

@@ -1,0 +1,222 @@
+//! The simulator as a tower Service.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use ::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::dispatch;
+use crate::api::http::body::Body;
+use crate::api::http::query::Query;
+use crate::api::request::{Request, Response as ApiResponse};
+use crate::auth::impersonated_user::ImpersonatedUser;
+use crate::auth::token;
+use crate::auth::user::User;
+use crate::controllers::{custom_resource_definition, kubelet, manager};
+use crate::mutation::{Mutation, is_active};
+use crate::state::cluster::Cluster;
+use crate::state::controller_set::Controllers;
+use crate::state::pod_script::PodScript;
+
+/// Whatever a body can fail with.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A simulated API server. Clones are the same one.
+///
+/// It does nothing by itself: requests come through [`tower::Service`] or [`Simulator::request`],
+/// and time through [`Simulator::advance`].
+#[derive(Clone, Debug)]
+pub struct Simulator {
+    cluster: Arc<Mutex<Cluster>>,
+}
+
+impl Simulator {
+    /// An empty cluster at a point in time, with the controllers that work without nodes. What is random in
+    /// it comes from the seed.
+    pub fn new(seed: u64, now: Timestamp) -> Self {
+        Self::with(seed, now, Controllers::default())
+    }
+
+    /// The same with other controllers.
+    pub fn with(seed: u64, now: Timestamp, controllers: Controllers) -> Self {
+        Self {
+            cluster: Arc::new(Mutex::new(Cluster::new(
+                seed,
+                now,
+                controllers,
+                custom_resource_definition::HOOKS,
+            ))),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cluster> {
+        self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What time it is there.
+    pub fn now(&self) -> Timestamp {
+        self.lock().now()
+    }
+
+    /// The version of the last write.
+    pub fn version(&self) -> u64 {
+        self.lock().store.version()
+    }
+
+    /// Lets time pass: controllers work, watches are told versions and end.
+    pub fn advance(&self, by: SignedDuration) {
+        manager::advance(&mut self.lock(), by);
+    }
+
+    /// Lets the controllers work until there is nothing to do, in no time.
+    pub fn settle(&self) {
+        manager::settle(&mut self.lock());
+    }
+
+    /// Says what becomes of Pods from here on, also of those that are there.
+    pub fn script_pods(&self, script: PodScript) {
+        kubelet::script_pods(&mut self.lock(), script);
+    }
+
+    /// ApiResponses an admission webhook in process: who is asked at this URL is `handler` from here on. It takes an
+    /// `AdmissionReview` (`admission.k8s.io/v1`, JSON) and gives one, or nothing: then it does not answer in time. A
+    /// webhook that is reached by a Service has the URL `https://NAME.NAMESPACE.svc:PORT/PATH`, with the port 443 if none
+    /// is said. What is configured as in any cluster says when it is asked.
+    ///
+    /// It is called within the request, so it must not send any itself.
+    pub fn webhook(
+        &self,
+        url: &str,
+        handler: impl FnMut(&serde_json::Value) -> Option<serde_json::Value> + Send + 'static,
+    ) {
+        self.lock().handlers.set(url, Box::new(handler));
+    }
+
+    /// Forgets what happened, so that watches that begin before now are answered by 410.
+    pub fn compact(&self) {
+        self.lock().store.compact();
+    }
+
+    /// How many clients watch something.
+    pub fn watchers(&self) -> usize {
+        self.lock().watchers()
+    }
+
+    /// Keeps a log of requests, answers and events from here on.
+    pub fn keep_log(&self) {
+        self.lock().keep_log();
+    }
+
+    /// The log so far, a line each.
+    pub fn log(&self) -> Vec<String> {
+        self.lock().log().to_vec()
+    }
+
+    /// ApiResponses a request of the admin, whose body is there.
+    pub fn request(&self, request: ::http::Request<Bytes>) -> Response<Body> {
+        self.request_as(User::admin(), request)
+    }
+
+    /// Who shows this token of a ServiceAccount, if it is good.
+    pub fn user_of(&self, token: &str) -> Option<User> {
+        token::token_user(&self.lock(), token)
+    }
+
+    /// ApiResponses a request of somebody, who may want to act as another.
+    pub fn request_as(&self, user: User, request: ::http::Request<Bytes>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let text = |name: &str| header_text(&parts.headers, name);
+        let acting = acting(&parts.headers);
+        let request = Request {
+            method: parts.method.as_str().to_owned(),
+            path: parts.uri.path().to_owned(),
+            query: Query::parse(parts.uri.query().unwrap_or_default()),
+            user,
+            acting: (!acting.is_nobody()).then_some(acting),
+            content_type: text("content-type"),
+            accept: text("accept"),
+            agent: text("user-agent"),
+            body,
+        };
+        let answer = dispatch::handle(&mut self.lock(), &request);
+        respond(answer)
+    }
+}
+
+/// As whom somebody wants to act.
+fn acting(headers: &HeaderMap) -> ImpersonatedUser {
+    let all = |name: &str| {
+        let values = headers.get_all(name).iter();
+        values.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let extra = headers.keys().filter_map(|name| {
+        let key = name.as_str().strip_prefix("impersonate-extra-")?;
+        let key = percent_encoding::percent_decode_str(key).decode_utf8_lossy().into_owned();
+        Some((key, all(name.as_str())))
+    });
+    ImpersonatedUser {
+        name: header_text(headers, "impersonate-user"),
+        groups: all("impersonate-group"),
+        extra: extra.collect(),
+        uid: header_text(headers, "impersonate-uid"),
+    }
+}
+
+fn header_text(headers: &HeaderMap, name: &str) -> String {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}
+
+fn respond(answer: ApiResponse) -> Response<Body> {
+    let json = HeaderValue::from_static("application/json");
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    let (code, kind, body, warnings) = match answer {
+        ApiResponse::Json { code, body, warnings } => (code, json, Body::whole(body), warnings),
+        ApiResponse::Of { code, kind, body } => {
+            let kind = HeaderValue::from_str(&kind).unwrap_or(json);
+            (code, kind, Body::whole(body), Vec::new())
+        }
+        ApiResponse::Text { code, body } => {
+            (code, text, Body::whole(Bytes::from(body)), Vec::new())
+        }
+        ApiResponse::Watch(feed) => (200, json, Body::watch(feed), Vec::new()),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() =
+        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    for warning in warnings.into_iter().filter(|_| !is_active(Mutation::WarningsAreKept)) {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+    response
+}
+
+impl<B> tower::Service<::http::Request<B>> for Simulator
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: ::http::Request<B>) -> Self::Future {
+        let simulator = self.clone();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await.map_err(Into::into)?.to_bytes();
+            Ok(simulator.request(::http::Request::from_parts(parts, body)))
+        })
+    }
+}

@@ -1,0 +1,287 @@
+//! The whole state of a cluster, with its virtual clock and its randomness.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::apply::managed_object::ManagedObject;
+use crate::state::catalog::Catalog;
+use crate::state::controller_set::Controllers;
+use crate::state::kubelet::KubeletState;
+use crate::state::store::{Event, Store, text_of};
+use crate::state::tokens::IssuedToken;
+use crate::state::watch::Watcher;
+use crate::state::webhook_handlers::WebhookHandlers;
+use crate::state::work_queue::WorkQueue;
+use crate::types::crd::conversion;
+use crate::types::kind::Kind;
+use crate::types::object_key::{Key, KindKey};
+
+/// How often a watch is told the version.
+const BOOKMARK_PERIOD: SignedDuration = SignedDuration::from_secs(60);
+
+/// What follows in the same request from writes of definitions and of custom resources. The controller of
+/// definitions writes through the API itself, so the API calls it by these rather than by its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DefinitionHooks {
+    /// A definition was written.
+    pub(crate) written: fn(&mut Cluster, &Value),
+    /// A definition was removed.
+    pub(crate) removed: fn(&mut Cluster, &Value),
+    /// A custom resource was removed.
+    pub(crate) custom_object_removed: fn(&mut Cluster) -> bool,
+    /// Begins to delete a definition, unless it is a dry run, and gives it as it is then.
+    pub(crate) begin_deletion: fn(&mut Cluster, &ManagedObject, bool) -> ManagedObject,
+}
+
+/// The whole state.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) store: Store,
+    pub(crate) catalog: Catalog,
+    pub(crate) controllers: Controllers,
+    pub(crate) work_queue: WorkQueue,
+    pub(crate) kubelet: KubeletState,
+    pub(crate) definition_hooks: DefinitionHooks,
+    /// The tokens that were made.
+    pub(crate) tokens: BTreeMap<String, IssuedToken>,
+    now: Timestamp,
+    /// The same as objects have it.
+    time: String,
+    random: fastrand::Rng,
+    watchers: Vec<Watcher>,
+    log: Option<Vec<String>>,
+    /// Objects that are stored in another form than they are read in: the next write is one, even if
+    /// nobody sees what it changes.
+    raw: BTreeSet<(KindKey, Key)>,
+    /// Who answers webhooks.
+    pub(crate) handlers: WebhookHandlers,
+    /// What they warn of in the present request.
+    pub(crate) warned: Vec<String>,
+}
+
+impl Cluster {
+    /// A new one at a point in time. All that is random comes from the seed.
+    pub(crate) fn new(
+        seed: u64,
+        now: Timestamp,
+        controllers: Controllers,
+        definition_hooks: DefinitionHooks,
+    ) -> Self {
+        let mut cluster = Self {
+            store: Store::new(),
+            catalog: Catalog::builtin(),
+            controllers,
+            work_queue: WorkQueue::default(),
+            kubelet: KubeletState::default(),
+            definition_hooks,
+            tokens: BTreeMap::new(),
+            now,
+            time: text_of_time(now),
+            random: fastrand::Rng::with_seed(seed),
+            watchers: Vec::new(),
+            log: None,
+            raw: BTreeSet::new(),
+            handlers: WebhookHandlers::default(),
+            warned: Vec::new(),
+        };
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+            cluster.bootstrap_namespace(name);
+        }
+        cluster
+    }
+
+    /// A namespace that is there from the beginning.
+    fn bootstrap_namespace(&mut self, name: &str) {
+        let namespace = json!({
+            "kind": "Namespace",
+            "apiVersion": "v1",
+            "metadata": {
+                "name": name,
+                "uid": self.uid(),
+                "creationTimestamp": self.time(),
+                "labels": { "kubernetes.io/metadata.name": name },
+            },
+            "spec": { "finalizers": ["kubernetes"] },
+            "status": { "phase": "Active" },
+        });
+        let kind = (String::new(), "namespaces".to_owned());
+        self.put(&kind, &(String::new(), name.to_owned()), ManagedObject::new(namespace));
+    }
+
+    /// The present time as objects have it.
+    pub(crate) fn time(&self) -> String {
+        self.time.clone()
+    }
+
+    /// The present time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// A new uid.
+    pub(crate) fn uid(&mut self) -> String {
+        let high = self.random.u64(..);
+        let low = self.random.u64(..);
+        format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xfff,
+            0x8000 | (low >> 48) & 0x3fff,
+            low & 0xffff_ffff_ffff
+        )
+    }
+
+    /// What the server puts at the end of a name that it makes.
+    pub(crate) fn suffix(&mut self) -> String {
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        (0..5).map(|_| char::from(LETTERS[self.random.usize(..LETTERS.len())])).collect()
+    }
+
+    /// Stores an object and tells who watches. Gives it as it is stored.
+    pub(crate) fn put(
+        &mut self,
+        kind: &KindKey,
+        key: &Key,
+        object: ManagedObject,
+    ) -> Arc<ManagedObject> {
+        let (object, event) = self.store.put(kind, key, object);
+        self.work_queue.stored(self.controllers, kind, key, &object);
+        if !self.raw.is_empty() {
+            self.raw.remove(&(kind.clone(), key.clone()));
+        }
+        self.tell(kind, &event);
+        object
+    }
+
+    /// Whether an object is stored in another form than it is read in.
+    pub(crate) fn is_raw(&self, kind: &KindKey, key: &Key) -> bool {
+        !self.raw.is_empty() && self.raw.contains(&(kind.clone(), key.clone()))
+    }
+
+    /// Remembers that after a write.
+    pub(crate) fn remember_raw(&mut self, kind: &KindKey, key: &Key, raw: bool) {
+        if raw {
+            self.raw.insert((kind.clone(), key.clone()));
+        }
+    }
+
+    /// Takes an object away and tells who watches.
+    pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut ManagedObject) {
+        if !self.raw.is_empty() {
+            self.raw.remove(&(kind.clone(), key.clone()));
+        }
+        if let Some(event) = self.store.remove(kind, key, last) {
+            self.work_queue.removed(self.controllers, kind, key, last);
+            self.tell(kind, &event);
+        }
+    }
+
+    fn tell(&mut self, kind: &KindKey, event: &Event) {
+        if self.log.is_some() {
+            let line = format!(
+                "{} {:?} {}/{} {}/{} {}",
+                event.version,
+                event.change,
+                kind.0,
+                kind.1,
+                event.key.0,
+                event.key.1,
+                String::from_utf8_lossy(&event.text)
+            );
+            self.note(line);
+        }
+        self.watchers.retain(|watcher| !watcher.is_gone());
+        for watcher in self.watchers.iter().filter(|watcher| watcher.kind == *kind) {
+            watcher.tell(event, self.now);
+        }
+    }
+
+    /// Adds somebody who watches.
+    pub(crate) fn watch(&mut self, mut watcher: Watcher) {
+        watcher.next_bookmark = later(self.now, BOOKMARK_PERIOD);
+        self.watchers.push(watcher);
+    }
+
+    /// Ends all watches of a kind.
+    pub(crate) fn end_watches(&mut self, kind: &KindKey) {
+        for watcher in self.watchers.iter().filter(|watcher| watcher.kind == *kind) {
+            watcher.feed.end();
+        }
+        self.watchers.retain(|watcher| watcher.kind != *kind);
+    }
+
+    /// How many watch and have not gone.
+    pub(crate) fn watchers(&self) -> usize {
+        self.watchers.iter().filter(|watcher| !watcher.is_gone()).count()
+    }
+
+    /// Keeps a log from here on.
+    pub(crate) fn keep_log(&mut self) {
+        self.log.get_or_insert_default();
+    }
+
+    /// Writes a line to the log, if one is kept.
+    pub(crate) fn note(&mut self, line: String) {
+        if let Some(log) = &mut self.log {
+            log.push(line);
+        }
+    }
+
+    /// Whether a log is kept.
+    pub(crate) fn keeps_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// The log so far.
+    pub(crate) fn log(&self) -> &[String] {
+        self.log.as_deref().unwrap_or_default()
+    }
+
+    /// Sets the virtual clock.
+    pub(crate) fn set_now(&mut self, now: Timestamp) {
+        self.now = now;
+        self.time = text_of_time(now);
+    }
+
+    /// Tells watches the version when their bookmarks are due, and ends those whose time is over.
+    pub(crate) fn serve_watches(&mut self) {
+        let (now, version) = (self.now, self.store.version());
+        for watcher in &mut self.watchers {
+            if watcher.ends <= now {
+                watcher.feed.end();
+            } else if watcher.bookmarks && watcher.next_bookmark <= now {
+                watcher.next_bookmark = later(now, BOOKMARK_PERIOD);
+                watcher.bookmark(version, false);
+            }
+        }
+        self.watchers.retain(|watcher| watcher.ends > now);
+    }
+
+    /// An object as it is stored.
+    pub(crate) fn object(&self, kind: &KindKey, key: &Key) -> Option<Arc<ManagedObject>> {
+        self.store.object(kind, key)
+    }
+
+    /// The text of an object in the version that is asked for.
+    pub(crate) fn text(kind: &Kind, text: &Bytes) -> Bytes {
+        if !conversion::has_versions(kind) {
+            return text.clone();
+        }
+        let mut object: Value = serde_json::from_slice(text).unwrap_or_default();
+        conversion::convert(kind, &mut object);
+        text_of(&object)
+    }
+}
+
+fn text_of_time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+pub(crate) fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
+    time.checked_add(by).unwrap_or(Timestamp::MAX)
+}

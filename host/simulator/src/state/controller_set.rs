@@ -1,0 +1,122 @@
+//! Which controllers run, and what each of them has to look at.
+
+use crate::types::object_key::{Key, KindKey};
+
+/// What runs besides the API server.
+#[derive(Clone, Copy, Debug)]
+pub struct Controllers {
+    /// Objects whose owners are gone are deleted, and what an owner blocks or orphans is let go.
+    pub garbage_collector: bool,
+    /// Namespaces that are being deleted are emptied and finalised.
+    pub namespaces: bool,
+    /// What makes Pods and lets them live.
+    pub workloads: Workloads,
+}
+
+impl Controllers {
+    /// All of them: a cluster with nodes.
+    pub fn all() -> Self {
+        Self { workloads: Workloads::all(), ..Self::default() }
+    }
+}
+
+impl Default for Controllers {
+    /// Those that work without nodes: no Pod is made and none runs.
+    fn default() -> Self {
+        Self { garbage_collector: true, namespaces: true, workloads: Workloads::NONE }
+    }
+}
+
+/// A controller of workloads, or what stands for a part of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Workload {
+    /// Jobs by the clock.
+    CronJobs,
+    /// Pods until enough of them have succeeded.
+    Jobs,
+    /// `ReplicaSets` one after the other.
+    Deployments,
+    /// Pods with names of their own.
+    StatefulSets,
+    /// So many Pods.
+    ReplicaSets,
+    /// A volume for each claim.
+    Claims,
+    /// A scheduler and a kubelet: Pods run, are ready, and end.
+    Pods,
+    /// `EndpointSlices` and Endpoints of Services.
+    Endpoints,
+    /// The Events of all of these.
+    Events,
+}
+
+impl Workload {
+    const ALL: [Self; 9] = [
+        Self::CronJobs,
+        Self::Jobs,
+        Self::Deployments,
+        Self::StatefulSets,
+        Self::ReplicaSets,
+        Self::Claims,
+        Self::Pods,
+        Self::Endpoints,
+        Self::Events,
+    ];
+
+    /// Who looks at objects of a kind by their own names.
+    pub(crate) fn of(kind: &KindKey) -> &'static [Self] {
+        match (kind.0.as_str(), kind.1.as_str()) {
+            ("apps", "deployments") => &[Self::Deployments],
+            ("apps", "replicasets") => &[Self::ReplicaSets],
+            ("apps", "statefulsets") => &[Self::StatefulSets],
+            ("batch", "jobs") => &[Self::Jobs],
+            ("batch", "cronjobs") => &[Self::CronJobs],
+            ("", "pods") => &[Self::Pods],
+            ("", "persistentvolumeclaims" | "persistentvolumes") => &[Self::Claims],
+            ("", "services") => &[Self::Endpoints],
+            _ => &[],
+        }
+    }
+}
+
+/// Which of them work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Workloads(u16);
+
+impl Workloads {
+    /// None of them, as on a control plane without a controller manager and without nodes.
+    pub const NONE: Self = Self(0);
+
+    /// All of them.
+    pub fn all() -> Self {
+        Workload::ALL.into_iter().fold(Self::NONE, Self::with)
+    }
+
+    /// These and another one.
+    #[must_use]
+    pub fn with(self, workload: Workload) -> Self {
+        Self(self.0 | (1 << workload as u16))
+    }
+
+    /// These without one.
+    #[must_use]
+    pub fn without(self, workload: Workload) -> Self {
+        Self(self.0 & !(1 << workload as u16))
+    }
+
+    /// Whether one works.
+    pub fn has(self, workload: Workload) -> bool {
+        self.0 & (1 << workload as u16) != 0
+    }
+
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// What one of them has to look at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Work {
+    pub(crate) workload: Workload,
+    pub(crate) key: Key,
+}

@@ -1,0 +1,135 @@
+//! What happens to simulated Pods: how long they take to start, whether they end, and with which code.
+
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use crate::types::members::text;
+
+/// What becomes of Pods: the first rule that fits an image, else what it says of all. Annotations of a Pod
+/// (`simulator.innkeeper.dev/start-after`, `ready-after`, `ends-after`: seconds, or `never`; `exit-code`;
+/// `pull: fails`) count more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodScript {
+    /// Those whose image fits none of the rules.
+    pub all: PodRule,
+    /// Rules for images.
+    pub rules: Vec<PodRule>,
+}
+
+impl Default for PodScript {
+    fn default() -> Self {
+        Self { all: PodRule::new("*"), rules: Vec::new() }
+    }
+}
+
+/// What becomes of Pods of an image. Times that are none are never.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodRule {
+    /// The image of any of its containers; a `*` stands for any text.
+    pub image: String,
+    /// Whether its image can be had.
+    pub pulls: bool,
+    /// From being scheduled to running.
+    pub start_after: Option<SignedDuration>,
+    /// From running to being ready, for those with a readiness probe, besides its initial delay; the others
+    /// are ready when they run.
+    pub ready_after: Option<SignedDuration>,
+    /// From running to having ended, for Pods of Jobs, and for those that are annotated so.
+    pub ends_after: Option<SignedDuration>,
+    /// What it ends with.
+    pub exit_code: i64,
+}
+
+impl PodRule {
+    /// Pods of such images run after a second, are ready after another if they have a probe, and those of Jobs
+    /// succeed after five.
+    pub fn new(image: &str) -> Self {
+        Self {
+            image: image.to_owned(),
+            pulls: true,
+            start_after: Some(SignedDuration::from_secs(1)),
+            ready_after: Some(SignedDuration::from_secs(1)),
+            ends_after: Some(SignedDuration::from_secs(5)),
+            exit_code: 0,
+        }
+    }
+
+    fn fits(&self, image: &str) -> bool {
+        let mut parts = self.image.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = image.strip_prefix(first) else { return false };
+        let parts: Vec<&str> = parts.collect();
+        let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+        for part in middle {
+            let Some(at) = rest.find(part) else { return false };
+            rest = &rest[at + part.len()..];
+        }
+        rest.ends_with(last)
+    }
+}
+
+impl PodScript {
+    /// The rule for a Pod, its annotations heard.
+    pub(crate) fn rule(&self, pod: &Value) -> PodRule {
+        let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+        let images: Vec<&str> = containers.map(|one| text(&one["image"])).collect();
+        let found = self.rules.iter().find(|rule| images.iter().any(|image| rule.fits(image)));
+        let mut rule = found.unwrap_or(&self.all).clone();
+        let said = |name: &str| {
+            pod["metadata"]["annotations"][format!("simulator.innkeeper.dev/{name}")].as_str()
+        };
+        let seconds = |name: &str, unless: Option<SignedDuration>| match said(name) {
+            None => unless,
+            Some(text) => {
+                let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
+                number.and_then(|number| SignedDuration::try_from_secs_f64(number).ok())
+            }
+        };
+        rule.start_after = seconds("start-after", rule.start_after);
+        rule.ready_after = seconds("ready-after", rule.ready_after);
+        let job =
+            crate::types::members::controller(pod).is_some_and(|owner| owner["kind"] == "Job");
+        rule.ends_after = seconds("ends-after", rule.ends_after.filter(|_| job));
+        if let Some(code) = said("exit-code").and_then(|text| text.parse().ok()) {
+            rule.exit_code = code;
+        }
+        rule.pulls &= said("pull") != Some("fails");
+        rule
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        let fits = |rule: &str, image: &str| PodRule::new(rule).fits(image);
+        assert!(fits("*", "nginx"));
+        assert!(fits("quay.io/*:1", "quay.io/a/b:1"));
+        assert!(!fits("quay.io/*:1", "quay.io/a/b:2"));
+        assert!(fits("nginx", "nginx"));
+        assert!(!fits("nginx", "nginx:1"));
+    }
+
+    #[test]
+    fn an_annotation_counts_more_than_a_rule_and_a_rule_more_than_the_rest() {
+        let mut slow = PodRule::new("slow");
+        slow.start_after = Some(SignedDuration::from_secs(60));
+        let script = PodScript { rules: vec![slow], ..PodScript::default() };
+        let mut pod = json!({"metadata": {}, "spec": {"containers": [{"image": "slow"}]}});
+        assert_eq!(script.rule(&pod).start_after, Some(SignedDuration::from_secs(60)));
+        pod["metadata"]["annotations"] = json!({
+            "simulator.innkeeper.dev/start-after": "never",
+            "simulator.innkeeper.dev/ends-after": "3s",
+        });
+        let rule = script.rule(&pod);
+        assert_eq!((rule.start_after, rule.ends_after), (None, Some(SignedDuration::from_secs(3))));
+        pod["spec"]["containers"][0]["image"] = "fast".into();
+        pod["metadata"]["annotations"] = json!({});
+        assert_eq!(script.rule(&pod).start_after, Some(SignedDuration::from_secs(1)));
+        assert_eq!(script.rule(&pod).ends_after, None, "only Pods of Jobs end by themselves");
+    }
+}

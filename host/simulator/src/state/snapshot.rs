@@ -1,0 +1,29 @@
+//! The objects of a kind as they were at an earlier version.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::state::store::{Collection, Stored};
+use crate::types::object_key::Key;
+
+impl Collection {
+    /// The objects as they were at a version: what has happened since is undone. `None` if that is not known any more.
+    pub(crate) fn at(&self, version: u64) -> Option<Cow<'_, BTreeMap<Key, Stored>>> {
+        if version < self.forgotten {
+            return None;
+        }
+        let mut objects = Cow::Borrowed(&self.objects);
+        for event in self.history.iter().rev().take_while(|event| event.version > version) {
+            let key = event.key.clone();
+            match &event.before {
+                Some(text) => {
+                    objects.to_mut().insert(key, Stored::past(text.clone()));
+                }
+                None => {
+                    objects.to_mut().remove(&key);
+                }
+            }
+        }
+        Some(objects)
+    }
+}

@@ -1,0 +1,229 @@
+//! Watches: the events that each client still has to read.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::state::store::{ChangeType, Event};
+use crate::types::crd::conversion;
+use crate::types::kind::Kind;
+use crate::types::object::partial;
+use crate::types::object_key::KindKey;
+use crate::types::selector::Selector;
+
+/// Lines on their way to one client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Feed {
+    inner: Arc<Mutex<Lines>>,
+    /// What each line is made into for whoever reads this.
+    form: Option<fn(&Bytes) -> Bytes>,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    waiting: VecDeque<Bytes>,
+    ended: bool,
+    waker: Option<Waker>,
+}
+
+/// What a client finds when it looks.
+pub(crate) enum Next {
+    Line(Bytes),
+    End,
+    Nothing,
+}
+
+impl Feed {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Lines> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the client something.
+    pub(crate) fn send(&self, line: Bytes) {
+        let mut lines = self.lock();
+        lines.waiting.push_back(line);
+        let waker = lines.waker.take();
+        drop(lines);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Tells the client that this is all.
+    pub(crate) fn end(&self) {
+        let mut lines = self.lock();
+        lines.ended = true;
+        let waker = lines.waker.take();
+        drop(lines);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// The next line; whoever finds nothing is woken when there is something.
+    pub(crate) fn next(&self, waker: Option<&Waker>) -> Next {
+        let mut lines = self.lock();
+        if let Some(line) = lines.waiting.pop_front() {
+            return Next::Line(self.form.map_or_else(|| line.clone(), |form| form(&line)));
+        }
+        if lines.ended {
+            return Next::End;
+        }
+        lines.waker = waker.cloned();
+        Next::Nothing
+    }
+
+    /// The same lines in another form.
+    pub(crate) fn in_form(self, form: fn(&Bytes) -> Bytes) -> Self {
+        Self { form: Some(form), ..self }
+    }
+
+    /// Whether nobody listens any more.
+    fn is_deserted(&self) -> bool {
+        Arc::strong_count(&self.inner) == 1
+    }
+}
+
+/// Makes a table of one object at a point in time.
+pub(crate) type RowTable = Box<dyn Fn(Value, Timestamp) -> Value + Send>;
+
+/// In which form objects are told.
+pub(crate) enum ObjectForm {
+    Plain,
+    Metadata,
+    /// As tables of one row, by this function.
+    Table(RowTable),
+}
+
+impl fmt::Debug for ObjectForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "Plain",
+            Self::Metadata => "Metadata",
+            Self::Table(_) => "Table",
+        })
+    }
+}
+
+/// Somebody who watches.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    pub(crate) kind: KindKey,
+    /// Empty for all namespaces.
+    pub(crate) namespace: String,
+    pub(crate) selector: Selector,
+    /// An object of the kind of which nothing is said.
+    pub(crate) blank: Arc<Value>,
+    pub(crate) bookmarks: bool,
+    pub(crate) ends: Timestamp,
+    pub(crate) next_bookmark: Timestamp,
+    pub(crate) shown: ObjectForm,
+    /// The kind in the version that is watched, if it has others.
+    pub(crate) version: Option<Arc<Kind>>,
+    pub(crate) feed: Feed,
+}
+
+impl Watcher {
+    /// Whether nobody listens any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.feed.is_deserted()
+    }
+
+    /// An object in the form that is asked for.
+    fn form(&self, object: Value, now: Timestamp) -> Bytes {
+        let value = match &self.shown {
+            ObjectForm::Plain => object,
+            ObjectForm::Metadata => partial(&object),
+            ObjectForm::Table(row) => row(object, now),
+        };
+        Bytes::from(value.to_string())
+    }
+
+    /// Tells of an event, if it is meant.
+    pub(crate) fn tell(&self, event: &Event, now: Timestamp) {
+        if !self.namespace.is_empty() && event.key.0 != self.namespace {
+            return;
+        }
+        let as_stored = self.version.is_none() && matches!(self.shown, ObjectForm::Plain);
+        if self.selector.is_all() && as_stored {
+            let kind = match event.change {
+                ChangeType::Added => "ADDED",
+                ChangeType::Modified => "MODIFIED",
+                ChangeType::Deleted => "DELETED",
+            };
+            self.feed.send(line(kind, &event.text));
+            return;
+        }
+        let parse = |text: &Bytes| {
+            let mut object = serde_json::from_slice::<Value>(text).unwrap_or_default();
+            if let Some(kind) = &self.version {
+                conversion::convert(kind, &mut object);
+            }
+            object
+        };
+        let mut object = parse(&event.text);
+        let fits = event.change != ChangeType::Deleted && self.selector.fits(&object);
+        let fitted = event.before.as_ref().map(parse).filter(|before| self.selector.fits(before));
+        let kind = match (fitted.is_some(), fits) {
+            (false, false) => return,
+            (false, true) => "ADDED",
+            (true, true) => "MODIFIED",
+            (true, false) => "DELETED",
+        };
+        if kind == "DELETED"
+            && event.change != ChangeType::Deleted
+            && let Some(before) = fitted
+        {
+            // The object as it fitted last, at the version at which it no longer did.
+            object = before;
+            object["metadata"]["resourceVersion"] = event.version.to_string().into();
+        }
+        self.feed.send(line(kind, &self.form(object, now)));
+    }
+
+    /// Tells of an object that is there already.
+    pub(crate) fn show(&self, text: &Bytes, now: Timestamp) {
+        if matches!(self.shown, ObjectForm::Plain) {
+            self.feed.send(line("ADDED", text));
+        } else {
+            let object: Value = serde_json::from_slice(text).unwrap_or_default();
+            self.feed.send(line("ADDED", &self.form(object, now)));
+        }
+    }
+
+    /// Tells up to which version everything was told.
+    pub(crate) fn bookmark(&self, version: u64, initial: bool) {
+        let mut metadata = json!({ "resourceVersion": version.to_string() });
+        if initial {
+            metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
+        }
+        let mut object = match self.shown {
+            ObjectForm::Plain => Value::clone(&self.blank),
+            ObjectForm::Metadata => {
+                json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"})
+            }
+            ObjectForm::Table(_) => json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1"}),
+        };
+        object["metadata"] = metadata;
+        self.feed.send(line("BOOKMARK", &Bytes::from(object.to_string())));
+    }
+
+    /// Tells that the watch begins too far in the past, and ends it.
+    pub(crate) fn expire(&self, status: &Value) {
+        self.feed.send(line("ERROR", &Bytes::from(status.to_string())));
+        self.feed.end();
+    }
+}
+
+fn line(kind: &str, object: &Bytes) -> Bytes {
+    let mut text = Vec::with_capacity(object.len() + 40);
+    text.extend_from_slice(format!("{{\"type\":\"{kind}\",\"object\":").as_bytes());
+    text.extend_from_slice(object);
+    text.extend_from_slice(b"}\n");
+    Bytes::from(text)
+}

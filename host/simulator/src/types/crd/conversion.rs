@@ -1,0 +1,62 @@
+//! Converts custom resources between the stored version and the version of a request.
+
+use serde_json::Value;
+
+use crate::types::crd::definition::{Definition, Version};
+use crate::types::crd::{default, prune};
+use crate::types::kind::Kind;
+
+/// The version that an object says it is of.
+fn said<'d>(definition: &'d Definition, object: &Value) -> Option<&'d Version> {
+    let version = object["apiVersion"].as_str()?.rsplit('/').next()?;
+    definition.version(version)
+}
+
+/// Drops what a version does not know, and the nulls that it does not allow.
+fn coerce(version: &Version, object: &mut Value) {
+    prune::prune(&version.schema, object);
+    default::drop_nulls(&version.schema, object);
+}
+
+/// Reads an object as it is stored: with what the version that it is stored in gives and knows now.
+pub(crate) fn from_store(definition: &Definition, object: &mut Value) {
+    if let Some(version) = said(definition, object) {
+        coerce(version, object);
+        default::fill(&version.schema, object);
+    }
+}
+
+/// Whether a stored object is of the version that new ones are stored in.
+pub(crate) fn is_in_storage_version(definition: &Definition, object: &Value) -> bool {
+    let storage = definition.versions.iter().find(|version| version.storage);
+    storage.is_none_or(|storage| {
+        said(definition, object).is_some_and(|version| version.name == storage.name)
+    })
+}
+
+/// Whether objects of a kind may be stored in another version than they are read in.
+pub(crate) fn has_versions(kind: &Kind) -> bool {
+    kind.custom.as_ref().is_some_and(|custom| custom.versions.len() > 1)
+}
+
+/// Turns an object into one of the kind's version.
+pub(crate) fn convert(kind: &Kind, object: &mut Value) {
+    let Some(definition) = &kind.custom else { return };
+    let wanted = kind.api_version();
+    if object["apiVersion"] != wanted.as_str() {
+        object["apiVersion"] = wanted.into();
+        if let Some(version) = definition.version(&kind.version) {
+            coerce(version, object);
+        }
+    }
+}
+
+/// Turns an object into one of the version that it is stored in.
+pub(crate) fn to_store(kind: &Kind, object: &mut Value) {
+    let Some(definition) = &kind.custom else { return };
+    let Some(storage) = definition.versions.iter().find(|version| version.storage) else { return };
+    if storage.name != kind.version {
+        object["apiVersion"] = format!("{}/{}", definition.group, storage.name).into();
+        from_store(definition, object);
+    }
+}
