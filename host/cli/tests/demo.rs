@@ -73,6 +73,9 @@ fn demo_succeeds_and_its_cluster_answers_until_an_interrupt() {
         assert!(lines.any(|line| line.starts_with(story)), "{story}, in order, in:\n{said}");
     }
     assert!(!kubeconfig(said.lines().nth(1).unwrap()).exists());
+    for step in ["[1/8] Compiling guest 1 of 7: imo", "[8/8] Starting the operator"] {
+        assert!(said.lines().any(|line| line == step), "{step}, in:\n{said}");
+    }
 
     // At the pace of the clock, somebody else looks at it.
     let mut child = demo(&cache, &[]).spawn().unwrap();
@@ -213,6 +216,7 @@ fn tables_fit_the_terminal_also_when_its_size_changes() {
     drop(command);
 
     let has = |rows: &[String], what: &str| rows.iter().any(|row| row.contains(what));
+    terminal.until("the first step", |rows| has(rows, "[1/8] Compiling guest 1 of 7: imo"));
     terminal.until("all tables", |rows| {
         rows[0].starts_with("Innkeeper, ")
             && ["KIND ", "OBJECT ", "RECONCILED ", "LOG"].iter().all(|head| has(rows, head))
