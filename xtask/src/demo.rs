@@ -1,28 +1,34 @@
-//! `cargo xtask demo`: Innkeeper at work, from nothing, on a simulated cluster or a real one.
+//! `cargo xtask demo`: builds Innkeeper and its guests, and shows them on a simulated cluster or a
+//! real one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use innkeeper_controlplane::{ControlPlane, Options};
 
 use crate::command::{cargo, root, run as run_command};
-use crate::progress::say;
+use crate::jobs::Jobs;
+use crate::progress::{Steps, complain, say};
 use crate::{cluster, guests};
 
 /// The guests of the demo.
-const SHOWN: [&str; 7] =
+const GUESTS: [&str; 7] =
     ["imo", "kabocha", "kuri", "maintpage", "podroute", "podroute-labelled", "postgres"];
 
-/// Names a cluster that tests may use instead of one of their own.
-const THEIRS: &str = "INNKEEPER_TEST_KUBECONFIG";
+/// The profile of the program, as .cargo/config.toml has it for xtask.
+const PROFILE: &str = "demo";
 
-/// Where it is played.
+/// The variable that names the user's cluster for tests.
+const TEST_KUBECONFIG: &str = "INNKEEPER_TEST_KUBECONFIG";
+
+/// The cluster on which the demo runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Where {
-    /// On a simulated cluster, or on one that the arguments name.
+    /// A simulated cluster, or one that the arguments name.
     Here,
-    /// On a control plane that is started for it.
+    /// A control plane that xtask starts for the demo.
     ControlPlane,
     /// The same with a node, on which pods run.
     Node,
@@ -31,59 +37,103 @@ pub(crate) enum Where {
 /// Builds Innkeeper and its guests, and runs `innkeeper demo` with these arguments.
 ///
 /// # Errors
-/// What could not be built, or what the demo says.
+/// The part that does not compile, or the error of the demo.
 pub(crate) fn run(stage: Where, arguments: &[String]) -> Result<()> {
-    guests::build(&root(), Some(&SHOWN))?;
-    run_command(&mut cargo(&["build", "--package", "innkeeper-cli"]))?;
-    if stage == Where::Here && !arguments.iter().any(|one| one.starts_with("--kubeconfig")) {
-        // As a part of the build: the demo starts at once then.
-        say("  the guests are compiled for this machine");
-        run_command(demo(None)?.arg("--compile-only"))?;
-    }
-    built(stage, arguments)
+    let mut steps = Steps::new(if stage == Where::Here { 2 } else { 3 });
+    steps.next(
+        "Compile the host and the guests side by side (about 6 min on two cores the first time)",
+    );
+    build()?;
+    steps.end("done");
+    play(stage, arguments, PROFILE, &mut |what| steps.next(what))
 }
 
-/// The same with what is built already.
+/// Runs the demo with the guests and the program of a `cargo build` that the caller ran before.
+///
+/// # Errors
+/// The error of the demo.
 pub(crate) fn built(stage: Where, arguments: &[String]) -> Result<()> {
-    let mut tell = |line: &str| say(&format!("  {line}"));
+    play(stage, arguments, "debug", &mut |what| say(&format!("      {what}")))
+}
+
+/// Compiles the guests on a thread of its own, and the program.
+fn build() -> Result<()> {
+    let jobs = Jobs::new().context("the jobs of two cargo calls")?;
+    thread::scope(|scope| {
+        let guests = scope.spawn(|| {
+            let built = guests::build_with(&root(), Some(&GUESTS), Some(&jobs));
+            jobs.end_call()?;
+            match &built {
+                Ok(_) => say("guests: done"),
+                // The host still compiles: the user need not wait for the error.
+                Err(error) => complain(&format!("guests: {error:#}")),
+            }
+            built.map(drop)
+        });
+        let mut cargo = cargo(&["build", "--package", "innkeeper-cli", "--profile", PROFILE]);
+        jobs.share(&mut cargo);
+        let host = run_command(&mut cargo);
+        jobs.end_call()?;
+        let guests = guests.join().map_err(|_| anyhow!("the build of the guests panicked"))?;
+        host.and(guests)
+    })
+}
+
+/// Starts the cluster, and runs the demo on it. `profile` is the folder of the program below the
+/// target folder; `next` gets the steps.
+fn play(
+    stage: Where,
+    arguments: &[String],
+    profile: &str,
+    next: &mut dyn FnMut(&str),
+) -> Result<()> {
+    let demo = |kubeconfig: Option<&Path>| demo(profile, kubeconfig);
+    let mut tell = |line: &str| say(&format!("      {line}"));
     let options = Options { controller_manager: true, ..Options::default() };
     match stage {
-        Where::Here => run_command(demo(None)?.args(arguments)),
+        Where::Here => {
+            next("Run the demo (it compiles the guests for this machine first, about 10 s)");
+            run_command(demo(None)?.args(arguments))
+        }
         Where::ControlPlane => {
             prepare()?;
+            next("Start the control plane (about 8 min the first time)");
             let plane = ControlPlane::start_and_tell(&options, &mut tell)?;
             hint()?;
+            next("Run the demo");
             run_command(demo(Some(plane.kubeconfig()))?.args(arguments))
         }
         Where::Node => {
             prepare()?;
+            next("Start the control plane and a node (about 16 min the first time)");
             let cluster = innkeeper_node::Cluster::start(&options, &mut tell)?;
             hint()?;
+            next("Run the demo");
             run_command(demo(Some(cluster.plane().kubeconfig()))?.args(arguments))
         }
     }
 }
 
-/// Before a cluster is started for the demo alone.
+/// Checks what a cluster for the demo alone needs, and catches Ctrl-C.
 fn prepare() -> Result<()> {
-    if std::env::var_os(THEIRS).is_some_and(|value| !value.is_empty()) {
+    if std::env::var_os(TEST_KUBECONFIG).is_some_and(|value| !value.is_empty()) {
         bail!(
-            "{THEIRS} names a cluster for tests. To play the demo on it, say so: cargo xtask demo --kubeconfig ${THEIRS}"
+            "{TEST_KUBECONFIG} names a cluster for tests; to run the demo on it: cargo xtask demo --kubeconfig ${TEST_KUBECONFIG}"
         );
     }
-    // Ctrl-C is the demo's: it takes away what it has made, and ends; then the cluster does.
+    // Ctrl-C is for the demo: it removes its objects and ends, then xtask ends the cluster.
     ctrlc::set_handler(|| ()).context("catching Ctrl-C")
 }
 
 fn hint() -> Result<()> {
     if let Some(kubectl) = cluster::kubectl_hint()? {
-        say(&format!("  {kubectl}"));
+        say(&format!("      {kubectl}"));
     }
     Ok(())
 }
 
-fn demo(kubeconfig: Option<&Path>) -> Result<Command> {
-    let mut demo = Command::new(program()?);
+fn demo(profile: &str, kubeconfig: Option<&Path>) -> Result<Command> {
+    let mut demo = Command::new(program(profile)?);
     demo.args(["demo", "--components"]).arg(root().join("guests/target/components"));
     demo.arg("--cache-dir").arg(innkeeper_controlplane::cache_folder()?.join("code"));
     if let Some(kubeconfig) = kubeconfig {
@@ -93,14 +143,17 @@ fn demo(kubeconfig: Option<&Path>) -> Result<Command> {
 }
 
 /// The `innkeeper` program that cargo built.
-fn program() -> Result<PathBuf> {
+fn program(profile: &str) -> Result<PathBuf> {
     let output = cargo(&["metadata", "--no-deps", "--format-version", "1"]).output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)
-        .context("cargo metadata gave something unreadable")?;
+        .context("cannot read the output of cargo metadata")?;
     let folder = metadata["target_directory"].as_str().context("cargo names no target folder")?;
-    let program = Path::new(folder).join("debug/innkeeper");
+    let program = Path::new(folder).join(profile).join("innkeeper");
     if !program.is_file() {
-        bail!("{} is missing after the build", program.display());
+        bail!(
+            "{} is missing; build it with `cargo build --package innkeeper-cli`",
+            program.display()
+        );
     }
     Ok(program)
 }

@@ -17,6 +17,7 @@ use anyhow::{Context as _, Result, bail};
 use innkeeper_toolchain::{TARGET, Toolchain, lock};
 
 use crate::command;
+use crate::jobs::Jobs;
 use crate::progress::say;
 
 /// What a ConfigMap can hold (1 MiB, its keys and metadata included).
@@ -42,6 +43,19 @@ pub(crate) struct Component {
 /// languages what [`languages`] says. Does nothing for components whose inputs have not changed. Says
 /// what it does, and the sizes.
 pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component>> {
+    let components = build_with(root, names, None)?;
+    for line in table(&components) {
+        say(&line);
+    }
+    Ok(components)
+}
+
+/// The same without the sizes, while another cargo runs that shares the `jobs`.
+pub(crate) fn build_with(
+    root: &Path,
+    names: Option<&[&str]>,
+    jobs: Option<&Jobs>,
+) -> Result<Vec<Component>> {
     let guests = root.join("guests");
     let all = discover(&guests)?;
     let others: Vec<&Path> = all.iter().filter_map(Source::other_folder).collect();
@@ -70,7 +84,7 @@ pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component
     let of_rust: Vec<&Source> =
         stale.iter().map(|(source, _)| *source).filter(|source| !is_script(source)).collect();
     if let (Some((toolchain, _)), false) = (&rust, of_rust.is_empty()) {
-        compile(&guests, &out, toolchain, &of_rust)?;
+        compile(&guests, &out, toolchain, &of_rust, jobs)?;
     }
     for (source, digest) in stale {
         if let Source::Script(script) = source {
@@ -80,15 +94,11 @@ pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component
         inputs::record(&out, source.name(), digest)?;
     }
 
-    let components: Vec<Component> = wanted
+    wanted
         .iter()
         .zip(&digests)
         .map(|(source, digest)| measure(&out, source.name(), digest))
-        .collect::<Result<_>>()?;
-    for line in table(&components) {
-        say(&line);
-    }
-    Ok(components)
+        .collect()
 }
 
 /// The checks of the guests that need no wasm: format, lints and tests of the workspace, and the
@@ -244,7 +254,13 @@ fn select(all: &[Source], names: Option<&[&str]>) -> Result<Vec<Source>> {
         .collect()
 }
 
-fn compile(guests: &Path, out: &Path, toolchain: &Toolchain, stale: &[&Source]) -> Result<()> {
+fn compile(
+    guests: &Path,
+    out: &Path,
+    toolchain: &Toolchain,
+    stale: &[&Source],
+    jobs: Option<&Jobs>,
+) -> Result<()> {
     let names: Vec<&str> = stale.iter().map(|source| source.name()).collect();
     say(&format!("guests: building {} with {}", names.join(", "), toolchain.description()));
     let target_dir = toolchain.shared_target_dir(guests)?;
@@ -255,20 +271,21 @@ fn compile(guests: &Path, out: &Path, toolchain: &Toolchain, stale: &[&Source]) 
     // A cargo call each: one for all would unite their features, and with them what each
     // of two guests exports (see the feature `component` of podroute).
     let mut examples_built = Vec::new();
-    for source in stale {
+    let build = |what: &[&str]| cargo_build(guests, toolchain, &target_dir, what, jobs);
+    for (index, source) in stale.iter().enumerate() {
+        if jobs.is_some() {
+            // Its cargo is quiet.
+            let (name, number, count) = (source.name(), index + 1, stale.len());
+            say(&format!("guests: compiling {name} ({number} of {count})"));
+        }
         let module = match source {
             Source::Library { package, library } => {
-                cargo_build(guests, toolchain, &target_dir, &["--package", package, "--lib"])?;
+                build(&["--package", package, "--lib"])?;
                 release.join(format!("{library}.wasm"))
             }
             Source::Example { package, example } => {
                 if !examples_built.contains(package) {
-                    cargo_build(
-                        guests,
-                        toolchain,
-                        &target_dir,
-                        &["--package", package, "--examples"],
-                    )?;
+                    build(&["--package", package, "--examples"])?;
                     examples_built.push(package.clone());
                 }
                 // As for every library, the file has underscores.
@@ -294,9 +311,15 @@ fn cargo_build(
     toolchain: &Toolchain,
     target_dir: &Path,
     what: &[&str],
+    jobs: Option<&Jobs>,
 ) -> Result<()> {
     let mut cargo = toolchain.build();
     cargo.current_dir(guests).arg("--locked").args(what).env("CARGO_TARGET_DIR", target_dir);
+    if let Some(jobs) = jobs {
+        // The other cargo has the progress bar.
+        cargo.arg("--quiet");
+        jobs.share(&mut cargo);
+    }
     command::run(&mut cargo)
 }
 

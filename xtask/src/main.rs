@@ -8,6 +8,7 @@ mod demo;
 mod fuzz;
 mod guests;
 mod image;
+mod jobs;
 mod openapi;
 mod progress;
 mod sbom;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is the purpose")]
 
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
 /// Numbered steps: `[3/9] clippy (about 1 min the first time)`.
@@ -21,20 +22,24 @@ impl Steps {
     pub(crate) fn next(&mut self, what: &str) {
         self.done += 1;
         self.started = Some(Instant::now());
-        println!("[{}/{}] {what}", self.done, self.total);
+        say(&format!("[{}/{}] {what}", self.done, self.total));
     }
 
     /// Ends the step with the time that it took.
     pub(crate) fn end(&mut self, outcome: &str) {
         if let Some(started) = self.started.take() {
-            println!("      {outcome} ({:.1} s)", started.elapsed().as_secs_f32());
+            say(&format!("      {outcome} ({:.1} s)", started.elapsed().as_secs_f32()));
         }
     }
 }
 
 /// A line for people.
 pub(crate) fn say(line: &str) {
-    println!("{line}");
+    let mut out = std::io::stdout().lock();
+    // The line replaces the progress bar of a cargo that runs at the same time.
+    let start = if out.is_terminal() { "\r\x1b[K" } else { "" };
+    // A reader that is gone ends no task.
+    let _ = writeln!(out, "{start}{line}");
 }
 
 /// A line for people about something wrong.

@@ -16,16 +16,16 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
-/// What each story comes to, in order.
-const COMES_TO: [&str; 8] = [
-    "= All are ready,",
-    "= production is answered by example-maintpage-maintpage-pod",
-    "= production is answered by production-",
-    "= podroute-service is answered by 5 pods",
-    "= podroute-service is answered by 2 pods",
-    "= foodb is answered by foodb-",
-    "= It was rehearsed, serves,",
-    "= Nothing of it is left.",
+/// The result of each scenario, in order.
+const RESULTS: [&str; 8] = [
+    "= All samples are ready,",
+    "= Service production routes to example-maintpage-maintpage-pod",
+    "= Service production routes to production-",
+    "= Service podroute-service routes to 5 pods",
+    "= Service podroute-service routes to 2 pods",
+    "= Service foodb routes to foodb-",
+    "= The host previewed the new revision",
+    "= The Kabocha, its children and their objects are gone.",
 ];
 
 fn demo(cache: &Path, arguments: &[&str]) -> Command {
@@ -60,7 +60,7 @@ fn asked(config: &Value, path: &str) -> Value {
 }
 
 #[test]
-fn the_stories_go_as_they_should_and_the_cluster_answers_others_until_it_is_interrupted() {
+fn demo_succeeds_and_its_cluster_answers_until_an_interrupt() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("code");
 
@@ -69,10 +69,13 @@ fn the_stories_go_as_they_should_and_the_cluster_answers_others_until_it_is_inte
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(output.status.success(), "{complaints}{said}");
     let mut lines = said.lines();
-    for story in COMES_TO {
+    for story in RESULTS {
         assert!(lines.any(|line| line.starts_with(story)), "{story}, in order, in:\n{said}");
     }
     assert!(!kubeconfig(said.lines().nth(1).unwrap()).exists());
+    for step in ["[1/8] Compiling guest 1 of 7: imo", "[8/8] Starting the operator"] {
+        assert!(said.lines().any(|line| line == step), "{step}, in:\n{said}");
+    }
 
     // At the pace of the clock, somebody else looks at it.
     let mut child = demo(&cache, &[]).spawn().unwrap();
@@ -85,7 +88,7 @@ fn the_stories_go_as_they_should_and_the_cluster_answers_others_until_it_is_inte
     };
     let line = until("export KUBECONFIG=");
     let path = kubeconfig(&line);
-    until("All are ready");
+    until("All samples are ready");
     let config: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let modules = asked(&config, "/apis/innkeeper.dev/v1alpha1/modules");
     assert_eq!(modules["items"].as_array().unwrap().len(), 6, "{modules:#}");
@@ -95,7 +98,7 @@ fn the_stories_go_as_they_should_and_the_cluster_answers_others_until_it_is_inte
 }
 
 #[test]
-fn what_was_compiled_before_is_found() {
+fn compiled_guests_are_found_by_the_next_demo() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("code");
     let output = demo(&cache, &["--compile-only"]).output().unwrap();
@@ -113,7 +116,7 @@ fn what_was_compiled_before_is_found() {
 }
 
 #[test]
-fn without_components_it_says_what_builds_them() {
+fn missing_component_error_names_the_command_that_builds_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_innkeeper"));
     let output = command.args(["demo", "--components"]).arg(folder.path()).output().unwrap();
@@ -123,7 +126,7 @@ fn without_components_it_says_what_builds_them() {
 }
 
 #[test]
-fn a_kubeconfig_of_several_clusters_has_to_say_which() {
+fn kubeconfig_with_several_contexts_is_refused_without_context() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     let text = "current-context: here\ncontexts: [{name: here}, {name: there}]\n";
@@ -132,7 +135,10 @@ fn a_kubeconfig_of_several_clusters_has_to_say_which() {
     let output = command.arg("--kubeconfig").arg(&kubeconfig).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("has the contexts here, there: say with --context"), "{said}");
+    assert!(
+        said.contains("has the contexts here, there: choose the demo's cluster with --context"),
+        "{said}"
+    );
 }
 
 /// How long a terminal is looked at until it shows something.
@@ -200,7 +206,7 @@ fn cells(count: u16) -> NonZeroU16 {
 }
 
 #[test]
-fn a_terminal_shows_tables_that_fit_it_also_when_its_size_changes() {
+fn tables_fit_the_terminal_also_when_its_size_changes() {
     let folder = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::new(60, 160);
     let mut command = demo(&folder.path().join("code"), &[]);
@@ -210,9 +216,10 @@ fn a_terminal_shows_tables_that_fit_it_also_when_its_size_changes() {
     drop(command);
 
     let has = |rows: &[String], what: &str| rows.iter().any(|row| row.contains(what));
+    terminal.until("the first step", |rows| has(rows, "[1/8] Compiling guest 1 of 7: imo"));
     terminal.until("all tables", |rows| {
         rows[0].starts_with("Innkeeper, ")
-            && ["KIND ", "OBJECT ", "RECONCILED ", "LAST"].iter().all(|head| has(rows, head))
+            && ["KIND ", "OBJECT ", "RECONCILED ", "LOG"].iter().all(|head| has(rows, head))
             && has(rows, "Deployment demo/pod-route changed")
     });
     assert!(terminal.shown.screen().alternate_screen());

@@ -13,7 +13,7 @@ pub fn module(module: &Path, component: &Path) -> Result<()> {
     let encoded = wit_component::ComponentEncoder::default()
         .validate(true)
         .module(&bytes)
-        .and_then(wit_component::ComponentEncoder::encode)
+        .and_then(|mut encoder| encoder.encode())
         .with_context(|| format!("{} cannot be made a component", module.display()))?;
     write(component, &encoded)
 }

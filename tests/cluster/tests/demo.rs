@@ -19,17 +19,17 @@ use tokio::time::timeout;
 /// How long a whole demo may take.
 const BOUND: Duration = Duration::from_mins(6);
 
-/// What each story comes to, in order, as on a simulated cluster.
-const COMES_TO: [&str; 9] = [
-    "= All are ready,",
-    "= production is answered by example-maintpage-maintpage-pod",
-    "= production is answered by production-",
-    "= podroute-service is answered by 5 pods",
-    "= podroute-service is answered by 2 pods",
-    "= foodb is answered by foodb-",
-    "= It was rehearsed, serves,",
-    "= Nothing of it is left.",
-    "Nothing is left of the demo",
+/// The result of each scenario, in order, as on a simulated cluster.
+const RESULTS: [&str; 9] = [
+    "= All samples are ready,",
+    "= Service production routes to example-maintpage-maintpage-pod",
+    "= Service production routes to production-",
+    "= Service podroute-service routes to 5 pods",
+    "= Service podroute-service routes to 2 pods",
+    "= Service foodb routes to foodb-",
+    "= The host previewed the new revision",
+    "= The Kabocha, its children and their objects are gone.",
+    "The demo left nothing on the cluster",
 ];
 
 fn demo(kubeconfig: &Path, cache: &Path, arguments: &[&str]) -> Result<Command> {
@@ -96,7 +96,7 @@ async fn complaints(child: &mut Child) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_stories_go_as_on_a_simulated_cluster_and_nothing_is_left_of_them() -> Result<()> {
+async fn demo_succeeds_and_leaves_nothing_on_the_cluster() -> Result<()> {
     let options = Options { controller_manager: true, ..Options::default() };
     let plane = tokio::task::spawn_blocking(move || ControlPlane::start(&options)).await??;
     let admin = Admin::of(&plane).await?;
@@ -110,7 +110,7 @@ async fn the_stories_go_as_on_a_simulated_cluster_and_nothing_is_left_of_them() 
     let refused = demo(plane.kubeconfig(), &cache, &["--once"])?.output().await?;
     let told = String::from_utf8(refused.stderr)?;
     assert_eq!(refused.status.code(), Some(1), "{told}");
-    assert!(told.contains("nothing is done to it: /api/v1/namespaces/demo."), "{told}");
+    assert!(told.contains("the cluster already has /api/v1/namespaces/demo;"), "{told}");
     admin.delete(namespace, "", "demo").await?;
     admin.until_gone(BOUND, (namespace, "", "demo")).await?;
     is_as_before(&admin, &before).await?;
@@ -118,7 +118,7 @@ async fn the_stories_go_as_on_a_simulated_cluster_and_nothing_is_left_of_them() 
     // One that is killed leaves things behind.
     let mut killed = demo(plane.kubeconfig(), &cache, &["--fast"])?.spawn()?;
     let mut lines = BufReader::new(killed.stdout.take().unwrap()).lines();
-    until(&mut lines, "= production is answered by example-maintpage-maintpage-pod").await?;
+    until(&mut lines, "= Service production routes to example-maintpage-maintpage-pod").await?;
     killed.kill().await?;
     assert!(everything(&admin).await?.len() > before.len());
 
@@ -128,20 +128,20 @@ async fn the_stories_go_as_on_a_simulated_cluster_and_nothing_is_left_of_them() 
     let (said, told) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
     assert!(output.status.success(), "{told}{said}");
     let mut lines = said.lines();
-    for story in COMES_TO {
+    for story in RESULTS {
         assert!(lines.any(|line| line.starts_with(story)), "{story}, in order, in:\n{said}");
     }
-    let why = "reconciled since Podroute demo/test-podroute changed";
+    let why = "reconciled because Podroute demo/test-podroute changed";
     assert!(said.contains(why), "{why}, in:\n{said}");
     is_as_before(&admin, &before).await?;
 
     // Ctrl-C ends it at any time, and it takes away what it has made.
     let mut stopped = demo(plane.kubeconfig(), &cache, &[])?.spawn()?;
     let mut lines = BufReader::new(stopped.stdout.take().unwrap()).lines();
-    until(&mut lines, "Samples are applied").await?;
+    until(&mut lines, "The user applies the samples").await?;
     let pid = i32::try_from(stopped.id().unwrap())?;
     kill_process(Pid::from_raw(pid).unwrap(), Signal::INT)?;
-    until(&mut lines, "Nothing is left of the demo").await?;
+    until(&mut lines, "The demo left nothing on the cluster").await?;
     let status = timeout(BOUND, stopped.wait()).await.context("the demo does not end")??;
     assert!(status.success(), "{}", complaints(&mut stopped).await?);
     is_as_before(&admin, &before).await

@@ -232,8 +232,7 @@ impl Tiny {
         let mut resolve = Resolve::default();
         let package = resolve.push_str("guest.wit", &self.wit).unwrap();
         let world = resolve.select_world(&[package], Some("reconciler-guest")).unwrap();
-        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false)
-            .unwrap();
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
         ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
     }
 }

@@ -1,4 +1,4 @@
-//! What the operator does, and why: its own log, as far as it concerns objects.
+//! What the operator does to objects, and why, from its log.
 
 use std::fmt::{self, Debug, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,35 +12,35 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// The crate that is listened to.
+/// The crate whose log the demo shows.
 const OPERATOR: &str = "innkeeper_operator";
-/// Its span around the work on one primary.
+/// The span around one reconcile request.
 const SPAN: &str = "reconcile";
-/// What it says at the end of that.
+/// The message at the end of a reconcile request.
 const RECONCILED: &str = "reconciled";
 
-/// One time that a primary was worked on.
+/// One reconcile request of a primary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reconcile {
-    /// Namespace and name.
+    /// Namespace and name of the primary.
     pub(super) primary: String,
     /// The module.
     pub(super) module: String,
-    /// What happened, so that it was.
-    pub(super) cause: String,
-    /// How long it took, on the wall.
-    pub(super) took: Duration,
-    /// What was created, changed, deleted and left as it was.
-    pub(super) did: Did,
-    /// What stands in the way; empty if nothing does.
-    pub(super) problem: String,
-    /// As it is counted: success, `requeue_after` or error.
+    /// Why it ran.
+    pub(super) trigger: String,
+    /// How long it took, in real time.
+    pub(super) duration: Duration,
+    /// What it changed.
+    pub(super) changes: Changes,
+    /// Why it could not finish; empty if it did.
+    pub(super) reason: String,
+    /// The result as the metrics count it: success, `requeue_after` or error.
     pub(super) result: String,
 }
 
-/// Counts of objects.
+/// Counts of the objects that a reconcile request changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Did {
+pub(super) struct Changes {
     created: u64,
     changed: u64,
     deleted: u64,
@@ -48,14 +48,14 @@ pub(super) struct Did {
     status: bool,
 }
 
-impl Did {
-    /// Whether something was written.
-    pub(super) fn something(&self) -> bool {
+impl Changes {
+    /// Whether the request wrote to the cluster.
+    pub(super) fn is_write(&self) -> bool {
         self.created + self.changed + self.deleted > 0 || self.status
     }
 }
 
-impl fmt::Display for Did {
+impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = [
             (self.created, "created"),
@@ -63,47 +63,50 @@ impl fmt::Display for Did {
             (self.deleted, "deleted"),
             (self.unchanged, "unchanged"),
         ];
-        let mut told: Vec<String> = counts
+        let mut parts: Vec<String> = counts
             .iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         if self.status {
-            told.push("status".to_owned());
+            parts.push("status".to_owned());
         }
-        f.write_str(if told.is_empty() { "nothing" } else { "" })?;
-        f.write_str(&told.join(", "))
+        f.write_str(if parts.is_empty() { "nothing" } else { "" })?;
+        f.write_str(&parts.join(", "))
     }
 }
 
 impl Reconcile {
-    /// How it ended.
-    pub(super) fn ending(&self) -> &str {
-        match (&*self.problem, &*self.result) {
+    /// The outcome in a few words.
+    pub(super) fn outcome(&self) -> &str {
+        match (&*self.reason, &*self.result) {
             ("", "success") => "ok",
             ("", "requeue_after") => "ok, again later",
             ("", "error") => "failed",
             ("", other) => other,
-            (problem, _) => problem,
+            (reason, _) => reason,
         }
     }
 }
 
-/// Something that the operator did.
+/// An entry of the operator's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Happened {
+pub(super) enum OperatorEvent {
     /// A line about an object.
     Line(String),
-    /// The work on a primary ended.
+    /// A reconcile request ended.
     Reconciled(Box<Reconcile>),
 }
 
-/// What nobody has taken yet. Cheap to clone.
+/// The entries that the demo has not shown yet. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Activity(Arc<Mutex<Vec<Happened>>>);
+pub(super) struct Activity(Arc<Mutex<Vec<OperatorEvent>>>);
 
 impl Activity {
-    /// Begins to listen to the operator, for the life of the program.
+    /// Subscribes to the operator's log for the life of the process.
+    ///
+    /// # Errors
+    /// If the process has a subscriber already.
     pub(super) fn start() -> anyhow::Result<Self> {
         let activity = Self::default();
         let filter = Targets::new().with_target(OPERATOR, Level::DEBUG);
@@ -111,40 +114,40 @@ impl Activity {
         Ok(activity)
     }
 
-    /// What happened since the last time.
-    pub(super) fn take(&self) -> Vec<Happened> {
+    /// The entries since the last call.
+    pub(super) fn take(&self) -> Vec<OperatorEvent> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn add(&self, happened: Happened) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(happened);
+    fn add(&self, event: OperatorEvent) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 }
 
-/// The fields of a line or span that people want to see.
+/// The fields of an entry or span that the demo shows.
 #[derive(Default)]
-struct Said {
+struct Fields {
     has_module: bool,
     has_primary: bool,
     message: String,
     reconcile: Reconcile,
 }
 
-impl Said {
+impl Fields {
     fn text(&mut self, name: &str, text: String) {
         match name {
             "module" => (self.has_module, self.reconcile.module) = (true, text),
             "primary" => (self.has_primary, self.reconcile.primary) = (true, text),
-            "cause" => self.reconcile.cause = text,
+            "cause" | "trigger" => self.reconcile.trigger = text,
             "result" => self.reconcile.result = text,
-            "problem" => self.reconcile.problem = text,
+            "problem" | "reason" => self.reconcile.reason = text,
             "message" => self.message = text,
             _ => {}
         }
     }
 }
 
-impl Visit for Said {
+impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.text(field.name(), format!("{value:?}"));
     }
@@ -154,27 +157,27 @@ impl Visit for Said {
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        let did = &mut self.reconcile.did;
+        let changes = &mut self.reconcile.changes;
         match field.name() {
-            "created" => did.created = value,
-            "changed" => did.changed = value,
-            "deleted" => did.deleted = value,
-            "unchanged" => did.unchanged = value,
+            "created" => changes.created = value,
+            "changed" => changes.changed = value,
+            "deleted" => changes.deleted = value,
+            "unchanged" => changes.unchanged = value,
             _ => {}
         }
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
         if field.name() == "status" {
-            self.reconcile.did.status = value;
+            self.reconcile.changes.status = value;
         }
     }
 }
 
-/// What a span remembers.
-struct Begun {
+/// What the demo keeps of a span until its request ends.
+struct SpanStart {
     at: Instant,
-    cause: String,
+    trigger: String,
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Activity {
@@ -182,36 +185,36 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Activity {
         if attributes.metadata().name() != SPAN {
             return;
         }
-        let mut said = Said::default();
-        attributes.record(&mut said);
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
         if let Some(span) = context.span(id) {
-            let begun = Begun { at: Instant::now(), cause: said.reconcile.cause };
-            span.extensions_mut().insert(begun);
+            let start = SpanStart { at: Instant::now(), trigger: fields.reconcile.trigger };
+            span.extensions_mut().insert(start);
         }
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut said = Said::default();
-        event.record(&mut said);
-        if !said.has_module || !said.has_primary {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        if !fields.has_module || !fields.has_primary {
             return;
         }
-        if said.message == RECONCILED {
-            let mut reconcile = said.reconcile;
+        if fields.message == RECONCILED {
+            let mut reconcile = fields.reconcile;
             let spans = context.event_scope(event).into_iter().flatten();
             for span in spans {
-                if let Some(begun) = span.extensions().get::<Begun>() {
-                    reconcile.took = begun.at.elapsed();
-                    reconcile.cause.clone_from(&begun.cause);
+                if let Some(start) = span.extensions().get::<SpanStart>() {
+                    reconcile.duration = start.at.elapsed();
+                    reconcile.trigger.clone_from(&start.trigger);
                 }
             }
-            self.add(Happened::Reconciled(Box::new(reconcile)));
+            self.add(OperatorEvent::Reconciled(Box::new(reconcile)));
         } else if *event.metadata().level() <= Level::INFO {
-            let Reconcile { module, primary, .. } = said.reconcile;
+            let Reconcile { module, primary, .. } = fields.reconcile;
             let mut line = String::new();
             // Writing into a String cannot fail.
-            let _ = write!(line, "{module:<10} {primary:<24} {}", said.message);
-            self.add(Happened::Line(line));
+            let _ = write!(line, "{module:<10} {primary:<24} {}", fields.message);
+            self.add(OperatorEvent::Line(line));
         }
     }
 }
@@ -221,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_reconcile_is_heard_with_its_cause() {
+    fn reconcile_that_ends_is_shown_with_its_trigger() {
         let activity = Activity::default();
         let subscriber = tracing_subscriber::registry().with(activity.clone());
         tracing::subscriber::with_default(subscriber, || {
@@ -240,15 +243,15 @@ mod tests {
                 "reconciled"
             );
         });
-        let happened = activity.take();
-        let [Happened::Line(line), Happened::Reconciled(reconcile)] = &*happened else {
-            panic!("{happened:?}");
+        let events = activity.take();
+        let [OperatorEvent::Line(line), OperatorEvent::Reconciled(reconcile)] = &*events else {
+            panic!("{events:?}");
         };
         assert!(line.ends_with("create Pod n/a"), "{line}");
-        assert_eq!(reconcile.cause, "Pod n/a is gone");
-        assert_eq!(reconcile.did.to_string(), "1 created, 2 unchanged, status");
-        assert_eq!(reconcile.ending(), "ok, again later");
-        assert!(reconcile.did.something());
-        assert_eq!(Did::default().to_string(), "nothing");
+        assert_eq!(reconcile.trigger, "Pod n/a is gone");
+        assert_eq!(reconcile.changes.to_string(), "1 created, 2 unchanged, status");
+        assert_eq!(reconcile.outcome(), "ok, again later");
+        assert!(reconcile.changes.is_write());
+        assert_eq!(Changes::default().to_string(), "nothing");
     }
 }

@@ -1,77 +1,81 @@
-//! `innkeeper demo`: the operator with the guests of this repository on a simulated cluster or a real one, and what
-//! they do when things happen. kubectl works on it meanwhile.
+//! `innkeeper demo`: the operator with the guests of this repository on a simulated cluster or a
+//! live one, and how they react to changes. kubectl works on the cluster meanwhile.
 
 mod activity;
-mod cluster;
-mod paper;
-mod place;
-mod real;
+mod backend;
+mod constants;
+mod fake_node;
+mod live_cluster;
+mod manifests;
+mod resources;
+mod runner;
+mod scenarios;
 mod screen;
-mod stories;
-mod teller;
+mod simulated_cluster;
+mod startup;
+mod stop;
 mod view;
 
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
 use innkeeper_lab::Guests;
-use innkeeper_simulator::Simulator;
-use innkeeper_simulator_server::{Options, Server, Time};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
 
-use crate::out;
+use crate::out::{self, Page};
 use activity::Activity;
-use cluster::Components;
-use place::Place;
-use real::{Named, Real};
-use teller::{Pace, Stop, Stopped, Teller};
+use backend::Backend;
+use live_cluster::{ClusterConfig, LiveCluster};
+use manifests::Components;
+use runner::{Pace, Runner};
+use simulated_cluster::{SimulatedCluster, SimulatorPort};
+use startup::Startup;
+use stop::{Signals, Stop, Stopped};
 use view::View;
 
 /// Arguments of `innkeeper demo`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The folder of the guests' components, as `cargo xtask guests` fills it.
+    /// The folder of the guests' components, which `cargo xtask guests` fills.
     #[arg(long, value_name = "DIR", default_value = "guests/target/components")]
     components: PathBuf,
-    /// Keep compiled guests in this folder, which is its owner's only, so that the next demo starts at once.
+    /// Keep compiled guests in this folder, so that the next demo starts at once. Only its owner may have access to it.
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
     /// Only compile the guests into the folder of --cache-dir, so that the next demo starts at once.
     #[arg(long, requires = "cache_dir", conflicts_with_all = ["kubeconfig", "once"])]
     compile_only: bool,
     #[command(flatten)]
-    manner: Manner,
-    /// What is random in the simulated cluster (uids, made names) comes from this number.
+    display: DisplayArgs,
+    /// The seed of everything random in the simulated cluster: uids and generated names.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, conflicts_with = "kubeconfig")]
     seed: u64,
-    /// Play on the cluster of this kubeconfig instead of a simulated one: Innkeeper and its guests are installed there,
-    /// and taken away in the end. A cluster that has them already is left alone. Where there is no node, the pods of the
-    /// demo seem to run. Neither KUBECONFIG nor ~/.kube/config is read.
+    /// Run on the cluster of this kubeconfig instead of a simulated one. The demo installs Innkeeper and its guests there,
+    /// and removes them at the end. It changes nothing in a cluster that has them already. If the cluster has no node, the
+    /// demo reports its own pods as running. It reads neither KUBECONFIG nor ~/.kube/config.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; has to be said if there are several.
+    /// The context of the kubeconfig; required if the kubeconfig has several.
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
 }
 
-/// How it is told.
+/// How the demo shows the scenarios.
 #[derive(clap::Args)]
-struct Manner {
-    /// End when all stories are told; the exit status tells whether they went as they should.
+struct DisplayArgs {
+    /// End after the last scenario. The exit status says whether all scenarios succeeded.
     #[arg(long)]
     once: bool,
-    /// Do not wait for the clock: an hour passes as fast as the machine can. On a real cluster, go on as soon as a
-    /// story is told.
+    /// Do not wait for the clock: virtual time passes as fast as the machine allows. On a live cluster, start the next
+    /// scenario without a pause.
     #[arg(long)]
     fast: bool,
-    /// Write lines, not tables, also on a terminal.
+    /// Print lines instead of tables, also on a terminal.
     #[arg(long)]
     plain: bool,
 }
 
-impl Manner {
+impl DisplayArgs {
     fn pace(&self) -> Pace {
         if self.fast { Pace::Fast } else { Pace::Clock }
     }
@@ -80,152 +84,108 @@ impl Manner {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let components = Components::read(&arguments.components)?;
     if let Some(folder) = arguments.cache_dir.as_deref().filter(|_| arguments.compile_only) {
-        return components.compile(&Guests::kept_in(folder)?);
+        return components.compile(&Guests::kept_in(folder)?, &mut |_| Ok(()));
     }
-    let told = match &arguments.kubeconfig {
-        Some(kubeconfig) => on_real(arguments, kubeconfig, &components),
-        None => on_simulated(arguments, &components),
+    let result = match &arguments.kubeconfig {
+        Some(kubeconfig) => run_live(arguments, kubeconfig, &components),
+        None => run_simulated(arguments, &components),
     };
-    match told {
-        Err(error) if error.is::<Stopped>() && !arguments.manner.once => Ok(()),
-        told => told,
+    match result {
+        Err(error) if error.is::<Stopped>() && !arguments.display.once => Ok(()),
+        result => result,
     }
 }
 
-/// Tells all, and ends what was started. An error of the stories goes before one of the end.
-async fn tell(mut teller: Teller, components: &Components, once: bool) -> anyhow::Result<()> {
-    let told = stories::tell(&mut teller, components, once).await;
-    match (told, teller.end().await) {
-        // That somebody stopped it is no trouble; that something is left is.
-        (Err(told), Err(left)) if told.is::<Stopped>() => Err(left),
-        (Err(told), Err(left)) => Err(anyhow!("{told:#}; {left:#}")),
-        (told, ended) => told.and(ended),
+/// Prints where the demo runs, before anything that takes time.
+fn print_title(title: &str, kubeconfig: &Path) -> anyhow::Result<()> {
+    let mut page = Page::default();
+    page.line(format_args!("{title} To use kubectl on it:"));
+    page.line(format_args!("  export KUBECONFIG={}", kubeconfig.display()));
+    page.line("");
+    out::page(&page)
+}
+
+/// Runs all scenarios, and ends the operator. An error of the scenarios goes before one of the end.
+async fn run_scenarios<B: Backend>(
+    mut runner: Runner<B>,
+    components: &Components,
+    once: bool,
+) -> anyhow::Result<()> {
+    let result = scenarios::run(&mut runner, components, once).await;
+    match (result, runner.end().await) {
+        // An interrupt is no failure; objects that are left on the cluster are.
+        (Err(failure), Err(left)) if failure.is::<Stopped>() => Err(left),
+        (Err(failure), Err(left)) => Err(anyhow!("{failure:#}; {left:#}")),
+        (result, ended) => result.and(ended),
     }
 }
 
-fn on_simulated(arguments: &Arguments, components: &Components) -> anyhow::Result<()> {
+fn run_simulated(arguments: &Arguments, components: &Components) -> anyhow::Result<()> {
     let activity = Activity::start()?;
     let stop = Stop::default();
-    let simulator = cluster::simulator(arguments.seed);
-    let served = Served::start(simulator.clone(), stop.clone())?;
+    let started = Instant::now();
+    let simulator = simulated_cluster::simulator(arguments.seed);
+    let port = SimulatorPort::start(simulator.clone(), stop.clone())?;
+    print_title("Innkeeper runs its guests on a simulated cluster.", port.kubeconfig())?;
+
     let guests = match &arguments.cache_dir {
         Some(folder) => Guests::kept_in(folder)?,
         None => Guests::new()?,
     };
-    let told = innkeeper_lab::block_on(async {
-        let lab = cluster::start(simulator, &guests, components, arguments.seed).await?;
-        let place = Place::Simulated(Box::new(lab));
-        let view = View::new(arguments.manner.plain, &place.title(), &served.kubeconfig)?;
-        let teller = Teller::new(place, activity, view, arguments.manner.pace(), stop);
-        tell(teller, components, arguments.manner.once).await
+    let mut startup = Startup::new(components.len() + 1);
+    let result = innkeeper_lab::block_on(async {
+        components.compile(&guests, &mut |step| {
+            startup.step(step)?;
+            if stop.requests() > 0 { Err(Stopped.into()) } else { Ok(()) }
+        })?;
+        startup.step("Starting the operator")?;
+        let cluster =
+            SimulatedCluster::start(simulator, &guests, components, arguments.seed).await?;
+        let view = View::new(arguments.display.plain, port.kubeconfig())?;
+        let pace = arguments.display.pace();
+        let runner = Runner::new(cluster, activity, view, pace, stop, started);
+        run_scenarios(runner, components, arguments.display.once).await
     })?;
-    served.end();
-    told
+    result.and(port.stop())
 }
 
-fn on_real(
+fn run_live(
     arguments: &Arguments,
     kubeconfig: &Path,
     components: &Components,
 ) -> anyhow::Result<()> {
-    let named = Named::new(kubeconfig, arguments.context.as_deref())?;
+    let config = ClusterConfig::new(kubeconfig, arguments.context.as_deref())?;
     let activity = Activity::start()?;
     let stop = Stop::default();
+    let started = Instant::now();
+    print_title("Innkeeper runs its guests on a live cluster.", kubeconfig)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .context("the runtime does not start")?;
-    let told = runtime.block_on(async {
+        .context("the demo cannot start its async runtime")?;
+    let result = runtime.block_on(async {
         let mut signals = Signals::new()?;
-        let hears = stop.clone();
+        let requested = stop.clone();
         tokio::spawn(async move {
             loop {
                 signals.next().await;
-                hears.say();
+                requested.request();
             }
         });
         let cache = arguments.cache_dir.as_deref();
-        let real = Real::start(&named, components, cache, stop.clone()).await?;
-        let place = Place::Real(Box::new(real));
-        let view = View::new(arguments.manner.plain, &place.title(), &named.kubeconfig);
-        let view = match view {
+        let cluster = LiveCluster::start(&config, components, cache, stop.clone()).await?;
+        let view = match View::new(arguments.display.plain, kubeconfig) {
             Ok(view) => view,
             Err(error) => {
-                place.end(&mut |_| ()).await?;
+                cluster.end(&mut |_| ()).await?;
                 return Err(error);
             }
         };
-        let teller = Teller::new(place, activity, view, arguments.manner.pace(), stop);
-        tell(teller, components, arguments.manner.once).await
+        let pace = arguments.display.pace();
+        let runner = Runner::new(cluster, activity, view, pace, stop, started);
+        run_scenarios(runner, components, arguments.display.once).await
     });
-    // Compiling children are not waited for.
+    // The demo does not wait for child processes that compile.
     runtime.shutdown_background();
-    told
-}
-
-/// What ends the demo.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn new() -> anyhow::Result<Self> {
-        let (interrupt, terminate) = (SignalKind::interrupt(), SignalKind::terminate());
-        Ok(Self { interrupt: signal(interrupt)?, terminate: signal(terminate)? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-}
-
-/// The cluster on a port, for kubectl, on a thread of its own; and who hears of Ctrl-C.
-struct Served {
-    kubeconfig: PathBuf,
-    end: oneshot::Sender<()>,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Served {
-    fn start(simulator: Simulator, stop: Stop) -> anyhow::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (end, ended) = oneshot::channel();
-        let path =
-            std::env::temp_dir().join(format!("innkeeper-demo-{}.kubeconfig", std::process::id()));
-        let (server, kubeconfig, mut signals) = runtime.block_on(async {
-            let signals = Signals::new()?;
-            let options = Options { port: 0, time: Time::Given };
-            let server = Server::start(simulator, &options).await?;
-            let kubeconfig = server.write_kubeconfig(&path)?;
-            anyhow::Ok((server, kubeconfig, signals))
-        })?;
-        let thread = thread::Builder::new().name("kubectl".to_owned()).spawn(move || {
-            runtime.block_on(async {
-                tokio::pin!(ended);
-                loop {
-                    tokio::select! {
-                        biased;
-                        _ = &mut ended => break,
-                        () = signals.next() => stop.say(),
-                    }
-                }
-                server.stop().await;
-                drop(kubeconfig);
-            });
-        });
-        let thread = thread.context("the cluster cannot be served")?;
-        Ok(Self { kubeconfig: path, end, thread })
-    }
-
-    fn end(self) {
-        // A thread that is gone has ended too.
-        let _ = self.end.send(());
-        if self.thread.join().is_err() {
-            out::complain(&anyhow!("the thread that serves kubectl has panicked").to_string());
-        }
-    }
+    result
 }

@@ -1,4 +1,5 @@
-//! What is shown, cut to a terminal's height and width, and written so that nothing flickers.
+//! Cuts the tables to a terminal's height and width, and writes only the rows that changed, so that
+//! the terminal does not flicker.
 
 use std::fmt::Write as _;
 
@@ -7,24 +8,24 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::out::Commands;
 
-/// To the other screen, without cursor, and without going on in the next line; and back from all that.
+/// Switches to the alternate screen, hides the cursor and turns line wrap off; and reverts all three.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
-/// All that is there is gone.
+/// Clears the screen.
 const CLEAR: &str = "\x1b[2J";
-/// The rest of the line is gone.
+/// Clears the rest of the line.
 const CLEAR_REST: &str = "\x1b[K";
-/// What comes between these is shown at once, by terminals that know them.
+/// A terminal with synchronized output shows everything between these at once.
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
-/// Rows of a section that are not lines of it: its head and the empty row before.
+/// Rows of a section besides its lines: an empty row and its head.
 const FRAME: usize = 2;
-/// The fewest rows of a section among others: a line of it, and how many more there are.
-const LEAST: usize = FRAME + 2;
-/// If nobody says how large a terminal is.
-const USUAL: Size = Size { rows: 24, columns: 80 };
+/// The fewest rows of a section among several: one line, and the number of the others.
+const ROWS_MIN: usize = FRAME + 2;
+/// The size that the demo assumes if the terminal does not report one.
+const SIZE_DEFAULT: Size = Size { rows: 24, columns: 80 };
 
-/// Of a terminal, in cells.
+/// The size of a terminal, in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     /// Its height.
@@ -34,34 +35,34 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// That of the terminal which is standard output, as it is now.
+    /// The present size of the terminal on standard output.
     pub(super) fn now() -> Self {
         match rustix::termios::tcgetwinsize(std::io::stdout()) {
             Ok(size) if size.ws_row > 0 && size.ws_col > 0 => {
                 Self { rows: size.ws_row.into(), columns: size.ws_col.into() }
             }
-            _ => USUAL,
+            _ => SIZE_DEFAULT,
         }
     }
 }
 
-/// Lines under a head, of which those that fit are shown.
+/// Lines under a head. The screen shows those that fit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Section {
-    /// Above them.
+    /// The row above the lines.
     pub(super) head: String,
     /// The most important first.
     pub(super) lines: Vec<String>,
 }
 
 impl Section {
-    /// Of a table whose first row is the head.
+    /// Makes a section of a table whose first row is the head.
     pub(super) fn of_table(table: &str) -> Self {
         let mut lines = table.lines().map(str::to_owned);
         Self { head: lines.next().unwrap_or_default(), lines: lines.collect() }
     }
 
-    /// In so many rows. The last one counts what does not fit.
+    /// The section in at most `rows` rows. The last one counts the lines that do not fit.
     fn rows(&self, rows: usize) -> Vec<String> {
         let room = rows.saturating_sub(FRAME);
         if room == 0 {
@@ -78,13 +79,13 @@ impl Section {
     }
 }
 
-/// The rows that are shown: what stands at the top, and of each section as much as fits. A section that needs
-/// less than its share leaves the rest to the others. Where there is no room for all, the last are left out.
+/// The rows of the screen: `top`, and of each section as much as fits. A section that needs less than
+/// its share leaves the rest to the others. Without room for all sections, the last ones are left out.
 pub(super) fn fit(top: &[String], sections: &[Section], size: Size) -> Vec<String> {
     let mut rows = top.to_vec();
     let mut left = size.rows.saturating_sub(rows.len());
     let mut sections: Vec<&Section> = sections.iter().filter(|one| !one.lines.is_empty()).collect();
-    while sections.len() > 1 && left / sections.len() < LEAST {
+    while sections.len() > 1 && left / sections.len() < ROWS_MIN {
         sections.pop();
     }
     let needs = |index: usize| sections[index].lines.len() + FRAME;
@@ -103,8 +104,8 @@ pub(super) fn fit(top: &[String], sections: &[Section], size: Size) -> Vec<Strin
     rows.iter().map(|row| cut(row, size.columns)).collect()
 }
 
-/// At most so many cells of a line; that it was longer is shown. What is not visible is shown as its code: names and
-/// messages are somebody else's.
+/// Cuts a line to `columns` cells, with an ellipsis if it was longer. Invisible characters become
+/// codes, because names and messages come from guests and users.
 fn cut(line: &str, columns: usize) -> String {
     let clean = foreign::one_line(line, foreign::LINE_BYTES_MAX);
     if clean.width() <= columns {
@@ -125,24 +126,24 @@ fn cut(line: &str, columns: usize) -> String {
     text
 }
 
-/// What a terminal shows.
+/// The rows that a terminal shows.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     shown: Option<(Size, Vec<String>)>,
 }
 
 impl Screen {
-    /// What has to be written before the first rows.
+    /// The commands before the first rows.
     pub(super) fn enter() -> Commands {
         Commands(ENTER.to_owned())
     }
 
-    /// What has to be written after the last.
+    /// The commands after the last rows.
     pub(super) fn leave() -> Commands {
         Commands(LEAVE.to_owned())
     }
 
-    /// What has to be written so that these rows are shown and nothing else: the rows that are not there already.
+    /// The commands after which the terminal shows exactly these rows: those that changed.
     pub(super) fn show(&mut self, size: Size, rows: Vec<String>) -> Commands {
         let before = match self.shown.take() {
             Some((before, rows)) if before == size => Some(rows),
@@ -161,7 +162,7 @@ impl Screen {
             }
             // Writing into a String cannot fail.
             let _ = write!(text, "\x1b[{};1H{row}", index + 1);
-            // At the end of a full row the cursor stands on its last cell.
+            // After a full row the cursor is still on its last cell, which must stay.
             if row.width() < size.columns {
                 text += CLEAR_REST;
             }
@@ -187,13 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn all_is_shown_where_there_is_room() {
+    fn sections_that_fit_are_shown_completely() {
         let rows = fitted(&[section("a", 2), section("b", 0), section("c", 1)], 24);
         assert_eq!(rows, ["top", "", "a", "a 1", "a 2", "", "c", "c 1"]);
     }
 
     #[test]
-    fn what_does_not_fit_is_counted_and_a_short_section_leaves_its_room_to_a_long_one() {
+    fn long_section_gets_the_rows_of_a_short_one_and_counts_the_rest() {
         let rows = fitted(&[section("a", 1), section("pods", 20)], 14);
         assert_eq!(rows.len(), 14);
         assert_eq!(rows[..4], ["top", "", "a", "a 1"]);
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_room_for_all_sections_the_first_are_shown() {
+    fn small_screen_shows_the_first_sections() {
         let rows = fitted(&[section("a", 9), section("b", 9), section("c", 9)], 9);
         assert_eq!(
             rows,
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn no_terminal_is_too_small() {
+    fn rows_fit_any_terminal_size() {
         for rows in 0..12 {
             for columns in 0..12 {
                 let size = Size { rows, columns };
@@ -224,22 +225,22 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_cut_by_cells_and_move_no_cursor() {
+    fn long_line_is_cut_by_cells_without_cursor_commands() {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abcdefg", 6), "abcde…");
         assert_eq!(cut("表表表表", 6), "表表…");
         assert_eq!(cut("a\x1b[2Jb\nc\u{202e}", 30), r"a\u{1b}[2Jb\nc\u{202e}");
     }
 
-    /// A terminal that is written to must look like this.
-    fn looks(terminal: &vt100::Parser, rows: &[String]) {
+    /// Fails unless the terminal shows exactly these rows.
+    fn assert_shows(terminal: &vt100::Parser, rows: &[String]) {
         let shown = terminal.screen().contents();
         let wanted = rows.join("\n");
         assert_eq!(shown.trim_end_matches('\n'), wanted.trim_end_matches('\n'));
     }
 
     #[test]
-    fn nothing_of_what_was_shown_is_left_also_when_the_size_changes() {
+    fn rows_shown_before_disappear_also_when_the_size_changes() {
         let rows = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let mut size = Size { rows: 4, columns: 6 };
         let cells = |count| NonZeroU16::new(count).unwrap();
@@ -253,20 +254,20 @@ mod tests {
             rows(&["", "x"]),
         ] {
             terminal.process(screen.show(size, shown.clone()).0.as_bytes());
-            looks(&terminal, &shown);
+            assert_shows(&terminal, &shown);
         }
         terminal.process(screen.show(size, rows(&["abcdef", "12"])).0.as_bytes());
         size = Size { rows: 2, columns: 4 };
         terminal.screen_mut().set_size(cells(2), cells(4));
         terminal.process(screen.show(size, rows(&["abc", "1"])).0.as_bytes());
-        looks(&terminal, &rows(&["abc", "1"]));
+        assert_shows(&terminal, &rows(&["abc", "1"]));
         assert!(terminal.screen().hide_cursor() && terminal.screen().alternate_screen());
         terminal.process(Screen::leave().0.as_bytes());
         assert!(!terminal.screen().hide_cursor() && !terminal.screen().alternate_screen());
     }
 
     #[test]
-    fn what_is_there_already_is_not_written_again() {
+    fn unchanged_row_is_not_written_again() {
         let mut screen = Screen::default();
         let size = Size { rows: 3, columns: 9 };
         let rows = |last: &str| vec!["same".to_owned(), last.to_owned()];

@@ -1,4 +1,4 @@
-//! What is seen of the demo: tables on a terminal, else lines.
+//! What the user sees of the demo: tables on a terminal, otherwise lines.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -7,90 +7,90 @@ use std::time::Duration;
 use innkeeper_lab::Api;
 use serde_json::Value;
 
-use super::activity::{Happened, Reconcile};
+use super::activity::{OperatorEvent, Reconcile};
+use super::constants::{MODULES, PRIMARIES};
+use super::resources::{is_true, path};
 use super::screen::{self, Screen, Section, Size};
-use super::stories::{PRIMARIES, is_true, path};
-use crate::out::{self, Page};
+use crate::out;
 
-/// The kinds of what they make that has a state of its own.
+/// The kinds of the guests' objects that have a status.
 const CHILDREN: [(&str, &str, &str); 3] =
     [("Deployment", "apps/v1", "deployments"), ("Job", "batch/v1", "jobs"), ("Pod", "v1", "pods")];
-/// So many of the newest lines and reconciles are kept: more than any terminal has rows.
+/// How many of the newest lines and reconciles the view keeps: more than any terminal has rows.
 const KEPT: usize = 200;
 
-/// What is shown.
+/// Shows the demo on standard output.
 pub(super) struct View {
-    /// If tables are shown.
+    /// The tables; without it the view prints lines.
     screen: Option<Screen>,
     kubeconfig: String,
-    story: String,
+    /// What the scenario does now.
+    action: String,
     /// The newest first.
     lines: VecDeque<String>,
-    /// When, and what; the newest first.
+    /// Each with its time since the start; the newest first.
     reconciles: VecDeque<(Duration, Reconcile)>,
 }
 
 impl View {
-    /// Tables on a terminal, unless they are not wanted.
+    /// Switches a terminal to tables, unless `plain` is set.
     ///
     /// # Errors
-    /// If nobody reads what is shown, as of all that shows something.
-    pub(super) fn new(plain: bool, title: &str, kubeconfig: &Path) -> anyhow::Result<Self> {
-        let is_live = !plain && out::is_terminal();
-        let view = Self {
-            screen: is_live.then(Screen::default),
+    /// If standard output is closed, as of all methods that write.
+    pub(super) fn new(plain: bool, kubeconfig: &Path) -> anyhow::Result<Self> {
+        let screen = (!plain && out::is_terminal()).then(Screen::default);
+        if screen.is_some() {
+            out::screen(&Screen::enter())?;
+        }
+        Ok(Self {
+            screen,
             kubeconfig: kubeconfig.display().to_string(),
-            story: String::new(),
+            action: String::new(),
             lines: VecDeque::new(),
             reconciles: VecDeque::new(),
-        };
-        if is_live {
-            out::screen(&Screen::enter())?;
-        } else {
-            let mut page = Page::default();
-            page.line(format_args!("{title}. kubectl works on it:"));
-            page.line(format_args!("  export KUBECONFIG={}", view.kubeconfig));
-            out::page(&page)?;
-        }
-        Ok(view)
+        })
     }
 
-    /// What is done now.
-    pub(super) fn say(&mut self, words: &str) -> anyhow::Result<()> {
-        words.clone_into(&mut self.story);
+    /// Shows what the scenario does now.
+    pub(super) fn show_action(&mut self, text: &str) -> anyhow::Result<()> {
+        text.clone_into(&mut self.action);
         if self.screen.is_none() {
             out::line("")?;
         }
-        self.line(&format!("> {words}"), words)
+        self.add_line(&format!("> {text}"), text)
     }
 
-    /// What came of it.
-    pub(super) fn tell(&mut self, words: &str) -> anyhow::Result<()> {
-        self.line(&format!("= {words}"), &format!("= {words}"))
+    /// Shows the result of the action.
+    pub(super) fn show_result(&mut self, text: &str) -> anyhow::Result<()> {
+        self.add_line(&format!("= {text}"), &format!("= {text}"))
     }
 
-    /// What the operator did, and when.
-    pub(super) fn happened(&mut self, when: Duration, happened: Happened) -> anyhow::Result<()> {
-        match happened {
-            Happened::Line(line) => self.line(&format!("  {line}"), &format!("  {line}")),
-            Happened::Reconciled(reconcile) if self.screen.is_some() => {
+    /// Shows what the operator did at `when`, the time since the start.
+    pub(super) fn show_event(
+        &mut self,
+        when: Duration,
+        event: OperatorEvent,
+    ) -> anyhow::Result<()> {
+        match event {
+            OperatorEvent::Line(line) => self.add_line(&format!("  {line}"), &format!("  {line}")),
+            OperatorEvent::Reconciled(reconcile) if self.screen.is_some() => {
                 self.reconciles.push_front((when, *reconcile));
                 self.reconciles.truncate(KEPT);
                 Ok(())
             }
-            // Lines stay: of these, only what wrote something or could not.
-            Happened::Reconciled(one) if one.did.something() || !one.problem.is_empty() => {
-                let Reconcile { module, primary, cause, did, .. } = &*one;
-                let (ending, took) = (one.ending(), one.took.as_millis());
+            // Lines stay on the terminal: only reconciles that wrote or failed get one.
+            OperatorEvent::Reconciled(one) if one.changes.is_write() || !one.reason.is_empty() => {
+                let Reconcile { module, primary, trigger, changes, .. } = &*one;
+                let (outcome, millis) = (one.outcome(), one.duration.as_millis());
                 out::line(format_args!(
-                    "  {module:<10} {primary:<24} reconciled since {cause}: {did} ({ending}, {took} ms)"
+                    "  {module:<10} {primary:<24} reconciled because {trigger}: {changes} ({outcome}, {millis} ms)"
                 ))
             }
-            Happened::Reconciled(_) => Ok(()),
+            OperatorEvent::Reconciled(_) => Ok(()),
         }
     }
 
-    fn line(&mut self, live: &str, plain: &str) -> anyhow::Result<()> {
+    fn add_line(&mut self, live: &str, plain: &str) -> anyhow::Result<()> {
         if self.screen.is_none() {
             return out::line(plain);
         }
@@ -99,12 +99,17 @@ impl View {
         Ok(())
     }
 
-    /// Shows what there is now, if tables are shown. A kind that is not served yet has no objects.
-    pub(super) async fn look(&mut self, api: &Api, passed: Duration) -> anyhow::Result<()> {
+    /// Updates the tables. A kind that the API server does not serve yet has no objects.
+    pub(super) async fn update(&mut self, api: &Api, passed: Duration) -> anyhow::Result<()> {
         if self.screen.is_none() {
             return Ok(());
         }
         let mut primaries = vec![["KIND", "NAME", "READY", "STATE"].map(str::to_owned)];
+        for one in api.list(MODULES).await.unwrap_or_default() {
+            if !is_true(&one, "Ready") {
+                primaries.push(["Module".to_owned(), name(&one), ready(&one), reason(&one)]);
+            }
+        }
         for (kind, api_version, plural) in PRIMARIES {
             for one in api.list(&path((api_version, plural, ""))).await.unwrap_or_default() {
                 primaries.push([kind.to_owned(), name(&one), ready(&one), reason(&one)]);
@@ -113,7 +118,7 @@ impl View {
         let mut children = vec![["OBJECT", "NAME", "READY", "STATE"].map(str::to_owned)];
         for (kind, api_version, plural) in CHILDREN {
             for one in api.list(&path((api_version, plural, ""))).await.unwrap_or_default() {
-                children.push([kind.to_owned(), name(&one), of(kind, &one), state(&one)]);
+                children.push([kind.to_owned(), name(&one), ready_count(kind, &one), state(&one)]);
             }
         }
         let lines = self.lines.iter().cloned().collect();
@@ -121,11 +126,11 @@ impl View {
             Section::of_table(&out::table(&primaries)),
             Section::of_table(&out::table(&children)),
             Section::of_table(&out::table(&self.reconciles())),
-            Section { head: "LAST".to_owned(), lines },
+            Section { head: "LOG".to_owned(), lines },
         ];
         let top = [
-            format!("Innkeeper, {} s. {}", passed.as_secs(), self.story),
-            format!("export KUBECONFIG={}    Ctrl-C ends it", self.kubeconfig),
+            format!("Innkeeper, {} s. {}", passed.as_secs(), self.action),
+            format!("export KUBECONFIG={}    Ctrl-C ends the demo", self.kubeconfig),
         ];
         let size = Size::now();
         let rows = screen::fit(&top, &sections, size);
@@ -135,18 +140,18 @@ impl View {
         }
     }
 
-    /// The last reconciles and why they ran, as a table.
+    /// The last reconciles and their triggers, as a table.
     fn reconciles(&self) -> Vec<[String; 6]> {
         let mut rows =
-            vec![["AT", "RECONCILED", "TOOK", "DID", "RESULT", "WHY"].map(str::to_owned)];
+            vec![["AT", "RECONCILED", "TOOK", "CHANGES", "RESULT", "TRIGGER"].map(str::to_owned)];
         for (when, one) in &self.reconciles {
             rows.push([
                 format!("{:.1} s", when.as_secs_f64()),
                 format!("{} {}", one.module, one.primary),
-                format!("{:.1} ms", one.took.as_secs_f64() * 1000.0),
-                one.did.to_string(),
-                one.ending().to_owned(),
-                one.cause.clone(),
+                format!("{:.1} ms", one.duration.as_secs_f64() * 1000.0),
+                one.changes.to_string(),
+                one.outcome().to_owned(),
+                one.trigger.clone(),
             ]);
         }
         rows
@@ -156,7 +161,7 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         if self.screen.is_some() {
-            // A terminal that is gone needs nothing.
+            // The write fails only if the terminal is gone.
             let _ = out::screen(&Screen::leave());
         }
     }
@@ -170,7 +175,7 @@ fn ready(object: &Value) -> String {
     if is_true(object, "Ready") { "yes" } else { "no" }.to_owned()
 }
 
-/// Why an object is ready or not.
+/// The reason and message of the condition `Ready`.
 fn reason(object: &Value) -> String {
     let all = object["status"]["conditions"].as_array();
     let found = all.into_iter().flatten().find(|one| one["type"] == "Ready");
@@ -178,8 +183,8 @@ fn reason(object: &Value) -> String {
     format!("{}: {}", text("reason"), text("message"))
 }
 
-/// How many of how many are ready.
-fn of(kind: &str, object: &Value) -> String {
+/// The ready part of an object: `2/3`, or yes or no.
+fn ready_count(kind: &str, object: &Value) -> String {
     let number =
         |pointer: &str| object.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
     match kind {
@@ -189,9 +194,10 @@ fn of(kind: &str, object: &Value) -> String {
     }
 }
 
+/// The phase of an object, or the image of its first container.
 fn state(object: &Value) -> String {
     if object["metadata"]["deletionTimestamp"].is_string() {
-        return "going".to_owned();
+        return "Terminating".to_owned();
     }
     let image = object.pointer("/spec/template/spec/containers/0/image");
     let image = image.or_else(|| object.pointer("/spec/containers/0/image"));

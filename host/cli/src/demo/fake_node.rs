@@ -1,5 +1,5 @@
-//! A node of paper, for a cluster without nodes: pods of the demo are bound to it, and it says what a kubelet would.
-//! Nothing runs.
+//! A fake node, for a cluster without nodes: it binds the demo's pods, and reports the statuses that
+//! a kubelet would. No container runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -9,57 +9,67 @@ use innkeeper_lab::{Api, ApiFailure, Content};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::stories::{NAMESPACE, path};
+use super::constants::{LABEL, LABEL_VALUE, NAMESPACE};
+use super::resources::path;
 
-/// What the node and its volumes are called.
+/// The name of the node, and the prefix of its volumes' names.
 const NAME: &str = "innkeeper-demo";
-/// The controller manager thinks that a node is gone which has not been heard of for 50 s.
+/// How often the node reports its status: the controller manager gives up on a node after 50 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// So long what a pod of a Job does seems to take.
+/// How long a pod of a Job seems to run.
 const WORK: Duration = Duration::from_secs(1);
 
-/// A node that is none.
-pub(super) struct Paper {
-    heard: Instant,
-    /// The pods that were bound, by their uid, and when.
+/// A node without a kubelet.
+pub(super) struct FakeNode {
+    last_heartbeat: Instant,
+    /// When each pod was bound, by uid.
     bound: BTreeMap<String, Instant>,
-    /// The paths of volumes that were made.
+    /// The paths of the volumes that it created.
     volumes: BTreeSet<String>,
 }
 
-impl Paper {
-    /// The node, as it is made.
-    pub(super) fn node() -> Value {
+impl FakeNode {
+    /// The Node object.
+    pub(super) fn manifest() -> Value {
         json!({"apiVersion": "v1", "kind": "Node",
             "metadata": {"name": NAME, "annotations": {
-                "innkeeper.dev/demo": "not a node: `innkeeper demo` says here what one would, for its own pods"}},
-            // Nobody else's pods are to come here.
+                "innkeeper.dev/demo": "not a real node: `innkeeper demo` reports its own pods as running"}},
+            // The scheduler must place no other pods here.
             "spec": {"unschedulable": true,
                 "taints": [{"key": "innkeeper.dev/demo", "effect": "NoSchedule"}]}})
     }
 
-    /// Once the node is there.
-    pub(super) async fn begin(api: &Api) -> anyhow::Result<Self> {
-        let paper =
-            Self { heard: Instant::now(), bound: BTreeMap::new(), volumes: BTreeSet::new() };
-        beat(api).await.context("the node of paper cannot say that it is ready")?;
-        Ok(paper)
+    /// Reports the created Node as ready.
+    ///
+    /// # Errors
+    /// If the API server refuses the status.
+    pub(super) async fn start(api: &Api) -> anyhow::Result<Self> {
+        let node = Self {
+            last_heartbeat: Instant::now(),
+            bound: BTreeMap::new(),
+            volumes: BTreeSet::new(),
+        };
+        heartbeat(api).await.context("the fake node cannot report that it is ready")?;
+        Ok(node)
     }
 
-    /// Does what a scheduler, a kubelet and a maker of volumes would have done by now. What has changed meanwhile is
-    /// done the next time.
-    pub(super) async fn look(&mut self, api: &Api) -> Result<(), ApiFailure> {
-        if self.heard.elapsed() > HEARTBEAT {
-            beat(api).await?;
-            self.heard = Instant::now();
+    /// Does what a scheduler, a kubelet and a volume provisioner would have done by now. Changes
+    /// during the call wait for the next one.
+    ///
+    /// # Errors
+    /// If the API server refuses a request.
+    pub(super) async fn update(&mut self, api: &Api) -> Result<(), ApiFailure> {
+        if self.last_heartbeat.elapsed() > HEARTBEAT {
+            heartbeat(api).await?;
+            self.last_heartbeat = Instant::now();
         }
         for claim in api.list(&path(("v1", "persistentvolumeclaims", ""))).await? {
             if claim["status"]["phase"] != "Bound" {
-                self.give_volume(api, &claim).await?;
+                self.create_volume(api, &claim).await?;
             }
         }
         for pod in api.list(&path(("v1", "pods", ""))).await? {
-            match self.look_at(api, &pod).await {
+            match self.update_pod(api, &pod).await {
                 Ok(()) | Err(ApiFailure::Refused { code: 404 | 409, .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -67,7 +77,7 @@ impl Paper {
         Ok(())
     }
 
-    async fn look_at(&mut self, api: &Api, pod: &Value) -> Result<(), ApiFailure> {
+    async fn update_pod(&mut self, api: &Api, pod: &Value) -> Result<(), ApiFailure> {
         let at = path(("v1", "pods", text(&pod["metadata"]["name"])));
         let uid = text(&pod["metadata"]["uid"]);
         if pod["spec"]["nodeName"].is_null() {
@@ -89,22 +99,22 @@ impl Paper {
         }
         let count = self.bound.len();
         let since = *self.bound.entry(uid.to_owned()).or_insert_with(Instant::now);
-        let ends = pod["spec"]["restartPolicy"] != "Always";
-        let phase = if ends && since.elapsed() > WORK { "Succeeded" } else { "Running" };
+        let is_job = pod["spec"]["restartPolicy"] != "Always";
+        let phase = if is_job && since.elapsed() > WORK { "Succeeded" } else { "Running" };
         if pod["status"]["phase"] == phase {
             return Ok(());
         }
         let address = match pod["status"]["podIP"].as_str() {
             Some(address) => address.to_owned(),
-            // Of a net that is kept for examples.
+            // RFC 5737 reserves this network for documentation.
             None => format!("198.51.100.{}", count % 250 + 1),
         };
         let status = json!({ "status": status(pod, phase, &address) });
         api.send("PATCH", &format!("{at}/status"), Content::MergePatch, &status).await.map(drop)
     }
 
-    /// A volume for a claim: the controller manager binds them to each other.
-    async fn give_volume(&mut self, api: &Api, claim: &Value) -> Result<(), ApiFailure> {
+    /// Creates a volume for a claim; the controller manager binds them to each other.
+    async fn create_volume(&mut self, api: &Api, claim: &Value) -> Result<(), ApiFailure> {
         let metadata = &claim["metadata"];
         let name = format!("{NAME}-{}", text(&metadata["name"]));
         let at = format!("/api/v1/persistentvolumes/{name}");
@@ -112,7 +122,7 @@ impl Paper {
             return Ok(());
         }
         let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
-            "metadata": {"name": name, "labels": super::real::label()},
+            "metadata": {"name": name, "labels": {LABEL: LABEL_VALUE}},
             "spec": {"capacity": claim["spec"]["resources"]["requests"],
                 "accessModes": claim["spec"]["accessModes"],
                 "storageClassName": text(&claim["spec"]["storageClassName"]),
@@ -124,20 +134,20 @@ impl Paper {
     }
 }
 
-/// The node is ready.
-async fn beat(api: &Api) -> Result<(), ApiFailure> {
+/// Reports the node as ready.
+async fn heartbeat(api: &Api) -> Result<(), ApiFailure> {
     let now = Timestamp::now();
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now).to_string();
     let room = json!({"cpu": "64", "memory": "256Gi", "pods": "1000"});
     let status = json!({"status": {"capacity": room, "allocatable": room,
         "addresses": [{"type": "Hostname", "address": NAME}],
-        "conditions": [{"type": "Ready", "status": "True", "reason": "OfPaper",
-            "message": "innkeeper demo says so", "lastHeartbeatTime": now, "lastTransitionTime": now}]}});
+        "conditions": [{"type": "Ready", "status": "True", "reason": "FakeNode",
+            "message": "innkeeper demo reports this status", "lastHeartbeatTime": now, "lastTransitionTime": now}]}});
     let at = format!("/api/v1/nodes/{NAME}/status");
     api.send("PATCH", &at, Content::MergePatch, &status).await.map(drop)
 }
 
-/// What a kubelet would say of a pod.
+/// The status that a kubelet would report for a pod.
 fn status(pod: &Value, phase: &str, address: &str) -> Value {
     let now = Timestamp::now();
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now).to_string();
