@@ -8,6 +8,7 @@ mod demo;
 mod fuzz;
 mod guests;
 mod image;
+mod metadata;
 mod openapi;
 mod progress;
 mod sbom;
