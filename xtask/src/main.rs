@@ -83,8 +83,15 @@ enum Task {
     Sbom(sbom::Arguments),
     /// Search for documents that break the properties of tests/fuzz, with libFuzzer: docs/fuzzing.md
     Fuzz(fuzz::Arguments),
-    /// Check the rules that no compiler holds: dependencies, files, links
-    Tidy,
+    /// Check the rules that no compiler holds: dependencies, imports, files, words, links
+    Tidy {
+        /// Instead write the exceptions that are left: counts only shrink
+        #[arg(long)]
+        lower: bool,
+        /// Instead write all exceptions as they are, for a merge of work done without these rules
+        #[arg(long, conflicts_with = "lower", hide = true)]
+        raise: bool,
+    },
     /// Write wit/schema/*.json from the contract's types
     Schema {
         /// Change nothing; fail if a file differs
@@ -124,7 +131,9 @@ fn main() -> ExitCode {
         Task::Deny => supply::run(),
         Task::Sbom(arguments) => sbom::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
-        Task::Tidy => tidy::run(),
+        Task::Tidy { lower: true, .. } => tidy::update(tidy::Update::Lower),
+        Task::Tidy { raise: true, .. } => tidy::update(tidy::Update::Raise),
+        Task::Tidy { .. } => tidy::run(),
         Task::Schema { freeze: true, .. } => schema::freeze(),
         Task::Schema { check, .. } => schema::run(check),
     };
