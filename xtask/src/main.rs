@@ -67,8 +67,8 @@ enum Task {
     /// Write host/simulator/data from what a real API server publishes
     Openapi,
     /// Run everything that must hold: format, lints, tests of host and guests, on a real control
-    /// plane too
-    Test,
+    /// plane too. Or run chosen tests again and again on a busy machine
+    Test(suite::Repeat),
     /// Measure what docs/benchmarks.md says: the host on a control plane, then the sandbox
     Bench {
         /// For the host's part: --resources, --samples, --swaps
@@ -125,7 +125,10 @@ fn main() -> ExitCode {
             demo::run(place, &arguments)
         }
         Task::Openapi => openapi::run(),
-        Task::Test => suite::run(),
+        Task::Test(repeat) => match repeat.runs() {
+            Some(runs) => repeat.run(runs),
+            None => suite::run(),
+        },
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Screens => suite::screens(),
         Task::Deny => supply::run(),
