@@ -9,6 +9,7 @@ mod fuzz;
 mod guests;
 mod image;
 mod jobs;
+mod metadata;
 mod openapi;
 mod progress;
 mod sbom;
@@ -67,8 +68,8 @@ enum Task {
     /// Write host/simulator/data from what a real API server publishes
     Openapi,
     /// Run everything that must hold: format, lints, tests of host and guests, on a real control
-    /// plane too
-    Test,
+    /// plane too. Or run chosen tests again and again on a busy machine
+    Test(suite::Repeat),
     /// Measure what docs/benchmarks.md says: the host on a control plane, then the sandbox
     Bench {
         /// For the host's part: --resources, --samples, --swaps
@@ -83,8 +84,15 @@ enum Task {
     Sbom(sbom::Arguments),
     /// Search for documents that break the properties of tests/fuzz, with libFuzzer: docs/fuzzing.md
     Fuzz(fuzz::Arguments),
-    /// Check the rules that no compiler holds: dependencies, files, links
-    Tidy,
+    /// Check the rules that no compiler holds: dependencies, imports, files, words, links
+    Tidy {
+        /// Instead write the exceptions that are left: counts only shrink
+        #[arg(long)]
+        lower: bool,
+        /// Instead write all exceptions as they are, for a merge of work done without these rules
+        #[arg(long, conflicts_with = "lower", hide = true)]
+        raise: bool,
+    },
     /// Write wit/schema/*.json from the contract's types
     Schema {
         /// Change nothing; fail if a file differs
@@ -118,13 +126,18 @@ fn main() -> ExitCode {
             demo::run(place, &arguments)
         }
         Task::Openapi => openapi::run(),
-        Task::Test => suite::run(),
+        Task::Test(repeat) => match repeat.runs() {
+            Some(runs) => repeat.run(runs),
+            None => suite::run(),
+        },
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Screens => suite::screens(),
         Task::Deny => supply::run(),
         Task::Sbom(arguments) => sbom::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
-        Task::Tidy => tidy::run(),
+        Task::Tidy { lower: true, .. } => tidy::update(tidy::Update::Lower),
+        Task::Tidy { raise: true, .. } => tidy::update(tidy::Update::Raise),
+        Task::Tidy { .. } => tidy::run(),
         Task::Schema { freeze: true, .. } => schema::freeze(),
         Task::Schema { check, .. } => schema::run(check),
     };

@@ -3,33 +3,43 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is the purpose")]
 
 use std::io::{IsTerminal as _, Write as _};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Numbered steps: `[3/9] clippy (about 1 min the first time)`.
 pub(crate) struct Steps {
     total: usize,
     done: usize,
-    started: Option<Instant>,
+    started: Option<(String, Instant)>,
+    ended: Vec<(String, Duration)>,
 }
 
 impl Steps {
     /// For a task of `total` steps.
     pub(crate) fn new(total: usize) -> Self {
-        Self { total, done: 0, started: None }
+        Self { total, done: 0, started: None, ended: Vec::new() }
     }
 
     /// Begins the next step.
     pub(crate) fn next(&mut self, what: &str) {
         self.done += 1;
-        self.started = Some(Instant::now());
+        self.started = Some((what.to_owned(), Instant::now()));
         say(&format!("[{}/{}] {what}", self.done, self.total));
     }
 
     /// Ends the step with the time that it took.
     pub(crate) fn end(&mut self, outcome: &str) {
-        if let Some(started) = self.started.take() {
-            say(&format!("      {outcome} ({:.1} s)", started.elapsed().as_secs_f32()));
+        if let Some((what, started)) = self.started.take() {
+            let time = started.elapsed();
+            say(&format!("      {outcome} ({:.1} s)", time.as_secs_f32()));
+            self.ended.push((what, time));
         }
+    }
+
+    /// How long each step took, and all of them, in seconds.
+    pub(crate) fn table(&self) -> Vec<String> {
+        let all = ("all steps".to_owned(), self.ended.iter().map(|(_, time)| *time).sum());
+        let rows = self.ended.iter().chain([&all]);
+        rows.map(|(what, time)| format!("{:>8.1}  {what}", time.as_secs_f32())).collect()
     }
 }
 

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::command::root;
+use crate::metadata::metadata;
 use crate::progress::say;
-use crate::supply::{Dependency, Metadata, Package, metadata};
+use crate::supply::{Dependency, Metadata, Package};
 
 /// The package whose program is shipped.
 const SHIPPED: &str = "innkeeper-cli";
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn document(target: &str) -> Result<Value> {
     let path = root().join("Cargo.lock");
     let lock = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let metadata = metadata(&root(), &["--filter-platform", target])?;
+    let metadata: Metadata = metadata(&root(), &["--filter-platform", target])?;
     of(&metadata, &lock)
 }
 

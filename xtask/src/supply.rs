@@ -11,8 +11,9 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 
 use crate::command::root;
+use crate::metadata::metadata;
 use crate::progress::say;
-pub(crate) use packages::{Dependency, Metadata, Package, metadata};
+pub(crate) use packages::{Dependency, Metadata, Package};
 
 /// The workspaces, as folders of the repository.
 const WORKSPACES: [&str; 3] = [".", "guests", "tests/fuzz/libfuzzer"];
@@ -28,7 +29,7 @@ pub(crate) fn run() -> Result<()> {
     let mut problems = BTreeSet::new();
     let mut packages = BTreeSet::new();
     for workspace in WORKSPACES {
-        let metadata = metadata(&root().join(workspace), &[])?;
+        let metadata: Metadata = metadata(&root().join(workspace), &[])?;
         for package in &metadata.packages {
             problems.extend(policy.check(package));
             if package.source.is_some() {
@@ -54,7 +55,8 @@ mod tests {
         let text = std::fs::read_to_string(crate::command::root().join("deny.toml")).unwrap();
         let policy = super::policy::Policy::read(&text).unwrap();
         for workspace in super::WORKSPACES {
-            let metadata = super::metadata(&crate::command::root().join(workspace), &[]).unwrap();
+            let folder = crate::command::root().join(workspace);
+            let metadata: super::Metadata = super::metadata(&folder, &[]).unwrap();
             assert!(metadata.packages.len() > 20);
             let problems: Vec<_> =
                 metadata.packages.iter().flat_map(|one| policy.check(one)).collect();

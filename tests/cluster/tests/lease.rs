@@ -26,12 +26,12 @@ async fn stage() -> Result<(Stage, String)> {
 }
 
 /// A host as the pod of this name, with a Lease of so many seconds.
-fn options(stage: &Stage, pod: &str, seconds: u32) -> HostOptions {
-    HostOptions {
+async fn options(stage: &Stage, pod: &str, seconds: u32) -> Result<HostOptions> {
+    Ok(HostOptions {
         pod: Some(pod.to_owned()),
         flags: vec!["--lease-seconds".to_owned(), seconds.to_string()],
-        ..HostOptions::new(stage.kubeconfig())
-    }
+        ..stage.host_options(stage.kubeconfig()).await?
+    })
 }
 
 async fn until_ready(mut host: Host) -> Result<Host> {
@@ -55,8 +55,9 @@ async fn held_by(stage: &Stage, pod: &str) -> Result<Value> {
     stage.admin.until(&what, SOON, AT, is_its).await
 }
 
-/// Prints how long the Lease was nobody's, for docs/benchmarks.md.
-fn tell_hand_over(stage: &Stage) -> Result<()> {
+/// Prints how long nobody held the Lease, for docs/benchmarks.md. The API server writes its audit
+/// log after its answers, so the figure may be missing; no test depends on it.
+fn print_hand_over(stage: &Stage) -> Result<()> {
     let leases = AuditFilter::new().writes().resource("leases").namespace("innkeeper-system");
     let writes = stage.plane.audit()?.events(&leases)?;
     let time = |pod: &str, last: bool| -> Option<jiff::Timestamp> {
@@ -64,18 +65,23 @@ fn tell_hand_over(stage: &Stage) -> Result<()> {
         let found = if last { its.next_back() } else { its.next() };
         found?.time.parse().ok()
     };
-    let (given, taken) = (time("(first)", true).unwrap(), time("(second)", false).unwrap());
-    eprintln!("handed over within {} ms", taken.duration_since(given).as_millis());
+    match (time("(first)", true), time("(second)", false)) {
+        (Some(released), Some(acquired)) => {
+            let gap = acquired.duration_since(released).as_millis();
+            eprintln!("nobody held the Lease for {gap} ms");
+        }
+        _ => eprintln!("the audit log does not show the hand-over of the Lease yet"),
+    }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Result<()> {
     let (stage, ns) = stage().await?;
-    let first = until_ready(Host::start(&options(&stage, "first", 15))?).await?;
+    let first = until_ready(Host::start(&options(&stage, "first", 15).await?)?).await?;
     first.leads(SOON).await?;
     stage.ready("bench").await?;
-    let second = until_ready(Host::start(&options(&stage, "second", 15))?).await?;
+    let second = until_ready(Host::start(&options(&stage, "second", 15).await?)?).await?;
     second.logged("another host leads", SOON).await?;
     make(&stage, &ns, 0, 20).await?;
     stage.all_synced(BENCH, &ns, 20).await?;
@@ -84,7 +90,12 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
         let all = stage.plane.audit()?.events(&AuditFilter::new().writes().namespace(&ns))?;
         anyhow::Ok(all.into_iter().filter(|event| event.agent.contains(&agent)).collect::<Vec<_>>())
     };
-    assert!(writes("first")?.len() >= 60, "three for each");
+    // The API server writes its audit log after its answers.
+    eventually("the audit log has three writes for each", SOON, async || {
+        let count = writes("first")?.len();
+        Ok(if count >= 60 { Ok(()) } else { Err(format!("{count} writes")) })
+    })
+    .await?;
     assert_eq!(writes("second")?, [], "it stands by");
 
     // Told to stop, it gives the Lease back, and nobody waits for its end.
@@ -98,13 +109,13 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     let waited = time(&after, "acquireTime").duration_since(time(&before, "renewTime"));
     assert!(waited.as_secs() < 15, "it was not waited for its end: {waited:?}");
     assert_eq!(after["spec"]["leaseTransitions"], 1);
-    tell_hand_over(&stage)?;
+    print_hand_over(&stage)?;
     make(&stage, &ns, 20, 40).await?;
     stage.all_synced(BENCH, &ns, 40).await?;
 
     // One that is killed says nothing: the next one takes it when its time is over, and nothing
     // that was done is done again.
-    let third = until_ready(Host::start(&options(&stage, "third", 15))?).await?;
+    let third = until_ready(Host::start(&options(&stage, "third", 15).await?)?).await?;
     third.logged("another host leads", SOON).await?;
     // The controller manager has said its last word on them too.
     eventually("the Deployments have their replicas", SOON, async || {
@@ -139,11 +150,12 @@ async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<(
     let mut chance = Chance::from_seed()?;
     let (stage, ns) = stage().await?;
     let proxy = Proxy::start(stage.kubeconfig()).await?;
-    let behind = HostOptions { kubeconfig: proxy.kubeconfig(), ..options(&stage, "first", 4) };
+    let behind =
+        HostOptions { kubeconfig: proxy.kubeconfig(), ..options(&stage, "first", 4).await? };
     let first = until_ready(Host::start(&behind)?).await?;
     first.leads(SOON).await?;
     stage.ready("bench").await?;
-    let second = until_ready(Host::start(&options(&stage, "second", 4))?).await?;
+    let second = until_ready(Host::start(&options(&stage, "second", 4).await?)?).await?;
 
     // In the midst of its work, with a request on the way.
     let nth = proxy.writes() + 50 + chance.below(200);

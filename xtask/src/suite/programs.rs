@@ -1,8 +1,7 @@
 //! Programs of tests, several side by side: most of the time they wait.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
-use std::io::{self, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -12,8 +11,9 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
-use super::Tests;
-use crate::command::{cargo, line};
+use super::counts::TestCounts;
+use super::times::{self, Line, TestTime};
+use crate::command::{cargo, line, root};
 use crate::progress::say;
 
 /// A program of tests.
@@ -86,29 +86,71 @@ fn lanes() -> usize {
     thread::available_parallelism().map_or(2, usize::from).clamp(2, 4)
 }
 
-/// Runs all, also after one that fails, and shows what each said when it has ended. Gives the tests in them.
+/// What came of programs: the tests in them, and how long each took.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) counts: TestCounts,
+    pub(super) times: Vec<TestTime>,
+}
+
+/// Which tests of a program run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Those that are not marked `ignored`, as many at once as there are cores.
+    Usual,
+    /// Those that are marked `ignored`, one after the other.
+    Ignored,
+}
+
+impl Which {
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Usual => &[],
+            Self::Ignored => &["--ignored"],
+        }
+    }
+
+    fn threads(self) -> usize {
+        match self {
+            Self::Usual => thread::available_parallelism().map_or(1, usize::from),
+            Self::Ignored => 1,
+        }
+    }
+}
+
+/// Runs all, also after one that fails, and shows the output of each when it has ended. Adds the tests
+/// in them to `outcome`.
 ///
 /// # Errors
 /// Which have failed.
-pub(super) fn run(programs: Vec<Program>, arguments: &[&str], tests: &mut Tests) -> Result<()> {
+pub(super) fn run(programs: Vec<Program>, which: Which, outcome: &mut Outcome) -> Result<()> {
     let left = Mutex::new(VecDeque::from(programs));
-    let ended = Mutex::new((Tests::default(), Vec::new()));
+    let ended = Mutex::new((outcome, Vec::new()));
     let work = || {
         loop {
             let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some(program) = next else { break };
-            let begun = Instant::now();
-            let said = one(&program, arguments);
+            let start = Instant::now();
+            let result = program.run_with_times(which);
             // Held while it is shown, so that lines of two programs do not mix.
             let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
-            let (name, seconds) = (&program.name, begun.elapsed().as_secs_f32());
+            let (name, seconds) = (&program.name, start.elapsed().as_secs_f32());
             say(&format!("     Running {name} ({}), {seconds:.1} s", program.folder.display()));
-            let (text, ok) = said.unwrap_or_else(|error| (format!("{error:#}"), false));
-            for line in text.lines() {
-                say(line);
-                ended.0.add_line(line);
-            }
-            if !ok {
+            let (is_success, times) = match result {
+                Ok((run, times)) => {
+                    for line in &run.lines {
+                        say(&line.text);
+                        ended.0.counts.add_line(&line.text);
+                    }
+                    (run.is_success, times)
+                }
+                Err(error) => {
+                    say(&format!("{error:#}"));
+                    (false, Vec::new())
+                }
+            };
+            ended.0.times.extend(times);
+            if !is_success {
                 ended.1.push(name.clone());
             }
         }
@@ -118,39 +160,113 @@ pub(super) fn run(programs: Vec<Program>, arguments: &[&str], tests: &mut Tests)
             scope.spawn(work);
         }
     });
-    let (found, failed) = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
-    tests.passed += found.passed;
-    tests.failed += found.failed;
+    let (_, failed) = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !failed.is_empty() {
         bail!("these programs of tests failed: {}", failed.join(", "));
     }
     Ok(())
 }
 
-/// What it says, and whether all is well.
-fn one(program: &Program, arguments: &[&str]) -> Result<(String, bool)> {
-    let (mut reader, writer) = io::pipe()?;
-    let mut command = Command::new(&program.path);
-    command.args(arguments).current_dir(&program.folder).stdin(Stdio::null());
-    // As cargo would.
-    command.env("CARGO_MANIFEST_DIR", &program.folder);
-    command.stdout(writer.try_clone()?).stderr(writer);
-    let mut child = command.spawn().with_context(|| format!("cannot run `{}`", line(&command)))?;
-    // Else our ends of the pipe keep it open.
-    drop(command);
-    let mut said = Vec::new();
-    reader.read_to_end(&mut said)?;
-    let status = child.wait()?;
-    let mut text = String::from_utf8_lossy(&said).into_owned();
-    if !status.success() {
-        // Writing into a String cannot fail.
-        let _ = writeln!(text, "{} failed ({status})", program.name);
+/// A run of a program that ended.
+pub(super) struct Run {
+    /// Those of standard output and standard error, in the order of their arrival.
+    lines: Vec<Line>,
+    pub(super) is_success: bool,
+}
+
+impl Run {
+    /// All output.
+    pub(super) fn text(&self) -> String {
+        self.lines.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect()
     }
-    Ok((text, status.success()))
+}
+
+impl Program {
+    /// The name of one of its tests that no test of another program has.
+    pub(super) fn id(&self, test: &str) -> String {
+        let folder = self.folder.strip_prefix(root()).unwrap_or(&self.folder);
+        format!("{}/{}::{test}", folder.display(), self.name)
+    }
+
+    /// Its tests, in the order in which it starts them.
+    pub(super) fn list(&self, arguments: &[&str]) -> Result<Vec<String>> {
+        let run = self.run(&[&["--list", "--format", "terse"], arguments].concat())?;
+        if !run.is_success {
+            bail!("{} does not list its tests: {}", self.path.display(), run.text());
+        }
+        Ok(times::listed(&run.text()))
+    }
+
+    fn run_with_times(&self, which: Which) -> Result<(Run, Vec<TestTime>)> {
+        let order = self.list(which.arguments())?;
+        let threads = which.threads();
+        let number = threads.to_string();
+        let run = self.run(&[which.arguments(), &["--test-threads", &number]].concat())?;
+        let mut times = times::times(&order, threads, &run.lines);
+        for time in &mut times {
+            time.test = self.id(&time.test);
+        }
+        Ok((run, times))
+    }
+
+    /// Runs it with these arguments.
+    pub(super) fn run(&self, arguments: &[&str]) -> Result<Run> {
+        let mut command = Command::new(&self.path);
+        command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
+        // As cargo would.
+        command.env("CARGO_MANIFEST_DIR", &self.folder);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let start = Instant::now();
+        let mut child =
+            command.spawn().with_context(|| format!("cannot run `{}`", line(&command)))?;
+        let lines = Mutex::new(Vec::new());
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        thread::scope(|scope| {
+            let errors = scope.spawn(|| stderr.map_or(Ok(()), |it| read(it, false, start, &lines)));
+            let output = stdout.map_or(Ok(()), |it| read(it, true, start, &lines));
+            errors.join().unwrap_or(Ok(())).and(output)
+        })
+        .with_context(|| format!("cannot read the output of `{}`", line(&command)))?;
+        let status = child.wait()?;
+        let mut lines = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !status.success() {
+            let text = format!("{} failed ({status})", self.name);
+            lines.push(Line { at: start.elapsed(), text, is_output: false });
+        }
+        Ok(Run { lines, is_success: status.success() })
+    }
+
+    #[cfg(test)]
+    pub(super) fn at(name: &str, path: &str, folder: &Path) -> Self {
+        Self { name: name.to_owned(), path: path.into(), folder: folder.to_owned() }
+    }
+}
+
+/// Reads lines until the end.
+fn read(
+    from: impl Read,
+    is_output: bool,
+    start: Instant,
+    lines: &Mutex<Vec<Line>>,
+) -> io::Result<()> {
+    let mut from = BufReader::new(from);
+    loop {
+        let mut bytes = Vec::new();
+        if from.read_until(b'\n', &mut bytes)? == 0 {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.strip_suffix('\n').unwrap_or(&text).to_owned();
+        let line = Line { at: start.elapsed(), text, is_output };
+        lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -160,31 +276,34 @@ mod tests {
 {"reason":"compiler-artifact","manifest_path":"/w/b/Cargo.toml","target":{"name":"b"},"profile":{"test":false},"executable":"/t/b"}
 {"reason":"compiler-artifact","manifest_path":"/w/b/Cargo.toml","target":{"name":"a"},"profile":{"test":true},"executable":"/t/a-1"}
 {"reason":"build-finished","success":true}"#;
-        let program = |name: &str| Program {
-            name: name.to_owned(),
-            path: format!("/t/{name}-1").into(),
-            folder: "/w/b".into(),
-        };
+        let program = |name: &str| Program::at(name, &format!("/t/{name}-1"), Path::new("/w/b"));
         assert_eq!(named(messages).unwrap(), [program("a"), program("z")]);
     }
 
     #[test]
     fn all_run_and_those_that_fail_are_named() {
-        let program = |name: &str, path: &str| Program {
-            name: name.to_owned(),
-            path: path.into(),
-            folder: "/".into(),
+        let folder = tempfile::tempdir().unwrap();
+        let script = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{text}")).unwrap();
+            std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+            Program::at(name, &path.display().to_string(), Path::new("/"))
         };
+        let result = "test result: ok. 1 passed; 0 failed; 0 ignored";
+        let good = format!(
+            "[ $1 = --list ] && echo 'a: test' && exit; echo 'test a ... ok'; echo '{result}'"
+        );
         let programs = vec![
-            program("bad", "/bin/false"),
-            program("good", "/bin/echo"),
-            program("none", "/no"),
+            Program::at("bad", "/bin/false", Path::new("/")),
+            script("good", &good),
+            Program::at("none", "/no", Path::new("/")),
         ];
-        let mut tests = Tests::default();
-        let line = "test result: ok. 2 passed; 0 failed; 0 ignored";
-        let error = run(programs, &[line], &mut tests).unwrap_err().to_string();
+        let mut outcome = Outcome::default();
+        let error = run(programs, Which::Usual, &mut outcome).unwrap_err().to_string();
         assert!(error.contains("bad") && error.contains("none"), "{error}");
         assert!(!error.contains("good"), "{error}");
-        assert_eq!(tests, Tests { passed: 2, failed: 0 });
+        assert_eq!(outcome.counts, TestCounts { passed: 1, failed: 0 });
+        let timed: Vec<_> = outcome.times.iter().map(|time| &*time.test).collect();
+        assert_eq!(timed, ["//good::a"]);
     }
 }

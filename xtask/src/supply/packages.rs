@@ -1,11 +1,6 @@
 //! All packages of a workspace, as `cargo metadata` gives them.
 
-use std::path::Path;
-
-use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
-
-use crate::command::{cargo, line};
 
 /// What cargo says of a workspace and all that it depends on.
 #[derive(Deserialize)]
@@ -73,23 +68,4 @@ impl Dependency {
     pub(crate) fn is_linked(&self) -> bool {
         self.dep_kinds.iter().any(|one| one.kind.is_none())
     }
-}
-
-/// Asks cargo for the packages of the workspace in this folder, those of the lock file.
-///
-/// # Errors
-/// What cargo says, for instance if the lock file is out of date.
-pub(crate) fn metadata(folder: &Path, options: &[&str]) -> Result<Metadata> {
-    let mut command = cargo(&["metadata", "--format-version", "1", "--locked"]);
-    command.args(options).current_dir(folder);
-    let output = command.output().with_context(|| format!("cannot run `{}`", line(&command)))?;
-    if !output.status.success() {
-        bail!(
-            "`{}` in {} failed:\n{}",
-            line(&command),
-            folder.display(),
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    serde_json::from_slice(&output.stdout).context("cargo metadata gave something unreadable")
 }

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 use serde::Deserialize;
 
-use crate::command::{cargo, line, root};
+use crate::command::root;
+use crate::metadata::metadata;
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
@@ -150,25 +151,11 @@ struct Dependency {
 pub(super) fn problems() -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for folder in [root(), root().join("guests")] {
-        for package in metadata(&folder)?.packages {
+        for package in metadata::<Metadata>(&folder, &["--no-deps"])?.packages {
             problems.extend(check(&package, &fs::read_to_string(&package.manifest_path)?));
         }
     }
     Ok(problems)
-}
-
-fn metadata(folder: &Path) -> Result<Metadata> {
-    let mut command = cargo(&["metadata", "--no-deps", "--format-version", "1"]);
-    let output = command.current_dir(folder).output().with_context(|| line(&command))?;
-    if !output.status.success() {
-        bail!(
-            "`{}` in {} failed:\n{}",
-            line(&command),
-            folder.display(),
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    serde_json::from_slice(&output.stdout).context("cargo metadata gave something unreadable")
 }
 
 fn check(package: &Package, manifest: &str) -> Vec<String> {

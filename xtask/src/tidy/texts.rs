@@ -1,17 +1,13 @@
 //! What must not lie in the repository's files.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
-
-use crate::command::{line, root};
+use super::exceptions::Violations;
+use super::files::{File, extension};
+use crate::command::root;
 
 /// Longest file, in lines. Longer ones do more than one thing.
-const MAX_LINES: usize = 800;
-
-/// Files that may be longer, each with its reason.
-const LONGER: [(&str, &str); 0] = [];
+const MAX_LINES: usize = 500;
 
 /// Files that people write, for the rule of length.
 const WRITTEN: [&str; 8] = ["rs", "go", "wit", "md", "sh", "py", "js", "mjs"];
@@ -20,38 +16,27 @@ const WRITTEN: [&str; 8] = ["rs", "go", "wit", "md", "sh", "py", "js", "mjs"];
 const GENERATED: [&str; 4] =
     ["Cargo.lock", "guests/Cargo.lock", "go.sum", "host/simulator/data/texts.json"];
 
-/// What is wrong with any file that git knows or would take up.
-pub(super) fn problems() -> Result<Vec<String>> {
-    let mut command = std::process::Command::new("git");
-    command.current_dir(root()).args([
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-    ]);
-    let output = command.output().with_context(|| format!("cannot run `{}`", line(&command)))?;
-    if !output.status.success() {
-        bail!("`{}` failed: {}", line(&command), String::from_utf8_lossy(&output.stderr));
-    }
-    let mut problems = Vec::new();
-    for name in String::from_utf8_lossy(&output.stdout).split('\0').filter(|name| !name.is_empty())
-    {
-        let path = root().join(name);
-        // Deleted, but not yet from the index.
-        if !path.is_file() {
-            continue;
-        }
-        let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
-        problems.extend(check(name, &bytes));
-    }
+/// What is wrong with any of the files.
+pub(super) fn problems(files: &[File]) -> Vec<String> {
+    let mut problems: Vec<String> =
+        files.iter().flat_map(|file| check(&file.name, &file.bytes)).collect();
     for needed in ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md"] {
         if !root().join(needed).is_file() {
             problems.push(format!("{needed}: is missing"));
         }
     }
     problems.sort();
-    Ok(problems)
+    problems
+}
+
+/// The lines of a file that people write, if it is too long.
+pub(super) fn too_long(name: &str, text: &str) -> Violations {
+    let lines = text.lines().count();
+    if !WRITTEN.contains(&extension(name)) || lines <= MAX_LINES {
+        return Violations::default();
+    }
+    let detail = format!("{name}: {lines} lines, more than {MAX_LINES}; split it by noun");
+    Violations { count: lines, details: vec![detail] }
 }
 
 fn check(name: &str, bytes: &[u8]) -> Vec<String> {
@@ -59,12 +44,7 @@ fn check(name: &str, bytes: &[u8]) -> Vec<String> {
         return vec![format!("{name}: is not text; built things do not belong here")];
     };
     let mut problems = Vec::new();
-    let extension = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or_default();
-    let lines = text.lines().count();
-    let may_be_longer = LONGER.iter().any(|(longer, _)| *longer == name);
-    if WRITTEN.contains(&extension) && lines > MAX_LINES && !may_be_longer {
-        problems.push(format!("{name}: {lines} lines, more than {MAX_LINES}; split it by noun"));
-    }
+    let extension = extension(name);
     if GENERATED.iter().any(|generated| name.ends_with(generated)) {
         return problems;
     }
@@ -164,8 +144,9 @@ mod tests {
     #[test]
     fn long_files_and_built_things_are_found() {
         let long = "x\n".repeat(MAX_LINES + 1);
-        assert_eq!(check("a.rs", long.as_bytes()).len(), 1);
-        assert!(check("a.json", long.as_bytes()).is_empty());
+        assert_eq!(too_long("a.rs", &long).count, MAX_LINES + 1);
+        assert_eq!(too_long("a.rs", &long[2..]), Violations::default());
+        assert_eq!(too_long("a.json", &long), Violations::default());
         assert_eq!(check("a.wasm", &[0, 159, 146, 150]).len(), 1);
     }
 

@@ -1,0 +1,139 @@
+//! Words that the project does not use: `xtask/src/tidy/words.toml`.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use regex::Regex;
+use serde::Deserialize;
+
+use super::exceptions::Violations;
+use super::files::extension;
+use super::prose::Fences;
+
+const LIST: &str = include_str!("words.toml");
+
+#[derive(Deserialize)]
+struct List {
+    word: Vec<Entry>,
+}
+
+/// Words with the same replacement.
+#[derive(Deserialize)]
+struct Entry {
+    words: Vec<String>,
+    instead: String,
+    reason: Option<String>,
+}
+
+/// The words, as one pattern.
+pub(super) struct Words {
+    pattern: Regex,
+    /// What to write instead and why, by word in lower case.
+    advice: BTreeMap<String, String>,
+}
+
+impl Words {
+    /// Those of the project.
+    pub(super) fn of_project() -> Result<Self> {
+        Self::parse(LIST).context("xtask/src/tidy/words.toml")
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let list: List = toml::from_str(text)?;
+        let mut advice = BTreeMap::new();
+        for entry in list.word {
+            let reason = entry.reason.as_deref().unwrap_or("archaic or literary");
+            let advised = format!("write \"{}\" ({reason})", entry.instead);
+            advice.extend(entry.words.into_iter().map(|word| (word, advised.clone())));
+        }
+        // Of two words with one beginning, the longer one.
+        let mut all: Vec<String> = advice.keys().map(|word| regex::escape(word)).collect();
+        all.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        let pattern = Regex::new(&format!("(?i){}", all.join("|")))?;
+        Ok(Self { pattern, advice })
+    }
+
+    /// Those in a file; in Markdown not in blocks of code.
+    pub(super) fn find(&self, name: &str, text: &str) -> Violations {
+        let mut violations = Violations::default();
+        let mut fences = Fences::default();
+        for (index, line) in text.lines().enumerate() {
+            if extension(name) == "md" && fences.hold(line) {
+                continue;
+            }
+            for word in self.in_line(line) {
+                violations.count += 1;
+                let advice = self.advice.get(&word.to_lowercase()).map_or("", String::as_str);
+                violations.details.push(format!("{name}:{}: `{word}`: {advice}", index + 1));
+            }
+        }
+        violations
+    }
+
+    fn in_line<'a>(&self, line: &'a str) -> impl Iterator<Item = &'a str> {
+        let found = self.pattern.find_iter(line);
+        found.filter(|word| is_whole(line, word.start(), word.end())).map(|word| word.as_str())
+    }
+}
+
+/// Whether a word stands for itself in text, or is a part of a name: `the_word`, `TheWord`.
+fn is_whole(line: &str, start: usize, end: usize) -> bool {
+    let (before, after) = (line[..start].chars().next_back(), line[end..].chars().next());
+    let word = &line[start..end];
+    let begins = match before {
+        Some(char) if char.is_alphanumeric() => {
+            char.is_lowercase() && word.starts_with(char::is_uppercase)
+        }
+        _ => true,
+    };
+    let ends = match after {
+        Some(char) if char.is_alphanumeric() => {
+            char.is_uppercase() && word.ends_with(char::is_lowercase)
+        }
+        _ => true,
+    };
+    begins && ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words() -> Words {
+        let list = "[[word]]\nwords = [\"frob\", \"by frob of\"]\ninstead = \"use\"\n\
+            [[word]]\nwords = [\"quux\"]\ninstead = \"it\"\nreason = \"not ours\"\n";
+        Words::parse(list).unwrap()
+    }
+
+    #[test]
+    fn planted_word_is_found_with_its_line_and_replacement() {
+        let found = words().find("a.rs", "fn a() {}\n// It will frob, by frob of quux.\n");
+        assert_eq!(found.count, 3);
+        assert_eq!(found.details[0], "a.rs:2: `frob`: write \"use\" (archaic or literary)");
+        assert_eq!(found.details[1], "a.rs:2: `by frob of`: write \"use\" (archaic or literary)");
+        assert_eq!(found.details[2], "a.rs:2: `quux`: write \"it\" (not ours)");
+    }
+
+    #[test]
+    fn words_in_names_are_found_and_parts_of_words_are_not() {
+        let words = words();
+        for line in ["do_frob()", "DoFrob", "frobIt", "Frob", "\"frob\""] {
+            assert_eq!(words.in_line(line).count(), 1, "{line}");
+        }
+        for line in ["frobs", "afrob", "Frobs", "frob2"] {
+            assert_eq!(words.in_line(line).count(), 0, "{line}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_code_in_pages_are_left_out() {
+        let text = "```\nfrob\n```\nfrob\n";
+        assert_eq!(words().find("a.md", text).count, 1);
+        assert_eq!(words().find("a.rs", text).count, 2);
+    }
+
+    #[test]
+    fn list_of_the_project_can_be_read() {
+        assert!(Words::of_project().unwrap().advice.len() > 20);
+    }
+}
