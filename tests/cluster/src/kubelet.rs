@@ -136,3 +136,15 @@ fn whole_status(pod: &Value, address: &str) -> Value {
     status["initContainerStatuses"] = statuses("initContainers", &has_run);
     status
 }
+
+/// Keeps a pod from being removed, as a container that takes long to end does; or lets it go.
+///
+/// # Errors
+/// If the API server refuses the change.
+pub async fn hold(admin: &Admin, namespace: &str, pod: &str, held: bool) -> Result<()> {
+    let finalizers: &[&str] = if held { &["example.com/slow"] } else { &[] };
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": pod, "namespace": namespace, "finalizers": finalizers}});
+    admin.apply_as("slow", true, &pod.to_string()).await?;
+    Ok(())
+}

@@ -183,15 +183,6 @@ fn kuri(namespace: &str, name: &str) -> String {
     .to_string()
 }
 
-/// Something that keeps a pod from going, or does not any more.
-async fn hold(admin: &Admin, namespace: &str, pod: &str, held: bool) -> Result<()> {
-    let finalizers: &[&str] = if held { &["example.com/slow"] } else { &[] };
-    let pod = json!({"apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": pod, "namespace": namespace, "finalizers": finalizers}});
-    admin.apply_as("slow", true, &pod.to_string()).await?;
-    Ok(())
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn clean_up_takes_the_job_and_its_pods_before_the_kuri_goes() -> Result<()> {
     let (stage, _host, namespace) = stage(&[("kuri", json!({}))]).await?;
@@ -199,7 +190,11 @@ async fn clean_up_takes_the_job_and_its_pods_before_the_kuri_goes() -> Result<()
     admin.apply_in(ns, include_str!("../../../deploy/samples/kuri.yaml")).await?;
     let at = (KURI, ns, "example-kuri");
     until_phase(&stage, at, "setup").await?;
-    let job = admin.must_get(Kind::JOB, ns, "example-kuri").await?;
+    // The Job controller counts the pods that it waits for by the Job's name: if a Job is replaced
+    // before its pod is seen, the next one of its name has no pod for five minutes.
+    let at_job = (Kind::JOB, ns, "example-kuri");
+    let has_pod = |one: &Value| one["status"]["active"] == 1;
+    let job = admin.until("the Job has its pod", SOON, at_job, has_pod).await?;
     let container = &job["spec"]["template"]["spec"]["containers"][0];
     assert_eq!((&container["name"], &container["image"]), (&json!("kuri"), &json!("busybox")));
     assert_eq!(container["command"], json!(["echo", "kuri"]));
@@ -211,23 +206,23 @@ async fn clean_up_takes_the_job_and_its_pods_before_the_kuri_goes() -> Result<()
             && one["spec"]["template"]["spec"]["containers"][0]["command"]
                 == json!(["echo", "again"])
     };
-    let job = (Kind::JOB, ns, "example-kuri");
-    let uid = admin.until("there is another Job", SOON, job, is_another).await?["metadata"]["uid"]
-        .clone();
+    let another = admin.until("there is another Job", SOON, at_job, is_another).await?;
+    let uid = &another["metadata"]["uid"];
 
     // A pod that takes its time holds the Kuri.
     let pod = eventually("the new Job has a pod", SOON, async || {
         let pods = kubelet::pods(admin, ns, ("job-name", "example-kuri")).await?;
-        let mut its = pods.iter().filter(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == uid);
+        let mut its =
+            pods.iter().filter(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == *uid);
         Ok(its
             .find_map(|pod| pod["metadata"]["name"].as_str().map(str::to_owned))
             .ok_or_else(|| format!("{} pods, none of it", pods.len())))
     })
     .await?;
-    hold(admin, ns, &pod, true).await?;
+    kubelet::hold(admin, ns, &pod, true).await?;
     kubelet::runs(admin, ns, &pod).await?;
     admin.delete(KURI, ns, "example-kuri").await?;
-    admin.until_gone(SOON, job).await?;
+    admin.until_gone(SOON, at_job).await?;
     stage.says(at, ("Ready", "False", "CleaningUp")).await?;
     until_phase(&stage, at, "cleanup").await?;
     let going = |one: &Value| one["metadata"]["deletionTimestamp"].is_string();
@@ -235,7 +230,7 @@ async fn clean_up_takes_the_job_and_its_pods_before_the_kuri_goes() -> Result<()
     stage.quiet(Duration::from_secs(1)).await?;
     admin.must_get(KURI, ns, "example-kuri").await?;
 
-    hold(admin, ns, &pod, false).await?;
+    kubelet::hold(admin, ns, &pod, false).await?;
     admin.until_gone(SOON, at).await?;
     assert!(admin.list(Kind::POD, ns).await?.is_empty(), "the pods went first");
     Ok(())
@@ -264,11 +259,11 @@ async fn what_kuri_does_is_a_parameter_of_its_module() -> Result<()> {
     // Without `cleanup` a Kuri goes at once, and its Job after it.
     set_parameters(&stage, &json!({"operations": ["deploy"]})).await?;
     stage.ready("kuri").await?;
-    hold(admin, ns, &pod, true).await?;
+    kubelet::hold(admin, ns, &pod, true).await?;
     admin.delete(KURI, ns, "first").await?;
     admin.until_gone(SOON, (KURI, ns, "first")).await?;
     admin.must_get(Kind::POD, ns, &pod).await?;
-    hold(admin, ns, &pod, false).await?;
+    kubelet::hold(admin, ns, &pod, false).await?;
     admin.until_gone(2 * SOON, (Kind::JOB, ns, "first")).await?;
 
     // Without `deploy` the Jobs go that were made.

@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{MANY, SOON, component_path, output_with, root, says};
-use innkeeper_cluster_tests::{Host, HostOptions, Kind, Stage, condition};
+use innkeeper_cluster_tests::{Host, Kind, Stage, condition};
 use serde_json::{Value, json};
 
 const BUDGET: Kind = Kind::new("example.innkeeper.dev/v1", "Budget");
@@ -48,17 +48,15 @@ fn budget(namespace: &str, spec: &Value) -> String {
     .to_string()
 }
 
-/// Both modules, as their folders have them, pushed and serving; the host keeps what it compiles.
-async fn both(stage: &Stage, cache: &std::path::Path) -> Result<Host> {
+/// Both modules, as their folders have them, pushed and serving. The host shares compiled code with
+/// the hosts of other tests: compiling these two takes minutes.
+async fn both(stage: &Stage) -> Result<Host> {
     for name in ["quota-py", "labels-js"] {
         let file = format!("guests/examples/{name}/module.yaml");
         stage.admin.apply(&std::fs::read_to_string(root().join(file))?).await?;
     }
     tokio::try_join!(push(stage, "quota", "quota-py"), push(stage, "labels-js", "labels-js"))?;
-    let mut options = HostOptions::new(stage.kubeconfig());
-    options.flags = vec!["--cache-dir".to_owned(), cache.to_string_lossy().into_owned()];
-    let mut host = Host::start(&options)?;
-    host.ready(SOON).await?;
+    let host = stage.host().await?;
     tokio::try_join!(until_serving(stage, "quota"), until_serving(stage, "labels-js"))?;
     Ok(host)
 }
@@ -67,8 +65,7 @@ async fn both(stage: &Stage, cache: &std::path::Path) -> Result<Host> {
 async fn guests_in_python_and_javascript_work_beside_each_other_and_are_replaced_by_one_in_rust()
 -> Result<()> {
     let stage = Stage::new().await?;
-    let folder = tempfile::tempdir()?;
-    let host = both(&stage, &folder.path().join("code")).await?;
+    let host = both(&stage).await?;
     let team = stage.admin.namespace("team").await?;
     let at = (BUDGET, &*team, "team");
 

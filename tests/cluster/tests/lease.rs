@@ -55,8 +55,9 @@ async fn held_by(stage: &Stage, pod: &str) -> Result<Value> {
     stage.admin.until(&what, SOON, AT, is_its).await
 }
 
-/// Prints how long the Lease was nobody's, for docs/benchmarks.md.
-fn tell_hand_over(stage: &Stage) -> Result<()> {
+/// Prints how long nobody held the Lease, for docs/benchmarks.md. The API server writes its audit
+/// log after its answers, so the figure may be missing; no test depends on it.
+fn print_hand_over(stage: &Stage) -> Result<()> {
     let leases = AuditFilter::new().writes().resource("leases").namespace("innkeeper-system");
     let writes = stage.plane.audit()?.events(&leases)?;
     let time = |pod: &str, last: bool| -> Option<jiff::Timestamp> {
@@ -64,8 +65,13 @@ fn tell_hand_over(stage: &Stage) -> Result<()> {
         let found = if last { its.next_back() } else { its.next() };
         found?.time.parse().ok()
     };
-    let (given, taken) = (time("(first)", true).unwrap(), time("(second)", false).unwrap());
-    eprintln!("handed over within {} ms", taken.duration_since(given).as_millis());
+    match (time("(first)", true), time("(second)", false)) {
+        (Some(released), Some(acquired)) => {
+            let gap = acquired.duration_since(released).as_millis();
+            eprintln!("nobody held the Lease for {gap} ms");
+        }
+        _ => eprintln!("the audit log does not show the hand-over of the Lease yet"),
+    }
     Ok(())
 }
 
@@ -84,7 +90,12 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
         let all = stage.plane.audit()?.events(&AuditFilter::new().writes().namespace(&ns))?;
         anyhow::Ok(all.into_iter().filter(|event| event.agent.contains(&agent)).collect::<Vec<_>>())
     };
-    assert!(writes("first")?.len() >= 60, "three for each");
+    // The API server writes its audit log after its answers.
+    eventually("the audit log has three writes for each", SOON, async || {
+        let count = writes("first")?.len();
+        Ok(if count >= 60 { Ok(()) } else { Err(format!("{count} writes")) })
+    })
+    .await?;
     assert_eq!(writes("second")?, [], "it stands by");
 
     // Told to stop, it gives the Lease back, and nobody waits for its end.
@@ -98,7 +109,7 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     let waited = time(&after, "acquireTime").duration_since(time(&before, "renewTime"));
     assert!(waited.as_secs() < 15, "it was not waited for its end: {waited:?}");
     assert_eq!(after["spec"]["leaseTransitions"], 1);
-    tell_hand_over(&stage)?;
+    print_hand_over(&stage)?;
     make(&stage, &ns, 20, 40).await?;
     stage.all_synced(BENCH, &ns, 40).await?;
 
