@@ -69,10 +69,15 @@ impl Stage {
         &self.kubeconfig
     }
 
-    /// Starts the host as its ServiceAccount, and waits until it is ready. What the host of another test has compiled
-    /// it does not compile again.
+    /// Starts the host as its ServiceAccount, and waits until it is ready. It shares compiled code
+    /// with the hosts of other tests.
     pub async fn host(&self) -> Result<Host> {
-        let mut options = HostOptions::new(&self.kubeconfig);
+        ready(&self.host_options(&self.kubeconfig).await?).await
+    }
+
+    /// The options of a host that shares compiled code with the hosts of other tests.
+    pub async fn host_options(&self, kubeconfig: &Path) -> Result<HostOptions> {
+        let mut options = HostOptions::new(kubeconfig);
         if self.has_common_key().await? {
             let folder = program()?.with_file_name("test-code").display().to_string();
             for (name, value) in [("INNKEEPER_CACHE_DIR", &*folder), ("INNKEEPER_CACHE_MIB", "200")]
@@ -80,7 +85,7 @@ impl Stage {
                 options.environment.push((name.to_owned(), value.to_owned()));
             }
         }
-        ready(&options).await
+        Ok(options)
     }
 
     /// The same of one that compiles all that it runs.

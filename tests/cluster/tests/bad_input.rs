@@ -33,7 +33,7 @@ async fn an_api_server_that_is_not_there_is_waited_for_at_the_start_and_later() 
     stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
     let mut proxy = Proxy::start(stage.plane.kubeconfig()).await?;
     proxy.refuse().await;
-    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig()))?;
+    let mut host = Host::start(&stage.host_options(&proxy.kubeconfig()).await?)?;
     // It lives, says what is wrong, and is not ready.
     eventually("it lives", SOON, async || {
         Ok(match host.http("/healthz").await {
@@ -82,7 +82,7 @@ async fn stale_caches_never_overwrite_and_do_not_loop() -> Result<()> {
     let stage = Stage::new().await?;
     stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
-    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig()))?;
+    let mut host = Host::start(&stage.host_options(&proxy.kubeconfig()).await?)?;
     host.ready(SOON).await?;
     stage.ready("bench").await?;
     let namespace = stage.admin.namespace("stale").await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Chance, Host, HostOptions, Kind, Proxy, Stage, When};
+use innkeeper_cluster_tests::{Chance, Host, Kind, Proxy, Stage, When};
 use serde_json::json;
 
 const KILLS: u32 = 50;
@@ -24,7 +24,7 @@ async fn kill_9_at_fifty_random_writes() -> Result<()> {
         host.stop(Duration::from_secs(10)).await?;
     }
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
-    let options = HostOptions::new(&proxy.kubeconfig());
+    let options = stage.host_options(&proxy.kubeconfig()).await?;
     let namespace = stage.admin.namespace("crash").await?;
     let mut made = 0;
     for kill in 0..KILLS {

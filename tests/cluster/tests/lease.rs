@@ -26,12 +26,12 @@ async fn stage() -> Result<(Stage, String)> {
 }
 
 /// A host as the pod of this name, with a Lease of so many seconds.
-fn options(stage: &Stage, pod: &str, seconds: u32) -> HostOptions {
-    HostOptions {
+async fn options(stage: &Stage, pod: &str, seconds: u32) -> Result<HostOptions> {
+    Ok(HostOptions {
         pod: Some(pod.to_owned()),
         flags: vec!["--lease-seconds".to_owned(), seconds.to_string()],
-        ..HostOptions::new(stage.kubeconfig())
-    }
+        ..stage.host_options(stage.kubeconfig()).await?
+    })
 }
 
 async fn until_ready(mut host: Host) -> Result<Host> {
@@ -78,10 +78,10 @@ fn print_hand_over(stage: &Stage) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Result<()> {
     let (stage, ns) = stage().await?;
-    let first = until_ready(Host::start(&options(&stage, "first", 15))?).await?;
+    let first = until_ready(Host::start(&options(&stage, "first", 15).await?)?).await?;
     first.leads(SOON).await?;
     stage.ready("bench").await?;
-    let second = until_ready(Host::start(&options(&stage, "second", 15))?).await?;
+    let second = until_ready(Host::start(&options(&stage, "second", 15).await?)?).await?;
     second.logged("another host leads", SOON).await?;
     make(&stage, &ns, 0, 20).await?;
     stage.all_synced(BENCH, &ns, 20).await?;
@@ -115,7 +115,7 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
 
     // One that is killed says nothing: the next one takes it when its time is over, and nothing
     // that was done is done again.
-    let third = until_ready(Host::start(&options(&stage, "third", 15))?).await?;
+    let third = until_ready(Host::start(&options(&stage, "third", 15).await?)?).await?;
     third.logged("another host leads", SOON).await?;
     // The controller manager has said its last word on them too.
     eventually("the Deployments have their replicas", SOON, async || {
@@ -150,11 +150,12 @@ async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<(
     let mut chance = Chance::from_seed()?;
     let (stage, ns) = stage().await?;
     let proxy = Proxy::start(stage.kubeconfig()).await?;
-    let behind = HostOptions { kubeconfig: proxy.kubeconfig(), ..options(&stage, "first", 4) };
+    let behind =
+        HostOptions { kubeconfig: proxy.kubeconfig(), ..options(&stage, "first", 4).await? };
     let first = until_ready(Host::start(&behind)?).await?;
     first.leads(SOON).await?;
     stage.ready("bench").await?;
-    let second = until_ready(Host::start(&options(&stage, "second", 4))?).await?;
+    let second = until_ready(Host::start(&options(&stage, "second", 4).await?)?).await?;
 
     // In the midst of its work, with a request on the way.
     let nth = proxy.writes() + 50 + chance.below(200);

@@ -32,8 +32,10 @@ async fn restarts_of_the_api_server_and_of_etcd_amid_changes_lose_nothing() -> R
     let mut stage = Stage::new().await?;
     stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
     // With its Lease, which it keeps or takes again.
-    let options =
-        HostOptions { pod: Some("first".to_owned()), ..HostOptions::new(stage.kubeconfig()) };
+    let options = HostOptions {
+        pod: Some("first".to_owned()),
+        ..stage.host_options(stage.kubeconfig()).await?
+    };
     let mut host = Host::start(&options)?;
     host.ready(SOON).await?;
     stage.ready("bench").await?;

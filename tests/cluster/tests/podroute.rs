@@ -9,7 +9,7 @@ use anyhow::{Context as _, Error, Result, ensure};
 use innkeeper_cluster_tests::router::ROUTES;
 use innkeeper_cluster_tests::stage::{SOON, message, says};
 use innkeeper_cluster_tests::{
-    Admin, AuditFilter, Host, HostOptions, Kind, Proxy, Stage, condition, eventually,
+    Admin, AuditFilter, Host, Kind, Proxy, Stage, condition, eventually,
 };
 use serde_json::{Value, json};
 
@@ -265,7 +265,7 @@ async fn two_podroutes_at_once_on_stale_caches_never_split_the_names() -> Result
     }
     stage.module("podroute", "podroute", &json!({"crdGroups": ["quay.io"]})).await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
-    let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig()))?;
+    let mut host = Host::start(&stage.host_options(&proxy.kubeconfig()).await?)?;
     host.ready(SOON).await?;
     stage.ready("podroute").await?;
     // The host learns of nothing that it did not write itself.

@@ -87,7 +87,7 @@ async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_dec
     let stage = Stage::new().await?;
     stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
-    let options = HostOptions::new(&proxy.kubeconfig());
+    let options = stage.host_options(&proxy.kubeconfig()).await?;
     let mut host = Host::start(&options)?;
     host.ready(SOON).await?;
     stage.ready("settings").await?;
