@@ -260,10 +260,10 @@ async fn record<'a>(server: &Server, case: &'a Case) -> Result<Option<(Fixture<'
         }
     }
     churn::drop_churners(&mut desired);
-    match case.made {
+    let _digest = match case.made {
         None => settled::stamp(&mut desired),
         Some(_) => settled::stamp_merge(&mut desired, &manager),
-    }
+    };
 
     server.make(&kind, case).await?;
     let live = match (server.apply(&kind, &desired, &name, false).await, &case.refused) {
