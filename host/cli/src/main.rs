@@ -87,10 +87,10 @@ enum Command {
     /// A scenario is a folder of numbered files, as KUTTL has them: 00-install.yaml is applied, then
     /// 00-assert.yaml must come true, and 00-errors.yaml must not be there; then 01-... See docs/testing.md.
     Test(test::Arguments),
-    /// Show Innkeeper at work: its guests on a simulated cluster or a real one, and what they do when things happen.
+    /// Show Innkeeper at work: its guests on a simulated cluster or a real one, and how they react to changes.
     ///
-    /// Nothing but the guests' components is needed. kubectl works on the cluster meanwhile. On a terminal there
-    /// are tables, else lines.
+    /// It needs only the guests' components. kubectl works on the cluster meanwhile. On a terminal it shows tables,
+    /// otherwise lines.
     Demo(demo::Arguments),
     /// Print the CustomResourceDefinition of Module, as YAML.
     Crd,
