@@ -68,22 +68,22 @@ impl Simulator {
         self.lock().store.version()
     }
 
-    /// Lets time pass: controllers work, watches are told versions and end.
+    /// Advances the virtual clock: controllers run, watches get bookmarks and end.
     pub fn advance(&self, by: SignedDuration) {
         manager::advance(&mut self.lock(), by);
     }
 
-    /// Lets the controllers work until there is nothing to do, in no time.
+    /// Runs the controllers until there is nothing to do, without advancing the clock.
     pub fn settle(&self) {
         manager::settle(&mut self.lock());
     }
 
-    /// Says what becomes of Pods from here on, also of those that are there.
+    /// Sets how Pods run from here on, existing ones included.
     pub fn script_pods(&self, script: PodScript) {
         kubelet::script_pods(&mut self.lock(), script);
     }
 
-    /// ApiResponses an admission webhook in process: who is asked at this URL is `handler` from here on. It takes an
+    /// Answers an admission webhook in process: `handler` is called for this URL from here on. It takes an
     /// `AdmissionReview` (`admission.k8s.io/v1`, JSON) and gives one, or nothing: then it does not answer in time. A
     /// webhook that is reached by a Service has the URL `https://NAME.NAMESPACE.svc:PORT/PATH`, with the port 443 if none
     /// is said. What is configured as in any cluster says when it is asked.
@@ -117,17 +117,17 @@ impl Simulator {
         self.lock().log().to_vec()
     }
 
-    /// ApiResponses a request of the admin, whose body is there.
+    /// Answers a request of the admin, whose body is there.
     pub fn request(&self, request: ::http::Request<Bytes>) -> Response<Body> {
         self.request_as(User::admin(), request)
     }
 
-    /// Who shows this token of a ServiceAccount, if it is good.
+    /// The user of a token of a ServiceAccount, if the token is valid.
     pub fn user_of(&self, token: &str) -> Option<User> {
         token::token_user(&self.lock(), token)
     }
 
-    /// ApiResponses a request of somebody, who may want to act as another.
+    /// Answers a request of a user, who may impersonate another.
     pub fn request_as(&self, user: User, request: ::http::Request<Bytes>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let text = |name: &str| header_text(&parts.headers, name);
@@ -148,7 +148,7 @@ impl Simulator {
     }
 }
 
-/// As whom somebody wants to act.
+/// The user that the Impersonate headers of a request name.
 fn acting(headers: &HeaderMap) -> ImpersonatedUser {
     let all = |name: &str| {
         let values = headers.get_all(name).iter();

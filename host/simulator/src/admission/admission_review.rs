@@ -97,7 +97,11 @@ pub(crate) struct WebhookResponse {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads an answer. The error says what is wrong with it.
+/// Reads the answer of a webhook.
+///
+/// # Errors
+///
+/// What is wrong with the answer.
 pub(crate) fn read(review: &Value, uid: &str, mutating: bool) -> Result<WebhookResponse, String> {
     let response = &review["response"];
     if !response.is_object() {
@@ -146,7 +150,7 @@ pub(crate) fn read(review: &Value, uid: &str, mutating: bool) -> Result<WebhookR
     })
 }
 
-/// What is said of a refusal.
+/// The error for a refusal.
 pub(crate) fn denial(name: &str, status: &Value) -> StatusError {
     let mut said = status.as_object().cloned().unwrap_or_default();
     let by = format!("admission webhook {name:?} denied the request");

@@ -75,7 +75,7 @@ impl Webhook {
         }
     }
 
-    /// What is said if it was called in vain.
+    /// The message for a call that failed.
     pub(crate) fn unanswered(&self, why: &str) -> String {
         let Self { url, timeout_s, .. } = self;
         format!("failed to call webhook: Post \"{url}?timeout={timeout_s}s\": {why}")

@@ -28,7 +28,7 @@ fn webhooks(cluster: &Cluster, plural: &str) -> Vec<Webhook> {
     configurations.flat_map(|(_, stored)| Webhook::all(&stored.object())).collect()
 }
 
-/// Asks those who may change an object. What they make of it is in it afterwards.
+/// Calls the mutating webhooks and applies their patches to the object.
 pub(crate) fn mutate(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,
@@ -81,7 +81,7 @@ pub(crate) fn mutate(
     Ok(())
 }
 
-/// Asks those who may refuse what is about to happen.
+/// Calls the validating webhooks.
 pub(crate) fn validate(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,
@@ -104,7 +104,7 @@ pub(crate) fn validate(
     refused.map_or(Ok(()), Err)
 }
 
-/// Asks one, if it wants to be asked.
+/// Calls one webhook, if it selects the request.
 fn call_webhook(
     cluster: &mut Cluster,
     hook: &Webhook,
@@ -162,7 +162,7 @@ fn namespace_labels(cluster: &Cluster, attributes: &Attributes<'_>) -> Option<Ar
     cluster.object(&kind, &(String::new(), name.to_owned()))
 }
 
-/// Why nobody is where a webhook should be.
+/// Why a webhook cannot be reached.
 fn unreachable_reason(cluster: &Cluster, hook: &Webhook) -> String {
     let Some((namespace, name)) = &hook.service else {
         let host = hook.url.trim_start_matches("https://").split('/').next();

@@ -167,7 +167,7 @@ fn verb(request: &Request, target: &Target) -> &'static str {
     }
 }
 
-/// What has to be allowed: who reads those of one name reads one.
+/// The target to authorize: a list of one name counts as that object.
 fn authorized<'t>(request: &Request, target: &'t Target) -> Cow<'t, Target> {
     let reads = request.method == "GET" && target.name.is_empty();
     let name = only_name(request.query.get("fieldSelector"));
@@ -190,7 +190,7 @@ fn is_in_scope(kind: &Kind, target: &Target, verb: &str) -> bool {
     of_namespace || (listed && reads)
 }
 
-/// What the server says to whoever uses an old kind.
+/// The warning about a deprecated kind.
 fn deprecation(path: &str) -> Option<String> {
     // Most paths are of others, and need not be taken apart again.
     if !path.contains("endpoints") && !path.contains("componentstatuses") {

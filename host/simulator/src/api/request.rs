@@ -1,4 +1,4 @@
-//! A request as the core takes it, and what it answers.
+//! Requests and responses, apart from HTTP.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -13,12 +13,12 @@ use crate::types::status_error::StatusError;
 /// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
-    /// In capitals.
+    /// In capital letters.
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: Query,
     pub(crate) user: User,
-    /// As whom the user wants to act, if as another.
+    /// The user to impersonate, if any.
     pub(crate) acting: Option<ImpersonatedUser>,
     pub(crate) content_type: String,
     pub(crate) accept: String,
@@ -26,7 +26,7 @@ pub(crate) struct Request {
     pub(crate) body: Bytes,
 }
 
-/// What is answered.
+/// A response.
 #[derive(Debug)]
 pub(crate) enum Response {
     /// A document.
@@ -64,7 +64,7 @@ impl Response {
         Self::Of { code: 200, kind, body: Bytes::from_static(document) }
     }
 
-    /// Where nothing is.
+    /// The response for a path that is not served.
     pub(crate) fn page_not_found() -> Self {
         Self::Text { code: 404, body: "404 page not found\n".to_owned() }
     }

@@ -29,7 +29,7 @@ pub(crate) struct RequestContext<'a> {
 }
 
 impl<'a> RequestContext<'a> {
-    /// A request for what the target says.
+    /// The context of a request for a target.
     pub(crate) fn new(
         target: &'a Target,
         kind: Arc<Kind>,
@@ -93,7 +93,7 @@ impl<'a> RequestContext<'a> {
         negotiate(&self.request.accept).map_or(View::Plain, |accepted| accepted.view)
     }
 
-    /// Who writes.
+    /// The field manager of a write.
     pub(crate) fn manager(&self) -> String {
         match self.query.get("fieldManager") {
             "" => {
@@ -104,7 +104,7 @@ impl<'a> RequestContext<'a> {
     }
 }
 
-/// What a verb does.
+/// The result of a verb.
 pub(crate) type Outcome = Result<Response, StatusError>;
 
 /// The object that is asked for, in the version that is asked for.

@@ -2,33 +2,33 @@
 
 use std::collections::BTreeMap;
 
-/// A user, as authentication finds him.
+/// A user, as authentication found it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     pub(crate) name: String,
     pub(crate) groups: Vec<String>,
     pub(crate) uid: String,
-    /// What else is known of him.
+    /// Extra members, as authentication gave them.
     pub(crate) extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
-    /// One of this name and these groups.
+    /// A user of this name and these groups.
     pub fn new(name: impl Into<String>, groups: Vec<String>) -> Self {
         Self { name: name.into(), groups, ..Self::default() }
     }
 
-    /// Who may do everything.
+    /// A user who may do everything.
     pub fn admin() -> Self {
         Self::new("admin", vec!["system:masters".to_owned(), "system:authenticated".to_owned()])
     }
 
-    /// Who did not say who he is.
+    /// The user of requests without credentials.
     pub fn anonymous() -> Self {
         Self::new("system:anonymous", vec!["system:unauthenticated".to_owned()])
     }
 
-    /// Whether he is in a group.
+    /// Whether the user is in a group.
     pub(crate) fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|one| one == group)
     }

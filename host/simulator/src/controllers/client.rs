@@ -82,7 +82,7 @@ pub(crate) const DEFINITIONS: Resource = Resource::new(
 );
 pub(crate) const CRON_JOBS: Resource = Resource::new("batch", "v1", "cronjobs", "CronJob");
 
-/// Who writes: a user, and the manager of the fields.
+/// The identity of a controller: its user and its field manager.
 #[derive(Debug)]
 pub(crate) struct Client {
     user: &'static str,
@@ -110,12 +110,12 @@ pub(crate) const API_SERVER: Client =
 /// The kubelet of the one node.
 pub(crate) const KUBELET: Client = Client { user: "system:node:node-1", manager: "kubelet" };
 
-/// An object, if it is there.
+/// Reads an object, if it exists.
 pub(crate) fn get(cluster: &Cluster, resource: &Resource, key: &Key) -> Option<Arc<ManagedObject>> {
     cluster.object(&resource.key(), key)
 }
 
-/// What an object controls of a kind, in the order of names.
+/// The objects of a kind that an owner controls, in the order of their names.
 pub(crate) fn controlled_by(
     cluster: &Cluster,
     owner: &Value,
@@ -132,7 +132,7 @@ pub(crate) fn controlled_by(
         .collect()
 }
 
-/// Makes an object. Gives it as it is stored, or what the server says against it.
+/// Creates an object. Returns it as it is stored, or the message of the error.
 pub(crate) fn create(
     cluster: &mut Cluster,
     client: &Client,
@@ -145,8 +145,8 @@ pub(crate) fn create(
     call(cluster, client, Verb::Create, &target(resource, namespace, "", ""), object)
 }
 
-/// Replaces an object, or with `subresource` a part of it. Gives it as it is stored, or what the server
-/// says against it.
+/// Replaces an object, or with `subresource` a part of it. Returns it as it is stored, or the message of
+/// the error.
 pub(crate) fn replace(
     cluster: &mut Cluster,
     client: &Client,
@@ -160,7 +160,7 @@ pub(crate) fn replace(
     call(cluster, client, Verb::Replace, &target, object)
 }
 
-/// Deletes an object that is still the same. Says whether the server did.
+/// Deletes an object if its uid is still the same. Returns whether the server did.
 pub(crate) fn delete(
     cluster: &mut Cluster,
     client: &Client,

@@ -26,7 +26,7 @@ const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 /// Of more missed times than these only the last is looked for.
 const MISSED_MAX: usize = 10_000;
 
-/// Looks at a `CronJob`.
+/// Reconciles one object.
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     let Some(cron) = client::get(cluster, &CRON_JOBS, key) else { return };
     let mut cron = Arc::unwrap_or_clone(cron);

@@ -20,7 +20,7 @@ const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:endpointslice-controller");
 const OLD: Client = Client::controller("system:serviceaccount:kube-system:endpoint-controller");
 
-/// Looks at a Service.
+/// Reconciles one object.
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     let Some(service) = client::get(cluster, &SERVICES, key) else {
         // Slices go with their owner; these have none.

@@ -21,7 +21,7 @@ use crate::types::object_key::ObjectRef;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// Looks at what has changed. Says whether anything was done.
+/// Works off the queue of the collector. Returns whether anything was done.
 pub(crate) fn collect(cluster: &mut Cluster) -> bool {
     let mut worked = false;
     // A kind may be served by now that was not.
@@ -63,7 +63,8 @@ fn process(cluster: &mut Cluster, place: &ObjectRef) -> bool {
     worked
 }
 
-/// Deletes what has no owner any more, and takes the owners off that are gone or about to go from what has another.
+/// Deletes an object without owners. From one that has another owner it removes the references to those that are
+/// gone or about to go.
 fn collect_if_unowned(cluster: &mut Cluster, place: &ObjectRef, object: &Value) -> bool {
     for reference in owners(object) {
         owner_lookup::report_elsewhere(cluster, place, object, reference);
@@ -99,7 +100,7 @@ fn collect_if_unowned(cluster: &mut Cluster, place: &ObjectRef, object: &Value) 
     delete_in(cluster, &place.kind, &place.key, parent)
 }
 
-/// Takes a finalizer of the collector off.
+/// Removes a finalizer of the collector.
 fn remove_finalizer(cluster: &mut Cluster, placed: &ObjectRef, finalizer: &str) -> bool {
     let Some(object) = cluster.object(&placed.kind, &placed.key) else { return false };
     let mut object = Arc::unwrap_or_clone(object);
@@ -114,7 +115,7 @@ fn remove_finalizer(cluster: &mut Cluster, placed: &ObjectRef, finalizer: &str) 
     true
 }
 
-/// Takes owners off an object, and out of what its managers own. Says whether there was one.
+/// Removes owner references from an object, and from what its managers own. Returns whether there was one.
 fn remove_owner_references(cluster: &mut Cluster, child: &ObjectRef, uids: &[&str]) -> bool {
     let Some(object) = cluster.object(&child.kind, &child.key) else { return false };
     let mut object = Arc::unwrap_or_clone(object);
@@ -133,7 +134,7 @@ fn remove_owner_references(cluster: &mut Cluster, child: &ObjectRef, uids: &[&st
     true
 }
 
-/// Deletes an object as a controller does. Says whether that changed anything.
+/// Deletes an object as a controller does. Returns whether that changed anything.
 pub(crate) fn delete_quietly(cluster: &mut Cluster, kind: &KindKey, key: &Key) -> bool {
     delete_in(cluster, kind, key, false)
 }

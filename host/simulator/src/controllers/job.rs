@@ -38,7 +38,7 @@ struct End {
     message: String,
 }
 
-/// Looks at a Job.
+/// Reconciles one object.
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     let Some(job) = client::get(cluster, &JOBS, key) else { return let_go(cluster, key) };
     if is_finished(&job) {

@@ -46,7 +46,7 @@ pub(crate) fn script_pods(cluster: &mut Cluster, script: PodScript) {
     }
 }
 
-/// Looks at a Pod.
+/// Reconciles one object.
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     let Some(pod) = client::get(cluster, &PODS, key) else { return };
     if text(&pod["spec"]["nodeName"]).is_empty() {

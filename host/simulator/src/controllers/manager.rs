@@ -29,7 +29,7 @@ pub(crate) fn advance(cluster: &mut Cluster, by: SignedDuration) {
     settle(cluster);
 }
 
-/// Lets the controllers work until there is nothing to do.
+/// Runs the controllers until there is nothing to do.
 pub(crate) fn settle(cluster: &mut Cluster) {
     let (mut rounds, mut most) = (0, 0);
     while rounds < ROUNDS_MAX * (1 + most / TOGETHER_MAX) {
@@ -49,7 +49,7 @@ pub(crate) fn settle(cluster: &mut Cluster) {
     }
 }
 
-/// Lets each look once at what it has to look at by now. Says whether there was anything.
+/// Gives each controller what is due in its queue, once. Returns whether anything was due.
 pub(crate) fn work_on_workloads(cluster: &mut Cluster) -> bool {
     if cluster.controllers.workloads.is_none() {
         return false;

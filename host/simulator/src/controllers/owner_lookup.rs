@@ -12,12 +12,12 @@ use crate::state::cluster::Cluster;
 use crate::types::object::meta;
 use crate::types::object_key::ObjectRef;
 
-/// Who calls himself so in Events.
+/// The source of its Events.
 const COMPONENT: &str = "garbage-collector-controller";
 
-/// What an owner reference means to the object that has it.
+/// The result of looking up an owner reference.
 pub(crate) enum OwnerLookup {
-    /// Such an object is there.
+    /// The owner exists.
     Found(Arc<ManagedObject>),
     /// None is: not with this name, in this namespace, or another one of that name.
     Absent,
@@ -27,7 +27,7 @@ pub(crate) enum OwnerLookup {
     Invalid,
 }
 
-/// Looks for an owner as the collector does: by kind and name, where the object is, and then by uid.
+/// Looks up an owner as the collector does: by kind and name in the namespace of the object, and then by uid.
 pub(crate) fn find(cluster: &Cluster, place: &ObjectRef, reference: &Value) -> OwnerLookup {
     let text = |name: &str| reference[name].as_str().unwrap_or_default();
     let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
@@ -47,7 +47,7 @@ pub(crate) fn find(cluster: &Cluster, place: &ObjectRef, reference: &Value) -> O
         .map_or(OwnerLookup::Absent, OwnerLookup::Found)
 }
 
-/// Says that an owner is in another namespace, if it is.
+/// Records an Event if an owner is in another namespace.
 pub(crate) fn report_elsewhere(
     cluster: &mut Cluster,
     place: &ObjectRef,

@@ -30,7 +30,7 @@ const NO_CLASS: EventSpec<'static> = EventSpec {
     warns: false,
 };
 
-/// Looks at a claim, or, without a namespace, at a volume.
+/// Reconciles one object.
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     if key.0.is_empty() {
         return persistent_volume::offer(cluster, key);

@@ -23,7 +23,7 @@ const COMPONENT: &str = "replicaset-controller";
 /// The most Pods that are made or deleted at once.
 const BURST_MAX: usize = 500;
 
-/// Looks at a `ReplicaSet`.
+/// Reconciles one object.
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     let Some(set) = client::get(cluster, &REPLICA_SETS, key) else { return };
     let all = client::controlled_by(cluster, &set, &PODS);

@@ -22,7 +22,7 @@ const CLIENT: Client =
 const COMPONENT: &str = "statefulset-controller";
 const REVISION: &str = "controller-revision-hash";
 
-/// Looks at a `StatefulSet`.
+/// Reconciles one object.
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     let Some(set) = client::get(cluster, &STATEFUL_SETS, key) else { return };
     if is_terminating(&set) {

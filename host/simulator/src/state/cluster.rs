@@ -20,7 +20,7 @@ use crate::types::crd::conversion;
 use crate::types::kind::Kind;
 use crate::types::object_key::{Key, KindKey};
 
-/// How often a watch is told the version.
+/// How often a watch that asked for bookmarks gets one.
 const BOOKMARK_PERIOD: SignedDuration = SignedDuration::from_secs(60);
 
 /// What follows in the same request from writes of definitions and of custom resources. The controller of
@@ -37,7 +37,7 @@ pub(crate) struct DefinitionHooks {
     pub(crate) begin_deletion: fn(&mut Cluster, &ManagedObject, bool) -> ManagedObject,
 }
 
-/// The whole state.
+/// The whole state of a simulated cluster.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) store: Store,
@@ -46,7 +46,7 @@ pub(crate) struct Cluster {
     pub(crate) work_queue: WorkQueue,
     pub(crate) kubelet: KubeletState,
     pub(crate) definition_hooks: DefinitionHooks,
-    /// The tokens that were made.
+    /// The issued tokens.
     pub(crate) tokens: BTreeMap<String, IssuedToken>,
     now: Timestamp,
     /// The same as objects have it.
@@ -57,14 +57,14 @@ pub(crate) struct Cluster {
     /// Objects that are stored in another form than they are read in: the next write is one, even if
     /// nobody sees what it changes.
     raw: BTreeSet<(KindKey, Key)>,
-    /// Who answers webhooks.
+    /// The handlers that answer webhooks.
     pub(crate) handlers: WebhookHandlers,
-    /// What they warn of in the present request.
+    /// The warnings of the present request.
     pub(crate) warned: Vec<String>,
 }
 
 impl Cluster {
-    /// A new one at a point in time. All that is random comes from the seed.
+    /// A new cluster at a point in time. All that is random comes from the seed.
     pub(crate) fn new(
         seed: u64,
         now: Timestamp,
@@ -94,7 +94,7 @@ impl Cluster {
         cluster
     }
 
-    /// A namespace that is there from the beginning.
+    /// Creates a namespace that exists from the start.
     fn bootstrap_namespace(&mut self, name: &str) {
         let namespace = json!({
             "kind": "Namespace",
@@ -112,7 +112,7 @@ impl Cluster {
         self.put(&kind, &(String::new(), name.to_owned()), ManagedObject::new(namespace));
     }
 
-    /// The present time as objects have it.
+    /// The present time in the form that objects have it in.
     pub(crate) fn time(&self) -> String {
         self.time.clone()
     }
@@ -136,13 +136,13 @@ impl Cluster {
         )
     }
 
-    /// What the server puts at the end of a name that it makes.
+    /// The suffix of a generated name.
     pub(crate) fn suffix(&mut self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         (0..5).map(|_| char::from(LETTERS[self.random.usize(..LETTERS.len())])).collect()
     }
 
-    /// Stores an object and tells who watches. Gives it as it is stored.
+    /// Stores an object, notifies watches, and returns it as it is stored.
     pub(crate) fn put(
         &mut self,
         kind: &KindKey,
@@ -170,7 +170,7 @@ impl Cluster {
         }
     }
 
-    /// Takes an object away and tells who watches.
+    /// Removes an object and notifies watches.
     pub(crate) fn remove(&mut self, kind: &KindKey, key: &Key, last: &mut ManagedObject) {
         if !self.raw.is_empty() {
             self.raw.remove(&(kind.clone(), key.clone()));
@@ -201,7 +201,7 @@ impl Cluster {
         }
     }
 
-    /// Adds somebody who watches.
+    /// Adds a watch.
     pub(crate) fn watch(&mut self, mut watcher: Watcher) {
         watcher.next_bookmark = later(self.now, BOOKMARK_PERIOD);
         self.watchers.push(watcher);
@@ -215,17 +215,17 @@ impl Cluster {
         self.watchers.retain(|watcher| watcher.kind != *kind);
     }
 
-    /// How many watch and have not gone.
+    /// The number of open watches.
     pub(crate) fn watchers(&self) -> usize {
         self.watchers.iter().filter(|watcher| !watcher.is_gone()).count()
     }
 
-    /// Keeps a log from here on.
+    /// Starts the log.
     pub(crate) fn keep_log(&mut self) {
         self.log.get_or_insert_default();
     }
 
-    /// Writes a line to the log, if one is kept.
+    /// Appends a line to the log, if one is kept.
     pub(crate) fn note(&mut self, line: String) {
         if let Some(log) = &mut self.log {
             log.push(line);
@@ -248,7 +248,7 @@ impl Cluster {
         self.time = text_of_time(now);
     }
 
-    /// Tells watches the version when their bookmarks are due, and ends those whose time is over.
+    /// Sends the bookmarks that are due, and ends watches whose time is over.
     pub(crate) fn serve_watches(&mut self) {
         let (now, version) = (self.now, self.store.version());
         for watcher in &mut self.watchers {

@@ -2,14 +2,14 @@
 
 use crate::types::object_key::{Key, KindKey};
 
-/// What runs besides the API server.
+/// The controllers that run besides the API server.
 #[derive(Clone, Copy, Debug)]
 pub struct Controllers {
-    /// Objects whose owners are gone are deleted, and what an owner blocks or orphans is let go.
+    /// The garbage collector: it deletes objects whose owners are gone, and removes its own finalizers.
     pub garbage_collector: bool,
-    /// Namespaces that are being deleted are emptied and finalised.
+    /// The controller of namespaces: it empties and finalizes those that are being deleted.
     pub namespaces: bool,
-    /// What makes Pods and lets them live.
+    /// The controllers of workloads, and the node that runs Pods.
     pub workloads: Workloads,
 }
 
@@ -63,7 +63,7 @@ impl Workload {
         Self::Events,
     ];
 
-    /// Who looks at objects of a kind by their own names.
+    /// The controllers that look at objects of a kind by the objects' own names.
     pub(crate) fn of(kind: &KindKey) -> &'static [Self] {
         match (kind.0.as_str(), kind.1.as_str()) {
             ("apps", "deployments") => &[Self::Deployments],
@@ -79,7 +79,7 @@ impl Workload {
     }
 }
 
-/// Which of them work.
+/// A set of controllers of workloads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Workloads(u16);
 
@@ -114,7 +114,7 @@ impl Workloads {
     }
 }
 
-/// What one of them has to look at.
+/// One object in the queue of one controller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Work {
     pub(crate) workload: Workload,

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use crate::state::pod_script::PodScript;
 use crate::types::object_key::Key;
 
-/// What a node knows of its Pods.
+/// What the kubelet knows of its Pods.
 #[derive(Debug, Default)]
 pub(crate) struct KubeletState {
     pub(crate) script: PodScript,
     /// What happens next to the Pod of a uid, and when.
     pub(crate) next: BTreeMap<String, (Step, Timestamp)>,
-    /// Events that may be said again.
+    /// Recorded Events, which are counted when they happen again.
     pub(crate) recorded_events: BTreeMap<String, Key>,
     pub(crate) addresses: u32,
 }

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use crate::types::members::text;
 
-/// What becomes of Pods: the first rule that fits an image, else what it says of all. Annotations of a Pod
+/// How Pods run: the first rule that matches an image, else the rule for all. Annotations of a Pod
 /// (`simulator.innkeeper.dev/start-after`, `ready-after`, `ends-after`: seconds, or `never`; `exit-code`;
 /// `pull: fails`) count more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodScript {
-    /// Those whose image fits none of the rules.
+    /// The rule for images that no other rule matches.
     pub all: PodRule,
     /// Rules for images.
     pub rules: Vec<PodRule>,
@@ -22,12 +22,12 @@ impl Default for PodScript {
     }
 }
 
-/// What becomes of Pods of an image. Times that are none are never.
+/// How Pods of an image run. A time of `None` is never.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodRule {
     /// The image of any of its containers; a `*` stands for any text.
     pub image: String,
-    /// Whether its image can be had.
+    /// Whether the image can be pulled.
     pub pulls: bool,
     /// From being scheduled to running.
     pub start_after: Option<SignedDuration>,
@@ -36,7 +36,7 @@ pub struct PodRule {
     pub ready_after: Option<SignedDuration>,
     /// From running to having ended, for Pods of Jobs, and for those that are annotated so.
     pub ends_after: Option<SignedDuration>,
-    /// What it ends with.
+    /// The exit code of its containers.
     pub exit_code: i64,
 }
 

@@ -76,7 +76,7 @@ impl Trees {
         self.gone.get() + kept.len() as u64
     }
 
-    /// Keeps a tree no more that nobody will ask for.
+    /// Drops a tree that no read will ask for.
     fn forget(&self, place: u64) {
         let index = place.checked_sub(self.gone.get() + 1);
         let index = index.and_then(|index| usize::try_from(index).ok());
@@ -112,7 +112,7 @@ pub(crate) struct Event {
 pub(crate) struct Collection {
     pub(crate) objects: BTreeMap<Key, Stored>,
     pub(crate) history: VecDeque<Event>,
-    /// Watches that begin at or before this version are told to list again.
+    /// A watch that begins at or before this version is answered by 410.
     pub(crate) forgotten: u64,
 }
 
@@ -150,7 +150,7 @@ impl Store {
         kinds.any(|((of, name), one)| of == group && name == plural && !one.objects.is_empty())
     }
 
-    /// Watches of a kind that begin at or before this version are told to list again.
+    /// A watch of a kind that begins at or before this version is answered by 410.
     pub(crate) fn forgotten(&self, kind: &KindKey) -> u64 {
         self.collection(kind).map_or(self.compacted, |collection| collection.forgotten)
     }
@@ -216,7 +216,7 @@ impl Store {
         (tree, event)
     }
 
-    /// Stores an object in another form, which is no write: nobody is told.
+    /// Stores an object in another form. It is no write: watches get no event.
     pub(crate) fn reform(&mut self, kind: &KindKey, key: &Key, object: &ManagedObject) {
         let collection = self.collections.get_mut(kind);
         if let Some(stored) = collection.and_then(|one| one.objects.get_mut(key)) {

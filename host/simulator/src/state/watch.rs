@@ -20,7 +20,7 @@ use crate::types::selector::Selector;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Feed {
     inner: Arc<Mutex<Lines>>,
-    /// What each line is made into for whoever reads this.
+    /// Converts each line for the client.
     form: Option<fn(&Bytes) -> Bytes>,
 }
 
@@ -31,7 +31,7 @@ struct Lines {
     waker: Option<Waker>,
 }
 
-/// What a client finds when it looks.
+/// What a stream has for its client.
 pub(crate) enum Next {
     Line(Bytes),
     End,
@@ -43,7 +43,7 @@ impl Feed {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the client something.
+    /// Sends the client a line.
     pub(crate) fn send(&self, line: Bytes) {
         let mut lines = self.lock();
         lines.waiting.push_back(line);
@@ -54,7 +54,7 @@ impl Feed {
         }
     }
 
-    /// Tells the client that this is all.
+    /// Ends the stream.
     pub(crate) fn end(&self) {
         let mut lines = self.lock();
         lines.ended = true;
@@ -65,7 +65,7 @@ impl Feed {
         }
     }
 
-    /// The next line; whoever finds nothing is woken when there is something.
+    /// The next line. If there is none, `waker` is woken when one arrives.
     pub(crate) fn next(&self, waker: Option<&Waker>) -> Next {
         let mut lines = self.lock();
         if let Some(line) = lines.waiting.pop_front() {
@@ -83,7 +83,7 @@ impl Feed {
         Self { form: Some(form), ..self }
     }
 
-    /// Whether nobody listens any more.
+    /// Whether the client has closed the stream.
     fn is_deserted(&self) -> bool {
         Arc::strong_count(&self.inner) == 1
     }
@@ -92,7 +92,7 @@ impl Feed {
 /// Makes a table of one object at a point in time.
 pub(crate) type RowTable = Box<dyn Fn(Value, Timestamp) -> Value + Send>;
 
-/// In which form objects are told.
+/// The form of the objects in events.
 pub(crate) enum ObjectForm {
     Plain,
     Metadata,
@@ -110,14 +110,14 @@ impl fmt::Debug for ObjectForm {
     }
 }
 
-/// Somebody who watches.
+/// One watch.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     pub(crate) kind: KindKey,
     /// Empty for all namespaces.
     pub(crate) namespace: String,
     pub(crate) selector: Selector,
-    /// An object of the kind of which nothing is said.
+    /// An empty object of the kind.
     pub(crate) blank: Arc<Value>,
     pub(crate) bookmarks: bool,
     pub(crate) ends: Timestamp,
@@ -129,7 +129,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Whether nobody listens any more.
+    /// Whether the client has closed the stream.
     pub(crate) fn is_gone(&self) -> bool {
         self.feed.is_deserted()
     }
@@ -144,7 +144,7 @@ impl Watcher {
         Bytes::from(value.to_string())
     }
 
-    /// Tells of an event, if it is meant.
+    /// Sends an event, if the watch selects its object.
     pub(crate) fn tell(&self, event: &Event, now: Timestamp) {
         if !self.namespace.is_empty() && event.key.0 != self.namespace {
             return;
@@ -186,7 +186,7 @@ impl Watcher {
         self.feed.send(line(kind, &self.form(object, now)));
     }
 
-    /// Tells of an object that is there already.
+    /// Sends an existing object as `ADDED`.
     pub(crate) fn show(&self, text: &Bytes, now: Timestamp) {
         if matches!(self.shown, ObjectForm::Plain) {
             self.feed.send(line("ADDED", text));
@@ -196,7 +196,7 @@ impl Watcher {
         }
     }
 
-    /// Tells up to which version everything was told.
+    /// Sends a bookmark: all events up to this version have been sent.
     pub(crate) fn bookmark(&self, version: u64, initial: bool) {
         let mut metadata = json!({ "resourceVersion": version.to_string() });
         if initial {
@@ -213,7 +213,7 @@ impl Watcher {
         self.feed.send(line("BOOKMARK", &Bytes::from(object.to_string())));
     }
 
-    /// Tells that the watch begins too far in the past, and ends it.
+    /// Sends the error that the watch begins too far in the past, and ends it.
     pub(crate) fn expire(&self, status: &Value) {
         self.feed.send(line("ERROR", &Bytes::from(status.to_string())));
         self.feed.end();

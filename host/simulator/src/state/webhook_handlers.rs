@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Answers an `AdmissionReview` by one, or not at all.
 pub(crate) type Handler = Box<dyn FnMut(&Value) -> Option<Value> + Send>;
 
-/// Who answers where.
+/// The handler of each URL.
 #[derive(Default)]
 pub(crate) struct WebhookHandlers(BTreeMap<String, Handler>);
 
@@ -19,12 +19,12 @@ impl fmt::Debug for WebhookHandlers {
 }
 
 impl WebhookHandlers {
-    /// From here on this one answers at the URL.
+    /// Sets the handler of a URL.
     pub(crate) fn set(&mut self, url: &str, handler: Handler) {
         self.0.insert(url.trim_end_matches('/').to_owned(), handler);
     }
 
-    /// Asks who is there.
+    /// Calls the handler of a URL.
     pub(crate) fn call(&mut self, url: &str, review: &Value) -> CallOutcome {
         match self.0.get_mut(url.trim_end_matches('/')).map(|handler| handler(review)) {
             Some(Some(answer)) => CallOutcome::Response(answer),

@@ -14,37 +14,37 @@ use crate::types::object_key::{Key, KindKey, ObjectRef};
 /// So much is looked at before what follows from it: what was written for it should be kept as trees until then.
 pub(crate) const TOGETHER_MAX: usize = 32;
 
-/// Who owns what, and what is to be looked at.
+/// The owners and dependents of all objects, and the work of the controllers.
 #[derive(Debug, Default)]
 pub(crate) struct WorkQueue {
     /// Where the object of a uid lies.
     places: BTreeMap<String, ObjectRef>,
     /// The uids of an object's owners, of those that have any.
     owners: BTreeMap<String, Vec<String>>,
-    /// What names a uid as an owner.
+    /// The objects that name a uid as an owner.
     dependents: BTreeMap<String, BTreeSet<ObjectRef>>,
-    /// The uids of what is being deleted.
+    /// The uids of objects that are being deleted.
     leaving: BTreeSet<String>,
-    /// What the garbage collector has to look at.
+    /// The queue of the garbage collector.
     pub(crate) garbage: BTreeSet<ObjectRef>,
-    /// What waits until the kind of its owner is served.
+    /// Objects that wait until the kind of their owner is served.
     pub(crate) unserved: BTreeSet<ObjectRef>,
     /// Namespaces that are being deleted.
     pub(crate) terminating: BTreeSet<String>,
     /// Definitions that are being deleted.
     pub(crate) ending: BTreeSet<String>,
-    /// What other controllers have to look at now.
+    /// The queue of the other controllers.
     due: BTreeSet<Work>,
-    /// What is to be looked at after that, the last of these first.
+    /// Work for after that, the last set first.
     rest: Vec<BTreeSet<Work>>,
-    /// And later.
+    /// Work for a later time.
     timers: BTreeMap<Timestamp, BTreeSet<Work>>,
-    /// Which Pods and Services belong together.
+    /// Which Services select which Pods.
     pub(crate) labels: LabelIndex,
 }
 
 impl WorkQueue {
-    /// Takes note of an object that was stored.
+    /// Records an object that was stored.
     pub(crate) fn stored(&mut self, on: Controllers, kind: &KindKey, key: &Key, object: &Value) {
         let uid = meta(object, "uid");
         let owners = owner_uids(object);
@@ -93,7 +93,7 @@ impl WorkQueue {
         self.notice(on, kind, key, object, false);
     }
 
-    /// Takes note of an object that is gone.
+    /// Records that an object was removed.
     pub(crate) fn removed(&mut self, on: Controllers, kind: &KindKey, key: &Key, last: &Value) {
         let uid = meta(last, "uid");
         let place = ObjectRef { kind: kind.clone(), key: key.clone() };
@@ -131,7 +131,7 @@ impl WorkQueue {
         }
     }
 
-    /// Tells the controllers of workloads.
+    /// Queues an object for the controllers that look at it.
     fn notice(
         &mut self,
         on: Controllers,
@@ -188,19 +188,19 @@ impl WorkQueue {
         }
     }
 
-    /// Has an object looked at.
+    /// Queues an object for a controller.
     pub(crate) fn wake(&mut self, on: Controllers, workload: Workload, key: &Key) {
         if on.workloads.has(workload) {
             self.due.insert(Work { workload, key: key.clone() });
         }
     }
 
-    /// Has an object looked at later.
+    /// Queues an object for a controller at a later time.
     pub(crate) fn wake_at(&mut self, time: Timestamp, workload: Workload, key: &Key) {
         self.timers.entry(time).or_default().insert(Work { workload, key: key.clone() });
     }
 
-    /// When something is to be looked at next.
+    /// When the next timer is due.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.timers.keys().next().copied()
     }
@@ -231,7 +231,7 @@ impl WorkQueue {
         together
     }
 
-    /// How much of that is known.
+    /// The number of queued objects.
     pub(crate) fn waiting(&self) -> usize {
         self.due.len() + self.rest.iter().map(BTreeSet::len).sum::<usize>()
     }

@@ -27,17 +27,17 @@ use crate::types::status_error::{FieldError, Named, StatusError};
 
 /// How a request changes an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum PatchType {
     Apply,
     Patch(patch::Kind),
 }
 
-impl Way {
-    /// What a request says, if its options are right.
+impl PatchType {
+    /// The type of a request, if its options are valid.
     pub(crate) fn of(context: &RequestContext<'_>) -> Result<Self, StatusError> {
-        let content = context.request.content_type.split(';').next().unwrap_or_default().trim();
+        let media_type = context.request.content_type.split(';').next().unwrap_or_default().trim();
         let applies =
-            matches!(content, "application/apply-patch+yaml" | "application/apply-patch+cbor");
+            matches!(media_type, "application/apply-patch+yaml" | "application/apply-patch+cbor");
         check_options(context.query, "PatchOptions")?;
         let named = Named { group: "meta.k8s.io", what: "PatchOptions", name: "" };
         if applies && context.query.get("fieldManager").is_empty() {
@@ -48,7 +48,7 @@ impl Way {
             let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
             return Err(StatusError::invalid(named, &[error]));
         }
-        Ok(match content {
+        Ok(match media_type {
             _ if applies => Self::Apply,
             "application/json-patch+json" => Self::Patch(patch::Kind::Json),
             "application/merge-patch+json" => Self::Patch(patch::Kind::Merge),
@@ -62,8 +62,8 @@ impl Way {
 
 /// `patch`.
 pub(crate) fn patch(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
-    let way = Way::of(context)?;
-    let Way::Patch(kind) = way else { return apply_patch(cluster, context) };
+    let way = PatchType::of(context)?;
+    let PatchType::Patch(kind) = way else { return apply_patch(cluster, context) };
     let Some(old) = present(cluster, context) else {
         return Err(StatusError::not_found(context.named(&context.target.name)));
     };

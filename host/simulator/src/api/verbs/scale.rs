@@ -10,7 +10,7 @@ use crate::api::request::Response;
 use crate::api::request_body::read;
 use crate::api::request_context::{Outcome, RequestContext, check_options, present};
 use crate::api::verbs::patch;
-use crate::api::verbs::patch::{Way, document};
+use crate::api::verbs::patch::{PatchType, document};
 use crate::api::verbs::update::uid_mismatch;
 use crate::api::verbs::write;
 use crate::apply::fieldset::{Element, FieldSet};
@@ -138,7 +138,7 @@ pub(crate) fn get_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -> 
 /// Writes it: what is written is read, tracked and held to rules as a scale, and its figure is the object's then.
 pub(crate) fn write_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
     let patches = context.request.method == "PATCH";
-    let way = if patches { Some(Way::of(context)?) } else { None };
+    let way = if patches { Some(PatchType::of(context)?) } else { None };
     if !patches {
         check_options(context.query, "UpdateOptions")?;
     }
@@ -156,7 +156,7 @@ pub(crate) fn write_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -
         live["spec"]["replicas"] = UNSAID.into();
     }
     let mut scale = match way {
-        Some(Way::Apply) => {
+        Some(PatchType::Apply) => {
             let document = document(context)?;
             let present = Arc::new(live.clone());
             let mut scale = patch::applied(cluster, &of_scale, &document, Some(&present))?;
@@ -167,7 +167,7 @@ pub(crate) fn write_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -
             patch::check_name(&of_scale, &scale)?;
             scale
         }
-        Some(Way::Patch(kind)) => {
+        Some(PatchType::Patch(kind)) => {
             let decoded = patch::patched(&of_scale, kind, &live)?;
             cluster.warned.extend(decoded.warnings);
             rewritten(cluster, &of_scale, decoded.object, &live)?

@@ -13,7 +13,7 @@ use crate::types::members::time;
 use crate::types::object::is_terminating;
 use crate::types::object_key::Key;
 
-/// Looks at a Deployment.
+/// Reconciles one object.
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     let Some(deployment) = client::get(cluster, &DEPLOYMENTS, key) else { return };
     let mut old = client::controlled_by(cluster, &deployment, &REPLICA_SETS);
