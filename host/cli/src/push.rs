@@ -189,7 +189,7 @@ fn fate_of(status: &ModuleStatus, pushed: &Pushed) -> Fate {
         return Fate::Coming(candidate.state);
     }
     if status.digest.as_deref() == Some(&pushed.digest) {
-        let its = status.rehearsal.clone().filter(|told| told.digest == pushed.digest);
+        let its = status.preview.clone().filter(|told| told.digest == pushed.digest);
         return Fate::Serves(its.map(Box::new));
     }
     if let Some(rejected) = status.rejected.iter().find(|one| one.digest == pushed.digest) {

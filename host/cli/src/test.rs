@@ -113,7 +113,7 @@ impl Served {
             let module = json!({
                 "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": name},
                 "spec": {"source": {"file": file.canonicalize()?}, "serviceAccountName": name,
-                    "crdGroups": groups.collect::<Vec<_>>()},
+                    "allowedCRDGroups": groups.collect::<Vec<_>>()},
             });
             served.add(module, manifest);
         }

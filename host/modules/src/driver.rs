@@ -229,7 +229,7 @@ impl<G: Loaded> Life<G> {
         let status = module.status.as_ref().filter(|_| is_first)?;
         let owned = status.owned_kinds.iter();
         self.owned_kinds.extend(owned.map(|kind| (kind.name(), kind.clone())));
-        self.rehearsals.extend(status.rehearsal.clone());
+        self.rehearsals.extend(status.preview.clone());
         self.primary.clone_from(&status.primary);
         self.decorates = status.decorates;
         self.finalizer.clone_from(&status.finalizer);
@@ -304,7 +304,7 @@ impl<G: Loaded> Life<G> {
                     .serving
                     .as_ref()
                     .is_some_and(|serving| serving.settings.parameters != settings.parameters);
-                let (suspended, rollout) = (settings.suspend, settings.rollout.clone());
+                let (suspended, rollout) = (settings.paused, settings.rollout.clone());
                 self.settings = Some(settings);
                 Ok(Spec { other_source, suspended, other_parameters, rollout })
             }

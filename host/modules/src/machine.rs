@@ -385,7 +385,7 @@ impl Machine {
                     // What is decided stays so.
                     Candidate::Nothing | Candidate::Recalling(_) | Candidate::Committing(_) => {}
                     Candidate::Loading(_) => self.outdated = true,
-                    // crdGroups may say something else now, and so may the parameters and the
+                    // allowedCRDGroups may say something else now, and so may the parameters and the
                     // limits of the rollout.
                     Candidate::Rehearsing(_)
                     | Candidate::Held(..)

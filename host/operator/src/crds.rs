@@ -297,7 +297,7 @@ fn not_granted(wish: &CrdWish) -> Verdict {
     Verdict::new(
         "CrdNotGranted",
         format!(
-            "the CustomResourceDefinition {} is not installed, and the Module does not let the host install it; add {} to spec.crdGroups, or install it yourself",
+            "the CustomResourceDefinition {} is not installed, and the Module does not let the host install it; add {} to spec.allowedCRDGroups, or install it yourself",
             wish.name, wish.group
         ),
         Again::Later,

@@ -84,11 +84,13 @@ impl Version {
 }
 
 /// A stage with the module `widgets`, and a host.
-async fn stage(first: &Version, crd_groups: &[&str]) -> Result<(Stage, Host, String)> {
+async fn stage(first: &Version, allowed_crd_groups: &[&str]) -> Result<(Stage, Host, String)> {
     let stage = Stage::new().await?;
     // What the account may hangs on the kinds only, and those are of all versions.
     Version::with_spec(0, &size()).grant(&stage, &[]).await?;
-    stage.module_of_bytes("widgets", &first.bytes, &json!({"crdGroups": crd_groups})).await?;
+    stage
+        .module_of_bytes("widgets", &first.bytes, &json!({"allowedCRDGroups": allowed_crd_groups}))
+        .await?;
     let host = stage.host().await?;
     let namespace = stage.admin.namespace("crds").await?;
     Ok((stage, host, namespace))
@@ -255,7 +257,8 @@ async fn a_definition_of_somebody_else_is_used_as_it_is() -> Result<()> {
     let (stage, _host, namespace) = stage(&first, &[]).await?;
     // It is not there, and the Module grants no group.
     let module =
-        until_refused(&stage, "CrdNotGranted", "add crds.example.com to spec.crdGroups").await?;
+        until_refused(&stage, "CrdNotGranted", "add crds.example.com to spec.allowedCRDGroups")
+            .await?;
     assert!(message(&module, "Ready").contains(CRD), "{module:#}");
     assert!(stage.admin.get(Kind::CRD, "", CRD).await?.is_none());
 
@@ -278,7 +281,7 @@ async fn a_definition_of_somebody_else_is_used_as_it_is() -> Result<()> {
     assert_eq!(widget["spec"], json!({"size": 3}));
 
     // Also if the group is granted: it is still somebody else's.
-    let granted = json!({"spec": {"crdGroups": [GROUP]}});
+    let granted = json!({"spec": {"allowedCRDGroups": [GROUP]}});
     stage.admin.merge(Kind::MODULE, "", "widgets", "kubectl-edit", &granted).await?;
     let second = Version::with_spec(2, &size_and_color());
     second.push(&stage).await?;

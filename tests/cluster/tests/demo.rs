@@ -27,7 +27,7 @@ const COMES_TO: [&str; 9] = [
     "= podroute-service is answered by 5 pods",
     "= podroute-service is answered by 2 pods",
     "= foodb is answered by foodb-",
-    "= It was rehearsed, serves,",
+    "= It was previewed, serves,",
     "= Nothing of it is left.",
     "Nothing is left of the demo",
 ];

@@ -187,7 +187,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}]
 apiVersion: innkeeper.dev/v1alpha1
 kind: Module
 metadata: {name: of-admin}
-spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-admin, suspend: true}
+spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-admin, paused: true}
 "#,
         )
         .await?;
@@ -215,16 +215,16 @@ spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-adm
     )
     .await?;
     for (spec, allowed) in [
-        (json!({"suspend": false}), true),
+        (json!({"paused": false}), true),
         (json!({"limits": {"timeout": "2s"}}), true),
         (json!({"serviceAccountName": "jane-account"}), true),
         (json!({"source": {"configMap": {"name": "mine"}}}), false),
-        (json!({"readSecrets": ["passwords"]}), false),
+        (json!({"secretNames": ["passwords"]}), false),
         (json!({"allowCrossNamespace": true}), false),
         (json!({"allowFinalizers": true}), false),
         (json!({"namespaces": ["elsewhere"]}), false),
         (json!({"parameters": {"a": "b"}}), false),
-        (json!({"crdGroups": ["example.com"]}), false),
+        (json!({"allowedCRDGroups": ["example.com"]}), false),
         (json!({"selector": {"matchLabels": {"a": "b"}}}), false),
         (json!({"serviceAccountName": "another-account"}), false),
     ] {

@@ -259,7 +259,7 @@ async fn into_a_folder(stage: &Stage, author: &Author) -> Result<()> {
     let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
         "metadata": {"name": "hello"},
         "spec": {"source": {"file": "hello.wasm"}, "serviceAccountName": "hello",
-            "crdGroups": ["example.com"]}});
+            "allowedCRDGroups": ["example.com"]}});
     fs::write(folder.join("hello.json"), module.to_string())?;
     let options =
         HostOptions { modules: Some(folder.clone()), ..HostOptions::new(stage.kubeconfig()) };

@@ -23,7 +23,7 @@ async fn stage(modules: &[(&str, Value)]) -> Result<(Stage, Host, String)> {
     let stage = Stage::new().await?;
     for (module, spec) in modules {
         let mut spec = spec.clone();
-        spec["crdGroups"] = json!([format!("{module}.example.com")]);
+        spec["allowedCRDGroups"] = json!([format!("{module}.example.com")]);
         stage.module(module, module, &spec).await?;
     }
     let host = stage.host().await?;

@@ -20,7 +20,9 @@ const STOP: Duration = Duration::from_secs(30);
 /// A control plane with the module bench, and a namespace.
 async fn stage() -> Result<(Stage, String)> {
     let stage = Stage::new().await?;
-    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    stage
+        .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
+        .await?;
     let namespace = stage.admin.namespace("lease").await?;
     Ok((stage, namespace))
 }

@@ -21,7 +21,7 @@ fn stack(namespace: &str, name: &str, layers: u32, stuck: bool) -> String {
 
 async fn stage() -> Result<(Stage, String)> {
     let stage = Stage::new().await?;
-    stage.module("stack", "stack", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage.module("stack", "stack", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]})).await?;
     let namespace = stage.admin.namespace("stacks").await?;
     Ok((stage, namespace))
 }
@@ -234,7 +234,9 @@ async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_grant
 async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -> Result<()> {
     const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
     let stage = Stage::new().await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let host = stage.host().await?;
     stage.ready("settings").await?;
     let namespace = stage.admin.namespace("dropped").await?;

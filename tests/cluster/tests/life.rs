@@ -26,7 +26,7 @@ fn settings(namespace: &str, name: &str) -> String {
 /// A stage on which the module `settings` serves [`PRIMARIES`] primaries with two ConfigMaps each.
 async fn stage(spec: &Value) -> Result<(Stage, Host, String)> {
     let stage = Stage::new().await?;
-    let mut whole = json!({"crdGroups": ["example.innkeeper.dev"]});
+    let mut whole = json!({"allowedCRDGroups": ["example.innkeeper.dev"]});
     for (member, value) in spec.as_object().into_iter().flatten() {
         whole[member] = value.clone();
     }
@@ -219,7 +219,8 @@ async fn what_served_last_survives_a_broken_and_a_deleted_source_and_a_restart()
 #[tokio::test(flavor = "multi_thread")]
 async fn manual_needs_a_word_for_the_first_version_too_and_immediate_for_none() -> Result<()> {
     let stage = Stage::new().await?;
-    let spec = json!({"crdGroups": ["example.innkeeper.dev"], "rollout": {"strategy": "Manual"}});
+    let spec =
+        json!({"allowedCRDGroups": ["example.innkeeper.dev"], "rollout": {"strategy": "Manual"}});
     stage.module("settings", "settings", &spec).await?;
     let _host = stage.host().await?;
     stage.module_says("settings", "Held", "True", "NeedsApproval").await?;

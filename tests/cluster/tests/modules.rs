@@ -80,7 +80,9 @@ impl Drop for Labels {
 async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<()> {
     const COUNT: usize = 200;
     let stage = Stage::new().await?;
-    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    stage
+        .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
+        .await?;
     let host = stage.host().await?;
     stage.ready("bench").await?;
     let namespace = stage.admin.namespace("reload").await?;
@@ -143,10 +145,12 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
     let stage = Stage::new().await?;
     // Without a rehearsal, which would hold what fails, and without going back: to see what the
     // primaries say.
-    let unguarded = json!({"crdGroups": ["bench.innkeeper.dev"],
-        "rollout": {"strategy": "Immediate", "probation": "0s"}});
+    let unguarded = json!({"allowedCRDGroups": ["bench.innkeeper.dev"],
+        "rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}});
     stage.module("bench", "bench-guest", &unguarded).await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let _host = stage.host().await?;
     stage.ready("bench").await?;
     stage.ready("settings").await?;
@@ -238,7 +242,9 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_longer_wanted_goes() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let _host = stage.host().await?;
     stage.ready("settings").await?;
     let namespace = stage.admin.namespace("prune").await?;
@@ -263,13 +269,15 @@ async fn what_is_no_longer_wanted_goes() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     // The account of the second may do everything but Services.
     stage
         .module_without_rights(
             "bench",
             "bench-guest",
-            &json!({"crdGroups": ["bench.innkeeper.dev"]}),
+            &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}),
         )
         .await?;
     let rights = |services: &[&str]| {
@@ -364,7 +372,9 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_may_ask_to_be_looked_at_again_and_again() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let host = stage.host().await?;
     stage.ready("settings").await?;
     let namespace = stage.admin.namespace("resync").await?;

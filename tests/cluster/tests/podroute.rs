@@ -35,7 +35,7 @@ fn owner(object: &Value) -> &str {
 /// A stage with the module podroute serving.
 async fn stage() -> Result<(Stage, innkeeper_cluster_tests::Host, String)> {
     let stage = Stage::new().await?;
-    stage.module("podroute", "podroute", &json!({"crdGroups": ["quay.io"]})).await?;
+    stage.module("podroute", "podroute", &json!({"allowedCRDGroups": ["quay.io"]})).await?;
     let host = stage.host().await?;
     stage.ready("podroute").await?;
     let namespace = stage.admin.namespace("web").await?;
@@ -263,7 +263,7 @@ async fn two_podroutes_at_once_on_stale_caches_never_split_the_names() -> Result
     for crd in stage.admin.apply(ROUTES).await? {
         stage.admin.until_established(&crd).await?;
     }
-    stage.module("podroute", "podroute", &json!({"crdGroups": ["quay.io"]})).await?;
+    stage.module("podroute", "podroute", &json!({"allowedCRDGroups": ["quay.io"]})).await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
     let mut host = Host::start(&HostOptions::new(&proxy.kubeconfig()))?;
     host.ready(SOON).await?;

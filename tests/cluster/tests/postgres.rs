@@ -42,7 +42,7 @@ data:
 /// A stage with the module serving, and a namespace.
 async fn stage() -> Result<(Stage, Host, String)> {
     let stage = Stage::new().await?;
-    stage.module("postgres", "postgres", &json!({"crdGroups": ["exp.wheel.jp"]})).await?;
+    stage.module("postgres", "postgres", &json!({"allowedCRDGroups": ["exp.wheel.jp"]})).await?;
     let host = stage.host().await?;
     stage.ready("postgres").await?;
     let namespace = stage.admin.namespace("data").await?;

@@ -113,7 +113,8 @@ fn names(config_maps: &[Value]) -> Vec<&str> {
 /// A stage on which the module `settings` serves.
 async fn stage() -> Result<(Stage, Host, String)> {
     let stage = Stage::new().await?;
-    let spec = json!({"crdGroups": ["example.innkeeper.dev"], "rollout": {"maxDeletions": 1000}});
+    let spec =
+        json!({"allowedCRDGroups": ["example.innkeeper.dev"], "rollout": {"maxDeletions": 1000}});
     stage.module("settings", "settings", &spec).await?;
     let host = stage.host().await?;
     stage.ready("settings").await?;

@@ -85,7 +85,9 @@ async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_dec
 {
     let mut chance = Chance::from_seed()?;
     let stage = Stage::new().await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
     let options = HostOptions::new(&proxy.kubeconfig());
     let mut host = Host::start(&options)?;

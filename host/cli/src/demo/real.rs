@@ -139,7 +139,8 @@ impl Real {
             later.push(Paper::node());
         }
         later.extend(cluster::modules(components)?);
-        let groups = later.iter().filter_map(|one| one["spec"]["crdGroups"].as_array()).flatten();
+        let groups =
+            later.iter().filter_map(|one| one["spec"]["allowedCRDGroups"].as_array()).flatten();
         let groups = groups.filter_map(|one| one.as_str().map(str::to_owned)).collect();
 
         let (end, ended) = watch::channel(false);

@@ -206,7 +206,7 @@ async fn swap(teller: &mut Teller, components: &Components) -> anyhow::Result<()
         now.join(", "),
         before.join(", ")
     );
-    teller.tell("It was rehearsed, serves, and has put its label on all; no pod was made anew.")?;
+    teller.tell("It was previewed, serves, and has put its label on all; no pod was made anew.")?;
     teller.look().await
 }
 

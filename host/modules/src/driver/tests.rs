@@ -245,7 +245,7 @@ fn definitions_are_granted_by_their_group() {
     check(
         &mut driver(),
         [
-            module(1, &with(json!({"crdGroups": ["quay.io"]}))),
+            module(1, &with(json!({"allowedCRDGroups": ["quay.io"]}))),
             source("a"),
             loaded("a", |manifest| {
                 manifest.crds = vec![definition("quay.io", "xs"), definition("example.com", "ys")];
@@ -377,10 +377,10 @@ fn what_a_rehearsal_found_is_told_of_the_version_that_serves_also_after_a_restar
         host.report("m").unwrap().members
     };
     let mut members = swap("b", Deed::Change);
-    let told = json!({"digest": component("b").digest.to_string(), "primaries": 2, "rehearsed": 2,
+    let told = json!({"digest": component("b").digest.to_string(), "primaries": 2, "previewed": 2,
         "creates": 0, "changes": 1, "deletes": 0, "failures": 0, "examples": [
             {"action": "Change", "object": "ConfigMap web/a", "fields": [".data.x"]}]});
-    assert_eq!(members["rehearsal"], told);
+    assert_eq!(members["preview"], told);
     // One that is held is told as the candidate, and what serves as before.
     let held = swap("c", Deed::Delete);
     assert_eq!(held["candidate"]["deletes"], 1);

@@ -177,7 +177,7 @@ impl Machine {
             return make(type_, ConditionStatus::False, reason::HELD, message);
         }
         if self.suspended {
-            let message = "The Module says suspend: nothing is written.";
+            let message = "The Module says paused: nothing is written.";
             return make(type_, ConditionStatus::False, reason::SUSPENDED, message);
         }
         let message = "The present source serves with the present spec.";

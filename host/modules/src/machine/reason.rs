@@ -10,7 +10,7 @@ pub const INSTALLING_CRDS: &str = "InstallingCrds";
 pub const SERVING: &str = "Serving";
 /// Nothing has been loaded that could serve.
 pub const NOTHING_LOADED: &str = "NothingLoaded";
-/// The Module says `suspend`.
+/// The Module says `paused`.
 pub const SUSPENDED: &str = "Suspended";
 /// The spec cannot be used.
 pub const INVALID_SPEC: &str = "InvalidSpec";

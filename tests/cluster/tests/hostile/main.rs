@@ -143,7 +143,9 @@ async fn every_misbehaviour_is_answered_and_a_good_module_goes_on_beside_it() ->
     stage.admin.until_established(&definition()).await?;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": GOOD}});
     stage.admin.apply(&namespace.to_string()).await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let host = stage.host().await?;
     stage.ready("settings").await?;
     let mut reactions = Reactions::default();

@@ -39,7 +39,7 @@ fn attack(name: &str, definitions: &[Value]) -> Attack {
     let mut manifest = manifest(&[]);
     manifest["crds"] = json!(definitions);
     Attack::new(name, &guest(&manifest, &json!({})))
-        .spec(json!({"crdGroups": [DEFINED]}))
+        .spec(json!({"allowedCRDGroups": [DEFINED]}))
         .has_all_rights()
 }
 
@@ -339,7 +339,7 @@ fn a_module_that_may_not_write_a_definition_that_stays_serves_all_the_same() {
             let mut manifest = manifest(&[]);
             manifest["crds"] = json!([things(spec)]);
             Attack::new("reader", &guest(&manifest, &json!({})))
-                .spec(json!({"crdGroups": [DEFINED]}))
+                .spec(json!({"allowedCRDGroups": [DEFINED]}))
         };
         let binding = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
             "metadata": {"name": "reads"},
@@ -493,7 +493,8 @@ fn may_install(name: &str) -> [Value; 2] {
 fn attack_in_its_namespace(definition: &Value) -> Attack {
     let mut manifest = manifest(&[]);
     manifest["crds"] = json!([definition]);
-    Attack::new("things", &guest(&manifest, &json!({}))).spec(json!({"crdGroups": [DEFINED]}))
+    Attack::new("things", &guest(&manifest, &json!({})))
+        .spec(json!({"allowedCRDGroups": [DEFINED]}))
 }
 
 #[test]
@@ -525,7 +526,7 @@ fn the_kind_of_all_attacks_is_somebody_elses() {
         let mut theirs = innkeeper_hostile_tests::definition();
         theirs["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["more"] =
             json!({"type": "string"});
-        let taker = attack("taker", &[theirs]).spec(json!({"crdGroups": [GROUP]}));
+        let taker = attack("taker", &[theirs]).spec(json!({"allowedCRDGroups": [GROUP]}));
         arena.install(&taker).await;
         arena.module_says("taker", "Ready", "True", "Serving").await;
         assert_eq!(arena.get(&path).await.unwrap(), before);

@@ -48,7 +48,7 @@ fn desires(version: &str, objects: &Value) -> Tiny {
 fn attack(name: &str, guest: &Tiny) -> Attack {
     let all = ["get", "list", "watch", "create", "patch", "update", "delete"];
     Attack::new(name, guest)
-        .spec(json!({"rollout": {"strategy": "Immediate", "probation": "0s"}}))
+        .spec(json!({"rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}}))
         .may(&all, "", "persistentvolumeclaims")
         .may(&all, GROUP, "hostiles")
         .may(&all, "apps", "statefulsets")
@@ -425,7 +425,7 @@ fn guest_with_all_rights_neither_takes_nor_deletes_the_namespace_it_lives_in() {
             "metadata": {"name": "attack-home", "annotations": {"a": "b"}}});
         let wants = json!({"objects": [{"object": home, "policy": ["orphan", "deletable"]}]});
         let crossing = json!({"allowCrossNamespace": true,
-            "rollout": {"strategy": "Immediate", "probation": "0s"}});
+            "rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}});
         manifest["version"] = semver("1").into();
         let all = Attack::new("home", &guest(&manifest, &wants)).spec(crossing).has_all_rights();
         arena.install(&all).await;

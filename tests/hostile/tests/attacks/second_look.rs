@@ -19,7 +19,7 @@ const ALL: [&str; 7] = ["get", "list", "watch", "create", "patch", "update", "de
 
 /// A version of a module serves as soon as it is there.
 fn at_once() -> Value {
-    json!({"rollout": {"strategy": "Immediate", "probation": "0s"}})
+    json!({"rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}})
 }
 
 /// A kind of a namespace.

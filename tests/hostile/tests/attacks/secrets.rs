@@ -85,7 +85,7 @@ fn leak(attack: &str, case: u8, outcome: &Value) -> Tiny {
 
 /// An attack whose Module grants Secret `api`.
 fn granted(name: &str, guest: &Tiny) -> Attack {
-    Attack::new(name, guest).spec(json!({"readSecrets": ["api"]})).may(
+    Attack::new(name, guest).spec(json!({"secretNames": ["api"]})).may(
         &["get", "list", "watch"],
         "",
         "secrets",
@@ -253,7 +253,7 @@ fn secret_that_holds_a_token_is_never_granted() {
             }
         }
         let message = arena.primary_says("token", "Synced", "False", "SecretNotGrantable").await;
-        assert!(message.contains("remove it from the Module's spec.readSecrets"), "{message}");
+        assert!(message.contains("remove it from the Module's spec.secretNames"), "{message}");
         assert!(!quotes(&said(&arena, "token").await));
     });
 }

@@ -1,9 +1,9 @@
-//! What the spec grants the active revision: a finalizer of a group in `spec.crdGroups`.
+//! What the spec grants the active revision: a finalizer of a group in `spec.allowedCRDGroups`.
 
 use super::*;
 
 fn granting(groups: &Value) -> Value {
-    with(json!({"rollout": {"strategy": "Immediate"}, "crdGroups": groups}))
+    with(json!({"rollout": {"strategy": "Immediate"}, "allowedCRDGroups": groups}))
 }
 
 fn of_example_com(manifest: &mut Manifest) {
