@@ -143,7 +143,7 @@ fn describe(module: &Module) -> Page {
         }
         _ => "nothing".to_owned(),
     };
-    page.line(format_args!("Serving:    {serving}"));
+    page.line(format_args!("Active:     {serving}"));
     if let Some(rehearsal) = &status.preview {
         describe_rehearsal(&mut page, rehearsal);
     }
@@ -360,7 +360,7 @@ mod tests {
     fn all_that_a_person_needs_to_decide_is_described() {
         expect![[r#"
             Name:       web
-            Serving:    podroute 0.1.0 (aaaaaaaaaaaa)
+            Active:     podroute 0.1.0 (aaaaaaaaaaaa)
               run for 6 of 6 primaries: 0 to create, 2 to change, 0 to delete, 0 failing
               change   Deployment web/b .spec.replicas
             Before:     bbbbbbbbbbbb (ConfigMap innkeeper-modules/web-copy-bbbbbbbbbbbb)
@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn an_approval_in_vain_is_refused_with_the_reason() {
         let refused = module(&json!({"candidate": {"digest": "c".repeat(64), "state": "Rejected",
-            "reason": "CrdNotAdditive", "message": ".spec.color is gone"}}));
+            "reason": "CRDIncompatible", "message": ".spec.color is gone"}}));
         assert_eq!(
             approvable(&refused, &"c".repeat(64)).unwrap_err().to_string(),
             "cccccccccccc cannot be approved (CrdNotAdditive): .spec.color is gone"

@@ -255,7 +255,7 @@ mod tests {
     fn what_is_said_of_another_version_is_not_taken_for_this_one() {
         let (mine, other) = ("a".repeat(64), "b".repeat(64));
         let held =
-            [condition("Held", "True", "WouldDelete"), condition("Loaded", "True", "Loaded")];
+            [condition("Held", "True", "WouldDelete"), condition("Loaded", "True", "SourceLoaded")];
         assert_eq!(
             fate(json!({"observedGeneration": 2, "digest": mine})),
             Fate::Unseen,

@@ -338,7 +338,7 @@ impl<G: Loaded> Life<G> {
                     digest.short(),
                     component.digest.short()
                 );
-                Err(Verdict::new("CopyChanged", message, Again::Never))
+                Err(Verdict::new("SnapshotChanged", message, Again::Never))
             }
             Err(error) => Err(Verdict::new(error.reason(), error.to_string(), Again::Never)),
         };

@@ -52,8 +52,10 @@ pub mod condition {
     pub const READY: &str = "Ready";
     /// The runs of the module do not fail.
     pub const HEALTHY: &str = "Healthy";
-    /// A new version waits for a person: for a word, or for a deed that no word stands in for.
+    /// A candidate waits for an approval.
     pub const HELD: &str = "Held";
+    /// A candidate cannot become active, and an approval would not help.
+    pub const BLOCKED: &str = "Blocked";
 }
 
 /// What the source gives at present.

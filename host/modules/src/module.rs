@@ -457,7 +457,7 @@ pub struct Previous {
 pub struct CandidateStatus {
     /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// Where it is: Loading, Rehearsing, Held, InstallingCrds, Committing, Rejected, Recalling.
+    /// Where it is: Loading, Previewing, Held, InstallingCRDs, Committing, Rejected, RestoringSnapshot.
     pub state: String,
     /// If it is held or refused, one CamelCase word why.
     #[serde(skip_serializing_if = "Option::is_none")]

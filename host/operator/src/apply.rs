@@ -351,7 +351,7 @@ pub fn problem_of(target: &Target, leave: &Leave, now: Timestamp) -> Option<Prob
         Leave::Conflict(_) => ("Conflict", Retry::OnChange),
         Leave::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
         Leave::Unknown => ("Unknown", Retry::Backoff),
-        Leave::NothingThere => ("NothingToMergeInto", Retry::OnChange),
+        Leave::NothingThere => ("MergeTargetMissing", Retry::OnChange),
         Leave::Contested(contest) => {
             let wait = Duration::try_from(contest.until.duration_since(now)).unwrap_or_default();
             ("Contested", Retry::After(wait))

@@ -141,7 +141,7 @@ async fn a_definition_without_a_status_subresource_is_told_on_the_module() -> Re
     // As soon as there is one, statuses are written.
     stage.admin.apply(&crd(json!({"status": {}}))).await?;
     stage.says((BENCH, &namespace, "a"), ("Synced", "True", "Applied")).await?;
-    stage.module_says("bench", "Healthy", "True", "RunsSucceed").await?;
+    stage.module_says("bench", "Healthy", "True", "ReconcileSucceeded").await?;
     Ok(())
 }
 

@@ -257,7 +257,7 @@ async fn what_kuri_does_is_a_parameter_of_its_module() -> Result<()> {
     let told = stage.module_says("kuri", "Ready", "False", "InvalidParameters").await?;
     assert!(told.contains("spec.parameters.operations[1]"), "the place is named: {told}");
     assert!(told.contains("one of 'deploy', 'cleanup'"), "and what fits: {told}");
-    stage.module_says("kuri", "Serving", "True", "Serving").await?;
+    stage.module_says("kuri", "Serving", "True", "RevisionActive").await?;
     admin.apply(&kuri(ns, "second")).await?;
     pod_of(admin, ns, "second").await?;
 

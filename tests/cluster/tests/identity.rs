@@ -235,7 +235,7 @@ async fn a_right_that_is_taken_away_ends_the_reads_within_a_minute() -> Result<(
         .apply(&role("secrets", Some(home), &with(&[rule("", "configmaps", &READ)])))
         .await?;
     until_seen(&stage, home, A_MINUTE, &row(["map", "forbidden", "forbidden"])).await?;
-    stage.module_says("secrets", "Permitted", "False", "Forbidden").await?;
+    stage.module_says("secrets", "Authorized", "False", "Forbidden").await?;
     Ok(())
 }
 

@@ -187,7 +187,7 @@ async fn a_module_that_is_deleted_lets_its_primaries_go_and_leaves_what_it_made(
         .collect();
     assert_eq!(config_maps(&stage, &namespace).await?, expected, "what it made stays");
     let events = stage.admin.list(Kind::EVENT, "default").await?;
-    let told = events.iter().find(|one| one["reason"] == "Left").unwrap();
+    let told = events.iter().find(|one| one["reason"] == "FinalizersRemoved").unwrap();
     // The one that was being deleted may have been asked before the host knew that the Module goes.
     let told = told["message"].as_str().unwrap();
     assert!(told.contains("off 10 primaries") || told.contains("off 9 primaries"), "{told}");
@@ -372,7 +372,7 @@ async fn a_primary_whose_deletion_does_not_end_holds_up_its_module_for_a_bounded
     let held = stage.admin.must_get(STACK, &namespace, "app").await?;
     assert!(has_finalizer(&held), "it waits");
     stage.admin.delete(Kind::MODULE, "", "stack").await?;
-    stage.module_says("stack", "Ready", "False", "Leaving").await?;
+    stage.module_says("stack", "Ready", "False", "Finalizing").await?;
     // Killed in the middle of it, the next host goes on.
     host.kill().await?;
     let _host = stage.host().await?;

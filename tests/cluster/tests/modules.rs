@@ -188,7 +188,7 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
         println!("{what}: {} {}", told["reason"], told["message"]);
         assert_eq!(told["reason"], reason, "{what}: {told}");
         let module = stage.admin.must_get(Kind::MODULE, "", "bench").await?;
-        assert!(says(&module, "Serving", "True", "Serving"), "{what}: {module:#}");
+        assert!(says(&module, "Serving", "True", "RevisionActive"), "{what}: {module:#}");
         // And it does serve.
         replicas += 1;
         stage.admin.apply(&bench(ns, "a", replicas)).await?;
@@ -235,7 +235,7 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
     // A good one again: all is well again.
     stage.push("bench", "bench-guest").await?;
     stage.says((BENCH, ns, "a"), ("Synced", "True", "Applied")).await?;
-    stage.module_says("bench", "Healthy", "True", "RunsSucceed").await?;
+    stage.module_says("bench", "Healthy", "True", "ReconcileSucceeded").await?;
     Ok(())
 }
 
@@ -303,10 +303,10 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
     let _host = stage.host().await?;
     stage.ready("settings").await?;
     let mark = stage.plane.audit()?.mark()?;
-    stage.module_says("bench", "Serving", "True", "Serving").await?;
+    stage.module_says("bench", "Serving", "True", "RevisionActive").await?;
 
     // A missing right is a condition that names verb, resource and namespace; the others go on.
-    let told = stage.module_says("bench", "Permitted", "False", "Forbidden").await?;
+    let told = stage.module_says("bench", "Authorized", "False", "Forbidden").await?;
     assert!(told.contains("list services") && told.contains("whole cluster"), "{told}");
     let namespace = stage.admin.namespace("rights").await?;
     let ns = namespace.as_str();

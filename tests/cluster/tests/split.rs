@@ -67,7 +67,7 @@ async fn until_serving(stage: &Stage, digest: &str) -> Result<Value> {
     stage
         .admin
         .until(&format!("{digest} serves"), SOON, at, |one| {
-            one["status"]["digest"] == digest && says(one, "Ready", "True", "Serving")
+            one["status"]["digest"] == digest && says(one, "Ready", "True", "RevisionActive")
         })
         .await
 }

@@ -166,7 +166,7 @@ async fn killed_while_it_waits(
     stage.admin.delete(Kind::CONFIG_MAP, "innkeeper-modules", "settings").await?;
     for _ in 0..3 {
         host = again(host).await?;
-        stage.module_says("settings", "Serving", "True", "Serving").await?;
+        stage.module_says("settings", "Serving", "True", "RevisionActive").await?;
     }
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
     ensure!(module["status"]["digest"] == digest, "{serving} serves: {}", module["status"]);

@@ -67,7 +67,7 @@ impl Consents {
     /// Puts what consent is missing into the conditions of a Module.
     pub(super) fn tell(&self, module: &str, conditions: &mut Vec<Condition>) {
         let Some((reason, why)) = self.missing(module) else { return };
-        let mut types = vec!["Permitted"];
+        let mut types = vec!["Authorized"];
         if self.withheld.contains_key(module) {
             types.extend([condition::SERVING, condition::READY]);
         }

@@ -117,18 +117,18 @@ fn every_state_is_reached_and_left() {
     let transitions = walk();
     let states = [
         "Nothing",
-        "Recalling",
+        "RestoringSnapshot",
         "Loading",
-        "Rehearsing",
+        "Previewing",
         "Held",
-        "InstallingCrds",
+        "InstallingCRDs",
         "Committing",
         "Rejected",
-        "Leaving",
+        "Finalizing",
     ];
     for state in states {
         assert!(transitions.keys().any(|(_, to)| *to == state), "{state} is never reached");
         let left = transitions.keys().any(|(from, _)| *from == state);
-        assert_eq!(left, state != "Leaving", "{state} is left, but by a Module that goes");
+        assert_eq!(left, state != "Finalizing", "{state} is left, but by a Module that goes");
     }
 }
