@@ -20,6 +20,7 @@ mod objects;
 mod out;
 mod push;
 mod rbac;
+mod renamed;
 mod render;
 mod run;
 mod serve;
@@ -100,7 +101,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let result = match renamed::parse::<Arguments>().command {
         Command::Compile => return innkeeper_sandbox::compile_child(),
         Command::New(arguments) => new::run(&arguments),
         Command::Build(arguments) => build::run(&arguments),

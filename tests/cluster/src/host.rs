@@ -83,7 +83,7 @@ impl Host {
                 command.env("POD_NAME", pod);
             }
             (None, None) => {
-                command.arg("--no-lease");
+                command.arg("--leader-elect=false");
             }
             (None, Some(_)) => {}
         }

@@ -31,7 +31,7 @@ async fn stage() -> Result<(Stage, String)> {
 fn options(stage: &Stage, pod: &str, seconds: u32) -> HostOptions {
     HostOptions {
         pod: Some(pod.to_owned()),
-        flags: vec!["--lease-seconds".to_owned(), seconds.to_string()],
+        flags: vec!["--lease-duration".to_owned(), format!("{seconds}s")],
         ..HostOptions::new(stage.kubeconfig())
     }
 }
