@@ -199,7 +199,7 @@ impl Apply<'_> {
         tracing::info!(module = %self.running.name(), primary = %self.work.key, "take back from {}", self.granted.mask(&target.to_string()));
         match self.empty(target, uid, &self.me.merger).await {
             Ok(()) => {
-                self.shared.count_write(self.work, "take_back");
+                self.shared.count_write(self.work, "unmerge");
                 memory.plan.applied.remove(target);
                 memory.plan.rejected.remove(target);
                 outcome.changed.insert(target.clone(), Deed::Changed);

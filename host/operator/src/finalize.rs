@@ -14,7 +14,7 @@ use crate::running::Running;
 use crate::shared::{self, Shared};
 
 /// What taking a finalizer off is counted as.
-pub const RELEASE: &str = "release";
+pub const RELEASE: &str = "remove_finalizer";
 
 /// How a write of finalizers ended.
 pub enum Written {
@@ -78,7 +78,7 @@ impl Finalizers<'_> {
             .apply(&target.kind, &target.key, finalizer.manager(), &body, Force::Yes)
             .await
             .map(|applied| applied.object);
-        self.ended(target, result, memory, ("finalizer", "written"))
+        self.ended(target, result, memory, ("add_finalizer", "written"))
     }
 
     /// Takes the module's finalizers off. `is_done`: the guest has nothing left to do.

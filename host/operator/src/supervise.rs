@@ -421,7 +421,7 @@ impl Supervisor {
         );
         self.retries.remove(&**name);
         self.rehearsals.remove(&**name);
-        self.shared.metrics.reloads.with_label_values(&[&**name, "served"]).inc();
+        self.shared.metrics.reloads.with_label_values(&[&**name, "active"]).inc();
         // Its probation begins next, if it has one.
         self.replaced = self.shared.module(name);
         let running = Arc::new(running);

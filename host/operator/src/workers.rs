@@ -89,14 +89,14 @@ struct Ending<'a> {
 
 impl<'a> Ending<'a> {
     fn new(shared: &'a Shared, work: Work) -> Self {
-        shared.metrics.active.with_label_values(&[&*work.module]).inc();
+        shared.metrics.active.with_label_values(&[&*work.module; 2]).inc();
         Self { shared, work, done: Done::Failed }
     }
 }
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.shared.metrics.active.with_label_values(&[&*self.work.module]).dec();
+        self.shared.metrics.active.with_label_values(&[&*self.work.module; 2]).dec();
         // 53 bits of randomness as a number in 0..1.
         #[expect(clippy::cast_precision_loss, reason = "53 bits fit exactly")]
         let jitter = (self.shared.env.random() >> 11) as f64 / (1_u64 << 53) as f64;

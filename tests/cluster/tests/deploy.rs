@@ -410,7 +410,7 @@ async fn metrics_are_shown_to_accounts_with_the_right_only() -> Result<()> {
             "name": "innkeeper-metrics-reader"},
         "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": MODULES}]});
     stage.admin.apply(&binding.to_string()).await?;
-    shows(&host, Some(&reader), 200, "innkeeper_leader").await?;
+    shows(&host, Some(&reader), 200, "innkeeper_leader_election_master_status").await?;
     shows(&host, Some(&other), 403, "system:serviceaccount:innkeeper-modules:other").await?;
     shows(&host, Some(&elsewhere), 401, "does not accept the token").await?;
     shows(&host, Some("invented"), 401, "does not accept the token").await?;

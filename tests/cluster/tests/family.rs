@@ -326,8 +326,11 @@ async fn a_status_shows_what_its_last_run_came_to() -> Result<()> {
 
 /// How often the guest of a module has been run.
 async fn runs(host: &Host, module: &str) -> Result<f64> {
-    let label = format!("controller=\"{module}\"");
-    Ok(host.metric("innkeeper_sandbox_seconds_count", &[&*label]).await?.unwrap_or_default())
+    let label = format!("module=\"{module}\"");
+    Ok(host
+        .metric("innkeeper_guest_call_duration_seconds_count", &[&*label])
+        .await?
+        .unwrap_or_default())
 }
 
 /// Waits until a guest has been run three times more.

@@ -174,7 +174,7 @@ async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<(
 
     // It is none the worse for it: it stands by, and works when it is its turn.
     eventually("the first host stands by", SOON, async || {
-        let leads = first.metric("innkeeper_leader", &[]).await?;
+        let leads = first.metric("innkeeper_leader_election_master_status", &[]).await?;
         Ok(if leads == Some(0.0) { Ok(()) } else { Err(format!("{leads:?}")) })
     })
     .await?;

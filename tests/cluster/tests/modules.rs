@@ -398,7 +398,8 @@ async fn a_primary_may_ask_to_be_looked_at_again_and_again() -> Result<()> {
 
     stage.admin.apply(&settings("1s")).await?;
     let runs = async || -> Result<f64> {
-        let runs = host.metric("innkeeper_sandbox_seconds_count", &["settings"]).await?;
+        let runs =
+            host.metric("innkeeper_guest_call_duration_seconds_count", &["settings"]).await?;
         Ok(runs.unwrap_or_default())
     };
     let before = runs().await?;

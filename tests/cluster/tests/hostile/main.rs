@@ -333,7 +333,9 @@ fn nobody_writes_without_end(
 /// A guest that has something new to tell at each run, once a second, is heard for a while.
 async fn events_are_bounded(stage: &Stage, host: &Host) -> Result<()> {
     let runs = || async {
-        let runs = host.metric("innkeeper_sandbox_seconds_count", &["events-by-the-clock"]).await?;
+        let runs = host
+            .metric("innkeeper_guest_call_duration_seconds_count", &["events-by-the-clock"])
+            .await?;
         anyhow::Ok(runs.unwrap_or_default())
     };
     eventually("it ran 40 times", SOON, async || {
@@ -373,7 +375,7 @@ async fn logs_are_bounded_and_the_hosts_own(host: &Host) -> Result<()> {
         }
     }
     // Each run may write so much, and that the rest is cut.
-    let runs = host.metric("innkeeper_sandbox_seconds_count", &["log-flood"]).await?;
+    let runs = host.metric("innkeeper_guest_call_duration_seconds_count", &["log-flood"]).await?;
     let runs = runs.context("log-flood ran")?;
     println!("log-flood: {flood} bytes in {runs} runs");
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
