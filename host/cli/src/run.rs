@@ -190,7 +190,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         let hurry = hurry.clone();
         async move {
             let signal = signalled().await;
-            tracing::info!(signal, "stopping: what is in flight finishes, nothing new starts");
+            tracing::info!(signal, "host stopping: running reconciles finish, no new ones start");
             let _ = stopping.send(true);
             signalled().await;
             hurry.notify_one();
@@ -220,7 +220,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     } else {
         let key = read_host_key(&cluster, arguments, stop.clone()).await?;
         if key.is_none() {
-            tracing::info!("stopped");
+            tracing::info!("host stopped");
             return Ok(());
         }
         key
@@ -251,8 +251,8 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         bind = %arguments.bind,
-        workers = arguments.max_concurrent_reconciles,
-        "running"
+        max_concurrent_reconciles = arguments.max_concurrent_reconciles,
+        "host started"
     );
     let ending = Ending { stop, hurry };
     match key {
@@ -277,7 +277,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         }
     }
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
-    tracing::info!("stopped");
+    tracing::info!("host stopped");
     Ok(())
 }
 

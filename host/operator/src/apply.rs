@@ -196,7 +196,7 @@ impl Apply<'_> {
         memory: &mut Memory,
         outcome: &mut Outcome,
     ) -> Next {
-        tracing::info!(module = %self.running.name(), primary = %self.work.key, "take back from {}", self.granted.mask(&target.to_string()));
+        tracing::info!(module = %self.running.name(), primary = %self.work.key, "unmerge from {}", self.granted.mask(&target.to_string()));
         match self.empty(target, uid, &self.me.merger).await {
             Ok(()) => {
                 self.shared.count_write(self.work, "unmerge");
@@ -265,7 +265,7 @@ impl Apply<'_> {
         tracing::info!(
             module = %self.running.name(), primary = %self.work.key,
             target = self.granted.mask(&target.to_string()), reason = error.reason(),
-            "refused: {text}"
+            "write refused: {text}"
         );
         let mut problem = |retry| {
             outcome.problems.push(Problem {

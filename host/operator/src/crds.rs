@@ -164,7 +164,7 @@ impl Installer<'_> {
 
     async fn apply(&self, wish: &CrdWish, body: &Value) -> Result<(), Verdict> {
         refuse_webhook(wish)?;
-        tracing::info!(crd = %wish.name, module = self.module, "installing");
+        tracing::info!(crd = %wish.name, module = self.module, "definition installation started");
         if !wish.dropped.is_empty() {
             tracing::warn!(
                 crd = %wish.name, module = self.module,

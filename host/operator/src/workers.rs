@@ -35,7 +35,7 @@ pub async fn work(shared: Arc<Shared>, caches: Caches, mut stop: watch::Receiver
             let (shared, caches) = (shared.clone(), caches.clone());
             let env = shared.env.clone();
             // All that is said during the work says why it is done.
-            let span = tracing::debug_span!("reconcile", cause = %causes);
+            let span = tracing::debug_span!("reconcile", trigger = %causes);
             let one = async move { one(&shared, &caches, work).await };
             tasks.push(env.spawn("reconcile", one.instrument(span)));
         }
@@ -68,13 +68,13 @@ async fn one(shared: &Shared, caches: &Caches, work: Work) {
         %module,
         primary = %ending.work.key,
         result,
-        problem = deeds.problem,
+        reason = deeds.problem,
         created = deeds.created,
         changed = deeds.changed,
         deleted = deeds.deleted,
         unchanged = deeds.unchanged,
         status = deeds.status,
-        seconds = took.as_secs_f64(),
+        duration_seconds = took.as_secs_f64(),
         "reconciled"
     );
 }

@@ -170,7 +170,7 @@ async fn a_folder_of_modules_may_be_empty_and_hold_a_malformed_one() -> Result<(
         "metadata": {"name": "bench"},
         "spec": {"source": {"file": component}, "allowedCRDGroups": ["bench.innkeeper.dev"]}});
     std::fs::write(folder.path().join("bench.json"), module.to_string())?;
-    host.logged("serves", SOON).await?;
+    host.logged("revision active", SOON).await?;
     let namespace = stage.admin.namespace("folder").await?;
     let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
         "metadata": {"name": "a", "namespace": namespace},

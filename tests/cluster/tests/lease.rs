@@ -78,7 +78,7 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     first.leads(SOON).await?;
     stage.ready("bench").await?;
     let second = until_ready(Host::start(&options(&stage, "second", 15))?).await?;
-    second.logged("another host leads", SOON).await?;
+    second.logged("lease held by another host", SOON).await?;
     make(&stage, &ns, 0, 20).await?;
     stage.all_synced(BENCH, &ns, 20).await?;
     let writes = |pod: &str| {
@@ -107,7 +107,7 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     // One that is killed says nothing: the next one takes it when its time is over, and nothing
     // that was done is done again.
     let third = until_ready(Host::start(&options(&stage, "third", 15))?).await?;
-    third.logged("another host leads", SOON).await?;
+    third.logged("lease held by another host", SOON).await?;
     // The controller manager has said its last word on them too.
     eventually("the Deployments have their replicas", SOON, async || {
         let all = stage.admin.list(Kind::DEPLOYMENT, &ns).await?;
@@ -159,8 +159,8 @@ async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<(
     // There would be work for it.
     make(&stage, &ns, CHANGES, CHANGES + 20).await?;
     first.resume();
-    first.logged("its Lease is lost", SOON).await?;
-    first.logged("another host leads", SOON).await?;
+    first.logged("leadership lost", SOON).await?;
+    first.logged("lease held by another host", SOON).await?;
     stage.all_synced(BENCH, &ns, CHANGES + 20).await?;
     stage.quiet(Duration::from_secs(2)).await?;
     let acquired = taken["spec"]["acquireTime"].as_str().unwrap();

@@ -135,9 +135,9 @@ impl Said {
         match name {
             "module" => (self.has_module, self.reconcile.module) = (true, text),
             "primary" => (self.has_primary, self.reconcile.primary) = (true, text),
-            "cause" => self.reconcile.cause = text,
+            "trigger" => self.reconcile.cause = text,
             "result" => self.reconcile.result = text,
-            "problem" => self.reconcile.problem = text,
+            "reason" => self.reconcile.problem = text,
             "message" => self.message = text,
             _ => {}
         }
@@ -225,7 +225,7 @@ mod tests {
         let activity = Activity::default();
         let subscriber = tracing_subscriber::registry().with(activity.clone());
         tracing::subscriber::with_default(subscriber, || {
-            let span = tracing::debug_span!("reconcile", cause = %"Pod n/a is gone");
+            let span = tracing::debug_span!("reconcile", trigger = %"Pod n/a is gone");
             let _entered = span.enter();
             tracing::info!(module = "m", primary = "n/p", "create Pod n/a");
             tracing::debug!(module = "m", primary = "n/p", "a detail");
@@ -233,7 +233,7 @@ mod tests {
                 module = "m",
                 primary = "n/p",
                 result = "requeue_after",
-                problem = "",
+                reason = "",
                 created = 1_usize,
                 unchanged = 2_usize,
                 status = true,

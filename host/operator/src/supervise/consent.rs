@@ -176,7 +176,7 @@ impl Supervisor {
                 self.before.remove(name);
                 self.end_preview(name, &verdict);
                 if self.shared.module(name).is_some() {
-                    tracing::warn!(module = name, "stops: {}", verdict.message);
+                    tracing::warn!(module = name, "module stopped: {}", verdict.message);
                     self.shared.stop(name);
                     self.count_serving();
                 }
