@@ -431,7 +431,7 @@ mod tests {
             "reason": "CRDIncompatible", "message": ".spec.color is gone"}}));
         assert_eq!(
             approvable(&refused, &"c".repeat(64)).unwrap_err().to_string(),
-            "cccccccccccc cannot be approved (CrdNotAdditive): .spec.color is gone"
+            "cccccccccccc cannot be approved (CRDIncompatible): .spec.color is gone"
         );
         assert!(approvable(&refused, &"d".repeat(64)).is_ok());
         assert!(approvable(&held(), &"c".repeat(64)).is_ok());
