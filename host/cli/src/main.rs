@@ -69,7 +69,7 @@ enum Command {
     ///
     /// The guest lies in a ConfigMap of the namespace innkeeper-modules that is named by its content
     /// and never changed. One that has more than 1 MiB packed is split over several: NAME, and
-    /// NAME-part-2 and so on, written before it.
+    /// NAME-chunk-2 and so on, written before it.
     Push(push::Arguments),
     /// Show the modules of a cluster, and say which of their versions may serve.
     Modules(modules::Arguments),

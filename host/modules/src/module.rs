@@ -236,8 +236,8 @@ fn is_yes(value: &bool) -> bool {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Source {
     /// A ConfigMap in the namespace innkeeper-modules, with the component, plain or gzip, in
-    /// its binaryData. If its annotation innkeeper.dev/parts is 3, then the rest of it is in the
-    /// ConfigMaps NAME-part-2 and NAME-part-3, under the same key.
+    /// its binaryData. If its annotation innkeeper.dev/chunks is 3, then the rest of it is in the
+    /// ConfigMaps NAME-chunk-2 and NAME-chunk-3, under the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map: Option<ConfigMapSource>,
 

@@ -1,4 +1,4 @@
-//! Fields of a Module that have another name now.
+//! Fields of a Module, and names on ConfigMaps, that have another name now.
 //!
 //! The CustomResourceDefinition still has the old names: the API server would drop a field that it does
 //! not know, and a stored Module that said `suspend` would then write. A rule refuses them instead.
@@ -14,6 +14,12 @@ const FIELDS: [(&str, &str, &str); 6] = [
     ("/limits", "reads", "maxReads"),
     ("/rollout", "probation", "rollbackWindow"),
 ];
+
+/// The annotation [`chunks`](crate::parts::ANNOTATION) of release 0.1, which the host still reads.
+pub(crate) const PARTS_ANNOTATION: &str = "innkeeper.dev/parts";
+
+/// What stood between the name of the first ConfigMap and the number of a further one in release 0.1.
+pub(crate) const PART_INFIX: &str = "-part-";
 
 /// Finds the first field of a Module with an old name: its path, and a message that names the new one.
 pub(crate) fn find(module: &Value) -> Option<(String, String)> {

@@ -89,7 +89,7 @@ async fn a_primary_is_taken_down_in_order_before_it_goes_and_what_outlives_it_is
     // Another has no claim to it.
     stage.admin.delete(STACK, &namespace, "app").await?;
     stage.admin.until_gone(SOON, (STACK, &namespace, "app")).await?;
-    let other = json!({"metadata": {"labels": {"innkeeper.dev/kept-for": "0".repeat(32)}}});
+    let other = json!({"metadata": {"labels": {"innkeeper.dev/retained-for": "0".repeat(32)}}});
     stage.admin.merge(Kind::CONFIG_MAP, &namespace, "app-kept", "kubectl", &other).await?;
     stage.admin.apply(&stack(&namespace, "app", 1, false)).await?;
     stage.says((STACK, &namespace, "app"), ("Synced", "False", "Conflict")).await?;
@@ -114,7 +114,7 @@ async fn retained_label_without_an_entry_of_the_module_is_not_taken_up_until_a_u
         kept["metadata"].as_object_mut().unwrap().remove(member);
     }
     let restored = stage.admin.create(&kept.to_string()).await?;
-    assert!(restored["metadata"]["labels"]["innkeeper.dev/kept-for"].is_string());
+    assert!(restored["metadata"]["labels"]["innkeeper.dev/retained-for"].is_string());
     stage.admin.apply(&stack(&namespace, "app", 1, false)).await?;
     stage.says((STACK, &namespace, "app"), ("Synced", "False", "Conflict")).await?;
 

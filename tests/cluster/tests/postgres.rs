@@ -16,7 +16,7 @@ const SAMPLE: &str = include_str!("../../../deploy/samples/postgres.yaml");
 const NAME: &str = "foodb";
 const CLAIMS: [&str; 2] = ["foodb-data", "foodb-backups"];
 const SECRET: &str = "foodb-password";
-const KEPT_FOR: &str = "innkeeper.dev/kept-for";
+const KEPT_FOR: &str = "innkeeper.dev/retained-for";
 
 /// As users of the original operator have it.
 const OLD: &str = "
