@@ -149,7 +149,7 @@ fn describe(module: &Module) -> Page {
     }
     if let Some(previous) = &status.previous {
         page.line(format_args!(
-            "Before:     {} (ConfigMap {}/{})",
+            "Previous:   {} (ConfigMap {}/{})",
             short(&previous.digest),
             module::NAMESPACE,
             previous.config_map
@@ -363,7 +363,7 @@ mod tests {
             Active:     podroute 0.1.0 (aaaaaaaaaaaa)
               run for 6 of 6 primaries: 0 to create, 2 to change, 0 to delete, 0 failing
               change   Deployment web/b .spec.replicas
-            Before:     bbbbbbbbbbbb (ConfigMap innkeeper-modules/web-copy-bbbbbbbbbbbb)
+            Previous:   bbbbbbbbbbbb (ConfigMap innkeeper-modules/web-copy-bbbbbbbbbbbb)
             Candidate:  cccccccccccc Held WouldDelete: it would delete 1 object
               digest cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc
               run for 7 of 7 primaries: 0 to create, 7 to change, 1 to delete, 0 failing

@@ -230,8 +230,8 @@ async fn wait(
     });
     match waited.await {
         Ok(result) => {
-            result.context("waiting for the guest to serve")?;
-            out::line("it serves")
+            result.context("waiting for the revision to become active")?;
+            out::line("the revision is active")
         }
         Err(_) => bail!("the guest does not serve after {} s: {last}", limit.as_secs()),
     }

@@ -141,7 +141,7 @@ async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
     for part in parts(&pushed) {
         assert!(told.contains(&format!("ConfigMap {MODULES}/{part}\n")), "{told}");
     }
-    assert!(told.ends_with("it serves\n"), "{told}");
+    assert!(told.ends_with("the revision is active\n"), "{told}");
     until_serving(&stage, &digest).await?;
     let at = (Kind::CONFIG_MAP, namespace.as_str(), "first-a");
     stage.admin.until("it has its way", SOON, at, |one| one["data"]["text"] == "HELLO").await?;
