@@ -85,8 +85,8 @@ struct Metadata {
 }
 
 impl ConfigMap {
-    /// In how many ConfigMaps the component lies, if this is the first. `what` names it in errors. What
-    /// release 0.1 wrote is read too.
+    /// In how many ConfigMaps the component lies, if this is the first. `what` names it in errors. The
+    /// old annotation is read too.
     ///
     /// # Errors
     /// What is wrong with its annotation.

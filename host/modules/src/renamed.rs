@@ -15,10 +15,10 @@ const FIELDS: [(&str, &str, &str); 6] = [
     ("/rollout", "probation", "rollbackWindow"),
 ];
 
-/// The annotation [`chunks`](crate::parts::ANNOTATION) of release 0.1, which the host still reads.
+/// The old name of the annotation [`ANNOTATION`](crate::parts::ANNOTATION), which the host still reads.
 pub(crate) const PARTS_ANNOTATION: &str = "innkeeper.dev/parts";
 
-/// What stood between the name of the first ConfigMap and the number of a further one in release 0.1.
+/// What stands between the names of ConfigMaps with [`PARTS_ANNOTATION`] and their numbers.
 pub(crate) const PART_INFIX: &str = "-part-";
 
 /// Finds the first field of a Module with an old name: its path, and a message that names the new one.

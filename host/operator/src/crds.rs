@@ -312,7 +312,7 @@ fn refused(wish: &CrdWish, error: &ApiError) -> Verdict {
         _ => Again::Later,
     };
     Verdict::new(
-        format!("Crd{}", error.reason()),
+        format!("CRD{}", error.reason()),
         format!("the CustomResourceDefinition {}: {error}", wish.name),
         again,
     )

@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(
             told(&findings(), false),
             [
-                "Ready=True Ready: Everything made is ready.",
+                "Ready=True ObjectsReady: Everything made is ready.",
                 "Synced=True Applied: Everything wanted is applied."
             ]
         );
@@ -399,7 +399,7 @@ mod tests {
         let mut findings = findings();
         findings.unserved.push("route.openshift.io/v1 Route".into());
         assert_eq!(
-            told(&findings, true)[1],
+            told(&findings, true)[0],
             "KindsAvailable=False NotServed: This cluster does not serve route.openshift.io/v1 Route; objects of it are made as soon as it does."
         );
     }

@@ -124,7 +124,7 @@ fn annotation_that_a_guest_merged_does_not_let_data_be_deleted() {
 }
 
 #[test]
-fn names_of_release_0_1_are_read_with_the_same_checks() {
+fn old_names_are_read_with_the_same_checks() {
     let held_as = |name: &str, manager: &str| {
         json!([held(manager, "Apply", &json!({"f:labels": {format!("f:{name}"): {}}}))])
     };

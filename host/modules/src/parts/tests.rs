@@ -173,15 +173,15 @@ fn further_parts_are_told_by_their_names() {
 }
 
 #[test]
-fn parts_of_release_0_1_are_read() {
+fn config_maps_with_the_old_annotation_are_read() {
     let component = component(2 << 20);
-    let old = |text: &str| text.replace("innkeeper.dev/chunks", "innkeeper.dev/parts");
+    let old = |text: &str| text.replace(ANNOTATION, PARTS_ANNOTATION);
     let there = written(&component).into_iter().map(|(name, body)| {
         let body = serde_json::from_str(&old(&body.to_string())).unwrap();
-        (name.replace("-chunk-", "-part-"), body)
+        (name.replace(INFIX, PART_INFIX), body)
     });
     let there: BTreeMap<String, Value> = there.collect();
-    assert!(there.contains_key("web-1-part-3"));
+    assert!(there.contains_key(&format!("web-1{PART_INFIX}3")));
     assert_eq!(read(&there, None).unwrap(), component);
-    assert_eq!(first_of("web-part-2"), Some("web"));
+    assert_eq!(first_of(&format!("web{PART_INFIX}2")), Some("web"));
 }

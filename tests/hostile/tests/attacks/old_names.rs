@@ -17,18 +17,14 @@ fn module_with_an_old_field_is_refused_with_the_new_name() {
     block_on(async {
         let arena = Arena::start(&[]).await;
         for (fields, old, new) in [
-            (
-                json!({"allowedCRDGroups": ["a.example"]}),
-                "spec.allowedCRDGroups",
-                "spec.allowedCRDGroups",
-            ),
-            (json!({"secretNames": ["s"]}), "spec.secretNames", "spec.secretNames"),
+            (json!({"crdGroups": ["a.example"]}), "spec.crdGroups", "spec.allowedCRDGroups"),
+            (json!({"readSecrets": ["s"]}), "spec.readSecrets", "spec.secretNames"),
             (json!({"suspend": true}), "spec.suspend", "spec.paused"),
-            (json!({"limits": {"objects": 1}}), "spec.limits.maxObjects", "spec.limits.maxObjects"),
-            (json!({"limits": {"reads": 1}}), "spec.limits.maxReads", "spec.limits.maxReads"),
+            (json!({"limits": {"objects": 1}}), "spec.limits.objects", "spec.limits.maxObjects"),
+            (json!({"limits": {"reads": 1}}), "spec.limits.reads", "spec.limits.maxReads"),
             (
-                json!({"rollout": {"rollbackWindow": "1m"}}),
-                "spec.rollout.rollbackWindow",
+                json!({"rollout": {"probation": "1m"}}),
+                "spec.rollout.probation",
                 "spec.rollout.rollbackWindow",
             ),
         ] {
