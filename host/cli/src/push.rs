@@ -266,7 +266,7 @@ mod tests {
             fate(json!({"observedGeneration": 3, "digest": other, "conditions": held,
                 "candidate": {"digest": digest, "state": state}}))
         };
-        assert_eq!(of(&"c".repeat(64), "Held"), Fate::Coming("Loaded: so it is".into()));
+        assert_eq!(of(&"c".repeat(64), "Held"), Fate::Coming("SourceLoaded: so it is".into()));
         let Fate::Held(candidate) = of(&mine, "Held") else { panic!("it is held") };
         assert_eq!(candidate.reason.as_deref(), Some("WouldDelete"));
     }
