@@ -231,6 +231,11 @@ spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-adm
         let (code, message) = as_jane(&admin, "PATCH", "/of-admin", &json!({"spec": spec})).await?;
         assert_eq!(code == 200, allowed, "{spec}: {code} {message}");
     }
+    // A field with an old name is refused with the new one, and not dropped.
+    let old = json!({"spec": {"limits": {"objects": 1}}});
+    let (code, message) = as_jane(&admin, "PATCH", "/of-admin", &old).await?;
+    assert_eq!(code, 422, "{message}");
+    assert!(message.contains("renamed: use spec.limits.maxObjects"), "{message}");
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
     assert_eq!(as_jane(&admin, "PATCH", "/of-admin", &labels).await?.0, 200);
     Ok(())
