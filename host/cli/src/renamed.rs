@@ -24,9 +24,10 @@ pub(crate) fn parse<T: clap::Parser>() -> T {
 
 /// An error about an unknown flag names the new one, where the flag was renamed.
 fn explain(error: clap::Error) -> clap::Error {
-    let unknown = match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(text))) => text,
-        _ => return error,
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return error;
     };
     let name = unknown.split('=').next().unwrap_or_default();
     match FLAGS.iter().find(|(old, _)| *old == name) {
