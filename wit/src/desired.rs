@@ -56,7 +56,7 @@ pub enum Policy {
     /// Deleted and made anew where an immutable field has to change.
     RecreateWhenImmutable,
     /// Not owned: it stays when the primary goes, and a primary of the same kind, namespace and name
-    /// takes it up again. It has the label `innkeeper.dev/kept-for`.
+    /// takes it up again. It has the label `innkeeper.dev/retained-for`.
     Orphan,
     /// Somebody else's object: only the given fields are merged into it, without force. They are
     /// taken back when they are no longer wanted; when the primary goes they stay, unless the guest

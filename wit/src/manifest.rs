@@ -25,7 +25,7 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<Kind>,
     /// `CustomResourceDefinitions` (`apiextensions.k8s.io/v1`) that the host installs, if the
-    /// Module's `crdGroups` allows their groups.
+    /// Module's `allowedCRDGroups` allows their groups.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crds: Vec<Value>,
     /// Reconcile every primary again after this many seconds even if nothing changed.

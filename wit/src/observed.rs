@@ -36,7 +36,7 @@ pub struct Observed<P = Value, O = Value> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedObject<O = Value> {
     /// The object, without `metadata.managedFields`; a Secret's values are digests, unless the Module
-    /// grants its bytes (`readSecrets`).
+    /// grants its bytes (`secretNames`).
     pub object: O,
     /// How ready it is, by the rules of kstatus.
     pub readiness: Readiness,

@@ -76,7 +76,7 @@ impl Describe {
         self
     }
 
-    /// A CustomResourceDefinition that the host installs (where the Module's `crdGroups`
+    /// A CustomResourceDefinition that the host installs (where the Module's `allowedCRDGroups`
     /// allow its group), as JSON text: mostly `include_str!("../crd.json")`, which a test
     /// holds equal to what `schema::crd` makes of the guest's types.
     ///
@@ -97,7 +97,7 @@ impl Describe {
     /// The guest is asked once more before a primary goes
     /// ([`Observed::is_deleting`](crate::Observed::is_deleting)). `name` is the finalizer's;
     /// `innkeeper.dev/<module>` if empty. Its domain belongs to the group of the primary, or to a
-    /// group that the Module names in `spec.crdGroups`.
+    /// group that the Module names in `spec.allowedCRDGroups`.
     pub fn finalizes(mut self, name: &str) -> Self {
         self.manifest.finalizer = Some(name.to_owned());
         self

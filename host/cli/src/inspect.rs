@@ -55,7 +55,7 @@ pub(crate) fn text(opened: &Opened) -> Page {
     row(&mut out, "size", [sizes(opened)]);
     let fits = match config_maps(opened) {
         1 => "fits in one".to_owned(),
-        parts => format!("in {parts} parts, which `innkeeper push` makes"),
+        parts => format!("in {parts} chunks, which `innkeeper push` makes"),
     };
     row(&mut out, "ConfigMap", [fits]);
     row(&mut out, "contract", [format!("innkeeper:guest@{}", innkeeper_contract::VERSION)]);

@@ -47,7 +47,7 @@ pub(crate) async fn lead(
         match run(&operator, present, ending.clone(), candidate.hold()).await {
             Ok(None) => break Ok(()),
             Ok(Some(lost)) => {
-                tracing::warn!("this host leads no more, since its Lease is lost: {lost}");
+                tracing::warn!("leadership lost: {lost}");
             }
             Err(error) => break Err(error),
         }
@@ -100,10 +100,10 @@ pub(crate) async fn run(
             result.context("the operator broke while it stopped")?;
             return Ok(None);
         }
-        () = hurry.notified() => tracing::warn!("asked again: what is in flight is dropped"),
-        lost = &mut lost => tracing::warn!("the Lease is lost ({lost}): what is in flight is dropped"),
+        () = hurry.notified() => tracing::warn!("second signal: running reconciles are dropped"),
+        lost = &mut lost => tracing::warn!("leadership lost ({lost}): running reconciles are dropped"),
         () = tokio::time::sleep(GRACE) => {
-            tracing::warn!("what is in flight did not finish within {} s and is dropped", GRACE.as_secs());
+            tracing::warn!("running reconciles did not finish within {} s and are dropped", GRACE.as_secs());
         }
     }
     drop_all(&mut running).await;

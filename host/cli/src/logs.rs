@@ -119,7 +119,7 @@ mod tests {
             .fmt_fields(text_fields());
         let text = "a\n ERROR host: forged\r\u{1b}]52;c;eA==\u{7}\u{9b}2J\u{202e}\u{2028}\u{feff}b";
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
-            let span = tracing::info_span!("reconcile", cause = %text);
+            let span = tracing::info_span!("reconcile", trigger = %text);
             let _entered = span.enter();
             tracing::info!(module = text, primary = %text, guest = true, "{text}");
         });
@@ -140,7 +140,7 @@ mod tests {
             .flatten_event(true);
         let text = "a\n\u{1b}[2J\u{7f}\u{9b}2J\u{9d}0;t\u{9c}\u{202e}\u{2028}\u{feff}\u{e0041}b";
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
-            let span = tracing::info_span!("reconcile", cause = %text);
+            let span = tracing::info_span!("reconcile", trigger = %text);
             let _entered = span.enter();
             tracing::info!(primary = %text, guest = true, "{text}");
         });

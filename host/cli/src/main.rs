@@ -20,6 +20,7 @@ mod objects;
 mod out;
 mod push;
 mod rbac;
+mod renamed;
 mod render;
 mod run;
 mod serve;
@@ -68,7 +69,7 @@ enum Command {
     ///
     /// The guest lies in a ConfigMap of the namespace innkeeper-modules that is named by its content
     /// and never changed. One that has more than 1 MiB packed is split over several: NAME, and
-    /// NAME-part-2 and so on, written before it.
+    /// NAME-chunk-2 and so on, written before it.
     Push(push::Arguments),
     /// Show the modules of a cluster, and say which of their versions may serve.
     Modules(modules::Arguments),
@@ -100,7 +101,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let result = match renamed::parse::<Arguments>().command {
         Command::Compile => return innkeeper_sandbox::compile_child(),
         Command::New(arguments) => new::run(&arguments),
         Command::Build(arguments) => build::run(&arguments),

@@ -143,13 +143,13 @@ fn describe(module: &Module) -> Page {
         }
         _ => "nothing".to_owned(),
     };
-    page.line(format_args!("Serving:    {serving}"));
-    if let Some(rehearsal) = &status.rehearsal {
+    page.line(format_args!("Active:     {serving}"));
+    if let Some(rehearsal) = &status.preview {
         describe_rehearsal(&mut page, rehearsal);
     }
     if let Some(previous) = &status.previous {
         page.line(format_args!(
-            "Before:     {} (ConfigMap {}/{})",
+            "Previous:   {} (ConfigMap {}/{})",
             short(&previous.digest),
             module::NAMESPACE,
             previous.config_map
@@ -181,14 +181,14 @@ pub(crate) fn describe_candidate(page: &mut Page, candidate: &CandidateStatus) {
     };
     page.line(format_args!("Candidate:  {} {}{why}", short(&candidate.digest), candidate.state));
     page.line(format_args!("  digest {}", candidate.digest));
-    let CandidateStatus { primaries: Some(primaries), rehearsed: Some(rehearsed), .. } = *candidate
+    let CandidateStatus { primaries: Some(primaries), previewed: Some(previewed), .. } = *candidate
     else {
         return;
     };
     let rehearsal = RehearsalStatus {
         digest: candidate.digest.clone(),
         primaries,
-        rehearsed,
+        previewed,
         creates: candidate.creates.unwrap_or_default(),
         changes: candidate.changes.unwrap_or_default(),
         deletes: candidate.deletes.unwrap_or_default(),
@@ -203,14 +203,14 @@ pub(crate) fn describe_rehearsal(page: &mut Page, rehearsal: &RehearsalStatus) {
     let RehearsalStatus {
         digest: _,
         primaries,
-        rehearsed,
+        previewed,
         creates,
         changes,
         deletes,
         failures,
         examples,
     } = rehearsal;
-    page.line(format_args!("  run for {rehearsed} of {primaries} primaries: {creates} to create, {changes} to change, {deletes} to delete, {failures} failing"
+    page.line(format_args!("  run for {previewed} of {primaries} primaries: {creates} to create, {changes} to change, {deletes} to delete, {failures} failing"
     ));
     for example in examples {
         let (action, fields) = (example.action.to_lowercase(), example.fields.join(" "));
@@ -296,7 +296,7 @@ async fn rollback(session: &Session, name: &str) -> anyhow::Result<()> {
     let (Some(previous), Some(current)) = (status.previous, status.digest) else {
         bail!("no version of {name} served before the present one, so there is none to go back to")
     };
-    // The word first: the version that is gone back to need not be rehearsed, and the other one
+    // The word first: the version that is gone back to need not be previewed, and the other one
     // is not taken again by whoever pushes it.
     word(session, name, &previous.digest, &current).await?;
     let source = json!({
@@ -341,12 +341,12 @@ mod tests {
         module(&json!({
             "digest": "a".repeat(64),
             "guest": {"name": "podroute", "version": "0.1.0"},
-            "rehearsal": {"digest": "a".repeat(64), "primaries": 6, "rehearsed": 6, "creates": 0,
+            "preview": {"digest": "a".repeat(64), "primaries": 6, "previewed": 6, "creates": 0,
                 "changes": 2, "deletes": 0, "failures": 0, "examples": [
                 {"action": "Change", "object": "Deployment web/b", "fields": [".spec.replicas"]}]},
             "previous": {"digest": "b".repeat(64), "configMap": "web-copy-bbbbbbbbbbbb"},
             "candidate": {"digest": "c".repeat(64), "state": "Held", "reason": "WouldDelete",
-                "message": "it would delete 1 object", "primaries": 7, "rehearsed": 7,
+                "message": "it would delete 1 object", "primaries": 7, "previewed": 7,
                 "creates": 0, "changes": 7, "deletes": 1, "failures": 0, "examples": [
                 {"action": "Delete", "object": "Service web/a"},
                 {"action": "Change", "object": "Deployment web/a", "fields": [".spec.replicas"]}]},
@@ -360,10 +360,10 @@ mod tests {
     fn all_that_a_person_needs_to_decide_is_described() {
         expect![[r#"
             Name:       web
-            Serving:    podroute 0.1.0 (aaaaaaaaaaaa)
+            Active:     podroute 0.1.0 (aaaaaaaaaaaa)
               run for 6 of 6 primaries: 0 to create, 2 to change, 0 to delete, 0 failing
               change   Deployment web/b .spec.replicas
-            Before:     bbbbbbbbbbbb (ConfigMap innkeeper-modules/web-copy-bbbbbbbbbbbb)
+            Previous:   bbbbbbbbbbbb (ConfigMap innkeeper-modules/web-copy-bbbbbbbbbbbb)
             Candidate:  cccccccccccc Held WouldDelete: it would delete 1 object
               digest cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc
               run for 7 of 7 primaries: 0 to create, 7 to change, 1 to delete, 0 failing
@@ -412,7 +412,7 @@ mod tests {
             "guest": {"name": text, "version": text},
             "previous": {"digest": "b".repeat(64), "configMap": text},
             "candidate": {"digest": "c".repeat(64), "state": text, "reason": text, "message": text,
-                "primaries": 1, "rehearsed": 1, "examples": [
+                "primaries": 1, "previewed": 1, "examples": [
                 {"action": text, "object": text, "fields": [text]}]},
             "rejected": [{"digest": text, "reason": text, "message": text}],
             "conditions": [{"type": text, "status": text, "reason": text, "message": text,
@@ -428,10 +428,10 @@ mod tests {
     #[test]
     fn an_approval_in_vain_is_refused_with_the_reason() {
         let refused = module(&json!({"candidate": {"digest": "c".repeat(64), "state": "Rejected",
-            "reason": "CrdNotAdditive", "message": ".spec.color is gone"}}));
+            "reason": "CRDIncompatible", "message": ".spec.color is gone"}}));
         assert_eq!(
             approvable(&refused, &"c".repeat(64)).unwrap_err().to_string(),
-            "cccccccccccc cannot be approved (CrdNotAdditive): .spec.color is gone"
+            "cccccccccccc cannot be approved (CRDIncompatible): .spec.color is gone"
         );
         assert!(approvable(&refused, &"d".repeat(64)).is_ok());
         assert!(approvable(&held(), &"c".repeat(64)).is_ok());

@@ -189,7 +189,7 @@ fn fate_of(status: &ModuleStatus, pushed: &Pushed) -> Fate {
         return Fate::Coming(candidate.state);
     }
     if status.digest.as_deref() == Some(&pushed.digest) {
-        let its = status.rehearsal.clone().filter(|told| told.digest == pushed.digest);
+        let its = status.preview.clone().filter(|told| told.digest == pushed.digest);
         return Fate::Serves(its.map(Box::new));
     }
     if let Some(rejected) = status.rejected.iter().find(|one| one.digest == pushed.digest) {
@@ -230,8 +230,8 @@ async fn wait(
     });
     match waited.await {
         Ok(result) => {
-            result.context("waiting for the guest to serve")?;
-            out::line("it serves")
+            result.context("waiting for the revision to become active")?;
+            out::line("the revision is active")
         }
         Err(_) => bail!("the guest does not serve after {} s: {last}", limit.as_secs()),
     }
@@ -255,7 +255,7 @@ mod tests {
     fn what_is_said_of_another_version_is_not_taken_for_this_one() {
         let (mine, other) = ("a".repeat(64), "b".repeat(64));
         let held =
-            [condition("Held", "True", "WouldDelete"), condition("Loaded", "True", "Loaded")];
+            [condition("Held", "True", "WouldDelete"), condition("Loaded", "True", "SourceLoaded")];
         assert_eq!(
             fate(json!({"observedGeneration": 2, "digest": mine})),
             Fate::Unseen,
@@ -266,7 +266,7 @@ mod tests {
             fate(json!({"observedGeneration": 3, "digest": other, "conditions": held,
                 "candidate": {"digest": digest, "state": state}}))
         };
-        assert_eq!(of(&"c".repeat(64), "Held"), Fate::Coming("Loaded: so it is".into()));
+        assert_eq!(of(&"c".repeat(64), "Held"), Fate::Coming("SourceLoaded: so it is".into()));
         let Fate::Held(candidate) = of(&mine, "Held") else { panic!("it is held") };
         assert_eq!(candidate.reason.as_deref(), Some("WouldDelete"));
     }

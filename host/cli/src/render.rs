@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use innkeeper_contract::{Kind, Manifest, Readiness, Reference};
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::observed::{self, Observed};
-use innkeeper_core::ownership::{KEPT_FOR_LABEL, Primary};
+use innkeeper_core::ownership::Primary;
 use innkeeper_core::wanted::Wish;
 use innkeeper_core::{Key, Object, Selector, Target, decoration, foreign, plan};
 use innkeeper_modules::parameters;
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// Objects, YAML or JSON, several documents a file; `-` is standard input (repeat for more).
     /// One must be of the guest's primary kind; the others are what the guest sees when it reads.
     /// Those whose controller is the primary, by name or uid, and those that were kept for it
-    /// (the label innkeeper.dev/kept-for), are what it has made before.
+    /// (the label innkeeper.dev/retained-for), are what it has made before.
     #[arg(short = 'f', long = "objects", required = true, value_name = "FILE")]
     objects: Vec<PathBuf>,
     /// Which primary, as NAME or NAMESPACE/NAME, if the files have several.
@@ -235,7 +235,7 @@ impl World {
         let made = |object: &Object| !primary.uid.is_empty() && object.is_made_for(&primary.uid);
         self.objects
             .iter()
-            .filter(|(_, (object, _))| controls(object) || made(object) || is_kept(object, me))
+            .filter(|(_, (object, _))| controls(object) || made(object) || me.is_retained(object))
             .map(|((kind, key), (object, readiness))| {
                 let target = Target::new(Arc::new(kind.clone()), key.clone());
                 (target, object.clone(), readiness.clone())
@@ -318,11 +318,6 @@ struct Answer {
     remain: Option<BTreeSet<Reference>>,
 }
 
-/// Whether an object was made to outlive a primary of this identity.
-fn is_kept(object: &Object, me: &Primary) -> bool {
-    object.labels.get(KEPT_FOR_LABEL).is_some_and(|value| *value == *me.identity())
-}
-
 impl Answer {
     fn read(outcome: &Outcome, manifest: &Manifest, primary: &Primary) -> anyhow::Result<Self> {
         let mut rest = Map::new();
@@ -392,7 +387,7 @@ impl Answer {
         let Some(remain) = &self.remain else { return };
         let stays = |target: &Target, object: &Object| {
             remain.contains(&target.reference())
-                || (primary.is_terminating() && is_kept(object, me))
+                || (primary.is_terminating() && me.is_retained(object))
                 || !plan::may_be_deleted(me, target, object)
         };
         let goes = owned.iter().filter(|(target, object, _)| !stays(target, object));

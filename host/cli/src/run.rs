@@ -21,6 +21,7 @@ use crate::component::compile;
 use crate::lead::{self, Ending};
 use crate::logs::{self, LogFormat};
 use crate::metrics_access::{ApiReviewer, Guard};
+use crate::renamed;
 use crate::serve::{self, Present};
 
 /// The first wait before the API server is asked again; doubles up to [`RETRY_MOST`].
@@ -70,27 +71,36 @@ pub(crate) struct Arguments {
     /// --modules.
     #[arg(long, value_name = "NAME", default_value = "innkeeper", env = "INNKEEPER_LEASE")]
     lease: String,
-    /// After so many seconds without a sign of life of the host that works another one does.
+    /// A standby takes over when the leader has not renewed the Lease for this time, as in 15s.
     #[arg(
         long,
-        value_name = "SECONDS",
-        default_value_t = lease::DURATION_DEFAULT.as_secs(),
-        value_parser = clap::value_parser!(u64).range(lease::DURATION_LEAST.as_secs()..=600),
-        env = "INNKEEPER_LEASE_SECONDS"
+        value_name = "DURATION",
+        default_value = "15s",
+        value_parser = lease_duration,
+        env = "INNKEEPER_LEASE_DURATION"
     )]
-    lease_seconds: u64,
-    /// Work at once, whoever else does: only where it is certain that there is no other host.
-    #[arg(long)]
-    no_lease: bool,
-    /// Primaries that are reconciled at once.
+    lease_duration: Duration,
+    /// Elect a leader by the Lease. With --leader-elect=false the host works at once: only where no other
+    /// host can run.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        default_value_t = true,
+        action = clap::ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    leader_elect: bool,
+    /// Maximum number of primaries that are reconciled at the same time.
     #[arg(long, default_value_t = WORKERS_DEFAULT, value_parser = at_least_one)]
-    workers: usize,
-    /// Guests that run at once; as many as cores if left out, at least 2.
+    max_concurrent_reconciles: usize,
+    /// Maximum number of guest calls at the same time; as many as cores if left out, at least 2.
     #[arg(long, value_parser = at_least_one)]
-    calls: Option<usize>,
-    /// Guests that stay warm in memory.
+    max_concurrent_guest_calls: Option<usize>,
+    /// Number of guest instances that stay in memory for the next calls.
     #[arg(long, default_value_t = GUESTS_DEFAULT)]
-    guests: u32,
+    guest_pool_size: u32,
     /// Keep compiled code in this folder, so that a restart compiles nothing; it is made if it
     /// is not there, for this user alone. If left out, nothing is kept.
     #[arg(long, value_name = "DIR", env = "INNKEEPER_CACHE_DIR")]
@@ -110,7 +120,7 @@ pub(crate) struct Arguments {
     /// Which log lines: error, warn, info, debug or trace, also by part, as in
     /// `info,innkeeper_operator=debug`.
     #[arg(long, default_value = "info", env = "RUST_LOG", value_name = "FILTER")]
-    log: String,
+    log_filter: String,
 }
 
 /// Which API server.
@@ -138,6 +148,20 @@ impl KubeArguments {
     }
 }
 
+/// Reads the duration of the Lease, as in `15s`.
+fn lease_duration(text: &str) -> Result<Duration, String> {
+    const MAX: Duration = Duration::from_mins(10);
+    let parsed: Result<jiff::SignedDuration, _> = text.parse();
+    let duration = parsed.ok().and_then(|duration| Duration::try_from(duration).ok());
+    match duration {
+        Some(duration) if (lease::DURATION_LEAST..=MAX).contains(&duration) => Ok(duration),
+        Some(_) => {
+            Err(format!("from {} s to {} s", lease::DURATION_LEAST.as_secs(), MAX.as_secs()))
+        }
+        None => Err("a duration has a unit, as in 15s".to_owned()),
+    }
+}
+
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("at least 1".to_owned()),
@@ -147,7 +171,8 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    logs::start(arguments.log_format, &arguments.log)?;
+    renamed::check_environment()?;
+    logs::start(arguments.log_format, &arguments.log_filter)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -165,7 +190,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         let hurry = hurry.clone();
         async move {
             let signal = signalled().await;
-            tracing::info!(signal, "stopping: what is in flight finishes, nothing new starts");
+            tracing::info!(signal, "host stopping: running reconciles finish, no new ones start");
             let _ = stopping.send(true);
             signalled().await;
             hurry.notify_one();
@@ -195,7 +220,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     } else {
         let key = read_host_key(&cluster, arguments, stop.clone()).await?;
         if key.is_none() {
-            tracing::info!("stopped");
+            tracing::info!("host stopped");
             return Ok(());
         }
         key
@@ -218,7 +243,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         Some(folder) => ModulesFrom::Folder(folder.clone()),
         None => ModulesFrom::Cluster,
     };
-    let bounds = Bounds { workers: arguments.workers };
+    let bounds = Bounds { workers: arguments.max_concurrent_reconciles };
     let operator = |cluster| {
         let (engine, from) = (engine.clone(), from.clone());
         Operator::new(cluster, engine, from, bounds, Execution::Threads, &instance())
@@ -226,13 +251,13 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         bind = %arguments.bind,
-        workers = arguments.workers,
-        "running"
+        max_concurrent_reconciles = arguments.max_concurrent_reconciles,
+        "host started"
     );
     let ending = Ending { stop, hurry };
     match key {
-        Some(key) if !arguments.no_lease => {
-            let terms = Terms { duration: Duration::from_secs(arguments.lease_seconds) };
+        Some(key) if arguments.leader_elect => {
+            let terms = Terms { duration: arguments.lease_duration };
             let electing = connect(terms.settings(), SecretKey::new(&random()?), open).await?;
             let at = (&*arguments.namespace, &*arguments.lease);
             let candidate = Candidate::new(&electing, at, &identity()?, terms);
@@ -252,13 +277,13 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         }
     }
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
-    tracing::info!("stopped");
+    tracing::info!("host stopped");
     Ok(())
 }
 
 fn engine(arguments: &Arguments, cache: Option<CodeCache>) -> anyhow::Result<Engine> {
-    let mut builder = Engine::builder().compile(compile()).guests(arguments.guests);
-    if let Some(calls) = arguments.calls {
+    let mut builder = Engine::builder().compile(compile()).guests(arguments.guest_pool_size);
+    if let Some(calls) = arguments.max_concurrent_guest_calls {
         builder = builder.permits(calls);
     }
     if let Some(cache) = cache {

@@ -92,7 +92,7 @@ impl<T: Told> Told for Present<T> {
             Doing::Working(told) => (1, told.metrics()),
         };
         format!(
-            "# HELP innkeeper_leader Whether this host works, of those that share a Lease.\n# TYPE innkeeper_leader gauge\ninnkeeper_leader {works}\n{metrics}"
+            "# HELP innkeeper_leader_election_master_status Whether this host is the leader.\n# TYPE innkeeper_leader_election_master_status gauge\ninnkeeper_leader_election_master_status {works}\n{metrics}"
         )
     }
 }
@@ -258,10 +258,14 @@ mod tests {
         assert!(!present.is_ready());
         present.set(Doing::StandingBy);
         assert!(present.is_ready());
-        assert!(present.metrics().ends_with("\ninnkeeper_leader 0\n"));
+        assert!(present.metrics().ends_with("\ninnkeeper_leader_election_master_status 0\n"));
         present.set(Doing::Working(Fake { ready: false, hangs: false }));
         assert!(!present.is_ready());
-        assert!(present.metrics().ends_with("\ninnkeeper_leader 1\ninnkeeper_x 1\n"));
+        assert!(
+            present
+                .metrics()
+                .ends_with("\ninnkeeper_leader_election_master_status 1\ninnkeeper_x 1\n")
+        );
     }
 
     #[tokio::test]

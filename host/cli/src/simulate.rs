@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     kubeconfig: Option<PathBuf>,
     /// Time stands still: controllers work, but nothing gets older.
     #[arg(long)]
-    still: bool,
+    freeze_time: bool,
     /// What is random in the cluster (uids, made names) comes from this number.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -36,7 +36,7 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     // Before anything is written, so that nothing is left if the end comes soon.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let time = if arguments.still { Time::Still } else { Time::Wall };
+    let time = if arguments.freeze_time { Time::Still } else { Time::Wall };
     let simulator = Simulator::with(arguments.seed, Timestamp::now(), Controllers::all());
     let server = Server::start(simulator, &Options { port: arguments.port, time }).await?;
     let path = arguments.kubeconfig.clone().unwrap_or_else(|| {

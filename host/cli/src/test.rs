@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     keep: bool,
     /// Which log lines of the operator on the simulated cluster: error, warn, info, debug or trace.
     #[arg(long, default_value = "error", env = "RUST_LOG", value_name = "FILTER")]
-    log: String,
+    log_filter: String,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -113,7 +113,7 @@ impl Served {
             let module = json!({
                 "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": name},
                 "spec": {"source": {"file": file.canonicalize()?}, "serviceAccountName": name,
-                    "crdGroups": groups.collect::<Vec<_>>()},
+                    "allowedCRDGroups": groups.collect::<Vec<_>>()},
             });
             served.add(module, manifest);
         }
@@ -182,7 +182,7 @@ impl Served {
 }
 
 fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outcome>> {
-    logs::start(LogFormat::Text, &arguments.log)?;
+    logs::start(LogFormat::Text, &arguments.log_filter)?;
     let served = Served::read(arguments)?;
     let guests = Guests::new()?;
     let mut outcomes = Vec::new();

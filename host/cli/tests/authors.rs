@@ -214,7 +214,7 @@ fn layer(name: &str, metadata: &str) -> String {
 fn made() -> String {
     let owner = "ownerReferences: [{apiVersion: example.innkeeper.dev/v1, kind: Stack, name: app, uid: u1, controller: true}]";
     // The label is the identity of this Stack, as the operator writes it.
-    let kept = "labels: {innkeeper.dev/kept-for: KEPT}";
+    let kept = "labels: {innkeeper.dev/retained-for: KEPT}";
     [
         layer("app-0", owner),
         layer("app-1", owner),
@@ -231,7 +231,7 @@ fn render_asks_a_guest_that_finalizes_and_says_what_goes_and_what_stays() {
     let stack = files.write("stack.yaml", STACK);
     // The label that the guest's object gets is what marks it as kept.
     let desired = done(&["render", &guest, "-f", &stack]);
-    let label = desired.split_once("innkeeper.dev/kept-for: ").unwrap().1;
+    let label = desired.split_once("innkeeper.dev/retained-for: ").unwrap().1;
     let made = files.write("made.yaml", made().replace("KEPT", label.lines().next().unwrap()));
     let render = |extra: &[&str]| {
         let mut all = vec!["render", &guest, "-f", &stack, "-f", &made];

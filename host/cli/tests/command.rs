@@ -411,7 +411,7 @@ fn wrong_usage_has_a_status_of_its_own() {
         &["new", "hello"],
         &["dev", "hello"],
         &["dev", "hello", "--module", "hello", "--modules", "a", "--context", "b"],
-        &["run", "--workers", "0"],
+        &["run", "--max-concurrent-reconciles", "0"],
         &["run", "--cache-mib", "0"],
         &[],
     ] {

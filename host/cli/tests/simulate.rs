@@ -42,7 +42,7 @@ fn it_runs_until_it_is_interrupted_and_leaves_nothing() {
 
 #[test]
 fn without_a_name_the_kubeconfig_is_a_temporary_file() {
-    let mut child = simulate(&["--still"]).spawn().unwrap();
+    let mut child = simulate(&["--freeze-time"]).spawn().unwrap();
     let [_, second] = begun(&mut child);
     let path = Path::new(second.rsplit('=').next().unwrap()).to_owned();
     assert!(path.is_absolute() && path.is_file(), "{second}");

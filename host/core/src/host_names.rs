@@ -144,7 +144,7 @@ mod tests {
                 assert!(check(&with(name), merges, Grants::default()).is_err(), "{name}");
             }
         }
-        for name in ["innkeeper.dev/kept-for", "example.com/adopt"] {
+        for name in ["innkeeper.dev/retained-for", "example.com/adopt"] {
             assert_eq!(check(&with(name), false, Grants::default()), Ok(()), "{name}");
         }
     }
@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn reserved_name_is_refused_with_its_place() {
         assert_eq!(
-            refused(&json!({"labels": {"a": "b", "innkeeper.dev/kept-for": "x"}}), true, false),
-            "metadata.labels: \"innkeeper.dev/kept-for\" belongs to the host, as all names of innkeeper.dev; leave it out, and give a policy (orphan, deletable) instead"
+            refused(&json!({"labels": {"a": "b", "innkeeper.dev/retained-for": "x"}}), true, false),
+            "metadata.labels: \"innkeeper.dev/retained-for\" belongs to the host, as all names of innkeeper.dev; leave it out, and give a policy (orphan, deletable) instead"
         );
         let annotations = json!({"annotations": {"INNKEEPER.dev/adopt": 7}});
         assert!(refused(&annotations, false, true).starts_with("metadata.annotations"));
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn label_in_a_pod_template_is_ordinary_content() {
         let template =
-            json!({"template": {"metadata": {"labels": {"innkeeper.dev/kept-for": "x"}}}});
+            json!({"template": {"metadata": {"labels": {"innkeeper.dev/retained-for": "x"}}}});
         let object = json!({"metadata": {"labels": {"app": "a"}}, "spec": template});
         assert_eq!(check(&object, false, Grants::default()), Ok(()));
     }

@@ -24,6 +24,7 @@ pub mod manager;
 pub mod names;
 pub mod object;
 pub mod observed;
+pub mod old_names;
 pub mod order;
 pub mod ownership;
 pub mod plan;

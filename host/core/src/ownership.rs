@@ -5,6 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::consent::{is_made_by, is_merged_label};
 use crate::object::{Entry, Operation};
+use crate::old_names::KEPT_FOR_LABEL;
 use crate::{Manager, Object, Target};
 
 /// The annotation by which a primary takes over objects that nobody owns.
@@ -13,9 +14,9 @@ pub const ADOPT_ANNOTATION: &str = "innkeeper.dev/adopt";
 /// The label of an object that outlives its primary: its value is the primary's
 /// [`identity`](Primary::identity), so that only a primary of the same kind, namespace and name
 /// takes it up again.
-pub const KEPT_FOR_LABEL: &str = "innkeeper.dev/kept-for";
+pub const RETAINED_FOR_LABEL: &str = "innkeeper.dev/retained-for";
 
-/// Bytes of the hash in [`KEPT_FOR_LABEL`].
+/// Bytes of the hash in [`RETAINED_FOR_LABEL`].
 const IDENTITY_BYTES: usize = 16;
 
 /// The primary of a run, as far as ownership goes.
@@ -117,10 +118,19 @@ impl Primary {
             matches!(manager, Manager::Primary { uid, .. } if **uid == *self.uid)
                 && *manager != self.manager
         };
-        object.labels.get(KEPT_FOR_LABEL).is_some_and(|value| *value == *self.identity())
+        let is_labelled =
+            |label| is_labelled(object, label, &self.identity()) && !is_merged_label(object, label);
+        [RETAINED_FOR_LABEL, KEPT_FOR_LABEL].into_iter().any(is_labelled)
             && object.entries.iter().any(|entry| is_made_by(entry, self.module()))
             && !object.entries.iter().any(|entry| anothers(&entry.manager))
-            && !is_merged_label(object, KEPT_FOR_LABEL)
+    }
+
+    /// Whether an object has the label of what outlives this primary, whoever wrote it.
+    pub fn is_retained(&self, object: &Object) -> bool {
+        let identity = self.identity();
+        [RETAINED_FOR_LABEL, KEPT_FOR_LABEL]
+            .iter()
+            .any(|label| is_labelled(object, label, &identity))
     }
 
     /// Whether Kubernetes lets an object be owned by this primary: a namespaced owner owns
@@ -201,6 +211,10 @@ impl Primary {
         };
         object.entries.iter().map(|entry| &entry.manager).filter(mine).cloned().collect()
     }
+}
+
+fn is_labelled(object: &Object, label: &str, identity: &str) -> bool {
+    object.labels.get(label).is_some_and(|value| *value == *identity)
 }
 
 #[cfg(test)]

@@ -14,13 +14,14 @@ use litemap::LiteMap;
 
 use crate::contested::{Contest, Reverts};
 use crate::fieldset::FieldSet;
+use crate::old_names::DELETABLE_ANNOTATION;
 use crate::ownership::{Holder, Primary, Standing};
 use crate::settled::{self, Remembered};
 use crate::wanted::{Wanted, Wish};
 use crate::{Manager, Object, Target, consent, drift, order};
 
 /// The annotation on an object whose kind holds data and which may be deleted all the same.
-pub const DELETABLE_ANNOTATION: &str = "innkeeper.dev/deletable";
+pub const ALLOW_DELETION_ANNOTATION: &str = "innkeeper.dev/allow-deletion";
 
 /// Kinds that hold data or other objects: never deleted by prune or recreate, unless the
 /// object said `deletable` when it was last applied (rule 6).
@@ -533,8 +534,10 @@ fn going_of(input: &Input<'_>, prunes: &[Step]) -> Vec<Target> {
 /// and a user or the host has it say so.
 pub fn may_be_deleted(primary: &Primary, target: &Target, object: &Object) -> bool {
     let kind = (target.kind.group(), target.kind.kind.as_str());
-    let says = || consent::of_user_or_module(object, DELETABLE_ANNOTATION, primary.module());
-    !PROTECTED.contains(&kind) || says().as_deref() == Some("true")
+    let says = |name: &&str| {
+        consent::of_user_or_module(object, name, primary.module()).as_deref() == Some("true")
+    };
+    !PROTECTED.contains(&kind) || [ALLOW_DELETION_ANNOTATION, DELETABLE_ANNOTATION].iter().any(says)
 }
 
 impl fmt::Display for Leave {

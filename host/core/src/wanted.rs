@@ -10,8 +10,8 @@ use innkeeper_contract::{Desired, Kind, Manifest, Policy, Reference};
 use serde_json::{Map, Value, json};
 
 use crate::host_names::{self, Grants};
-use crate::ownership::{KEPT_FOR_LABEL, Primary};
-use crate::plan::DELETABLE_ANNOTATION;
+use crate::ownership::{Primary, RETAINED_FOR_LABEL};
+use crate::plan::ALLOW_DELETION_ANNOTATION;
 use crate::{Key, Target, churn, decoration, foreign, host_objects, names, order, said, settled};
 
 /// Why a `desired` document is refused.
@@ -311,7 +311,7 @@ fn read_one(
     }
     let orphan = policy.contains(&Policy::Orphan);
     if orphan {
-        body["metadata"]["labels"][KEPT_FOR_LABEL] = primary.identity().into();
+        body["metadata"]["labels"][RETAINED_FOR_LABEL] = primary.identity().into();
     } else if at_home && !merges {
         body["metadata"]["ownerReferences"] = json!([primary.owner_reference()]);
     } else if !merges && manifest.finalizer.is_none() {
@@ -321,7 +321,7 @@ fn read_one(
         ));
     }
     if policy.contains(&Policy::Deletable) {
-        body["metadata"]["annotations"][DELETABLE_ANNOTATION] = "true".into();
+        body["metadata"]["annotations"][ALLOW_DELETION_ANNOTATION] = "true".into();
     }
     let digest = if merges {
         settled::stamp_merge(&mut body, &primary.merger)
@@ -632,7 +632,7 @@ mod tests {
         .unwrap();
         let metadata = &wish.wanted[0].body["metadata"];
         assert_eq!(metadata.get("ownerReferences"), None);
-        assert_eq!(metadata["labels"][KEPT_FOR_LABEL], "a9b0903d4d9a82614e63870244d71cd8");
+        assert_eq!(metadata["labels"][RETAINED_FOR_LABEL], "a9b0903d4d9a82614e63870244d71cd8");
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn setup() -> Result<Setup, Failed> {
     // Without an account of its own it acts as the host.
     setup.modules = Modules::Given(vec![json!({
         "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "podroute"},
-        "spec": {"source": {"file": component()?}, "crdGroups": ["quay.io"]},
+        "spec": {"source": {"file": component()?}, "allowedCRDGroups": ["quay.io"]},
     })]);
     Ok(setup)
 }

@@ -108,7 +108,7 @@ pub struct CrdWish {
     pub name: String,
     /// Its group.
     pub group: String,
-    /// Whether the Module's `crdGroups` allows to install it. If not, it is used if it is there
+    /// Whether the Module's `allowedCRDGroups` allows to install it. If not, it is used if it is there
     /// and serves the versions, and is a reason to refuse if not.
     pub granted: bool,
     /// The definition: name, allowed labels, spec.
@@ -141,7 +141,7 @@ fn wish(definition: &Value, settings: &Settings) -> CrdWish {
     dropped.extend(others.map(|(name, _)| foreign::one_line(name, NAME_BYTES_MAX)));
     dropped.truncate(DROPPED_MAX);
     CrdWish {
-        granted: settings.crd_groups.contains(&group),
+        granted: settings.allowed_crd_groups.contains(&group),
         definition: json!({
             "apiVersion": format!("{GROUP}/v1"),
             "kind": "CustomResourceDefinition",
@@ -309,7 +309,7 @@ mod tests {
 
     fn settings() -> Settings {
         let module = json!({"apiVersion": module::API_VERSION, "kind": module::KIND, "metadata": {"name": "m"},
-            "spec": {"source": {"file": "x"}, "crdGroups": ["quay.io"]}});
+            "spec": {"source": {"file": "x"}, "allowedCRDGroups": ["quay.io"]}});
         Settings::new(
             &serde_json::from_value(module).unwrap(),
             crate::Place::Folder,

@@ -246,7 +246,7 @@ impl<G: Loaded> Life<G> {
         let status = module.status.as_ref().filter(|_| is_first)?;
         let owned = status.owned_kinds.iter();
         self.owned_kinds.extend(owned.map(|kind| (kind.name(), kind.clone())));
-        self.rehearsals.extend(status.rehearsal.clone());
+        self.rehearsals.extend(status.preview.clone());
         self.primary.clone_from(&status.primary);
         self.decorates = status.decorates;
         self.finalizer.clone_from(&status.finalizer);
@@ -327,7 +327,7 @@ impl<G: Loaded> Life<G> {
                     .serving
                     .as_ref()
                     .is_some_and(|serving| serving.settings.parameters != settings.parameters);
-                let (suspended, rollout) = (settings.suspend, settings.rollout.clone());
+                let (suspended, rollout) = (settings.paused, settings.rollout.clone());
                 self.settings = Some(settings);
                 Ok(Spec { other_source, suspended, other_parameters, rollout })
             }
@@ -361,7 +361,7 @@ impl<G: Loaded> Life<G> {
                     digest.short(),
                     component.digest.short()
                 );
-                Err(Verdict::new("CopyChanged", message, Again::Never))
+                Err(Verdict::new("SnapshotChanged", message, Again::Never))
             }
             Err(error) => Err(Verdict::new(error.reason(), error.to_string(), Again::Never)),
         };

@@ -2,7 +2,7 @@
 //! its Module.
 //!
 //! The name comes from the guest, the domains from the API server (the group that serves the primary)
-//! and from the Module (`spec.crdGroups`). A guest that decorates its primaries shares their group
+//! and from the Module (`spec.allowedCRDGroups`). A guest that decorates its primaries shares their group
 //! with the module that controls them, so that group gives it no domain.
 
 use innkeeper_contract::Manifest;
@@ -25,7 +25,7 @@ pub(crate) fn check(module: &str, manifest: &Manifest, settings: &Settings) -> R
     }
     let domain = host_names::domain(name);
     let of_primary = Some(manifest.primary.group()).filter(|_| !decoration::decorates(manifest));
-    let granted = settings.crd_groups.iter().map(String::as_str);
+    let granted = settings.allowed_crd_groups.iter().map(String::as_str);
     let is_own = of_primary
         .into_iter()
         .chain(granted)
@@ -34,7 +34,7 @@ pub(crate) fn check(module: &str, manifest: &Manifest, settings: &Settings) -> R
         return Ok(());
     }
     let message = format!(
-        "the finalizer \"{}\" does not belong to this module: name one of the group of the primary that the module controls, or of a group in spec.crdGroups, or leave the name empty for {DOMAIN}/{module}",
+        "the finalizer \"{}\" does not belong to this module: name one of the group of the primary that the module controls, or of a group in spec.allowedCRDGroups, or leave the name empty for {DOMAIN}/{module}",
         host_names::cut(name)
     );
     Err(Verdict::new("FinalizerNotGranted", message, Again::WhenSpecChanges))
@@ -53,7 +53,7 @@ mod tests {
     fn settings(groups: &Value) -> Settings {
         let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
             "metadata": {"name": "m"}, "spec": {"source": {"configMap": {"name": "m-1"}},
-                "serviceAccountName": "m", "crdGroups": groups}});
+                "serviceAccountName": "m", "allowedCRDGroups": groups}});
         Settings::new(
             &Module::from_value(&module).unwrap(),
             Place::Cluster,

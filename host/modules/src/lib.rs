@@ -32,6 +32,7 @@ pub mod module;
 pub mod parameters;
 pub mod parts;
 mod registry;
+mod renamed;
 mod rivals;
 pub mod rollout;
 mod settings;

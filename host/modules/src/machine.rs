@@ -52,8 +52,10 @@ pub mod condition {
     pub const READY: &str = "Ready";
     /// The runs of the module do not fail.
     pub const HEALTHY: &str = "Healthy";
-    /// A new version waits for a person: for a word, or for a deed that no word stands in for.
+    /// A candidate waits for an approval.
     pub const HELD: &str = "Held";
+    /// A candidate cannot become active, and an approval would not help.
+    pub const BLOCKED: &str = "Blocked";
 }
 
 /// What the source gives at present.
@@ -385,7 +387,7 @@ impl Machine {
                     // What is decided stays so.
                     Candidate::Nothing | Candidate::Recalling(_) | Candidate::Committing(_) => {}
                     Candidate::Loading(_) => self.outdated = true,
-                    // crdGroups may say something else now, and so may the parameters and the
+                    // allowedCRDGroups may say something else now, and so may the parameters and the
                     // limits of the rollout.
                     Candidate::Rehearsing(_)
                     | Candidate::Held(..)

@@ -14,6 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::renamed;
+
 /// The group of our resources.
 pub const GROUP: &str = innkeeper_core::host_objects::GROUP;
 
@@ -112,9 +114,9 @@ pub struct ModuleSpec {
     /// The API groups whose CustomResourceDefinitions the host may install when the guest
     /// describes them. Definitions of other groups are refused; one that the cluster
     /// already serves is used as it is. The guest's finalizer may be of these groups too.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "allowedCRDGroups", default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
-    pub crd_groups: Vec<String>,
+    pub allowed_crd_groups: Vec<String>,
 
     /// Handed to the guest at every run. Must fit the schema that the guest describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -158,11 +160,11 @@ pub struct ModuleSpec {
     /// Secrets it sees digests. The ServiceAccount needs the right to get them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
-    pub read_secrets: Vec<String>,
+    pub secret_names: Vec<String>,
 
-    /// Stops writing. What would be written is still worked out.
+    /// The host writes nothing for this module. It still computes what it would write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub suspend: bool,
+    pub paused: bool,
 
     /// How a new version of the guest comes to serve.
     #[serde(default, skip_serializing_if = "Rollout::is_default")]
@@ -196,11 +198,11 @@ pub struct Rollout {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_failures: Option<u32>,
 
-    /// After a swap the version before serves again if too many primaries fail within this
-    /// time; 2m if left out, 0s for never.
+    /// After a swap, the host rolls back to the previous revision if too many primaries fail within
+    /// this time; 2m if left out, 0s for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
-    pub probation: Option<String>,
+    pub rollback_window: Option<String>,
 }
 
 impl Rollout {
@@ -234,8 +236,8 @@ fn is_yes(value: &bool) -> bool {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Source {
     /// A ConfigMap in the namespace innkeeper-modules, with the component, plain or gzip, in
-    /// its binaryData. If its annotation innkeeper.dev/parts is 3, then the rest of it is in the
-    /// ConfigMaps NAME-part-2 and NAME-part-3, under the same key.
+    /// its binaryData. If its annotation innkeeper.dev/chunks is 3, then the rest of it is in the
+    /// ConfigMaps NAME-chunk-2 and NAME-chunk-3, under the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map: Option<ConfigMapSource>,
 
@@ -290,12 +292,12 @@ pub struct Limits {
     /// Number of objects that the guest may give back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
-    pub objects: Option<u32>,
+    pub max_objects: Option<u32>,
 
     /// Number of reads (`cluster.get`, `cluster.list`) that the guest may make.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
-    pub reads: Option<u32>,
+    pub max_reads: Option<u32>,
 
     /// Size of what the host keeps of the reads of all primaries, to know which change concerns which
     /// of them, as a quantity; 64Mi if left out. Beyond it a primary that reads much is run again on
@@ -414,9 +416,9 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
 
-    /// What the version that serves was found to change when it was rehearsed beside the one before.
+    /// What the preview of the active revision found that it would change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rehearsal: Option<RehearsalStatus>,
+    pub preview: Option<RehearsalStatus>,
 
     /// The version that is on its way to serve, or may not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -455,7 +457,7 @@ pub struct Previous {
 pub struct CandidateStatus {
     /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// Where it is: Loading, Rehearsing, Held, InstallingCrds, Committing, Rejected, Recalling.
+    /// Where it is: Loading, Previewing, Held, InstallingCRDs, Committing, Rejected, RestoringSnapshot.
     pub state: String,
     /// If it is held or refused, one CamelCase word why.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -464,12 +466,12 @@ pub struct CandidateStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub message: Option<String>,
-    /// Primaries that there were when it was rehearsed.
+    /// Primaries that existed at the preview.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primaries: Option<u32>,
-    /// Primaries for which it was run.
+    /// Primaries for which the preview ran it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rehearsed: Option<u32>,
+    pub previewed: Option<u32>,
     /// Objects that it would make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creates: Option<u32>,
@@ -496,8 +498,8 @@ pub struct RehearsalStatus {
     pub digest: String,
     /// Primaries that there were.
     pub primaries: u32,
-    /// Primaries for which it was run.
-    pub rehearsed: u32,
+    /// Primaries for which the preview ran it.
+    pub previewed: u32,
     /// Objects to make.
     pub creates: u32,
     /// Objects to change.
@@ -658,6 +660,9 @@ impl Module {
         let (api_version, kind) = (said("apiVersion"), said("kind"));
         if api_version != API_VERSION || kind != KIND {
             return Err(ModuleError::Kind { api_version, kind });
+        }
+        if let Some((path, message)) = renamed::find(value) {
+            return Err(ModuleError::Field { path, message });
         }
         serde_path_to_error::deserialize(value).map_err(|error| {
             let path = error.path().to_string();

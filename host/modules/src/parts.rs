@@ -1,7 +1,7 @@
 //! A component in ConfigMaps: in one, or, since one holds 1 MiB, over several.
 //!
 //! The first part is the ConfigMap that a Module names; its annotation [`ANNOTATION`] says how many
-//! parts there are. The further ones are named after it: `web`, `web-part-2`, `web-part-3`. Each has
+//! parts there are. The further ones are named after it: `web`, `web-chunk-2`, `web-chunk-3`. Each has
 //! its piece under the same key, and the pieces in their order are what a single ConfigMap would
 //! have: a component, plain or gzip.
 //!
@@ -16,10 +16,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::module::{NAMESPACE, SOURCE_KEY};
+use crate::renamed::{PART_INFIX, PARTS_ANNOTATION};
 use crate::source::{self, Component, PACKED_BYTES_MAX, SourceError};
 
 /// The annotation of the first part: the number of parts, with the first one.
-pub const ANNOTATION: &str = "innkeeper.dev/parts";
+pub const ANNOTATION: &str = "innkeeper.dev/chunks";
 
 /// The annotation with the digest of the component, for people.
 const DIGEST_ANNOTATION: &str = "innkeeper.dev/digest";
@@ -37,16 +38,32 @@ pub const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;
 const _: () = assert!(PARTS_MAX * PART_BYTES_MAX >= PACKED_BYTES_MAX);
 
 /// Between the name of the first part and the number of a further one.
-const INFIX: &str = "-part-";
+const INFIX: &str = "-chunk-";
 
 /// The name of a part; the first one is number 1.
 pub fn name(first: &str, number: usize) -> String {
-    if number == 1 { first.to_owned() } else { format!("{first}{INFIX}{number}") }
+    Layout { count: number, infix: INFIX }.name(first, number)
+}
+
+/// In how many ConfigMaps a component lies, and how the further ones are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// How many there are, with the first one.
+    pub count: usize,
+    infix: &'static str,
+}
+
+impl Layout {
+    /// The name of a ConfigMap; the first one is number 1.
+    pub fn name(&self, first: &str, number: usize) -> String {
+        let infix = self.infix;
+        if number == 1 { first.to_owned() } else { format!("{first}{infix}{number}") }
+    }
 }
 
 /// The name of the first part, if this is how a further part is named.
 pub fn first_of(name: &str) -> Option<&str> {
-    let (first, number) = name.rsplit_once(INFIX)?;
+    let (first, number) = name.rsplit_once(INFIX).or_else(|| name.rsplit_once(PART_INFIX))?;
     let is_number = (2..=PARTS_MAX).any(|part| part.to_string() == number);
     (is_number && !first.is_empty()).then_some(first)
 }
@@ -68,14 +85,20 @@ struct Metadata {
 }
 
 impl ConfigMap {
-    /// How many parts there are, this one included, if this is the first. `what` names it in errors.
+    /// In how many ConfigMaps the component lies, if this is the first. `what` names it in errors. The
+    /// old annotation is read too.
     ///
     /// # Errors
     /// What is wrong with its annotation.
-    pub fn parts(&self, what: &str) -> Result<usize, SourceError> {
-        let Some(text) = self.metadata.annotations.get(ANNOTATION) else { return Ok(1) };
+    pub fn parts(&self, what: &str) -> Result<Layout, SourceError> {
+        let annotation = |name: &str| self.metadata.annotations.get(name);
+        let (text, infix) = match (annotation(ANNOTATION), annotation(PARTS_ANNOTATION)) {
+            (Some(text), _) => (text, INFIX),
+            (None, Some(text)) => (text, PART_INFIX),
+            (None, None) => return Ok(Layout { count: 1, infix: INFIX }),
+        };
         match text.parse() {
-            Ok(parts) if (1..=PARTS_MAX).contains(&parts) => Ok(parts),
+            Ok(count) if (1..=PARTS_MAX).contains(&count) => Ok(Layout { count, infix }),
             _ => Err(SourceError::Parts { what: what.to_owned(), value: text.clone() }),
         }
     }
@@ -98,7 +121,7 @@ impl ConfigMap {
 pub struct Reading {
     first: String,
     key: String,
-    parts: usize,
+    parts: Layout,
     /// How many have been read.
     read: usize,
     bytes: Vec<u8>,
@@ -123,7 +146,7 @@ impl Reading {
 
     /// The name of the next part; `None` if all have been read.
     pub fn wanted(&self) -> Option<String> {
-        (self.read < self.parts).then(|| name(&self.first, self.read + 1))
+        (self.read < self.parts.count).then(|| self.parts.name(&self.first, self.read + 1))
     }
 
     /// Takes the part that is wanted.
@@ -132,8 +155,11 @@ impl Reading {
     /// What is wrong with it, with its name.
     pub fn take(&mut self, config_map: &ConfigMap) -> Result<(), SourceError> {
         let number = self.read + 1;
-        let what =
-            format!("{}, part {number} of {},", told(&name(&self.first, number)), self.first);
+        let what = format!(
+            "{}, chunk {number} of {},",
+            told(&self.parts.name(&self.first, number)),
+            self.first
+        );
         self.bytes.extend(config_map.piece(&what, &self.key)?);
         self.read = number;
         // More is not even fetched.
@@ -148,8 +174,8 @@ impl Reading {
     pub fn missing(&self) -> SourceError {
         SourceError::NoPart {
             what: told(&self.first),
-            parts: self.parts,
-            part: told(&name(&self.first, self.read + 1)),
+            parts: self.parts.count,
+            part: told(&self.parts.name(&self.first, self.read + 1)),
             key: self.key.clone(),
         }
     }

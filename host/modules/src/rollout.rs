@@ -165,7 +165,7 @@ impl Rehearsal {
         let changed = (u64::from(self.changes) * 100).div_ceil(u64::from(self.objects.max(1)));
         if changed > u64::from(rollout.changed_percent_max) {
             return verdict(
-                "WouldChangeTooMuch",
+                "WouldExceedChangeLimit",
                 format!(
                     "it would change {} % of {} and rollout.maxChangedPercent is {}",
                     changed,
@@ -259,7 +259,7 @@ mod tests {
         let deeds = [(Deed::Delete, 2), (Deed::Fail, 1), (Deed::Change, 10)];
         assert_eq!(reason(&rehearsal(&deeds), &rollout), None);
         let more = rehearsal(&[(Deed::Change, 11)]);
-        assert_eq!(reason(&more, &rollout).unwrap(), "WouldChangeTooMuch");
+        assert_eq!(reason(&more, &rollout).unwrap(), "WouldExceedChangeLimit");
         assert!(more.held_by(&rollout).unwrap().message.contains("55 % of 20 objects"));
     }
 

@@ -74,7 +74,7 @@ pub struct Settings {
     /// The ServiceAccount in [`module::NAMESPACE`]; `None` only for a Module of a folder.
     pub service_account: Option<String>,
     /// Groups whose CustomResourceDefinitions may be installed.
-    pub crd_groups: BTreeSet<String>,
+    pub allowed_crd_groups: BTreeSet<String>,
     /// What the guest gets as parameters: an object, or null if the Module gives none.
     pub parameters: Value,
     /// Between two runs of an unchanged primary: `None` leaves it to the guest, zero is never.
@@ -96,9 +96,9 @@ pub struct Settings {
     /// Whether the objects that the guest makes may have finalizers.
     pub allow_finalizers: bool,
     /// Secrets in a primary's namespace whose bytes the guest may read.
-    pub read_secrets: BTreeSet<String>,
+    pub secret_names: BTreeSet<String>,
     /// Plan, but write nothing.
-    pub suspend: bool,
+    pub paused: bool,
     /// How a new version comes to serve.
     pub rollout: Rollout,
 }
@@ -165,10 +165,10 @@ impl Settings {
                 None
             }
         };
-        for (index, group) in spec.crd_groups.iter().enumerate() {
-            check.subdomain(&format!("spec.crdGroups[{index}]"), group);
+        for (index, group) in spec.allowed_crd_groups.iter().enumerate() {
+            check.subdomain(&format!("spec.allowedCRDGroups[{index}]"), group);
             if is_reserved_group(group) {
-                check.error(&format!("spec.crdGroups[{index}]"), format!(
+                check.error(&format!("spec.allowedCRDGroups[{index}]"), format!(
                     "{group} belongs to Kubernetes or to Innkeeper; a module may install definitions of its own groups only"
                 ));
             }
@@ -186,8 +186,8 @@ impl Settings {
             let period = resync_period(text);
             period.inspect_err(|problem| check.error("spec.resyncPeriod", problem.clone())).ok()
         });
-        for (index, name) in spec.read_secrets.iter().enumerate() {
-            check.subdomain(&format!("spec.readSecrets[{index}]"), name);
+        for (index, name) in spec.secret_names.iter().enumerate() {
+            check.subdomain(&format!("spec.secretNames[{index}]"), name);
         }
         let limits = check.limits(&spec.limits, defaults);
         let writes_per_second = check.writes(spec.limits.writes_per_second);
@@ -210,7 +210,7 @@ impl Settings {
             return Ok(Self {
                 source,
                 service_account,
-                crd_groups: spec.crd_groups.iter().cloned().collect(),
+                allowed_crd_groups: spec.allowed_crd_groups.iter().cloned().collect(),
                 parameters: spec.parameters.clone().map_or(Value::Null, Value::Object),
                 resync,
                 manage_status: spec.manage_status,
@@ -221,8 +221,8 @@ impl Settings {
                 namespaces: spec.namespaces.iter().cloned().collect(),
                 allow_cross_namespace: spec.allow_cross_namespace,
                 allow_finalizers: spec.allow_finalizers,
-                read_secrets: spec.read_secrets.iter().cloned().collect(),
-                suspend: spec.suspend,
+                secret_names: spec.secret_names.iter().cloned().collect(),
+                paused: spec.paused,
                 rollout,
             });
         }
@@ -364,11 +364,11 @@ impl Check {
         if let Some(time) = self.time("spec.limits.compileTimeout", compile, COMPILE_TIME_MAX) {
             out.compile_time = time;
         }
-        if let Some(objects) = limits.objects {
-            out.objects = self.count("spec.limits.objects", objects, 1, 100_000);
+        if let Some(objects) = limits.max_objects {
+            out.objects = self.count("spec.limits.maxObjects", objects, 1, 100_000);
         }
-        if let Some(reads) = limits.reads {
-            out.reads = self.count("spec.limits.reads", reads, 0, 1_000_000);
+        if let Some(reads) = limits.max_reads {
+            out.reads = self.count("spec.limits.maxReads", reads, 0, 1_000_000);
         }
         if let Some(elements) = limits.table_elements {
             out.table_elements = self.count("spec.limits.tableElements", elements, 1, 1 << 20);
@@ -395,12 +395,12 @@ impl Check {
 
     fn rollout(&mut self, rollout: &module::Rollout) -> Rollout {
         let defaults = Rollout::default();
-        let probation = rollout.probation.as_deref().and_then(|text| {
-            let time = self.duration("spec.rollout.probation", text)?;
+        let probation = rollout.rollback_window.as_deref().and_then(|text| {
+            let time = self.duration("spec.rollout.rollbackWindow", text)?;
             if time > PROBATION_MAX {
                 let most = PROBATION_MAX.as_secs() / 3600;
                 self.error(
-                    "spec.rollout.probation",
+                    "spec.rollout.rollbackWindow",
                     format!("{text} is too long: at most {most}h"),
                 );
             }

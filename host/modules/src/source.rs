@@ -116,7 +116,7 @@ pub enum SourceError {
     },
     /// A part of it is not there.
     #[error(
-        "{what} says that it has {parts} parts, and {part} does not exist: create it with its piece under the key {key} of binaryData, or correct the annotation {}",
+        "{what} says that it has {parts} chunks, and {part} does not exist: create it with its bytes under the key {key} of binaryData, or correct the annotation {}",
         parts::ANNOTATION
     )]
     NoPart {
@@ -131,7 +131,7 @@ pub enum SourceError {
     },
     /// The annotation of its first part is no number of parts.
     #[error(
-        "{what} has {value:?} in its annotation {}: it has to be the number of its parts, 1 to {}",
+        "{what} has {value:?} in its annotation {}: it has to be the number of its chunks, 1 to {}",
         parts::ANNOTATION,
         parts::PARTS_MAX
     )]

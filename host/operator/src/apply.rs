@@ -235,10 +235,10 @@ impl Apply<'_> {
         memory: &mut Memory,
         outcome: &mut Outcome,
     ) -> Next {
-        tracing::info!(module = %self.running.name(), primary = %self.work.key, "take back from {}", self.granted.mask(&target.to_string()));
+        tracing::info!(module = %self.running.name(), primary = %self.work.key, "unmerge from {}", self.granted.mask(&target.to_string()));
         match self.empty(target, uid, &self.me.merger).await {
             Ok(()) => {
-                self.shared.count_write(self.work, "take_back");
+                self.shared.count_write(self.work, "unmerge");
                 memory.plan.applied.remove(target);
                 memory.plan.rejected.remove(target);
                 outcome.changed.insert(target.clone(), Deed::Changed);
@@ -304,7 +304,7 @@ impl Apply<'_> {
         tracing::info!(
             module = %self.running.name(), primary = %self.work.key,
             target = self.granted.mask(&target.to_string()), reason = error.reason(),
-            "refused: {text}"
+            "write refused: {text}"
         );
         let mut problem = |retry| {
             outcome.problems.push(Problem {
@@ -390,7 +390,7 @@ pub fn problem_of(target: &Target, leave: &Leave, now: Timestamp) -> Option<Prob
         Leave::Conflict(_) => ("Conflict", Retry::OnChange),
         Leave::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
         Leave::Unknown => ("Unknown", Retry::Backoff),
-        Leave::NothingThere => ("NothingToMergeInto", Retry::OnChange),
+        Leave::NothingThere => ("MergeTargetMissing", Retry::OnChange),
         Leave::Contested(contest) => {
             let wait = Duration::try_from(contest.until.duration_since(now)).unwrap_or_default();
             ("Contested", Retry::After(wait))

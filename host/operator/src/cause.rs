@@ -23,10 +23,10 @@ pub enum Turn {
 impl fmt::Display for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Made => "was made",
+            Self::Made => "created",
             Self::Changed => "changed",
             Self::Going => "is being deleted",
-            Self::Gone => "is gone",
+            Self::Gone => "deleted",
         })
     }
 }
@@ -77,14 +77,14 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Object { target, turn } => write!(f, "{target} {turn}"),
-            Self::Meanwhile => f.write_str("what it read changed meanwhile"),
-            Self::Serves => f.write_str("its module serves"),
+            Self::Meanwhile => f.write_str("an input changed during the run"),
+            Self::Serves => f.write_str("revision activated"),
             Self::Readable(kind) => write!(f, "whether {} can be read changed", kind.kind),
-            Self::Statuses => f.write_str("statuses can be written"),
-            Self::Due => f.write_str("its time has come"),
-            Self::Continued => f.write_str("its writes continue"),
-            Self::Failed(1) => f.write_str("again after a failure"),
-            Self::Failed(times) => write!(f, "again after {times} failures"),
+            Self::Statuses => f.write_str("status became writable"),
+            Self::Due => f.write_str("requeue time reached"),
+            Self::Continued => f.write_str("writes continue"),
+            Self::Failed(1) => f.write_str("retry after a failure"),
+            Self::Failed(times) => write!(f, "retry after {times} failures"),
         }
     }
 }
@@ -144,11 +144,11 @@ mod tests {
     #[test]
     fn a_change_says_what_became_of_the_object() {
         let going = r#","deletionTimestamp":"2026-01-01T00:00:00Z""#;
-        assert_eq!(change(None, Some("")).to_string(), "Pod n/a was made");
+        assert_eq!(change(None, Some("")).to_string(), "Pod n/a created");
         assert_eq!(change(Some(""), Some("")).to_string(), "Pod n/a changed");
         assert_eq!(change(Some(""), Some(going)).to_string(), "Pod n/a is being deleted");
         assert_eq!(change(Some(going), Some(going)).to_string(), "Pod n/a changed");
-        assert_eq!(change(Some(going), None).to_string(), "Pod n/a is gone");
+        assert_eq!(change(Some(going), None).to_string(), "Pod n/a deleted");
     }
 
     #[test]
@@ -157,6 +157,6 @@ mod tests {
         for cause in [Cause::Serves, Cause::Serves, Cause::Due, Cause::Failed(2)] {
             Causes::note(&mut causes, &cause);
         }
-        assert_eq!(causes.unwrap().to_string(), "its module serves, and 2 more");
+        assert_eq!(causes.unwrap().to_string(), "revision activated, and 2 more");
     }
 }

@@ -33,7 +33,7 @@ pub async fn keep(
     let refused = |why: String| {
         let message =
             format!("the copy {NAMESPACE}/{name} of {} cannot be kept: {why}", digest.short());
-        Verdict::new("CopyNotKept", message, Again::Later)
+        Verdict::new("SnapshotFailed", message, Again::Later)
     };
     let host = cluster.host();
     let mut written = Vec::new();

@@ -74,7 +74,7 @@ impl Installer<'_> {
             let Decision::Apply { body, exists, fields } = decision else { continue };
             match self.apply(wish, &body).await {
                 // Only labels or texts would change: an account without that right may still serve.
-                Err(verdict) if exists && fields.is_empty() && verdict.reason == "CrdForbidden" => {
+                Err(verdict) if exists && fields.is_empty() && verdict.reason == "CRDForbidden" => {
                     tracing::warn!(crd = %wish.name, module = self.module, "{}", verdict.message);
                 }
                 result => result?,
@@ -82,7 +82,7 @@ impl Installer<'_> {
         }
         for wish in wishes {
             crd::established(self.session, &wish.name, ESTABLISHED_WITHIN).await.map_err(
-                |error| Verdict::new("CrdNotEstablished", error.to_string(), Again::Later),
+                |error| Verdict::new("CRDNotEstablished", error.to_string(), Again::Later),
             )?;
         }
         Ok(())
@@ -164,7 +164,7 @@ impl Installer<'_> {
 
     async fn apply(&self, wish: &CrdWish, body: &Value) -> Result<(), Verdict> {
         refuse_webhook(wish)?;
-        tracing::info!(crd = %wish.name, module = self.module, "installing");
+        tracing::info!(crd = %wish.name, module = self.module, "definition installation started");
         if !wish.dropped.is_empty() {
             tracing::warn!(
                 crd = %wish.name, module = self.module,
@@ -191,7 +191,7 @@ fn refuse_webhook(wish: &CrdWish) -> Result<(), Verdict> {
         return Ok(());
     }
     Err(Verdict::new(
-        "CrdConversionWebhook",
+        "CRDConversionWebhook",
         format!(
             "the CustomResourceDefinition {} asks for a conversion webhook; a guest cannot serve one",
             wish.name
@@ -254,7 +254,7 @@ fn check_shared(wish: &CrdWish, owner: &str, live: &Value) -> Result<(), Verdict
         return Ok(());
     }
     Err(Verdict::new(
-        "CrdOwnedByModule",
+        "CRDOwnedByModule",
         format!(
             "the CustomResourceDefinition {} belongs to the module {owner}, and the installed one takes less than this module needs: {}; let {owner} install it, or set the label {MODULE_LABEL} of the definition to this module's name",
             wish.name,
@@ -283,7 +283,7 @@ fn check_foreign(wish: &CrdWish, live: &Object) -> Result<(), Verdict> {
     }
     let missing: Vec<&str> = missing.into_iter().map(String::as_str).collect();
     Err(Verdict::new(
-        "CrdVersionMissing",
+        "CRDVersionMissing",
         format!(
             "the CustomResourceDefinition {} was installed by somebody else and does not serve {}",
             wish.name,
@@ -295,9 +295,9 @@ fn check_foreign(wish: &CrdWish, live: &Object) -> Result<(), Verdict> {
 
 fn not_granted(wish: &CrdWish) -> Verdict {
     Verdict::new(
-        "CrdNotGranted",
+        "CRDGroupNotAllowed",
         format!(
-            "the CustomResourceDefinition {} is not installed, and the Module does not let the host install it; add {} to spec.crdGroups, or install it yourself",
+            "the CustomResourceDefinition {} is not installed, and the Module does not let the host install it; add {} to spec.allowedCRDGroups, or install it yourself",
             wish.name, wish.group
         ),
         Again::Later,
@@ -312,7 +312,7 @@ fn refused(wish: &CrdWish, error: &ApiError) -> Verdict {
         _ => Again::Later,
     };
     Verdict::new(
-        format!("Crd{}", error.reason()),
+        format!("CRD{}", error.reason()),
         format!("the CustomResourceDefinition {}: {error}", wish.name),
         again,
     )
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(of(json!({"a": {"type": "string"}, "b": {}, "c": {}})), Ok(true));
         assert_eq!(of(json!({"a": {"type": "string"}})), Ok(false));
         let refused = of(json!({"a": {"type": "integer"}, "c": {}})).unwrap_err();
-        assert_eq!(refused.reason, "CrdNotAdditive");
+        assert_eq!(refused.reason, "CRDIncompatible");
         assert!(refused.message.contains(".a has another type; .b is gone"), "{}", refused.message);
     }
 
@@ -421,7 +421,7 @@ mod tests {
         let more = live(json!({"a": {"type": "string"}, "b": {}}));
         assert_eq!(check_shared(&wish, "first", &more), Ok(()));
         let refused = check_shared(&wish, "first", &live(json!({"b": {}}))).unwrap_err();
-        assert_eq!(refused.reason, "CrdOwnedByModule");
+        assert_eq!(refused.reason, "CRDOwnedByModule");
         assert!(refused.message.contains("belongs to the module first"), "{}", refused.message);
         assert!(refused.message.contains(".a is gone"), "{}", refused.message);
     }

@@ -14,7 +14,7 @@ use crate::running::Running;
 use crate::shared::{self, Shared};
 
 /// What taking a finalizer off is counted as.
-pub const RELEASE: &str = "release";
+pub const RELEASE: &str = "remove_finalizer";
 
 /// How a write of finalizers ended.
 pub enum Written {
@@ -78,7 +78,7 @@ impl Finalizers<'_> {
             .apply(&target.kind, &target.key, finalizer.manager(), &body, Force::Yes)
             .await
             .map(|applied| applied.object);
-        self.ended(target, result, memory, ("finalizer", "written"))
+        self.ended(target, result, memory, ("add_finalizer", "added"))
     }
 
     /// Takes the module's finalizers off. `is_done`: the guest has nothing left to do.
@@ -88,7 +88,7 @@ impl Finalizers<'_> {
         let _writing = self.caches.writing(&target.kind, &target.key);
         let result =
             take_off(&running.session, &running.finalizer, &target, self.primary, is_done).await;
-        self.ended(target, result, memory, (RELEASE, "taken off"))
+        self.ended(target, result, memory, (RELEASE, "removed"))
     }
 
     fn target(&self) -> Target {
@@ -104,7 +104,7 @@ impl Finalizers<'_> {
     ) -> Written {
         let error = match result {
             Ok(object) => {
-                tracing::info!(module = %self.running.name(), primary = %self.work.key, "the finalizer is {what}");
+                tracing::info!(module = %self.running.name(), primary = %self.work.key, "finalizer {what}");
                 self.shared.count_write(self.work, verb);
                 shared::wrote(self.shared, self.caches, &target, object, self.work);
                 return Written::Yes;

@@ -1,4 +1,4 @@
-//! Secrets that a Module grants to its guest whole (`spec.readSecrets`).
+//! Secrets that a Module grants to its guest whole (`spec.secretNames`).
 //!
 //! They are read live, as the module's account, before each run of a revision that serves or
 //! served, and dropped after it: the caches never hold their bytes. Everybody else, the same guest
@@ -65,7 +65,7 @@ impl Granted {
     /// not there is none.
     pub async fn read(running: &Running, primary: &Key) -> Result<Self, Problem> {
         let mut granted = Self::default();
-        let names = &running.settings().read_secrets;
+        let names = &running.settings().secret_names;
         if names.is_empty() || running.kind(&SECRET.api_version, &SECRET.kind).is_none() {
             return Ok(granted);
         }
@@ -177,7 +177,7 @@ fn token(key: &Key, type_: &str) -> Problem {
         target: None,
         reason: "SecretNotGrantable".to_owned(),
         message: format!(
-            "Secret {key} cannot be granted: it has the type {type_}, a token of the API server; remove it from the Module's spec.readSecrets"
+            "Secret {key} cannot be granted: it has the type {type_}, a token of the API server; remove it from the Module's spec.secretNames"
         ),
         retry: Retry::Backoff,
     }
@@ -188,7 +188,7 @@ fn too_large() -> Problem {
         target: None,
         reason: "SecretTooLarge".to_owned(),
         message: format!(
-            "the Secrets that the Module grants hold more than {} KiB together; name fewer or smaller ones in spec.readSecrets",
+            "the Secrets that the Module grants hold more than {} KiB together; name fewer or smaller ones in spec.secretNames",
             VALUES_BYTES_MAX >> 10
         ),
         retry: Retry::Backoff,

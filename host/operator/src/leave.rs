@@ -102,7 +102,7 @@ fn held(running: &Running) -> Result<Vec<Arc<Object>>, Verdict> {
             "its finalizer cannot be taken off its primaries, since they cannot be read: {why}; {}",
             help()
         );
-        return Err(Verdict::new("NotReleased", message, Again::Later));
+        return Err(Verdict::new("FinalizerNotRemoved", message, Again::Later));
     }
     let mut primaries = running.primaries();
     primaries.retain(|primary| running.finalizer.holds(primary));
@@ -120,7 +120,7 @@ fn hindered(shared: &Shared, running: &Running, held: &[Arc<Object>]) -> Verdict
     };
     let first = held.first().map(|primary| primary.key.to_string()).unwrap_or_default();
     Verdict::new(
-        "NotReleased",
+        "FinalizerNotRemoved",
         format!(
             "its finalizer is still on {} primaries, {first} for example ({why}); {}",
             held.len(),
@@ -181,7 +181,7 @@ async fn by_hand(
     let refused = |error: ApiError| {
         let message =
             format!("its finalizer cannot be taken off its primaries: {error}; {}", help());
-        Verdict::new("NotReleased", message, Again::Later)
+        Verdict::new("FinalizerNotRemoved", message, Again::Later)
     };
     let everywhere = [String::new()].into();
     let namespaces = if namespaces.is_empty() { &everywhere } else { namespaces };
@@ -243,7 +243,7 @@ async fn write(host: &Session, module: &Object, finalizers: &[&str]) -> Result<(
         Ok(_) | Err(ApiError::NotFound { .. }) => Ok(()),
         Err(error) => {
             let message = format!("the Module's finalizer cannot be written: {error}");
-            Err(Verdict::new("NotWritten", message, Again::Later))
+            Err(Verdict::new("WriteFailed", message, Again::Later))
         }
     }
 }

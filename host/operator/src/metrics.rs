@@ -1,6 +1,7 @@
 //! Figures for Prometheus: controller-runtime's names where the meaning is the same, ours
-//! (`innkeeper_...`) for the rest. Labels are names of modules, kinds and fixed words only,
-//! never names of objects.
+//! (`innkeeper_...`) for the rest. The label `module` stands on all that are about a module; those with
+//! names of controller-runtime and client-go have their labels too, which dashboards for these read.
+//! Labels are names of modules, kinds and fixed words only, never names of objects.
 
 use std::time::Duration;
 
@@ -66,48 +67,54 @@ impl Metrics {
         };
         let seconds =
             |name: &str, help: &str| HistogramOpts::new(name, help).buckets(BUCKETS.to_vec());
-        let histogram = |name: &str, help: &str| -> Result<_, prometheus::Error> {
-            let histogram = HistogramVec::new(seconds(name, help), &["controller"])?;
+        let histogram = |name: &str, help: &str, labels: &[&str]| -> Result<_, prometheus::Error> {
+            let histogram = HistogramVec::new(seconds(name, help), labels)?;
             registry.register(Box::new(histogram.clone()))?;
             Ok(histogram)
         };
         let modules = IntGauge::new("innkeeper_modules_serving", "Modules that serve.")?;
         registry.register(Box::new(modules.clone()))?;
         let permit_wait_seconds = Histogram::with_opts(seconds(
-            "innkeeper_sandbox_wait_seconds",
-            "Time that runs waited for their turn in the sandbox.",
+            "innkeeper_guest_permit_wait_duration_seconds",
+            "Seconds that guest calls waited for a permit to run.",
         ))?;
         registry.register(Box::new(permit_wait_seconds.clone()))?;
         Ok(Self {
             reconciles: counter(
                 "controller_runtime_reconcile_total",
                 "Reconciles by module and result (success, requeue_after, requeue, error).",
-                &["controller", "result"],
+                &["controller", "module", "result"],
             )?,
             reconcile_seconds: histogram(
                 "controller_runtime_reconcile_time_seconds",
                 "Time of a reconcile, from its first round to its report.",
+                &["controller", "module"],
             )?,
             active: gauge(
                 "controller_runtime_active_workers",
                 "Reconciles under way.",
-                &["controller"],
+                &["controller", "module"],
             )?,
-            depth: gauge("workqueue_depth", "Keys that are ready to be worked on.", &["name"])?,
+            depth: gauge(
+                "workqueue_depth",
+                "Primaries that wait for a reconcile.",
+                &["module", "name"],
+            )?,
             sandbox_seconds: histogram(
-                "innkeeper_sandbox_seconds",
-                "Time of a run in the sandbox.",
+                "innkeeper_guest_call_duration_seconds",
+                "Seconds of one call of a guest.",
+                &["module"],
             )?,
             guest_failures: counter(
                 "innkeeper_guest_failures_total",
-                "Runs that failed, by module and reason.",
-                &["controller", "reason"],
+                "Guest calls that failed, by module and reason.",
+                &["module", "reason"],
             )?,
             writes: counter(
                 "innkeeper_writes_total",
-                "Writes to the API server by module and verb (create, apply, merge, take_back, \
-                 delete, finalizer, release, status, event).",
-                &["controller", "verb"],
+                "Writes to the API server by module and verb (create, apply, merge, unmerge, \
+                 delete, add_finalizer, remove_finalizer, status, event).",
+                &["module", "verb"],
             )?,
             recorded_read_bytes: gauge(
                 "innkeeper_recorded_read_bytes",
@@ -125,8 +132,8 @@ impl Metrics {
                 &["resource"],
             )?,
             reloads: counter(
-                "innkeeper_module_reloads_total",
-                "Versions of a module that began to serve or were refused.",
+                "innkeeper_module_rollouts_total",
+                "Revisions of a module that became active or were refused, by result (active, refused).",
                 &["module", "result"],
             )?,
             code_cache: counter(
@@ -143,8 +150,8 @@ impl Metrics {
 
     /// Counts a reconcile.
     pub fn reconciled(&self, module: &str, result: &str, time: Duration) {
-        self.reconciles.with_label_values(&[module, result]).inc();
-        self.reconcile_seconds.with_label_values(&[module]).observe(time.as_secs_f64());
+        self.reconciles.with_label_values(&[module, module, result]).inc();
+        self.reconcile_seconds.with_label_values(&[module, module]).observe(time.as_secs_f64());
     }
 
     /// Counts a write.
@@ -178,9 +185,9 @@ mod tests {
         metrics.wrote("podroute", "apply");
         let text = metrics.text();
         for line in [
-            r#"controller_runtime_reconcile_total{controller="podroute",result="success"} 1"#,
-            r#"controller_runtime_reconcile_time_seconds_bucket{controller="podroute",le="0.005"} 1"#,
-            r#"innkeeper_writes_total{controller="podroute",verb="apply"} 1"#,
+            r#"controller_runtime_reconcile_total{controller="podroute",module="podroute",result="success"} 1"#,
+            r#"controller_runtime_reconcile_time_seconds_bucket{controller="podroute",module="podroute",le="0.005"} 1"#,
+            r#"innkeeper_writes_total{module="podroute",verb="apply"} 1"#,
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }

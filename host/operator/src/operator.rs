@@ -180,7 +180,7 @@ impl Operator {
         for (module, depth) in self.shared.queue().depths() {
             metrics
                 .depth
-                .with_label_values(&[module])
+                .with_label_values(&[module, module])
                 .set(i64::try_from(depth).unwrap_or(i64::MAX));
         }
         metrics.recorded_read_bytes.reset();

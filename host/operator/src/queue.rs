@@ -503,15 +503,15 @@ mod tests {
         let next = |queue: &mut Queue, now| queue.next(now).unwrap().1.to_string();
         queue.wake(&a, &Cause::Serves);
         queue.wake(&a, &Cause::Meanwhile);
-        assert_eq!(next(&mut queue, SECOND), "its module serves, and 1 more");
+        assert_eq!(next(&mut queue, SECOND), "revision activated, and 1 more");
         // A wake during the work is why it is worked on once more.
         queue.wake(&a, &Cause::Meanwhile);
         queue.done(&a, Done::Ok(None), SECOND, 0.5);
-        assert_eq!(next(&mut queue, SECOND), "what it read changed meanwhile");
+        assert_eq!(next(&mut queue, SECOND), "an input changed during the run");
         queue.done(&a, Done::Ok(Some(SECOND)), SECOND, 0.5);
-        assert_eq!(next(&mut queue, SECOND * 2), "its time has come");
+        assert_eq!(next(&mut queue, SECOND * 2), "requeue time reached");
         queue.done(&a, Done::Failed, SECOND * 2, 0.5);
-        assert_eq!(next(&mut queue, SECOND * 3), "again after a failure");
+        assert_eq!(next(&mut queue, SECOND * 3), "retry after a failure");
     }
 
     #[test]

@@ -231,7 +231,7 @@ async fn finish(
         });
     }
     // A suspended module writes nothing at all.
-    if !running.settings().suspend {
+    if !running.settings().paused {
         match report::report(shared, caches, running, work, primary, findings, memory).await {
             Ok(written) => deeds.status = written,
             Err(problem) => {
@@ -284,7 +284,7 @@ async fn round(
         };
     }
     let finalizers = Finalizers { shared, caches, running, work, primary: &primary };
-    let held = running.settings().suspend || is_paused(&primary);
+    let held = running.settings().paused || is_paused(&primary);
     let mut seen = match take_turn(&finalizers, held, seen, memory).await {
         Ok(seen) => seen,
         Err(round) => return round,

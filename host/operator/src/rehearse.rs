@@ -137,7 +137,7 @@ async fn until_read(shared: &Shared, candidate: &Running) -> Result<(), Verdict>
         }
         if shared.env.instant().duration_since(began) > READ_TIME {
             return Err(Verdict::new(
-                "NotRehearsed",
+                "PreviewFailed",
                 format!(
                     "it cannot be rehearsed: {} could not be read within {} s",
                     waits.join(", "),

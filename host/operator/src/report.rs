@@ -26,7 +26,7 @@ pub mod condition {
     /// What was made works. The guest's word goes before the host's.
     pub const READY: &str = "Ready";
     /// All kinds that the guest can use are served; only on primaries whose guest has optional ones.
-    pub const SERVED: &str = "Served";
+    pub const KINDS_AVAILABLE: &str = "KindsAvailable";
 }
 
 /// What a burst of rounds came to, of its last round.
@@ -132,14 +132,20 @@ fn ready(findings: &Findings) -> Condition {
             return make(granted, type_, ConditionStatus::False, reason, &message);
         }
     }
-    make(granted, type_, ConditionStatus::True, "Ready", "Everything made is ready.")
+    make(granted, type_, ConditionStatus::True, "ObjectsReady", "Everything made is ready.")
 }
 
 fn served(findings: &Findings) -> Condition {
-    let (type_, granted) = (condition::SERVED, &findings.granted);
+    let (type_, granted) = (condition::KINDS_AVAILABLE, &findings.granted);
     let unserved = &findings.unserved;
     if unserved.is_empty() {
-        return make(granted, type_, ConditionStatus::True, "Served", "All kinds are served.");
+        return make(
+            granted,
+            type_,
+            ConditionStatus::True,
+            "AllKindsServed",
+            "All kinds are served.",
+        );
     }
     let message = format!(
         "This cluster does not serve {}; objects of it are made as soon as it does.",
@@ -348,7 +354,7 @@ mod tests {
         assert_eq!(
             told(&findings(), false),
             [
-                "Ready=True Ready: Everything made is ready.",
+                "Ready=True ObjectsReady: Everything made is ready.",
                 "Synced=True Applied: Everything wanted is applied."
             ]
         );
@@ -394,8 +400,8 @@ mod tests {
         let mut findings = findings();
         findings.unserved.push("route.openshift.io/v1 Route".into());
         assert_eq!(
-            told(&findings, true)[1],
-            "Served=False NotServed: This cluster does not serve route.openshift.io/v1 Route; objects of it are made as soon as it does."
+            told(&findings, true)[0],
+            "KindsAvailable=False NotServed: This cluster does not serve route.openshift.io/v1 Route; objects of it are made as soon as it does."
         );
     }
 

@@ -14,7 +14,7 @@ use innkeeper_core::{Figures, Key, Labels, Manager, Object, status};
 use innkeeper_modules::consent::{self, ALLOWED_MODULES_ANNOTATION};
 use innkeeper_modules::driver::copy_name;
 use innkeeper_modules::module::{self, NAMESPACE};
-use innkeeper_modules::parts::{self, ConfigMap, Reading};
+use innkeeper_modules::parts::{self, ConfigMap, Layout, Reading};
 use innkeeper_modules::source::COMPONENT_BYTES_MAX;
 use innkeeper_modules::{
     Component, Digest, Input, Module, Report, SourceError, SourceRef, Verdict,
@@ -207,8 +207,8 @@ impl Place {
         let name = copy_name(module, digest);
         let Some(first) = see(&name)? else { return Some(false) };
         let Some(parts) = parts_of(&first) else { return Some(false) };
-        for number in 2..=parts {
-            if see(&parts::name(&name, number))?.is_none() {
+        for number in 2..=parts.count {
+            if see(&parts.name(&name, number))?.is_none() {
                 return Some(false);
             }
         }
@@ -440,8 +440,8 @@ pub fn input_of(object: &Object) -> Happened {
     Happened::Input { module: object.key.name().to_string(), input: Box::new(input) }
 }
 
-/// How many parts a source or a copy has, by its first part; `None` if that cannot be read.
-fn parts_of(first: &Object) -> Option<usize> {
+/// In how many ConfigMaps a source or a copy lies, by its first one; `None` if that cannot be read.
+fn parts_of(first: &Object) -> Option<Layout> {
     let config_map: ConfigMap = serde_json::from_str(&first.text).ok()?;
     config_map.parts(first.key.name()).ok()
 }

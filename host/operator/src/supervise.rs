@@ -294,7 +294,7 @@ impl Supervisor {
             }
             Action::Notify(event) => self.notify(name, &event).await,
             Action::Stop => {
-                tracing::info!(module = name, "stops");
+                tracing::info!(module = name, "module stopped");
                 self.place.forget(name);
                 self.fetches.remove(name);
                 self.checks.retain(|(module, _), _| module != name);
@@ -352,7 +352,7 @@ impl Supervisor {
             let _ = self.outbox.send(Happened::Input { module: name.to_owned(), input });
             return;
         }
-        tracing::info!(module = name, component = ?job.component, "loading");
+        tracing::info!(module = name, component = ?job.component, "revision loading");
         let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
         let execution = self.shared.execution;
         let loads = self.loads.clone();
@@ -417,11 +417,11 @@ impl Supervisor {
         }
         tracing::info!(
             module = %name, guest = %served.guest.manifest().name, digest = &served.guest.digest()[..12],
-            version = served.version, "serves"
+            version = served.version, "revision active"
         );
         self.retries.remove(&**name);
         self.rehearsals.remove(&**name);
-        self.shared.metrics.reloads.with_label_values(&[&**name, "served"]).inc();
+        self.shared.metrics.reloads.with_label_values(&[&**name, "active"]).inc();
         // Its probation begins next, if it has one.
         self.replaced = self.shared.module(name);
         let running = Arc::new(running);
@@ -473,7 +473,7 @@ impl Supervisor {
             let _ = self.outbox.send(Happened::Input { module: name.to_owned(), input });
             return;
         }
-        tracing::info!(module = name, digest = %digest.short(), "rehearsing");
+        tracing::info!(module = name, digest = %digest.short(), "preview started");
         let Some(candidate) = self.running(candidate).map(Arc::new) else { return };
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         let rehearsing = self.shared.env.spawn("rehearse", async move {
@@ -523,7 +523,7 @@ impl Supervisor {
 
     /// The primaries of a module that leaves are let go.
     fn leave(&mut self, name: &str, leaving: Leaving) {
-        tracing::info!(module = name, "leaves");
+        tracing::info!(module = name, "teardown started");
         self.rehearsals.remove(name);
         let consent = self.consent(name, leaving.service_account.as_deref());
         let session = self.session(name, leaving.service_account.as_deref());

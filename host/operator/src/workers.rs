@@ -35,7 +35,7 @@ pub async fn work(shared: Arc<Shared>, caches: Caches, mut stop: watch::Receiver
             let (shared, caches) = (shared.clone(), caches.clone());
             let env = shared.env.clone();
             // All that is said during the work says why it is done.
-            let span = tracing::debug_span!("reconcile", cause = %causes);
+            let span = tracing::debug_span!("reconcile", trigger = %causes);
             let one = async move { one(&shared, &caches, work).await };
             tasks.push(env.spawn("reconcile", one.instrument(span)));
         }
@@ -69,13 +69,13 @@ async fn one(shared: &Shared, caches: &Caches, work: Work) {
         %module,
         primary = %ending.work.key,
         result,
-        problem = deeds.problem,
+        reason = deeds.problem,
         created = deeds.created,
         changed = deeds.changed,
         deleted = deeds.deleted,
         unchanged = deeds.unchanged,
         status = deeds.status,
-        seconds = took.as_secs_f64(),
+        duration_seconds = took.as_secs_f64(),
         "reconciled"
     );
 }
@@ -90,14 +90,14 @@ struct Ending<'a> {
 
 impl<'a> Ending<'a> {
     fn new(shared: &'a Shared, work: Work) -> Self {
-        shared.metrics.active.with_label_values(&[&*work.module]).inc();
+        shared.metrics.active.with_label_values(&[&*work.module; 2]).inc();
         Self { shared, work, done: Done::Failed }
     }
 }
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.shared.metrics.active.with_label_values(&[&*self.work.module]).dec();
+        self.shared.metrics.active.with_label_values(&[&*self.work.module; 2]).dec();
         // 53 bits of randomness as a number in 0..1.
         #[expect(clippy::cast_precision_loss, reason = "53 bits fit exactly")]
         let jitter = (self.shared.env.random() >> 11) as f64 / (1_u64 << 53) as f64;

@@ -83,7 +83,7 @@ impl Host {
                 command.env("POD_NAME", pod);
             }
             (None, None) => {
-                command.arg("--no-lease");
+                command.arg("--leader-elect=false");
             }
             (None, Some(_)) => {}
         }
@@ -211,7 +211,7 @@ impl Host {
     /// Waits until it works, as one of several that share a Lease.
     pub async fn leads(&self, bound: Duration) -> Result<()> {
         eventually("the host leads", bound, async || {
-            let leads = self.metric("innkeeper_leader", &[]).await?;
+            let leads = self.metric("innkeeper_leader_election_master_status", &[]).await?;
             Ok(if leads == Some(1.0) { Ok(()) } else { Err(self.tail()) })
         })
         .await

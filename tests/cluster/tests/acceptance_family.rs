@@ -55,8 +55,8 @@ async fn a_family_runs_its_jobs_and_servers_and_leaves_nothing() -> Result<()> {
     // Looked at from time to time, since nothing tells the host of anything.
     let client = stage.client("kube-public").await?;
     let runs = async || {
-        let label = "controller=\"kuri\"";
-        stage.metric(&client, "innkeeper_sandbox_seconds_count", &[label]).await
+        let label = "module=\"kuri\"";
+        stage.metric(&client, "innkeeper_guest_call_duration_seconds_count", &[label]).await
     };
     screens.say("Looked at each second, also when nothing changes.");
     let annotate = "kubectl annotate kuri example-kuri innkeeper.dev/resync-period=1s";

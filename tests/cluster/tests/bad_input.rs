@@ -30,7 +30,9 @@ async fn an_unreadable_kubeconfig_is_named() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_server_that_is_not_there_is_waited_for_at_the_start_and_later() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    stage
+        .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
+        .await?;
     let mut proxy = Proxy::start(stage.plane.kubeconfig()).await?;
     proxy.refuse().await;
     let mut host = Host::start(&stage.host_options(&proxy.kubeconfig()).await?)?;
@@ -80,7 +82,9 @@ async fn an_api_server_that_is_not_there_is_waited_for_at_the_start_and_later() 
 #[tokio::test(flavor = "multi_thread")]
 async fn stale_caches_never_overwrite_and_do_not_loop() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    stage
+        .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
+        .await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
     let mut host = Host::start(&stage.host_options(&proxy.kubeconfig()).await?)?;
     host.ready(SOON).await?;
@@ -137,7 +141,7 @@ async fn a_definition_without_a_status_subresource_is_told_on_the_module() -> Re
     // As soon as there is one, statuses are written.
     stage.admin.apply(&crd(json!({"status": {}}))).await?;
     stage.says((BENCH, &namespace, "a"), ("Synced", "True", "Applied")).await?;
-    stage.module_says("bench", "Healthy", "True", "RunsSucceed").await?;
+    stage.module_says("bench", "Healthy", "True", "ReconcileSucceeded").await?;
     Ok(())
 }
 
@@ -164,9 +168,9 @@ async fn a_folder_of_modules_may_be_empty_and_hold_a_malformed_one() -> Result<(
     let component = component_path("bench-guest")?;
     let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
         "metadata": {"name": "bench"},
-        "spec": {"source": {"file": component}, "crdGroups": ["bench.innkeeper.dev"]}});
+        "spec": {"source": {"file": component}, "allowedCRDGroups": ["bench.innkeeper.dev"]}});
     std::fs::write(folder.path().join("bench.json"), module.to_string())?;
-    host.logged("serves", SOON).await?;
+    host.logged("revision active", SOON).await?;
     let namespace = stage.admin.namespace("folder").await?;
     let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
         "metadata": {"name": "a", "namespace": namespace},

@@ -39,7 +39,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_host_compiles_nothing_and_trusts_no_changed_code() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    stage
+        .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
+        .await?;
     let volume = tempfile::tempdir()?;
     let folder = volume.path().join("code");
 

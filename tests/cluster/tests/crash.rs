@@ -16,7 +16,9 @@ const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 async fn kill_9_at_fifty_random_writes() -> Result<()> {
     let mut chance = Chance::from_seed()?;
     let stage = Stage::new().await?;
-    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    stage
+        .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
+        .await?;
     {
         // The CRD is there before the first kill.
         let host = stage.host().await?;

@@ -76,7 +76,8 @@ impl Version {
     async fn until_serving(&self, stage: &Stage) -> Result<()> {
         let what = format!("{} serves", &self.digest[..12]);
         let serves = |one: &Value| {
-            one["status"]["digest"] == self.digest.as_str() && says(one, "Ready", "True", "Serving")
+            one["status"]["digest"] == self.digest.as_str()
+                && says(one, "Ready", "True", "RevisionActive")
         };
         stage.admin.until(&what, SOON, MODULE, serves).await?;
         Ok(())
@@ -84,11 +85,13 @@ impl Version {
 }
 
 /// A stage with the module `widgets`, and a host.
-async fn stage(first: &Version, crd_groups: &[&str]) -> Result<(Stage, Host, String)> {
+async fn stage(first: &Version, allowed_crd_groups: &[&str]) -> Result<(Stage, Host, String)> {
     let stage = Stage::new().await?;
     // What the account may hangs on the kinds only, and those are of all versions.
     Version::with_spec(0, &size()).grant(&stage, &[]).await?;
-    stage.module_of_bytes("widgets", &first.bytes, &json!({"crdGroups": crd_groups})).await?;
+    stage
+        .module_of_bytes("widgets", &first.bytes, &json!({"allowedCRDGroups": allowed_crd_groups}))
+        .await?;
     let host = stage.host().await?;
     let namespace = stage.admin.namespace("crds").await?;
     Ok((stage, host, namespace))
@@ -143,7 +146,7 @@ async fn a_definition_that_grows_is_installed_before_the_version_that_needs_it_s
     let second = Version::with_spec(2, &size_and_color());
     second.grant(&stage, &["--without-crds"]).await?;
     second.push(&stage).await?;
-    until_refused(&stage, "CrdForbidden", CRD).await?;
+    until_refused(&stage, "CRDForbidden", CRD).await?;
     served_by(&stage, &namespace, "b", 1).await?;
     let (before, uid) = installed(&stage).await?;
     assert!(
@@ -200,28 +203,28 @@ async fn a_definition_that_would_take_less_holds_its_version_with_the_place() ->
     ] {
         let version = Version::with_spec(number, &spec);
         version.push(&stage).await?;
-        let module = until_refused(&stage, "CrdNotAdditive", place).await?;
-        assert!(says(&module, "Held", "True", "CrdNotAdditive"), "{module:#}");
+        let module = until_refused(&stage, "CRDIncompatible", place).await?;
+        assert!(says(&module, "Blocked", "True", "CRDIncompatible"), "{module:#}");
         let held = message(&module, "Held");
         assert!(held.contains(place) && held.contains(CRD), "{held}");
         assert!(held.contains("an approval does not help"), "{held}");
         let candidate = &module["status"]["candidate"];
         assert_eq!(candidate["digest"], version.digest.as_str());
-        assert_eq!(candidate["reason"], "CrdNotAdditive", "{candidate:#}");
+        assert_eq!(candidate["reason"], "CRDIncompatible", "{candidate:#}");
         assert!(candidate["message"].as_str().unwrap().contains(place), "{candidate:#}");
 
         // The old version goes on, with the definition that it has.
         assert_eq!(module["status"]["digest"], first.digest.as_str());
-        assert!(says(&module, "Serving", "True", "Serving"), "{module:#}");
+        assert!(says(&module, "Serving", "True", "RevisionActive"), "{module:#}");
         let widget = served_by(&stage, &namespace, &format!("b{number}"), 1).await?;
         assert_eq!(widget["spec"], json!({"size": 3, "color": "red"}));
         assert_eq!(installed(&stage).await?, before);
 
         // The command shows the same, and does not approve it.
         let listed = modules(&["list"]).await?;
-        assert!(listed.contains("Rejected CrdNotAdditive"), "{listed}");
+        assert!(listed.contains("Rejected CRDIncompatible"), "{listed}");
         let told = modules(&["describe", "widgets"]).await?;
-        assert!(told.contains("Held=True CrdNotAdditive") && told.contains(place), "{told}");
+        assert!(told.contains("Blocked=True CRDIncompatible") && told.contains(place), "{told}");
         let in_vain = modules(&["approve", "widgets", &version.digest[..12]]).await.unwrap_err();
         assert!(in_vain.to_string().contains(place), "{in_vain}");
     }
@@ -238,14 +241,14 @@ async fn a_definition_that_would_take_less_holds_its_version_with_the_place() ->
         Ok(if looked { Ok(()) } else { Err("it is not".to_owned()) })
     })
     .await?;
-    until_refused(&stage, "CrdNotAdditive", ".spec.color is gone").await?;
+    until_refused(&stage, "CRDIncompatible", ".spec.color is gone").await?;
     assert_eq!(installed(&stage).await?, before);
     served_by(&stage, &namespace, "c", 1).await?;
 
     // A person may change what is installed, and then it serves by itself.
     stage.admin.apply(&definition(&other_field).to_string()).await?;
     last.until_serving(&stage).await?;
-    stage.module_says("widgets", "Held", "False", "NothingHeld").await?;
+    stage.module_says("widgets", "Held", "False", "NoApprovalNeeded").await?;
     Ok(())
 }
 
@@ -254,8 +257,12 @@ async fn a_definition_of_somebody_else_is_used_as_it_is() -> Result<()> {
     let first = Version::with_spec(1, &size_and_color());
     let (stage, _host, namespace) = stage(&first, &[]).await?;
     // It is not there, and the Module grants no group.
-    let module =
-        until_refused(&stage, "CrdNotGranted", "add crds.example.com to spec.crdGroups").await?;
+    let module = until_refused(
+        &stage,
+        "CRDGroupNotAllowed",
+        "add crds.example.com to spec.allowedCRDGroups",
+    )
+    .await?;
     assert!(message(&module, "Ready").contains(CRD), "{module:#}");
     assert!(stage.admin.get(Kind::CRD, "", CRD).await?.is_none());
 
@@ -263,7 +270,7 @@ async fn a_definition_of_somebody_else_is_used_as_it_is() -> Result<()> {
     let mut theirs = definition(&size());
     theirs["spec"]["versions"][0]["name"] = "v1beta1".into();
     stage.admin.apply(&theirs.to_string()).await?;
-    until_refused(&stage, "CrdVersionMissing", "installed by somebody else and does not serve v1")
+    until_refused(&stage, "CRDVersionMissing", "installed by somebody else and does not serve v1")
         .await?;
 
     // With the version it does, although it has less than the guest's own, and nobody touches it.
@@ -278,7 +285,7 @@ async fn a_definition_of_somebody_else_is_used_as_it_is() -> Result<()> {
     assert_eq!(widget["spec"], json!({"size": 3}));
 
     // Also if the group is granted: it is still somebody else's.
-    let granted = json!({"spec": {"crdGroups": [GROUP]}});
+    let granted = json!({"spec": {"allowedCRDGroups": [GROUP]}});
     stage.admin.merge(Kind::MODULE, "", "widgets", "kubectl-edit", &granted).await?;
     let second = Version::with_spec(2, &size_and_color());
     second.push(&stage).await?;
@@ -334,8 +341,8 @@ async fn a_definition_is_held_while_a_stored_object_does_not_fit_it() -> Result<
     let second = Version::with_spec(2, &narrow(size_and_color()));
     second.push(&stage).await?;
     let words = format!("Widget {namespace}/a: .spec.size is more than maximum");
-    let module = until_refused(&stage, "CrdNotAdditive", &words).await?;
-    assert!(says(&module, "Held", "True", "CrdNotAdditive"), "{module:#}");
+    let module = until_refused(&stage, "CRDIncompatible", &words).await?;
+    assert!(says(&module, "Blocked", "True", "CRDIncompatible"), "{module:#}");
     assert_eq!(installed(&stage).await?, before);
 
     // As soon as the object fits, the definition is installed, and is the module's.
@@ -374,14 +381,14 @@ async fn a_definition_that_would_go_with_an_owner_or_lose_what_is_stored_changes
     moved["spec"]["versions"].as_array_mut().unwrap().push(second);
     Version::new(3, &moved).push(&stage).await?;
     let told = "version v2 would be stored and takes less than v1: .spec.color is gone";
-    until_refused(&stage, "CrdNotAdditive", told).await?;
+    until_refused(&stage, "CRDIncompatible", told).await?;
 
     let mut shut = size_and_color();
     shut["shape"] = json!({"type": "string"});
     let mut shut = definition(&shut);
     shut["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["not"] = json!({"required": ["spec"]});
     Version::new(4, &shut).push(&stage).await?;
-    until_refused(&stage, "CrdNotAdditive", "the object has another not").await?;
+    until_refused(&stage, "CRDIncompatible", "the object has another not").await?;
 
     assert_eq!(installed(&stage).await?, before);
     let widget = stage.admin.must_get(WIDGET, &namespace, "a").await?;

@@ -187,7 +187,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}]
 apiVersion: innkeeper.dev/v1alpha1
 kind: Module
 metadata: {name: of-admin}
-spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-admin, suspend: true}
+spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-admin, paused: true}
 "#,
         )
         .await?;
@@ -215,22 +215,27 @@ spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-adm
     )
     .await?;
     for (spec, allowed) in [
-        (json!({"suspend": false}), true),
+        (json!({"paused": false}), true),
         (json!({"limits": {"timeout": "2s"}}), true),
         (json!({"serviceAccountName": "jane-account"}), true),
         (json!({"source": {"configMap": {"name": "mine"}}}), false),
-        (json!({"readSecrets": ["passwords"]}), false),
+        (json!({"secretNames": ["passwords"]}), false),
         (json!({"allowCrossNamespace": true}), false),
         (json!({"allowFinalizers": true}), false),
         (json!({"namespaces": ["elsewhere"]}), false),
         (json!({"parameters": {"a": "b"}}), false),
-        (json!({"crdGroups": ["example.com"]}), false),
+        (json!({"allowedCRDGroups": ["example.com"]}), false),
         (json!({"selector": {"matchLabels": {"a": "b"}}}), false),
         (json!({"serviceAccountName": "another-account"}), false),
     ] {
         let (code, message) = as_jane(&admin, "PATCH", "/of-admin", &json!({"spec": spec})).await?;
         assert_eq!(code == 200, allowed, "{spec}: {code} {message}");
     }
+    // A field with an old name is refused with the new one, and not dropped.
+    let old = json!({"spec": {"limits": {"objects": 1}}});
+    let (code, message) = as_jane(&admin, "PATCH", "/of-admin", &old).await?;
+    assert_eq!(code, 422, "{message}");
+    assert!(message.contains("renamed: use spec.limits.maxObjects"), "{message}");
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
     assert_eq!(as_jane(&admin, "PATCH", "/of-admin", &labels).await?.0, 200);
     Ok(())
@@ -410,7 +415,7 @@ async fn metrics_are_shown_to_accounts_with_the_right_only() -> Result<()> {
             "name": "innkeeper-metrics-reader"},
         "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": MODULES}]});
     stage.admin.apply(&binding.to_string()).await?;
-    shows(&host, Some(&reader), 200, "innkeeper_leader").await?;
+    shows(&host, Some(&reader), 200, "innkeeper_leader_election_master_status").await?;
     shows(&host, Some(&other), 403, "system:serviceaccount:innkeeper-modules:other").await?;
     shows(&host, Some(&elsewhere), 401, "does not accept the token").await?;
     shows(&host, Some("invented"), 401, "does not accept the token").await?;

@@ -246,7 +246,7 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
     for line in by_hand {
         said = author.run(&guest, line).await?;
     }
-    assert!(said.contains("Serving:    hello 0.1.0"), "{said}");
+    assert!(said.contains("Active:     hello 0.1.0"), "{said}");
     until_text(&stage, "Good day?!").await?;
     host.stop(Duration::from_secs(10)).await?;
     into_a_folder(&stage, &author).await
@@ -259,7 +259,7 @@ async fn into_a_folder(stage: &Stage, author: &Author) -> Result<()> {
     let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
         "metadata": {"name": "hello"},
         "spec": {"source": {"file": "hello.wasm"}, "serviceAccountName": "hello",
-            "crdGroups": ["example.com"]}});
+            "allowedCRDGroups": ["example.com"]}});
     fs::write(folder.join("hello.json"), module.to_string())?;
     let options =
         HostOptions { modules: Some(folder.clone()), ..HostOptions::new(stage.kubeconfig()) };

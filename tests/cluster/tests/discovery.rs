@@ -75,15 +75,15 @@ async fn a_definition_that_is_replaced_closes_its_kind_until_it_is_corrected() -
     let _host = stage.host().await?;
     let namespace = stage.admin.namespace("discovery").await?;
     stage.ready("gadgets").await?;
-    until_told(&stage, "gadgets", ("Served", "True", "Served"), "").await?;
+    until_told(&stage, "gadgets", ("KindsAvailable", "True", "AllKindsServed"), "").await?;
 
     for (kind, scope) in [("Gadget", "Cluster"), ("Gizmo", "Namespaced")] {
         replace(&stage, kind, scope).await?;
         let words = format!("serves {GROUP}/v1 {kind} (plural gadgets, scope {scope})");
-        until_told(&stage, "gadgets", ("Served", "False", "KindMismatch"), &words).await?;
+        until_told(&stage, "gadgets", ("KindsAvailable", "False", "KindMismatch"), &words).await?;
     }
     replace(&stage, "Gadget", "Namespaced").await?;
-    until_told(&stage, "gadgets", ("Served", "True", "Served"), "").await?;
+    until_told(&stage, "gadgets", ("KindsAvailable", "True", "AllKindsServed"), "").await?;
     let gadget = json!({"apiVersion": GADGET.api_version, "kind": GADGET.kind,
         "metadata": {"name": "a", "namespace": namespace}, "spec": {}});
     eventually("gadgets are served", SOON, async || {

@@ -23,7 +23,7 @@ async fn stage(modules: &[(&str, Value)]) -> Result<(Stage, Host, String)> {
     let stage = Stage::new().await?;
     for (module, spec) in modules {
         let mut spec = spec.clone();
-        spec["crdGroups"] = json!([format!("{module}.example.com")]);
+        spec["allowedCRDGroups"] = json!([format!("{module}.example.com")]);
         stage.module(module, module, &spec).await?;
     }
     let host = stage.host().await?;
@@ -252,7 +252,7 @@ async fn what_kuri_does_is_a_parameter_of_its_module() -> Result<()> {
     let told = stage.module_says("kuri", "Ready", "False", "InvalidParameters").await?;
     assert!(told.contains("spec.parameters.operations[1]"), "the place is named: {told}");
     assert!(told.contains("one of 'deploy', 'cleanup'"), "and what fits: {told}");
-    stage.module_says("kuri", "Serving", "True", "Serving").await?;
+    stage.module_says("kuri", "Serving", "True", "RevisionActive").await?;
     admin.apply(&kuri(ns, "second")).await?;
     pod_of(admin, ns, "second").await?;
 
@@ -321,8 +321,11 @@ async fn a_status_shows_what_its_last_run_came_to() -> Result<()> {
 
 /// How often the guest of a module has been run.
 async fn runs(host: &Host, module: &str) -> Result<f64> {
-    let label = format!("controller=\"{module}\"");
-    Ok(host.metric("innkeeper_sandbox_seconds_count", &[&*label]).await?.unwrap_or_default())
+    let label = format!("module=\"{module}\"");
+    Ok(host
+        .metric("innkeeper_guest_call_duration_seconds_count", &[&*label])
+        .await?
+        .unwrap_or_default())
 }
 
 /// Waits until a guest has been run three times more.

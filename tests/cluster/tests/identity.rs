@@ -235,7 +235,7 @@ async fn a_right_that_is_taken_away_ends_the_reads_within_a_minute() -> Result<(
         .apply(&role("secrets", Some(home), &with(&[rule("", "configmaps", &READ)])))
         .await?;
     until_seen(&stage, home, A_MINUTE, &row(["map", "forbidden", "forbidden"])).await?;
-    stage.module_says("secrets", "Permitted", "False", "Forbidden").await?;
+    stage.module_says("secrets", "Authorized", "False", "Forbidden").await?;
     Ok(())
 }
 
@@ -255,7 +255,7 @@ async fn a_secret_that_a_module_grants_is_read_whole_and_no_other() -> Result<()
     stage.admin.merge(READER, home, "reader", "kubectl-edit", &spec).await?;
     until_seen(&stage, home, SOON, &["digests"; 3]).await?;
 
-    let grant = json!({"spec": {"readSecrets": ["treasure"]}});
+    let grant = json!({"spec": {"secretNames": ["treasure"]}});
     stage.admin.merge(Kind::MODULE, "", "secrets", "kubectl-edit", &grant).await?;
     let held = |wanted: bool| move |one: &Value| one["status"]["held"] == json!([wanted]);
     stage.admin.until("it has the bytes", SOON, (READER, home, "reader"), held(true)).await?;
@@ -268,7 +268,7 @@ async fn a_secret_that_a_module_grants_is_read_whole_and_no_other() -> Result<()
     let value = json!({"stringData": {"treasure": "another"}});
     stage.admin.merge(Kind::SECRET, home, "treasure", "kubectl", &value).await?;
     stage.admin.until("it has the new bytes", SOON, (READER, home, "reader"), held(false)).await?;
-    let grant = json!({"spec": {"readSecrets": null}});
+    let grant = json!({"spec": {"secretNames": null}});
     stage.admin.merge(Kind::MODULE, "", "secrets", "kubectl-edit", &grant).await?;
     let another = base64::engine::general_purpose::STANDARD.encode("another");
     eventually("there are digests again", SOON, async || {

@@ -131,8 +131,9 @@ async fn swapped(stage: &Stage, team: &str, host: &Host) -> Result<()> {
     let javascript = digest(&until_serving(stage, "labels-js").await?);
     push(stage, "labels-js", "labels").await?;
     let at = (Kind::MODULE, "", "labels-js");
-    let serves =
-        |object: &Value| digest(object) != javascript && says(object, "Ready", "True", "Serving");
+    let serves = |object: &Value| {
+        digest(object) != javascript && says(object, "Ready", "True", "RevisionActive")
+    };
     // Nobody is asked: it would delete nothing.
     stage.admin.until("the guest in Rust serves", MANY, at, serves).await?;
     let parameters = json!({"spec": {"parameters": {"labels": {"team": "b"}}}});
@@ -141,8 +142,9 @@ async fn swapped(stage: &Stage, team: &str, host: &Host) -> Result<()> {
 
     let hits = host.metric("innkeeper_code_cache_total", &["result=\"hit\""]).await?;
     push(stage, "labels-js", "labels-js").await?;
-    let serves =
-        |object: &Value| digest(object) == javascript && says(object, "Ready", "True", "Serving");
+    let serves = |object: &Value| {
+        digest(object) == javascript && says(object, "Ready", "True", "RevisionActive")
+    };
     stage.admin.until("the guest in JavaScript serves again", MANY, at, serves).await?;
     let parameters = json!({"spec": {"parameters": {"labels": {"team": "c"}}}});
     stage.admin.merge(Kind::MODULE, "", "labels-js", "kubectl-edit", &parameters).await?;

@@ -20,7 +20,9 @@ const STOP: Duration = Duration::from_secs(30);
 /// A control plane with the module bench, and a namespace.
 async fn stage() -> Result<(Stage, String)> {
     let stage = Stage::new().await?;
-    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    stage
+        .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
+        .await?;
     let namespace = stage.admin.namespace("lease").await?;
     Ok((stage, namespace))
 }
@@ -29,7 +31,7 @@ async fn stage() -> Result<(Stage, String)> {
 async fn options(stage: &Stage, pod: &str, seconds: u32) -> Result<HostOptions> {
     Ok(HostOptions {
         pod: Some(pod.to_owned()),
-        flags: vec!["--lease-seconds".to_owned(), seconds.to_string()],
+        flags: vec!["--lease-duration".to_owned(), format!("{seconds}s")],
         ..stage.host_options(stage.kubeconfig()).await?
     })
 }
@@ -82,7 +84,7 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     first.leads(SOON).await?;
     stage.ready("bench").await?;
     let second = until_ready(Host::start(&options(&stage, "second", 15).await?)?).await?;
-    second.logged("another host leads", SOON).await?;
+    second.logged("lease held by another host", SOON).await?;
     make(&stage, &ns, 0, 20).await?;
     stage.all_synced(BENCH, &ns, 20).await?;
     let writes = |pod: &str| {
@@ -116,7 +118,7 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     // One that is killed says nothing: the next one takes it when its time is over, and nothing
     // that was done is done again.
     let third = until_ready(Host::start(&options(&stage, "third", 15).await?)?).await?;
-    third.logged("another host leads", SOON).await?;
+    third.logged("lease held by another host", SOON).await?;
     // The controller manager has said its last word on them too.
     eventually("the Deployments have their replicas", SOON, async || {
         let all = stage.admin.list(Kind::DEPLOYMENT, &ns).await?;
@@ -169,8 +171,8 @@ async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<(
     // There would be work for it.
     make(&stage, &ns, CHANGES, CHANGES + 20).await?;
     first.resume();
-    first.logged("its Lease is lost", SOON).await?;
-    first.logged("another host leads", SOON).await?;
+    first.logged("leadership lost", SOON).await?;
+    first.logged("lease held by another host", SOON).await?;
     stage.all_synced(BENCH, &ns, CHANGES + 20).await?;
     stage.quiet(Duration::from_secs(2)).await?;
     let acquired = taken["spec"]["acquireTime"].as_str().unwrap();
@@ -184,7 +186,7 @@ async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<(
 
     // It is none the worse for it: it stands by, and works when it is its turn.
     eventually("the first host stands by", SOON, async || {
-        let leads = first.metric("innkeeper_leader", &[]).await?;
+        let leads = first.metric("innkeeper_leader_election_master_status", &[]).await?;
         Ok(if leads == Some(0.0) { Ok(()) } else { Err(format!("{leads:?}")) })
     })
     .await?;

@@ -21,7 +21,7 @@ fn stack(namespace: &str, name: &str, layers: u32, stuck: bool) -> String {
 
 async fn stage() -> Result<(Stage, String)> {
     let stage = Stage::new().await?;
-    stage.module("stack", "stack", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage.module("stack", "stack", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]})).await?;
     let namespace = stage.admin.namespace("stacks").await?;
     Ok((stage, namespace))
 }
@@ -89,7 +89,7 @@ async fn a_primary_is_taken_down_in_order_before_it_goes_and_what_outlives_it_is
     // Another has no claim to it.
     stage.admin.delete(STACK, &namespace, "app").await?;
     stage.admin.until_gone(SOON, (STACK, &namespace, "app")).await?;
-    let other = json!({"metadata": {"labels": {"innkeeper.dev/kept-for": "0".repeat(32)}}});
+    let other = json!({"metadata": {"labels": {"innkeeper.dev/retained-for": "0".repeat(32)}}});
     stage.admin.merge(Kind::CONFIG_MAP, &namespace, "app-kept", "kubectl", &other).await?;
     stage.admin.apply(&stack(&namespace, "app", 1, false)).await?;
     stage.says((STACK, &namespace, "app"), ("Synced", "False", "Conflict")).await?;
@@ -114,7 +114,7 @@ async fn retained_label_without_an_entry_of_the_module_is_not_taken_up_until_a_u
         kept["metadata"].as_object_mut().unwrap().remove(member);
     }
     let restored = stage.admin.create(&kept.to_string()).await?;
-    assert!(restored["metadata"]["labels"]["innkeeper.dev/kept-for"].is_string());
+    assert!(restored["metadata"]["labels"]["innkeeper.dev/retained-for"].is_string());
     stage.admin.apply(&stack(&namespace, "app", 1, false)).await?;
     stage.says((STACK, &namespace, "app"), ("Synced", "False", "Conflict")).await?;
 
@@ -187,7 +187,7 @@ async fn a_module_that_is_deleted_lets_its_primaries_go_and_leaves_what_it_made(
         .collect();
     assert_eq!(config_maps(&stage, &namespace).await?, expected, "what it made stays");
     let events = stage.admin.list(Kind::EVENT, "default").await?;
-    let told = events.iter().find(|one| one["reason"] == "Left").unwrap();
+    let told = events.iter().find(|one| one["reason"] == "FinalizersRemoved").unwrap();
     // The one that was being deleted may have been asked before the host knew that the Module goes.
     let told = told["message"].as_str().unwrap();
     assert!(told.contains("off 10 primaries") || told.contains("off 9 primaries"), "{told}");
@@ -234,7 +234,9 @@ async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_grant
 async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -> Result<()> {
     const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
     let stage = Stage::new().await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let host = stage.host().await?;
     stage.ready("settings").await?;
     let namespace = stage.admin.namespace("dropped").await?;
@@ -370,7 +372,7 @@ async fn a_primary_whose_deletion_does_not_end_holds_up_its_module_for_a_bounded
     let held = stage.admin.must_get(STACK, &namespace, "app").await?;
     assert!(has_finalizer(&held), "it waits");
     stage.admin.delete(Kind::MODULE, "", "stack").await?;
-    stage.module_says("stack", "Ready", "False", "Leaving").await?;
+    stage.module_says("stack", "Ready", "False", "Finalizing").await?;
     // Killed in the middle of it, the next host goes on.
     host.kill().await?;
     let _host = stage.host().await?;

@@ -26,7 +26,7 @@ fn settings(namespace: &str, name: &str) -> String {
 /// A stage on which the module `settings` serves [`PRIMARIES`] primaries with two ConfigMaps each.
 async fn stage(spec: &Value) -> Result<(Stage, Host, String)> {
     let stage = Stage::new().await?;
-    let mut whole = json!({"crdGroups": ["example.innkeeper.dev"]});
+    let mut whole = json!({"allowedCRDGroups": ["example.innkeeper.dev"]});
     for (member, value) in spec.as_object().into_iter().flatten() {
         whole[member] = value.clone();
     }
@@ -65,7 +65,8 @@ async fn until_serving(stage: &Stage, component: &str) -> Result<Value> {
     stage
         .admin
         .until(&format!("{component} serves"), SOON, at, |one| {
-            one["status"]["digest"] == digest.as_str() && says(one, "Ready", "True", "Serving")
+            one["status"]["digest"] == digest.as_str()
+                && says(one, "Ready", "True", "RevisionActive")
         })
         .await
 }
@@ -122,7 +123,7 @@ async fn a_version_that_would_delete_is_held_shown_and_rejected_and_another_is_a
 
     // A change without deletions serves by itself.
     stage.push("settings", "settings-shouting").await?;
-    stage.module_says("settings", "Held", "False", "NothingHeld").await?;
+    stage.module_says("settings", "Held", "False", "NoApprovalNeeded").await?;
     until_serving(&stage, "settings-shouting").await?;
     until_saying(&stage, &namespace, "HELLO", 2 * (PRIMARIES + 1)).await?;
 
@@ -188,7 +189,7 @@ async fn what_served_last_survives_a_broken_and_a_deleted_source_and_a_restart()
     let host = stage.host().await?;
     until_saying(&stage, &namespace, "hello", 2 * PRIMARIES + 2).await?;
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
-    assert!(says(&module, "Serving", "True", "Serving"), "{module:#}");
+    assert!(says(&module, "Serving", "True", "RevisionActive"), "{module:#}");
 
     // What comes while no host runs is rehearsed against what served, and held.
     host.stop(Duration::from_secs(10)).await?;
@@ -219,7 +220,8 @@ async fn what_served_last_survives_a_broken_and_a_deleted_source_and_a_restart()
 #[tokio::test(flavor = "multi_thread")]
 async fn manual_needs_a_word_for_the_first_version_too_and_immediate_for_none() -> Result<()> {
     let stage = Stage::new().await?;
-    let spec = json!({"crdGroups": ["example.innkeeper.dev"], "rollout": {"strategy": "Manual"}});
+    let spec =
+        json!({"allowedCRDGroups": ["example.innkeeper.dev"], "rollout": {"strategy": "Manual"}});
     stage.module("settings", "settings", &spec).await?;
     let _host = stage.host().await?;
     stage.module_says("settings", "Held", "True", "NeedsApproval").await?;
@@ -258,13 +260,13 @@ async fn a_source_that_is_replaced_a_hundred_times_in_ten_seconds_is_compiled_on
 async fn two_modules_for_the_same_primaries_are_refused_until_they_are_kept_apart() -> Result<()> {
     let (stage, host, namespace) = stage(&json!({})).await?;
     stage.module("rival", "settings-shouting", &json!({})).await?;
-    let told = stage.module_says("rival", "Ready", "False", "Overlap").await?;
+    let told = stage.module_says("rival", "Ready", "False", "PrimaryOverlap").await?;
     assert!(told.contains("module settings reconciles"), "{told}");
     // Also by a host that starts anew: who served goes first.
     host.stop(Duration::from_secs(10)).await?;
     let _host = stage.host().await?;
     stage.ready("settings").await?;
-    stage.module_says("rival", "Ready", "False", "Overlap").await?;
+    stage.module_says("rival", "Ready", "False", "PrimaryOverlap").await?;
     assert_eq!(saying(&stage, &namespace, "hello").await?, 2 * PRIMARIES);
 
     let there = stage.admin.namespace("there").await?;
@@ -280,7 +282,7 @@ async fn two_modules_for_the_same_primaries_are_refused_until_they_are_kept_apar
     // When the first goes, the other may have its primaries.
     let all = json!({"spec": {"namespaces": null}});
     stage.admin.merge(Kind::MODULE, "", "rival", "kubectl-edit", &all).await?;
-    stage.module_says("rival", "Ready", "False", "Overlap").await?;
+    stage.module_says("rival", "Ready", "False", "PrimaryOverlap").await?;
     stage.admin.delete(Kind::MODULE, "", "settings").await?;
     stage.ready("rival").await?;
     stage.admin.apply(&settings(&namespace, "new")).await?;

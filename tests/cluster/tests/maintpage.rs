@@ -41,7 +41,7 @@ async fn stage() -> Result<(Stage, Host, String)> {
 
 async fn serve(stage: &Stage) -> Result<(Host, String)> {
     stage
-        .module("maintpage", "maintpage", &json!({"crdGroups": ["maintpage.example.com"]}))
+        .module("maintpage", "maintpage", &json!({"allowedCRDGroups": ["maintpage.example.com"]}))
         .await?;
     let host = stage.host().await?;
     stage.ready("maintpage").await?;

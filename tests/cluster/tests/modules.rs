@@ -80,7 +80,9 @@ impl Drop for Labels {
 async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<()> {
     const COUNT: usize = 200;
     let stage = Stage::new().await?;
-    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    stage
+        .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
+        .await?;
     let host = stage.host().await?;
     stage.ready("bench").await?;
     let namespace = stage.admin.namespace("reload").await?;
@@ -143,10 +145,12 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
     let stage = Stage::new().await?;
     // Without a rehearsal, which would hold what fails, and without going back: to see what the
     // primaries say.
-    let unguarded = json!({"crdGroups": ["bench.innkeeper.dev"],
-        "rollout": {"strategy": "Immediate", "probation": "0s"}});
+    let unguarded = json!({"allowedCRDGroups": ["bench.innkeeper.dev"],
+        "rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}});
     stage.module("bench", "bench-guest", &unguarded).await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let _host = stage.host().await?;
     stage.ready("bench").await?;
     stage.ready("settings").await?;
@@ -184,7 +188,7 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
         println!("{what}: {} {}", told["reason"], told["message"]);
         assert_eq!(told["reason"], reason, "{what}: {told}");
         let module = stage.admin.must_get(Kind::MODULE, "", "bench").await?;
-        assert!(says(&module, "Serving", "True", "Serving"), "{what}: {module:#}");
+        assert!(says(&module, "Serving", "True", "RevisionActive"), "{what}: {module:#}");
         // And it does serve.
         replicas += 1;
         stage.admin.apply(&bench(ns, "a", replicas)).await?;
@@ -231,14 +235,16 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
     // A good one again: all is well again.
     stage.push("bench", "bench-guest").await?;
     stage.says((BENCH, ns, "a"), ("Synced", "True", "Applied")).await?;
-    stage.module_says("bench", "Healthy", "True", "RunsSucceed").await?;
+    stage.module_says("bench", "Healthy", "True", "ReconcileSucceeded").await?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_longer_wanted_goes() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let _host = stage.host().await?;
     stage.ready("settings").await?;
     let namespace = stage.admin.namespace("prune").await?;
@@ -263,13 +269,15 @@ async fn what_is_no_longer_wanted_goes() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     // The account of the second may do everything but Services.
     stage
         .module_without_rights(
             "bench",
             "bench-guest",
-            &json!({"crdGroups": ["bench.innkeeper.dev"]}),
+            &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}),
         )
         .await?;
     let rights = |services: &[&str]| {
@@ -295,10 +303,10 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
     let _host = stage.host().await?;
     stage.ready("settings").await?;
     let mark = stage.plane.audit()?.mark()?;
-    stage.module_says("bench", "Serving", "True", "Serving").await?;
+    stage.module_says("bench", "Serving", "True", "RevisionActive").await?;
 
     // A missing right is a condition that names verb, resource and namespace; the others go on.
-    let told = stage.module_says("bench", "Permitted", "False", "Forbidden").await?;
+    let told = stage.module_says("bench", "Authorized", "False", "Forbidden").await?;
     assert!(told.contains("list services") && told.contains("whole cluster"), "{told}");
     let namespace = stage.admin.namespace("rights").await?;
     let ns = namespace.as_str();
@@ -364,7 +372,9 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_may_ask_to_be_looked_at_again_and_again() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let host = stage.host().await?;
     stage.ready("settings").await?;
     let namespace = stage.admin.namespace("resync").await?;
@@ -388,7 +398,8 @@ async fn a_primary_may_ask_to_be_looked_at_again_and_again() -> Result<()> {
 
     stage.admin.apply(&settings("1s")).await?;
     let runs = async || -> Result<f64> {
-        let runs = host.metric("innkeeper_sandbox_seconds_count", &["settings"]).await?;
+        let runs =
+            host.metric("innkeeper_guest_call_duration_seconds_count", &["settings"]).await?;
         Ok(runs.unwrap_or_default())
     };
     let before = runs().await?;

@@ -30,7 +30,9 @@ async fn make(stage: &Stage, namespace: &str, number: usize) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn restarts_of_the_api_server_and_of_etcd_amid_changes_lose_nothing() -> Result<()> {
     let mut stage = Stage::new().await?;
-    stage.module("bench", "bench-guest", &json!({"crdGroups": ["bench.innkeeper.dev"]})).await?;
+    stage
+        .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
+        .await?;
     // With its Lease, which it keeps or takes again.
     let options = HostOptions {
         pod: Some("first".to_owned()),

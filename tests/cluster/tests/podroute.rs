@@ -35,7 +35,7 @@ fn owner(object: &Value) -> &str {
 /// A stage with the module podroute serving.
 async fn stage() -> Result<(Stage, innkeeper_cluster_tests::Host, String)> {
     let stage = Stage::new().await?;
-    stage.module("podroute", "podroute", &json!({"crdGroups": ["quay.io"]})).await?;
+    stage.module("podroute", "podroute", &json!({"allowedCRDGroups": ["quay.io"]})).await?;
     let host = stage.host().await?;
     stage.ready("podroute").await?;
     let namespace = stage.admin.namespace("web").await?;
@@ -84,8 +84,8 @@ async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
 
     // Without the Route's kind, that is said and nothing else suffers.
     let object = admin.must_get(Kind::PODROUTE, ns, "test-podroute").await?;
-    assert!(says(&object, "Served", "False", "NotServed"), "{object:#}");
-    assert!(message(&object, "Served").contains("route.openshift.io/v1 Route"));
+    assert!(says(&object, "KindsAvailable", "False", "NotServed"), "{object:#}");
+    assert!(message(&object, "KindsAvailable").contains("route.openshift.io/v1 Route"));
 
     // Replicas follow.
     admin.apply(&podroute(ns, "test-podroute", 5)).await?;
@@ -177,7 +177,7 @@ async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() ->
     admin.apply(&podroute(ns, "test-podroute", 1)).await?;
     synced(&stage, ns, "test-podroute").await?;
     let at = (Kind::PODROUTE, ns, "test-podroute");
-    stage.says(at, ("Served", "False", "NotServed")).await?;
+    stage.says(at, ("KindsAvailable", "False", "NotServed")).await?;
 
     for crd in admin.apply(ROUTES).await? {
         admin.until_established(&crd).await?;
@@ -187,7 +187,7 @@ async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() ->
     assert_eq!(route["spec"]["port"]["targetPort"], 8080);
     assert_eq!(route["metadata"]["labels"], labels("test-podroute"));
     assert_eq!(owner(&route), "test-podroute");
-    stage.says(at, ("Served", "True", "Served")).await?;
+    stage.says(at, ("KindsAvailable", "True", "AllKindsServed")).await?;
 
     // A new one gets its Route at once.
     let second = admin.namespace("web").await?;
@@ -196,7 +196,7 @@ async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() ->
 
     // The kind goes away and comes again, without a restart.
     admin.delete(Kind::CRD, "", "routes.route.openshift.io").await?;
-    stage.says(at, ("Served", "False", "NotServed")).await?;
+    stage.says(at, ("KindsAvailable", "False", "NotServed")).await?;
     admin.until_gone(SOON, (Kind::CRD, "", "routes.route.openshift.io")).await?;
     for crd in admin.apply(ROUTES).await? {
         admin.until_established(&crd).await?;
@@ -263,7 +263,7 @@ async fn two_podroutes_at_once_on_stale_caches_never_split_the_names() -> Result
     for crd in stage.admin.apply(ROUTES).await? {
         stage.admin.until_established(&crd).await?;
     }
-    stage.module("podroute", "podroute", &json!({"crdGroups": ["quay.io"]})).await?;
+    stage.module("podroute", "podroute", &json!({"allowedCRDGroups": ["quay.io"]})).await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
     let mut host = Host::start(&stage.host_options(&proxy.kubeconfig()).await?)?;
     host.ready(SOON).await?;

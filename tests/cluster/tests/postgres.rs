@@ -16,7 +16,7 @@ const SAMPLE: &str = include_str!("../../../deploy/samples/postgres.yaml");
 const NAME: &str = "foodb";
 const CLAIMS: [&str; 2] = ["foodb-data", "foodb-backups"];
 const SECRET: &str = "foodb-password";
-const KEPT_FOR: &str = "innkeeper.dev/kept-for";
+const KEPT_FOR: &str = "innkeeper.dev/retained-for";
 
 /// As users of the original operator have it.
 const OLD: &str = "
@@ -42,7 +42,7 @@ data:
 /// A stage with the module serving, and a namespace.
 async fn stage() -> Result<(Stage, Host, String)> {
     let stage = Stage::new().await?;
-    stage.module("postgres", "postgres", &json!({"crdGroups": ["exp.wheel.jp"]})).await?;
+    stage.module("postgres", "postgres", &json!({"allowedCRDGroups": ["exp.wheel.jp"]})).await?;
     let host = stage.host().await?;
     stage.ready("postgres").await?;
     let namespace = stage.admin.namespace("data").await?;

@@ -75,7 +75,9 @@ fn verbatim(namespace: &str, name: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_converged_host_writes_nothing_also_after_a_restart() -> Result<()> {
     let stage = Stage::new().await?;
-    stage.module("verbatim", "verbatim", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("verbatim", "verbatim", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let host = stage.host().await?;
     stage.ready("verbatim").await?;
     let namespace = stage.admin.namespace("quiet").await?;

@@ -27,7 +27,7 @@ async fn volumes(admin: &Admin) -> Result<()> {
 async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()> {
     let stage = Stage::new().await?;
     for (module, group) in groups {
-        stage.module(module, module, &json!({"crdGroups": [group]})).await?;
+        stage.module(module, module, &json!({"allowedCRDGroups": [group]})).await?;
     }
     let _host = stage.host().await?;
     for (module, _) in groups {

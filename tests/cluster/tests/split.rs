@@ -67,7 +67,7 @@ async fn until_serving(stage: &Stage, digest: &str) -> Result<Value> {
     stage
         .admin
         .until(&format!("{digest} serves"), SOON, at, |one| {
-            one["status"]["digest"] == digest && says(one, "Ready", "True", "Serving")
+            one["status"]["digest"] == digest && says(one, "Ready", "True", "RevisionActive")
         })
         .await
 }
@@ -87,7 +87,7 @@ async fn put(stage: &Stage, name: &str, parts: Option<&str>, piece: &[u8]) -> Re
         "metadata": {"name": name, "namespace": MODULES},
         "binaryData": {"guest": STANDARD.encode(piece)}});
     if let Some(parts) = parts {
-        config_map["metadata"]["annotations"] = json!({"innkeeper.dev/parts": parts});
+        config_map["metadata"]["annotations"] = json!({"innkeeper.dev/chunks": parts});
     }
     stage.admin.apply(&config_map.to_string()).await?;
     Ok(())
@@ -113,7 +113,8 @@ fn names(config_maps: &[Value]) -> Vec<&str> {
 /// A stage on which the module `settings` serves.
 async fn stage() -> Result<(Stage, Host, String)> {
     let stage = Stage::new().await?;
-    let spec = json!({"crdGroups": ["example.innkeeper.dev"], "rollout": {"maxDeletions": 1000}});
+    let spec =
+        json!({"allowedCRDGroups": ["example.innkeeper.dev"], "rollout": {"maxDeletions": 1000}});
     stage.module("settings", "settings", &spec).await?;
     let host = stage.host().await?;
     stage.ready("settings").await?;
@@ -134,12 +135,13 @@ async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
     let kubeconfig = stage.plane.kubeconfig().to_owned();
     let told = output_with(&kubeconfig, &["push", &file, "--module", "settings", "--wait"]).await?;
     let pushed = format!("settings-{}", &digest[..12]);
-    let parts =
-        |first: &str| vec![first.to_owned(), format!("{first}-part-2"), format!("{first}-part-3")];
+    let parts = |first: &str| {
+        vec![first.to_owned(), format!("{first}-chunk-2"), format!("{first}-chunk-3")]
+    };
     for part in parts(&pushed) {
         assert!(told.contains(&format!("ConfigMap {MODULES}/{part}\n")), "{told}");
     }
-    assert!(told.ends_with("it serves\n"), "{told}");
+    assert!(told.ends_with("the revision is active\n"), "{told}");
     until_serving(&stage, &digest).await?;
     let at = (Kind::CONFIG_MAP, namespace.as_str(), "first-a");
     stage.admin.until("it has its way", SOON, at, |one| one["data"]["text"] == "HELLO").await?;
@@ -150,7 +152,7 @@ async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
     for first in [&pushed, &copy] {
         let found = named(&stage, first).await?;
         assert_eq!(names(&found), parts(first));
-        assert_eq!(found[0]["metadata"]["annotations"]["innkeeper.dev/parts"], "3");
+        assert_eq!(found[0]["metadata"]["annotations"]["innkeeper.dev/chunks"], "3");
         let mut joined = Vec::new();
         for one in &found {
             assert_eq!(one["immutable"], true);
@@ -171,7 +173,7 @@ async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
 
     // A copy of which a part is gone is made whole again.
     host.stop(Duration::from_secs(10)).await?;
-    let part = format!("{copy}-part-2");
+    let part = format!("{copy}-chunk-2");
     stage.admin.delete(Kind::CONFIG_MAP, MODULES, &part).await?;
     let host = stage.host().await?;
     let at = (Kind::CONFIG_MAP, MODULES, part.as_str());
@@ -179,9 +181,9 @@ async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
 
     // One part of the source goes while no host runs: the copy serves.
     host.stop(Duration::from_secs(10)).await?;
-    stage.admin.delete(Kind::CONFIG_MAP, MODULES, &format!("{pushed}-part-2")).await?;
+    stage.admin.delete(Kind::CONFIG_MAP, MODULES, &format!("{pushed}-chunk-2")).await?;
     let host = stage.host().await?;
-    until_told(&stage, "SourceNotFound", &format!("{pushed}-part-2 does not exist")).await?;
+    until_told(&stage, "SourceNotFound", &format!("{pushed}-chunk-2 does not exist")).await?;
     make(&stage, &namespace, "second").await?;
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
     assert_eq!(module["status"]["digest"], digest.as_str());
@@ -237,37 +239,38 @@ async fn parts_made_by_hand_serve_and_what_is_wrong_with_one_is_told() -> Result
 
     // A part that is not there is told; when it comes, the guest serves.
     put(&stage, "by-hand", Some("3"), pieces[0]).await?;
-    put(&stage, "by-hand-part-3", None, pieces[2]).await?;
+    put(&stage, "by-hand-chunk-3", None, pieces[2]).await?;
     point_at(&stage, "by-hand").await?;
     until_told(
         &stage,
         "SourceNotFound",
-        "by-hand says that it has 3 parts, and ConfigMap innkeeper-modules/by-hand-part-2 does not \
-         exist: create it with its piece under the key guest of binaryData",
+        "by-hand says that it has 3 chunks, and ConfigMap innkeeper-modules/by-hand-chunk-2 does not \
+         exist: create it with its bytes under the key guest of binaryData",
     )
     .await?;
     make(&stage, &namespace, "meanwhile").await?;
-    put(&stage, "by-hand-part-2", None, pieces[1]).await?;
+    put(&stage, "by-hand-chunk-2", None, pieces[1]).await?;
     until_serving(&stage, &digest(&bytes)).await?;
     make(&stage, &namespace, "after").await?;
 
     // So is a part that has something else, and each is read again when it changes.
-    put(&stage, "by-hand-part-2", None, pieces[0]).await?;
+    put(&stage, "by-hand-chunk-2", None, pieces[0]).await?;
     until_told(&stage, "SourceMalformed", "ConfigMap innkeeper-modules/by-hand is not whole gzip")
         .await?;
-    put(&stage, "by-hand-part-2", None, pieces[1]).await?;
+    put(&stage, "by-hand-chunk-2", None, pieces[1]).await?;
     until_serving(&stage, &digest(&bytes)).await?;
     let no_key = json!({"binaryData": {"guest": null}});
-    let part = "by-hand-part-3";
+    let part = "by-hand-chunk-3";
     stage.admin.merge(Kind::CONFIG_MAP, MODULES, part, "kubectl-edit", &no_key).await?;
-    until_told(&stage, "SourceNotFound", "by-hand-part-3, part 3 of by-hand, has no key guest")
+    until_told(&stage, "SourceNotFound", "by-hand-chunk-3, chunk 3 of by-hand, has no key guest")
         .await?;
-    put(&stage, "by-hand-part-3", None, pieces[2]).await?;
+    put(&stage, "by-hand-chunk-3", None, pieces[2]).await?;
     until_serving(&stage, &digest(&bytes)).await?;
 
     // And an annotation that is no number.
     put(&stage, "by-hand", Some("many"), pieces[0]).await?;
-    until_told(&stage, "SourceMalformed", "\"many\" in its annotation innkeeper.dev/parts").await?;
+    until_told(&stage, "SourceMalformed", "\"many\" in its annotation innkeeper.dev/chunks")
+        .await?;
     put(&stage, "by-hand", Some("3"), pieces[0]).await?;
     until_serving(&stage, &digest(&bytes)).await?;
     Ok(())

@@ -85,7 +85,9 @@ async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_dec
 {
     let mut chance = Chance::from_seed()?;
     let stage = Stage::new().await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let proxy = Proxy::start(stage.plane.kubeconfig()).await?;
     let options = stage.host_options(&proxy.kubeconfig()).await?;
     let mut host = Host::start(&options)?;
@@ -164,7 +166,7 @@ async fn killed_while_it_waits(
     stage.admin.delete(Kind::CONFIG_MAP, "innkeeper-modules", "settings").await?;
     for _ in 0..3 {
         host = again(host).await?;
-        stage.module_says("settings", "Serving", "True", "Serving").await?;
+        stage.module_says("settings", "Serving", "True", "RevisionActive").await?;
     }
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
     ensure!(module["status"]["digest"] == digest, "{serving} serves: {}", module["status"]);

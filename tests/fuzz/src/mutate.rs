@@ -116,7 +116,7 @@ const TOKENS: &[&str] = &[
     "uid",
     "merge",
     "innkeeper.dev/applied",
-    "innkeeper.dev/parts",
+    "innkeeper.dev/chunks",
 ];
 
 /// A stream of documents.

@@ -278,7 +278,8 @@ impl Arena {
 /// The conditions of a Module that are not as they should be, in one line.
 fn told(module: &Value) -> String {
     let conditions = module["status"]["conditions"].as_array().into_iter().flatten();
-    let bad = conditions.filter(|one| one["status"] != "True" && one["type"] != "Held");
+    let bad = conditions
+        .filter(|one| one["status"] != "True" && one["type"] != "Held" && one["type"] != "Blocked");
     let bad: Vec<String> = bad.map(Value::to_string).collect();
     format!("Module {}: {}", module["metadata"]["name"], bad.join(", "))
 }

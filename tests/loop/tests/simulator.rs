@@ -77,7 +77,7 @@ fn rights() -> Vec<Value> {
 
 async fn lab(seed: u64) -> Lab {
     let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "podroute"},
-        "spec": {"source": {"file": component("podroute")}, "serviceAccountName": "podroute", "crdGroups": ["quay.io"]}});
+        "spec": {"source": {"file": component("podroute")}, "serviceAccountName": "podroute", "allowedCRDGroups": ["quay.io"]}});
     let mut setup = Setup::new(seed);
     setup.modules = Modules::Given(vec![module]);
     setup.objects = rights();

@@ -138,9 +138,9 @@ impl Fields {
         match name {
             "module" => (self.has_module, self.reconcile.module) = (true, text),
             "primary" => (self.has_primary, self.reconcile.primary) = (true, text),
-            "cause" | "trigger" => self.reconcile.trigger = text,
+            "trigger" => self.reconcile.trigger = text,
             "result" => self.reconcile.result = text,
-            "problem" | "reason" => self.reconcile.reason = text,
+            "reason" => self.reconcile.reason = text,
             "message" => self.message = text,
             _ => {}
         }
@@ -228,7 +228,7 @@ mod tests {
         let activity = Activity::default();
         let subscriber = tracing_subscriber::registry().with(activity.clone());
         tracing::subscriber::with_default(subscriber, || {
-            let span = tracing::debug_span!("reconcile", cause = %"Pod n/a is gone");
+            let span = tracing::debug_span!("reconcile", trigger = %"Pod n/a is gone");
             let _entered = span.enter();
             tracing::info!(module = "m", primary = "n/p", "create Pod n/a");
             tracing::debug!(module = "m", primary = "n/p", "a detail");
@@ -236,7 +236,7 @@ mod tests {
                 module = "m",
                 primary = "n/p",
                 result = "requeue_after",
-                problem = "",
+                reason = "",
                 created = 1_usize,
                 unchanged = 2_usize,
                 status = true,

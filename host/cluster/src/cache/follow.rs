@@ -84,7 +84,7 @@ pub(super) async fn follow(shared: Arc<Shared>, id: CacheId, serial: u64, poke: 
                 let wait = failed.advance();
                 tracing::warn!(
                     cache = %id, %error,
-                    "discovery does not answer, asked again in {} ms", wait.as_millis(),
+                    "discovery failed, tried again in {} ms", wait.as_millis(),
                 );
                 shared.failing(&id, serial, error.to_string());
                 tokio::select! {
@@ -216,7 +216,7 @@ async fn fill<K: Wire + 'static>(
         let wait = failed.advance();
         tracing::warn!(
             cache = %id, identity = %session.identity(), %error,
-            "a watch failed, tried again in {} ms", wait.as_millis(),
+            "watch failed, tried again in {} ms", wait.as_millis(),
         );
         shared.failing(id, serial, error.to_string());
         tokio::select! {
@@ -264,12 +264,12 @@ fn take<K: Wire>(
         match session.decode(&id.kind, raw.text()) {
             Ok(object) if session.hides(&id.kind, &object.key) => None,
             Ok(object) if !id.covers(object.key.namespace()) => {
-                tracing::error!(cache = %id, key = %object.key, "the API server gave an object of another namespace; it is left out");
+                tracing::error!(cache = %id, key = %object.key, "object of another namespace left out: the API server sent it");
                 None
             }
             Ok(object) => Some(Arc::new(object)),
             Err(error) => {
-                tracing::error!(cache = %id, %error, "an object of the API server cannot be read");
+                tracing::error!(cache = %id, %error, "object of the API server not decoded");
                 None
             }
         }
@@ -311,7 +311,7 @@ async fn confirm(shared: Arc<Shared>, id: CacheId, serial: u64, session: Session
             Ok(found) => Some(Arc::new(found)),
             Err(ApiError::NotFound { .. }) => None,
             Err(error) => {
-                tracing::warn!(cache = %id, key = %object.key, %error, "an object could not be looked up");
+                tracing::warn!(cache = %id, key = %object.key, %error, "object not confirmed");
                 continue;
             }
         };

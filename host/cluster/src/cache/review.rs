@@ -70,7 +70,7 @@ pub(super) async fn review(
                 shared.admit(&id, serial, session.identity(), denial);
             }
             Err(error) => {
-                tracing::warn!(cache = %id, identity = %session.identity(), %error, "an access review failed");
+                tracing::warn!(cache = %id, identity = %session.identity(), %error, "access review failed");
                 shared.review_failed(&id, serial, session.identity(), &error);
                 failed = Some(backoff.advance());
             }

@@ -310,7 +310,7 @@ impl Shared {
             if chosen != cache.holder
                 && let Some(identity) = &chosen
             {
-                tracing::debug!(cache = %id, %identity, "a session takes over a cache");
+                tracing::debug!(cache = %id, %identity, "watch taken over by another identity");
             }
             cache.holder = chosen;
             let member = cache.holder.as_ref().and_then(|identity| cache.members.get(identity));
@@ -466,7 +466,7 @@ impl Shared {
             let Some(member) = cache.members.get_mut(identity) else { return };
             if let Some(denial) = denial {
                 if !matches!(member.admission, Admission::Denied(_)) {
-                    tracing::info!(cache = %id, %denial, "a cache may not be read");
+                    tracing::info!(cache = %id, %denial, "watch forbidden");
                 }
                 member.admission = Admission::Denied(denial);
                 member.poke.notify_one();
@@ -504,7 +504,7 @@ impl Shared {
                 let message = format!(
                     "whether {identity} may read it is not known: the API server has answered no access review for {minutes} minutes ({error}); it is read again when one is answered"
                 );
-                tracing::warn!(cache = %id, "a cache is not read any more: {message}");
+                tracing::warn!(cache = %id, "watch stopped: {message}");
                 member.admission = Admission::Unproven(message);
                 told(id, cache, notices);
             }

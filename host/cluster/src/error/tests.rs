@@ -120,7 +120,7 @@ fn a_busy_server_is_told_apart_from_a_lost_write() {
             (("get", 504), "Timeout"),
             (("patch", 500), "ServerError"),
             (("patch", 503), "Unavailable"),
-            (("patch", 504), "Lost"),
+            (("patch", 504), "OutcomeUnknown"),
         ])
     );
 }

@@ -141,7 +141,7 @@ impl Candidate {
             if known && wait.is_zero() {
                 match self.take().await {
                     Written::Yes => {
-                        tracing::info!(lease = %self.key, identity = self.identity, "this host leads");
+                        tracing::info!(lease = %self.key, identity = self.identity, "leadership acquired");
                         return self.fence.clone();
                     }
                     Written::Overtaken => {}
@@ -205,7 +205,7 @@ impl Candidate {
                 Written::Failed(error) => {
                     why = error.to_string();
                     wait = self.terms.renewal() / 2;
-                    tracing::warn!(lease = %self.key, "the Lease is not renewed: {error}; trying again");
+                    tracing::warn!(lease = %self.key, "lease not renewed: {error}; trying again");
                 }
             }
         }
@@ -229,10 +229,10 @@ impl Candidate {
             Err(error) => Written::Failed(error),
         };
         match released {
-            Written::Yes => tracing::info!(lease = %self.key, "the Lease is given back"),
+            Written::Yes => tracing::info!(lease = %self.key, "lease released"),
             Written::Overtaken => {}
             Written::Failed(error) => {
-                tracing::warn!(lease = %self.key, "the Lease is not given back: {error}");
+                tracing::warn!(lease = %self.key, "lease not released: {error}");
             }
         }
     }
@@ -292,7 +292,7 @@ impl Candidate {
                 let holder = found.as_ref().and_then(|seen| seen.record.holder.as_deref());
                 let before = self.seen.as_ref().and_then(|seen| seen.record.holder.as_deref());
                 if holder != before && holder.is_some_and(|holder| holder != self.identity) {
-                    tracing::info!(lease = %self.key, holder, "another host leads");
+                    tracing::info!(lease = %self.key, holder, "lease held by another host");
                 }
                 self.seen = found;
             }
@@ -320,7 +320,7 @@ impl Failing {
 
     async fn wait(&mut self, text: &str) {
         if self.told.as_deref() != Some(text) {
-            tracing::warn!("no election: {text}; trying again until it works");
+            tracing::warn!("leader election failed: {text}; trying again until it works");
             self.told = Some(text.to_owned());
         }
         self.env.sleep(self.backoff.advance()).await;

@@ -84,7 +84,7 @@ async fn a_guarded_create_whose_answer_is_lost_is_not_repeated() {
         let server = Server::new();
         server.always(&format!("PATCH {MAP}"), reply.clone());
         let error = apply(&server, &json!({ "resourceVersion": "1" })).await.unwrap_err();
-        assert_eq!(error.reason(), "Lost", "{reply:?}");
+        assert_eq!(error.reason(), "OutcomeUnknown", "{reply:?}");
         assert!(error.makes_unknown() && error.is_transient());
         assert_eq!(server.log().len(), 1, "{reply:?}");
     }
@@ -116,7 +116,7 @@ async fn an_apply_that_does_the_same_twice_is_repeated() {
     server.once(&format!("PATCH {MAP}"), Reply::Broken);
     server.always(&format!("PATCH {MAP}"), Reply::Refused);
     let error = apply(&server, &json!({ "uid": "u1" })).await.unwrap_err();
-    assert_eq!(error.reason(), "Lost");
+    assert_eq!(error.reason(), "OutcomeUnknown");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,8 +2,9 @@
 
 use expect_test::{Expect, expect};
 use innkeeper_core::Manager;
-use innkeeper_core::ownership::KEPT_FOR_LABEL;
-use innkeeper_core::plan::DELETABLE_ANNOTATION;
+use innkeeper_core::old_names::{DELETABLE_ANNOTATION, KEPT_FOR_LABEL};
+use innkeeper_core::ownership::RETAINED_FOR_LABEL;
+use innkeeper_core::plan::ALLOW_DELETION_ANNOTATION;
 use serde_json::{Value, json};
 
 use crate::world::{World, wanted, world};
@@ -17,11 +18,15 @@ fn held(manager: &str, operation: &str, metadata: &Value) -> Value {
 }
 
 fn label_held() -> Value {
-    json!({"f:labels": {format!("f:{KEPT_FOR_LABEL}"): {}}})
+    json!({"f:labels": {format!("f:{RETAINED_FOR_LABEL}"): {}}})
 }
 
 /// A claim with the label of an object that outlived this primary, wanted again.
 fn labelled(managers: &Value) -> World {
+    labelled_as(RETAINED_FOR_LABEL, managers)
+}
+
+fn labelled_as(label: &str, managers: &Value) -> World {
     let mut claim = wanted("PersistentVolumeClaim", "data", &json!({}));
     claim["policy"] = json!(["orphan", "deletable"]);
     let mut world = world(&json!([claim]));
@@ -29,7 +34,7 @@ fn labelled(managers: &Value) -> World {
     world.put(
         "PersistentVolumeClaim",
         &json!({"metadata": {"name": "data", "namespace": "web", "uid": "x", "resourceVersion": "3",
-            "labels": {KEPT_FOR_LABEL: identity}, "managedFields": managers}}),
+            "labels": {label: identity}, "managedFields": managers}}),
     );
     world
 }
@@ -92,10 +97,14 @@ fn object_that_was_only_merged_into_is_unmerged_before_it_is_adopted_by_its_true
 
 /// A claim that this primary made and no longer wants, with the annotation that permits to delete it.
 fn claim_with_annotation(manager: &str, expected: &Expect) {
+    claim_annotated_as(ALLOW_DELETION_ANNOTATION, manager, expected);
+}
+
+fn claim_annotated_as(name: &str, manager: &str, expected: &Expect) {
     let mut world = world(&json!([]));
     world.applied(&json!([wanted("PersistentVolumeClaim", "data", &json!({}))]), |value| {
-        value["metadata"]["annotations"][DELETABLE_ANNOTATION] = "true".into();
-        let annotation = json!({"f:annotations": {format!("f:{DELETABLE_ANNOTATION}"): {}}});
+        value["metadata"]["annotations"][name] = "true".into();
+        let annotation = json!({"f:annotations": {format!("f:{name}"): {}}});
         let managers = value["metadata"]["managedFields"].as_array_mut().unwrap();
         managers.push(held(manager, "Apply", &annotation));
     });
@@ -112,6 +121,23 @@ fn annotation_that_a_guest_merged_does_not_let_data_be_deleted() {
     let goes = expect!["delete PersistentVolumeClaim web/data"];
     claim_with_annotation("kubectl-annotate", &goes);
     claim_with_annotation(&Manager::primary("podroute", "u0").to_string(), &goes);
+}
+
+#[test]
+fn old_names_are_read_with_the_same_checks() {
+    let held_as = |name: &str, manager: &str| {
+        json!([held(manager, "Apply", &json!({"f:labels": {format!("f:{name}"): {}}}))])
+    };
+    let labelled = |manager: &str| labelled_as(KEPT_FOR_LABEL, &held_as(KEPT_FOR_LABEL, manager));
+    labelled(MADE).check(&expect!["adopt PersistentVolumeClaim web/data"]);
+    is_left(&labelled(MERGED_FOR_ANOTHER));
+    is_left(&labelled("innkeeper/other/u0"));
+    let goes = expect!["delete PersistentVolumeClaim web/data"];
+    claim_annotated_as(DELETABLE_ANNOTATION, "kubectl-annotate", &goes);
+    let stays = expect![
+        "leave PersistentVolumeClaim web/data: no longer wanted, kept since its kind holds data"
+    ];
+    claim_annotated_as(DELETABLE_ANNOTATION, MERGED_FOR_ANOTHER, &stays);
 }
 
 #[test]

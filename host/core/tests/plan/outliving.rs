@@ -1,7 +1,7 @@
 //! A primary that goes: what goes with it, what stays, and who takes it up again.
 
 use expect_test::expect;
-use innkeeper_core::ownership::KEPT_FOR_LABEL;
+use innkeeper_core::ownership::RETAINED_FOR_LABEL;
 use serde_json::{Value, json};
 
 use crate::world::{World, deployment, service, wanted, world};
@@ -56,7 +56,7 @@ fn a_primary_of_the_same_name_takes_up_what_was_kept_for_it() {
     let identity = world.primary.identity();
     let left_behind = |identity: &str| {
         json!({"metadata": {"name": "data", "namespace": "web", "uid": "old", "resourceVersion": "3",
-            "labels": {KEPT_FOR_LABEL: identity},
+            "labels": {RETAINED_FOR_LABEL: identity},
             "managedFields": [{"manager": "innkeeper/podroute/u0", "operation": "Apply",
                 "fieldsV1": {"f:spec": {}}}]}})
     };

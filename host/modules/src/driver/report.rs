@@ -34,7 +34,7 @@ impl<G: Loaded> Life<G> {
             (status.reason, status.message) = (Some(verdict.reason.clone()), Some(told(verdict)));
             let told = RehearsalStatus::of(candidate.digest()?, rehearsal);
             status.primaries = Some(told.primaries);
-            status.rehearsed = Some(told.rehearsed);
+            status.previewed = Some(told.previewed);
             status.creates = Some(told.creates);
             status.changes = Some(told.changes);
             status.deletes = Some(told.deletes);
@@ -71,7 +71,7 @@ impl<G: Loaded> Life<G> {
         let serves = serves.map(|digest| digest.to_string());
         let its = |told: &&RehearsalStatus| Some(&told.digest) == serves.as_ref();
         if let Some(rehearsal) = self.rehearsals.iter().find(its) {
-            members.insert("rehearsal".into(), json!(rehearsal));
+            members.insert("preview".into(), json!(rehearsal));
         }
         if let Some(candidate) = self.candidate() {
             members.insert("candidate".into(), candidate);
@@ -131,7 +131,7 @@ impl RehearsalStatus {
         Self {
             digest: digest.to_string(),
             primaries: *primaries,
-            rehearsed: *rehearsed,
+            previewed: *rehearsed,
             creates: *creates,
             changes: *changes,
             deletes: *deletes,

@@ -78,7 +78,7 @@ fn territory(manifest: &Manifest, settings: &Settings) -> Territory {
 
 fn overlap(name: &str, rival: &str) -> Verdict {
     Verdict::new(
-        "Overlap",
+        "PrimaryOverlap",
         format!(
             "module {rival} reconciles some of the same primaries, and one module controls a primary: keep {name} and {rival} apart by spec.namespaces or spec.selector, or delete one"
         ),

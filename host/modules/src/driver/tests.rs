@@ -162,10 +162,10 @@ fn a_module_is_fetched_loaded_and_served_and_then_replaced() {
             fetch ConfigMap innkeeper-modules/m-1; report 1 Waiting
 
             load a within 67108864 bytes; report 1 Loading
-            commit; report 1 Committing; serve a #1 parameters=null memory=67108864; notify Serving; report 1 Serving
+            commit; report 1 Committing; serve a #1 parameters=null memory=67108864; notify RevisionActive; report 1 RevisionActive
             load b within 67108864 bytes; report 1 Loading
-            rehearse b #2; report 1 Rehearsing
-            commit; report 1 Committing; serve b #2 parameters=null memory=67108864; notify Serving; probation of 120s, 0 may fail; report 1 Serving
+            rehearse b #2; report 1 Previewing
+            commit; report 1 Committing; serve b #2 parameters=null memory=67108864; notify RevisionActive; probation of 120s, 0 may fail; report 1 RevisionActive
         "#]],
     );
     let served = driver.modules().get("m").unwrap();
@@ -203,10 +203,10 @@ fn limits_change_without_a_load_and_parameters_only_if_they_fit() {
         &expect![[r#"
             fetch ConfigMap innkeeper-modules/m-1; report 1 Waiting
             load a within 67108864 bytes; report 1 Loading
-            check {"size":1}; commit; report 1 Committing; serve a #1 parameters={"size":1} memory=67108864; notify Serving; report 1 Serving
-            serve a #2 parameters={"size":1} memory=1048576; report 2 Serving
+            check {"size":1}; commit; report 1 Committing; serve a #1 parameters={"size":1} memory=67108864; notify RevisionActive; report 1 RevisionActive
+            serve a #2 parameters={"size":1} memory=1048576; report 2 RevisionActive
             serve a #3 parameters={"size":1} memory=2097152; check {"size":"x"}; report 3 CheckingParameters; notify InvalidParameters; report 3 InvalidParameters
-            serve a #4 parameters={"size":1} memory=67108864; check {"size":2}; report 4 InvalidParameters; serve a #5 parameters={"size":2} memory=67108864; report 4 Serving
+            serve a #4 parameters={"size":1} memory=67108864; check {"size":2}; report 4 InvalidParameters; serve a #5 parameters={"size":2} memory=67108864; report 4 RevisionActive
         "#]],
     );
 }
@@ -227,7 +227,7 @@ fn a_candidate_that_refuses_the_parameters_is_loaded_again_when_they_change() {
             load a within 67108864 bytes; report 1 Loading
             notify InvalidParameters; report 1 InvalidParameters
             load a within 67108864 bytes; report 2 Loading
-            commit; report 2 Committing; serve a #1 parameters=null memory=67108864; notify Serving; report 2 Serving
+            commit; report 2 Committing; serve a #1 parameters=null memory=67108864; notify RevisionActive; report 2 RevisionActive
         "#]],
     );
 }
@@ -245,7 +245,7 @@ fn definitions_are_granted_by_their_group() {
     check(
         &mut driver(),
         [
-            module(1, &with(json!({"crdGroups": ["quay.io"]}))),
+            module(1, &with(json!({"allowedCRDGroups": ["quay.io"]}))),
             source("a"),
             loaded("a", |manifest| {
                 manifest.crds = vec![definition("quay.io", "xs"), definition("example.com", "ys")];
@@ -255,8 +255,8 @@ fn definitions_are_granted_by_their_group() {
         &expect![[r#"
             fetch ConfigMap innkeeper-modules/m-1; report 1 Waiting
             load a within 67108864 bytes; report 1 Loading
-            install xs.quay.io granted=true, ys.example.com granted=false; report 1 InstallingCrds
-            commit; report 1 Committing; serve a #1 parameters=null memory=67108864; notify Serving; report 1 Serving
+            install xs.quay.io granted=true, ys.example.com granted=false; report 1 InstallingCRDs
+            commit; report 1 Committing; serve a #1 parameters=null memory=67108864; notify RevisionActive; report 1 RevisionActive
         "#]],
     );
 }
@@ -361,7 +361,7 @@ fn a_decision_is_told_only_where_it_is_written_down() {
 #[test]
 fn what_a_rehearsal_found_is_told_of_the_version_that_serves_also_after_a_restart() {
     let mut host = driver();
-    let found = |host: &Driver<Fake>| host.report("m").unwrap().members.get("rehearsal").cloned();
+    let found = |host: &Driver<Fake>| host.report("m").unwrap().members.get("preview").cloned();
     host.handle("m", module(1, &spec()));
     host.handle("m", source("a"));
     handle(&mut host, loaded("a", |_| {}));
@@ -377,14 +377,14 @@ fn what_a_rehearsal_found_is_told_of_the_version_that_serves_also_after_a_restar
         host.report("m").unwrap().members
     };
     let mut members = swap("b", Deed::Change);
-    let told = json!({"digest": component("b").digest.to_string(), "primaries": 2, "rehearsed": 2,
+    let told = json!({"digest": component("b").digest.to_string(), "primaries": 2, "previewed": 2,
         "creates": 0, "changes": 1, "deletes": 0, "failures": 0, "examples": [
             {"action": "Change", "object": "ConfigMap web/a", "fields": [".data.x"]}]});
-    assert_eq!(members["rehearsal"], told);
+    assert_eq!(members["preview"], told);
     // One that is held is told as the candidate, and what serves as before.
     let held = swap("c", Deed::Delete);
     assert_eq!(held["candidate"]["deletes"], 1);
-    assert_eq!(held["rehearsal"], told);
+    assert_eq!(held["preview"], told);
 
     members.insert("conditions".to_owned(), json!([]));
     let again = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
@@ -446,7 +446,7 @@ fn whatever_happens_only_the_present_source_comes_to_serve() {
         assert_eq!(served.guest.manifest.name, "good", "seed {seed}");
         let ready = driver.report("m").unwrap().conditions;
         let ready = ready.iter().find(|condition| condition.type_ == "Ready").unwrap();
-        assert_eq!(ready.reason, "Serving", "seed {seed}");
+        assert_eq!(ready.reason, "RevisionActive", "seed {seed}");
     }
 }
 
@@ -640,8 +640,8 @@ fn of_two_modules_for_the_same_primaries_the_one_that_serves_goes_on() {
         handle_as(&mut driver, name, source("x"));
         handle_as(&mut driver, name, loaded("x", |_| {}));
     }
-    assert_eq!(reason_of(&driver, "b"), "Serving");
-    assert_eq!(reason_of(&driver, "a"), "Overlap");
+    assert_eq!(reason_of(&driver, "b"), "RevisionActive");
+    assert_eq!(reason_of(&driver, "a"), "PrimaryOverlap");
     // Apart they serve both.
     let here = with(json!({"namespaces": ["here"]}));
     let there = with(json!({"namespaces": ["there"]}));
@@ -650,19 +650,19 @@ fn of_two_modules_for_the_same_primaries_the_one_that_serves_goes_on() {
     handle_as(&mut driver, "a", loaded("x", |_| {}));
     assert_eq!(
         (reason_of(&driver, "a"), reason_of(&driver, "b")),
-        ("Serving".into(), "Serving".into())
+        ("RevisionActive".into(), "RevisionActive".into())
     );
     // Neither can be moved over the other, and both go on as they are.
     handle_as(&mut driver, "a", named("a", 3, &spec(), &json!({})));
     assert_eq!(
         (reason_of(&driver, "a"), reason_of(&driver, "b")),
-        ("Overlap".into(), "Serving".into())
+        ("PrimaryOverlap".into(), "RevisionActive".into())
     );
     assert_eq!(driver.modules().get("a").unwrap().settings.namespaces, ["there".to_owned()].into());
     // When the other is gone, it may: the Module is looked at again.
     handle_as(&mut driver, "b", Input::Gone);
     handle_as(&mut driver, "a", named("a", 3, &spec(), &json!({})));
-    assert_eq!(reason_of(&driver, "a"), "Serving");
+    assert_eq!(reason_of(&driver, "a"), "RevisionActive");
 }
 
 #[test]
@@ -678,7 +678,7 @@ fn after_a_restart_who_served_goes_first_whoever_is_loaded_first() {
     }
     assert_eq!(
         (reason_of(&driver, "a"), reason_of(&driver, "b")),
-        ("Overlap".into(), "Serving".into())
+        ("PrimaryOverlap".into(), "RevisionActive".into())
     );
 }
 
@@ -691,7 +691,7 @@ fn a_copy_that_somebody_changed_is_refused() {
     assert!(actions.iter().any(|action| show(action).starts_with("fetch copy")));
     let digest = component("x").digest;
     let actions = driver.handle("m", Input::Copy { digest, result: Ok(component("z")) });
-    assert!(actions.iter().any(|action| show(action) == "notify CopyChanged"));
+    assert!(actions.iter().any(|action| show(action) == "notify SnapshotChanged"));
     // What the source has is not taken for what served: it is rehearsed.
     let actions = driver.handle("m", loaded("y", |_| {}));
     assert!(actions.iter().any(|action| show(action) == "rehearse y #1"));
@@ -725,7 +725,7 @@ fn module_that_is_not_allowed_is_not_fetched_and_keeps_what_its_status_knows() {
     driver.handle("m", source("x"));
     let actions = driver.handle("m", loaded("x", |_| {}));
     assert!(actions.iter().any(|action| show(action).starts_with("serve x")));
-    assert_eq!(reason_of(&driver, "m"), "Serving");
+    assert_eq!(reason_of(&driver, "m"), "RevisionActive");
 }
 
 #[test]
@@ -735,9 +735,9 @@ fn module_that_is_allowed_again_has_its_old_spec_back() {
     driver.handle("m", source("x"));
     driver.handle("m", loaded("x", |_| {}));
     handle(&mut driver, Input::Committed { digest: component("x").digest, result: Ok(()) });
-    assert_eq!(reason_of(&driver, "m"), "Serving");
+    assert_eq!(reason_of(&driver, "m"), "RevisionActive");
     driver.handle("m", not_allowed(module(1, &spec())));
     assert_eq!(reason_of(&driver, "m"), "AccountNotAllowed");
     driver.handle("m", module(1, &spec()));
-    assert_eq!(reason_of(&driver, "m"), "Serving");
+    assert_eq!(reason_of(&driver, "m"), "RevisionActive");
 }

@@ -132,9 +132,9 @@ fn files_replaced_by_renaming_are_changed_files() {
     lab.scan();
     lab.replace("a.wasm", WASM_B);
     assert_eq!(lab.settle(), ["source of a:  b"]);
-    lab.replace("a.yaml", module("a", "a.wasm") + "  suspend: true\n");
+    lab.replace("a.yaml", module("a", "a.wasm") + "  paused: true\n");
     assert_eq!(lab.settle(), ["module a generation 2", "source of a:  b"]);
-    lab.replace("a.yaml", module("a", "a.wasm") + "  suspend: true\n# another comment\n");
+    lab.replace("a.yaml", module("a", "a.wasm") + "  paused: true\n# another comment\n");
     assert_eq!(lab.settle(), [""; 0]);
 }
 
@@ -163,7 +163,7 @@ fn a_broken_file_keeps_what_it_said_and_others_go_on() {
     let lines = lab.settle();
     assert_eq!(lines.len(), 1);
     assert!(lines[0].starts_with("problem DIR/a.yaml:"), "{lines:?}");
-    lab.write("a.yaml", module("a", "a.wasm") + "  suspend: true\n");
+    lab.write("a.yaml", module("a", "a.wasm") + "  paused: true\n");
     assert_eq!(lab.settle(), ["module a generation 2", "source of a:  a", "source of b:  a"]);
 }
 
@@ -174,7 +174,7 @@ fn a_malformed_module_keeps_its_old_spec_and_its_neighbours_take_theirs() {
     lab.write("a.wasm", WASM_A);
     lab.scan();
     let bad = module("a", "a.wasm") + "  oops: true\n";
-    let better = module("b", "a.wasm") + "  suspend: true\n";
+    let better = module("b", "a.wasm") + "  paused: true\n";
     lab.write("a.yaml", format!("{bad}---\n{better}"));
     let lines = lab.settle();
     assert!(lines[0].starts_with("problem DIR/a.yaml:6: Module a: spec"), "{lines:?}");
@@ -188,7 +188,7 @@ fn errors_name_file_line_module_and_field() {
     lab.write(
         "a.yaml",
         format!(
-            "# two documents\n---\n{}---\n{}  limits:\n    objects: many\n",
+            "# two documents\n---\n{}---\n{}  limits:\n    maxObjects: many\n",
             module("good", "a.wasm"),
             module("bad", "a.wasm")
         ),
@@ -200,7 +200,7 @@ fn errors_name_file_line_module_and_field() {
     assert_eq!(
         lab.scan(),
         [
-            "problem DIR/a.yaml:15: Module bad: spec.limits.objects: invalid type: string \"many\", expected u32",
+            "problem DIR/a.yaml:15: Module bad: spec.limits.maxObjects: invalid type: string \"many\", expected u32",
             "problem DIR/b.yaml:1: expected apiVersion: innkeeper.dev/v1alpha1, kind: Module, found apiVersion: innkeeper.dev/v1, kind: Module",
             "problem DIR/d.yaml:1: is not UTF-8",
             "module good generation 1",

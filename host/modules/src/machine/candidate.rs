@@ -50,14 +50,14 @@ impl Candidate {
     pub fn state(&self) -> &'static str {
         match self {
             Self::Nothing => "Nothing",
-            Self::Recalling(_) => "Recalling",
+            Self::Recalling(_) => "RestoringSnapshot",
             Self::Loading(_) => "Loading",
-            Self::Rehearsing(_) => "Rehearsing",
+            Self::Rehearsing(_) => "Previewing",
             Self::Held(..) => "Held",
-            Self::InstallingCrds(_) => "InstallingCrds",
+            Self::InstallingCrds(_) => "InstallingCRDs",
             Self::Committing(_) => "Committing",
             Self::Rejected(..) => REJECTED,
-            Self::Leaving => "Leaving",
+            Self::Leaving => "Finalizing",
         }
     }
 }

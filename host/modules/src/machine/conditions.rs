@@ -10,7 +10,9 @@ impl Machine {
     /// The conditions of the Module, ordered by type.
     pub fn conditions(&self) -> Vec<Condition> {
         let loaded = self.loaded();
-        let mut all = vec![self.healthy(), self.ready(&loaded), loaded, self.serves(), self.held()];
+        let ready = self.ready(&loaded);
+        let mut all =
+            vec![self.healthy(), ready, loaded, self.serves(), self.held(), self.blocked()];
         all.sort_by(|a, b| a.type_.cmp(&b.type_));
         all
     }
@@ -85,7 +87,7 @@ impl Machine {
                 make(type_, Unknown, reason::WAITING, "The source has not been read yet.")
             }
             (Candidate::Nothing, Source::Present(digest)) => {
-                make(type_, True, condition::LOADED, format!("{} is loaded.", digest.short()))
+                make(type_, True, reason::SOURCE_LOADED, format!("{} is loaded.", digest.short()))
             }
         }
     }
@@ -112,19 +114,8 @@ impl Machine {
 
     fn held_version(&self) -> Condition {
         let type_ = condition::HELD;
-        // A person has to do something here too, and an approval is not it.
-        if let Some((digest, verdict)) =
-            self.refused().filter(|(_, verdict)| verdict.reason == reason::CRD_NOT_ADDITIVE)
-        {
-            let message = format!(
-                "{} is held, and an approval does not help: {}.",
-                digest.short(),
-                verdict.message
-            );
-            return make(type_, ConditionStatus::True, &verdict.reason, message);
-        }
         let Candidate::Held(aside, held) = &self.candidate else {
-            let message = "No version waits for a person's word.";
+            let message = "No candidate waits for an approval.";
             return make(type_, ConditionStatus::False, reason::NOTHING_HELD, message);
         };
         let (rehearsal, verdict) = &**held;
@@ -137,6 +128,23 @@ impl Machine {
             aside.digest,
             module::REJECT_ANNOTATION,
             aside.digest
+        );
+        make(type_, ConditionStatus::True, &verdict.reason, message)
+    }
+
+    /// The condition Blocked: somebody has to change a definition or an object, not to approve.
+    fn blocked(&self) -> Condition {
+        let type_ = condition::BLOCKED;
+        let blocked =
+            self.refused().filter(|(_, verdict)| verdict.reason == reason::CRD_NOT_ADDITIVE);
+        let Some((digest, verdict)) = blocked else {
+            let message = "No candidate is blocked.";
+            return make(type_, ConditionStatus::False, reason::CRDS_COMPATIBLE, message);
+        };
+        let message = format!(
+            "{} is blocked, and an approval does not help: {}.",
+            digest.short(),
+            verdict.message
         );
         make(type_, ConditionStatus::True, &verdict.reason, message)
     }
@@ -177,7 +185,7 @@ impl Machine {
             return make(type_, ConditionStatus::False, reason::HELD, message);
         }
         if self.suspended {
-            let message = "The Module says suspend: nothing is written.";
+            let message = "The Module is paused: nothing is written.";
             return make(type_, ConditionStatus::False, reason::SUSPENDED, message);
         }
         let message = "The present source serves with the present spec.";

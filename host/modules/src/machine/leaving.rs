@@ -67,7 +67,7 @@ impl Machine {
                 self.leaving = Some(Ok(()));
                 effects.push(Effect::Notify(Notice {
                     type_: EventType::Normal,
-                    reason: "Left".to_owned(),
+                    reason: "FinalizersRemoved".to_owned(),
                     message,
                 }));
                 effects.push(Effect::LetGo);

@@ -196,8 +196,8 @@ fn a_first_version_is_read_loaded_and_served() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -212,9 +212,9 @@ fn definitions_come_before_the_swap() {
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [InstallCrds(a), Report]
-                serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
-            CRDs of a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving nothing, candidate installing CRDs of a, Ready=False InstallingCRDs
+            CRDs of a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -240,8 +240,8 @@ fn a_broken_candidate_leaves_the_old_one_serving_and_is_not_tried_again() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             refused b: [Notify(Broken), Report]
@@ -249,15 +249,15 @@ fn a_broken_candidate_leaves_the_old_one_serving_and_is_not_tried_again() {
             source b: []
                 serving a, candidate rejected b, Ready=False Broken
             source a: [Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Report]
                 serving a, candidate rejected b, Ready=False Broken
             spec 2: [Settle { parameters: true }, Report]
                 serving a, candidate rejected b, Ready=False Broken
             source c: [Load(c), Report]
                 serving a, candidate loading c, Ready=False Loading
-            loaded c: [Commit(c), Report, Swap(c), Notify(Serving), Report]
-                serving c, candidate nothing, Ready=True Serving
+            loaded c: [Commit(c), Report, Swap(c), Notify(RevisionActive), Report]
+                serving c, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -284,8 +284,8 @@ fn a_verdict_that_hangs_on_the_spec_is_tried_again_when_the_spec_changes() {
                 serving nothing, candidate rejected a, Ready=False Broken
             spec 2: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -381,10 +381,10 @@ fn trouble_of_the_host_is_tried_again_later() {
                 serving nothing, candidate installing CRDs of a, Ready=False Forbidden
             loaded a: []
                 serving nothing, candidate installing CRDs of a, Ready=False Forbidden
-            CRDs of a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            CRDs of a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             retry: []
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -414,8 +414,8 @@ fn a_newer_source_supersedes_what_is_loading_and_only_the_newest_is_loaded() {
                 serving nothing, candidate loading c, Ready=False Loading
             loaded a: []
                 serving nothing, candidate loading c, Ready=False Loading
-            loaded c: [Commit(c), Report, Swap(c), Notify(Serving), Report]
-                serving c, candidate nothing, Ready=True Serving
+            loaded c: [Commit(c), Report, Swap(c), Notify(RevisionActive), Report]
+                serving c, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -437,13 +437,13 @@ fn a_newer_source_supersedes_definitions_that_are_being_installed() {
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [InstallCrds(a), Report]
-                serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
+                serving nothing, candidate installing CRDs of a, Ready=False InstallingCRDs
             source b: [Load(b), Report]
                 serving nothing, candidate loading b, Ready=False Loading
             CRDs of a: []
                 serving nothing, candidate loading b, Ready=False Loading
-            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), Report]
-                serving b, candidate nothing, Ready=True Serving
+            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), Report]
+                serving b, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -461,8 +461,8 @@ fn a_spec_that_changes_while_loading_makes_the_load_worthless() {
                 serving nothing, candidate loading a, Ready=False Loading
             refused a: [Load(a)]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -478,14 +478,14 @@ fn a_source_that_goes_leaves_what_serves() {
                 serving nothing, candidate nothing, Ready=False SourceNotFound
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             no source: [Notify(SourceNotFound), Report]
                 serving a, candidate nothing, Ready=False SourceNotFound
             no source: []
                 serving a, candidate nothing, Ready=False SourceNotFound
             source a: [Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -506,12 +506,12 @@ fn another_source_with_the_same_bytes_needs_no_load() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             spec 2: [Settle { parameters: true }, Fetch, Report]
                 serving a, candidate nothing, Ready=False Waiting
             source a: [Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -540,8 +540,8 @@ fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             spec 2: [Settle { parameters: false }, CheckParameters, Report]
                 serving a, candidate nothing, Ready=Unknown CheckingParameters
             parameters do not fit: [Notify(InvalidParameters), Report]
@@ -555,7 +555,7 @@ fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
             bad spec 5: [Report]
                 serving a, candidate nothing, Ready=False InvalidSpec
             spec 6: [Settle { parameters: true }, Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -578,10 +578,10 @@ fn suspend_takes_effect_whatever_the_candidate_is() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             spec 2: [Settle { parameters: true }, Report]
-                serving a, candidate nothing, Ready=False Suspended
+                serving a, candidate nothing, Ready=False Paused
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             refused b: [Notify(Broken), Report]
@@ -612,20 +612,20 @@ fn failing_runs_are_said_once_and_forgotten_with_the_next_version() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             runs fail: [Notify(GuestTrapped), Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
             runs fail: []
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
             runs succeed: [Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
             runs fail: [Notify(GuestTrapped), Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), Report]
-                serving b, candidate nothing, Ready=True Serving
+            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), Report]
+                serving b, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -662,11 +662,12 @@ fn messages_say_what_goes_on() {
         notices.push(format!("{type_}={} {reason}: {message}", status.as_str()));
     }
     expect![[r#"
-        Healthy=Unknown NoRuns: Nothing has run yet.
-        Held=False NothingHeld: No version waits for a person's word.
+        Blocked=False CRDsCompatible: No candidate is blocked.
+        Healthy=Unknown NotReconciled: Nothing has run yet.
+        Held=False NoApprovalNeeded: No candidate waits for an approval.
         Loaded=Unknown Committing: a (a) will serve; that is being written down.
         Ready=False Committing: a (a) will serve; that is being written down.
-        Serving=False NothingLoaded: No version has been loaded that could serve."#]]
+        Serving=False NoActiveRevision: No version has been loaded that could serve."#]]
     .assert_eq(&named(&notices.join("\n")));
 }
 

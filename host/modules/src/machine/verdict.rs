@@ -5,7 +5,7 @@
 pub enum Again {
     /// Never: the bytes themselves are at fault.
     Never,
-    /// When the Module's spec changes (limits, parameters, crdGroups enter the verdict).
+    /// When the Module's spec changes (limits, parameters, allowedCRDGroups enter the verdict).
     WhenSpecChanges,
     /// After a while: the trouble is elsewhere. Also when the spec changes.
     Later,

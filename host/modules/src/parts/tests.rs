@@ -67,7 +67,7 @@ fn what_does_not_is_split_written_with_the_first_part_last_and_joined_again() {
     let bodies = config_maps("web-1", &component, &metadata());
     let names: Vec<_> =
         bodies.iter().map(|body| body["metadata"]["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["web-1-part-3", "web-1-part-2", "web-1"]);
+    assert_eq!(names, ["web-1-chunk-3", "web-1-chunk-2", "web-1"]);
     for body in &bodies {
         assert_eq!(body["immutable"], true);
         assert_eq!(body["metadata"]["namespace"], NAMESPACE);
@@ -98,26 +98,26 @@ fn the_largest_component_can_be_split() {
 fn a_part_that_is_not_there_or_is_wrong_is_named() {
     let component = component(2 << 20);
     let mut there = written(&component);
-    let part = there.remove("web-1-part-2").unwrap();
+    let part = there.remove("web-1-chunk-2").unwrap();
     refused(
         &there,
         "SourceNotFound",
-        "ConfigMap innkeeper-modules/web-1 says that it has 3 parts, and ConfigMap innkeeper-modules/web-1-part-2 does not exist: create it with its piece under the key guest.wasm of binaryData, or correct the annotation innkeeper.dev/parts",
+        "ConfigMap innkeeper-modules/web-1 says that it has 3 chunks, and ConfigMap innkeeper-modules/web-1-chunk-2 does not exist: create it with its bytes under the key guest.wasm of binaryData, or correct the annotation innkeeper.dev/chunks",
     );
 
     let mut other = part.clone();
     other["binaryData"] = json!({"guest": "AAAA"});
-    there.insert("web-1-part-2".to_owned(), other);
+    there.insert("web-1-chunk-2".to_owned(), other);
     refused(
         &there,
         "SourceNotFound",
-        "ConfigMap innkeeper-modules/web-1-part-2, part 2 of web-1, has no key guest.wasm in binaryData; it has guest",
+        "ConfigMap innkeeper-modules/web-1-chunk-2, chunk 2 of web-1, has no key guest.wasm in binaryData; it has guest",
     );
 
     // A piece of something else does not go unnoticed.
     let mut other = part;
     other["binaryData"] = json!({SOURCE_KEY: "AAAA"});
-    there.insert("web-1-part-2".to_owned(), other);
+    there.insert("web-1-chunk-2".to_owned(), other);
     assert_ne!(read(&there, None).map(|component| component.digest), Ok(component.digest));
 }
 
@@ -130,7 +130,7 @@ fn the_annotation_has_to_be_a_number_of_parts() {
             &there,
             "SourceMalformed",
             &format!(
-                "ConfigMap innkeeper-modules/web-1 has {value:?} in its annotation innkeeper.dev/parts: it has to be the number of its parts, 1 to 64"
+                "ConfigMap innkeeper-modules/web-1 has {value:?} in its annotation innkeeper.dev/chunks: it has to be the number of its chunks, 1 to 64"
             ),
         );
     }
@@ -151,23 +151,37 @@ fn more_than_the_limit_is_not_even_fetched() {
     };
     assert_eq!(error.reason(), "SourceTooLarge");
     assert!(error.to_string().contains("ConfigMap innkeeper-modules/web-1 is larger"), "{error}");
-    assert_eq!(reading.wanted().as_deref(), Some("web-1-part-34"));
+    assert_eq!(reading.wanted().as_deref(), Some("web-1-chunk-34"));
 }
 
 #[test]
 fn further_parts_are_told_by_their_names() {
-    assert_eq!((name("web", 1), name("web", 12)), ("web".to_owned(), "web-part-12".to_owned()));
+    assert_eq!((name("web", 1), name("web", 12)), ("web".to_owned(), "web-chunk-12".to_owned()));
     for (name, first) in [
-        ("web-part-2", Some("web")),
-        ("web-part-64", Some("web")),
-        ("web-part-2-part-3", Some("web-part-2")),
+        ("web-chunk-2", Some("web")),
+        ("web-chunk-64", Some("web")),
+        ("web-chunk-2-chunk-3", Some("web-chunk-2")),
         ("web", None),
-        ("web-part-1", None),
-        ("web-part-65", None),
-        ("web-part-02", None),
-        ("web-part-two", None),
-        ("-part-2", None),
+        ("web-chunk-1", None),
+        ("web-chunk-65", None),
+        ("web-chunk-02", None),
+        ("web-chunk-two", None),
+        ("-chunk-2", None),
     ] {
         assert_eq!(first_of(name), first, "{name}");
     }
+}
+
+#[test]
+fn config_maps_with_the_old_annotation_are_read() {
+    let component = component(2 << 20);
+    let old = |text: &str| text.replace(ANNOTATION, PARTS_ANNOTATION);
+    let there = written(&component).into_iter().map(|(name, body)| {
+        let body = serde_json::from_str(&old(&body.to_string())).unwrap();
+        (name.replace(INFIX, PART_INFIX), body)
+    });
+    let there: BTreeMap<String, Value> = there.collect();
+    assert!(there.contains_key(&format!("web-1{PART_INFIX}3")));
+    assert_eq!(read(&there, None).unwrap(), component);
+    assert_eq!(first_of(&format!("web{PART_INFIX}2")), Some("web"));
 }

@@ -21,11 +21,11 @@ fn a_whole_spec_is_understood() {
     let settings = settings("podroute", &json!({
         "source": {"configMap": {"name": "podroute-1", "key": "x.wasm"}},
         "serviceAccountName": "podroute",
-        "crdGroups": ["quay.io"],
+        "allowedCRDGroups": ["quay.io"],
         "parameters": {"size": 3},
         "resyncPeriod": "1h30m",
         "manageStatus": false,
-        "limits": {"memory": "16Mi", "timeout": "500ms", "compileTimeout": "2m", "outputBytes": 65536, "logBytes": "4k", "objects": 5, "reads": 7, "tableElements": 9, "recordedReads": "2Mi", "writesPerSecond": 50},
+        "limits": {"memory": "16Mi", "timeout": "500ms", "compileTimeout": "2m", "outputBytes": 65536, "logBytes": "4k", "maxObjects": 5, "maxReads": 7, "tableElements": 9, "recordedReads": "2Mi", "writesPerSecond": 50},
         "selector": {
             "matchLabels": {"app": "a", "example.com/tier": ""},
             "matchExpressions": [
@@ -36,14 +36,14 @@ fn a_whole_spec_is_understood() {
             ],
         },
         "namespaces": ["b", "a"],
-        "suspend": true,
+        "paused": true,
     }), Place::Cluster).unwrap();
     assert_eq!(
         settings,
         Settings {
             source: SourceRef::ConfigMap { name: "podroute-1".into(), key: Some("x.wasm".into()) },
             service_account: Some("podroute".into()),
-            crd_groups: ["quay.io".to_owned()].into(),
+            allowed_crd_groups: ["quay.io".to_owned()].into(),
             parameters: json!({"size": 3}),
             resync: Some(Duration::from_mins(90)),
             manage_status: false,
@@ -64,8 +64,8 @@ fn a_whole_spec_is_understood() {
             namespaces: ["a".to_owned(), "b".to_owned()].into(),
             allow_cross_namespace: false,
             allow_finalizers: false,
-            read_secrets: BTreeSet::new(),
-            suspend: true,
+            secret_names: BTreeSet::new(),
+            paused: true,
             rollout: Rollout::default(),
         }
     );
@@ -76,7 +76,7 @@ fn what_is_left_out_is_the_default() {
     let settings = settings("m", &json!({"source": {"file": "g.wasm"}}), Place::Folder).unwrap();
     assert_eq!(settings.limits, Limits::default());
     assert_eq!(settings.parameters, Value::Null);
-    assert_eq!((settings.manage_status, settings.suspend, settings.resync), (true, false, None));
+    assert_eq!((settings.manage_status, settings.paused, settings.resync), (true, false, None));
     assert_eq!(settings.selector, "");
 }
 
@@ -85,9 +85,9 @@ fn all_bad_values_are_named_at_once() {
     refused(
         &json!({
             "source": {"configMap": {"name": "Not A Name"}},
-            "crdGroups": ["apps.k8s.io", "innkeeper.dev", "UPPER"],
+            "allowedCRDGroups": ["apps.k8s.io", "innkeeper.dev", "UPPER"],
             "resyncPeriod": "10ms",
-            "limits": {"memory": "64Q", "timeout": "1 day", "compileTimeout": "1h", "outputBytes": "1Ti", "objects": 0},
+            "limits": {"memory": "64Q", "timeout": "1 day", "compileTimeout": "1h", "outputBytes": "1Ti", "maxObjects": 0},
             "selector": {"matchLabels": {"a b": "c d"}, "matchExpressions": [{"key": "x", "operator": "In"}, {"key": "x", "operator": "Exists", "values": ["y"]}]},
             "namespaces": ["a.b"],
         }),
@@ -95,16 +95,16 @@ fn all_bad_values_are_named_at_once() {
         &expect![[r#"
             spec.source.configMap.name: "Not A Name" is not a name: lower case letters, digits, '-' and '.', each part beginning and ending with a letter or a digit, at most 253 characters
             spec.serviceAccountName: is missing: name the ServiceAccount (in the namespace innkeeper-modules) that this module acts as; `innkeeper rbac` prints the rights that it needs
-            spec.crdGroups[0]: apps.k8s.io belongs to Kubernetes or to Innkeeper; a module may install definitions of its own groups only
-            spec.crdGroups[1]: innkeeper.dev belongs to Kubernetes or to Innkeeper; a module may install definitions of its own groups only
-            spec.crdGroups[2]: "UPPER" is not a name: lower case letters, digits, '-' and '.', each part beginning and ending with a letter or a digit, at most 253 characters
+            spec.allowedCRDGroups[0]: apps.k8s.io belongs to Kubernetes or to Innkeeper; a module may install definitions of its own groups only
+            spec.allowedCRDGroups[1]: innkeeper.dev belongs to Kubernetes or to Innkeeper; a module may install definitions of its own groups only
+            spec.allowedCRDGroups[2]: "UPPER" is not a name: lower case letters, digits, '-' and '.', each part beginning and ending with a letter or a digit, at most 253 characters
             spec.namespaces[0]: "a.b" is not a name: lower case letters, digits and '-', beginning and ending with a letter or a digit
             spec.resyncPeriod: 10ms is too short: at least 1s, or 0s for never
             spec.limits.memory: "64Q" is not a number of bytes: a whole number, or one with k, M, G, Ki, Mi or Gi, as in 64Mi
             spec.limits.outputBytes: "1Ti" is not a number of bytes: a whole number, or one with k, M, G, Ki, Mi or Gi, as in 64Mi
             spec.limits.timeout: "1 day" is not a duration: numbers with h, m, s or ms, largest first, as in 30s or 1h30m
             spec.limits.compileTimeout: 1h is out of bounds: more than 0s, at most 900s
-            spec.limits.objects: 0 is out of bounds: from 1 to 100000
+            spec.limits.maxObjects: 0 is out of bounds: from 1 to 100000
             spec.selector.matchLabels["a b"]: "a b" is not a label: letters, digits, '-', '_' and '.', at most 63 characters, perhaps after a DNS name and '/'
             spec.selector.matchLabels["a b"]: "c d" is not a label's value: letters, digits, '-', '_' and '.', at most 63 characters
             spec.selector.matchExpressions[0].values: is empty: In and NotIn need at least one value
@@ -163,15 +163,15 @@ fn the_shape_is_checked_with_the_field() {
         &expect!["spec.source.configMap.nam: unknown field `nam`, expected `name` or `key`"],
     );
     refused(
-        &json!({"source": {"file": "g"}, "limits": {"objects": "x"}}),
+        &json!({"source": {"file": "g"}, "limits": {"maxObjects": "x"}}),
         Place::Folder,
-        &expect![[r#"spec.limits.objects: invalid type: string "x", expected u32"#]],
+        &expect![[r#"spec.limits.maxObjects: invalid type: string "x", expected u32"#]],
     );
     refused(
         &json!({"source": {"file": "g"}, "rollOut": {"strategy": "Manual"}}),
         Place::Folder,
         &expect![
-            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `crdGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `readSecrets`, `suspend`, `rollout`"
+            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `allowedCRDGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `secretNames`, `paused`, `rollout`"
         ],
     );
     refused(&json!({}), Place::Folder, &expect!["spec: missing field `source`"]);
@@ -212,7 +212,7 @@ fn a_rollout_is_read_within_bounds() {
         settings("m", &spec, Place::Cluster).map(|settings| settings.rollout)
     };
     let manual = json!({"strategy": "Manual", "maxDeletions": 2, "maxChangedPercent": 50,
-        "maxFailures": 3, "probation": "90s"});
+        "maxFailures": 3, "rollbackWindow": "90s"});
     assert_eq!(
         of(manual).unwrap(),
         Rollout {
@@ -224,9 +224,9 @@ fn a_rollout_is_read_within_bounds() {
         }
     );
     assert_eq!(of(json!({"strategy": "Immediate"})).unwrap().strategy, Strategy::Immediate);
-    let error = of(json!({"maxChangedPercent": 101, "probation": "25h"})).unwrap_err();
+    let error = of(json!({"maxChangedPercent": 101, "rollbackWindow": "25h"})).unwrap_err();
     assert_eq!(
         error,
-        "spec.rollout.probation: 25h is too long: at most 24h\nspec.rollout.maxChangedPercent: 101 is out of bounds: from 0 to 100"
+        "spec.rollout.rollbackWindow: 25h is too long: at most 24h\nspec.rollout.maxChangedPercent: 101 is out of bounds: from 0 to 100"
     );
 }

@@ -209,7 +209,7 @@ fn unchecked(wish: &CrdWish, why: &str) -> Verdict {
 
 fn unread(wish: &CrdWish, error: &ApiError) -> Verdict {
     Verdict::new(
-        format!("Crd{}", error.reason()),
+        format!("CRD{}", error.reason()),
         format!(
             "the CustomResourceDefinition {} changes, and its stored objects cannot be checked against it: {error}",
             wish.name

@@ -67,7 +67,7 @@ impl Consents {
     /// Puts what consent is missing into the conditions of a Module.
     pub(super) fn tell(&self, module: &str, conditions: &mut Vec<Condition>) {
         let Some((reason, why)) = self.missing(module) else { return };
-        let mut types = vec!["Permitted"];
+        let mut types = vec!["Authorized"];
         if self.withheld.contains_key(module) {
             types.extend([condition::SERVING, condition::READY]);
         }
@@ -176,7 +176,7 @@ impl Supervisor {
                 self.before.remove(name);
                 self.end_preview(name, &verdict);
                 if self.shared.module(name).is_some() {
-                    tracing::warn!(module = name, "stops: {}", verdict.message);
+                    tracing::warn!(module = name, "module stopped: {}", verdict.message);
                     self.shared.stop(name);
                     self.count_serving();
                 }

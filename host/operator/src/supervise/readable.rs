@@ -33,7 +33,7 @@ pub(super) fn readable(running: &Running) -> Vec<Condition> {
         },
     };
     let mut permitted = make(
-        "Permitted",
+        "Authorized",
         &denied,
         ("Granted", "The ServiceAccount may read all declared kinds."),
         ("Forbidden", ""),
@@ -48,14 +48,14 @@ pub(super) fn readable(running: &Running) -> Vec<Condition> {
         permitted,
         if mismatched.is_empty() {
             make(
-                "Served",
+                "KindsAvailable",
                 &unserved,
-                ("Served", "The cluster serves all declared kinds."),
+                ("AllKindsServed", "The cluster serves all declared kinds."),
                 ("NotServed", "The cluster does not serve "),
             )
         } else {
             mismatched.extend(unserved.iter().map(|kind| format!("{kind} is not served")));
-            make("Served", &mismatched, ("", ""), (KIND_MISMATCH, ""))
+            make("KindsAvailable", &mismatched, ("", ""), (KIND_MISMATCH, ""))
         },
     ];
     if !failing.is_empty() {

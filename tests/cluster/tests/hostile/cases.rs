@@ -445,14 +445,14 @@ fn what_it_is() -> Vec<Case> {
         Case::is_refused(
             "definition-not-granted",
             describing(|manifest| manifest["crds"] = json!([definition()])),
-            ("False", "CrdNotGranted", "crdGroups"),
+            ("False", "CRDGroupNotAllowed", "allowedCRDGroups"),
         ),
         Case::is_refused(
             "definition-without-the-right",
             describing(|manifest| manifest["crds"] = json!([definition()])),
-            ("False", "CrdForbidden", "may not patch customresourcedefinitions"),
+            ("False", "CRDForbidden", "may not patch customresourcedefinitions"),
         )
-        .spec(json!({"crdGroups": ["evil.example.dev"]})),
+        .spec(json!({"allowedCRDGroups": ["evil.example.dev"]})),
         Case::is_refused(
             "import-of-wasi",
             wat::parse_str(

@@ -143,7 +143,9 @@ async fn every_misbehaviour_is_answered_and_a_good_module_goes_on_beside_it() ->
     stage.admin.until_established(&definition()).await?;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": GOOD}});
     stage.admin.apply(&namespace.to_string()).await?;
-    stage.module("settings", "settings", &json!({"crdGroups": ["example.innkeeper.dev"]})).await?;
+    stage
+        .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
+        .await?;
     let host = stage.host().await?;
     stage.ready("settings").await?;
     let mut reactions = Reactions::default();
@@ -331,7 +333,9 @@ fn nobody_writes_without_end(
 /// A guest that has something new to tell at each run, once a second, is heard for a while.
 async fn events_are_bounded(stage: &Stage, host: &Host) -> Result<()> {
     let runs = || async {
-        let runs = host.metric("innkeeper_sandbox_seconds_count", &["events-by-the-clock"]).await?;
+        let runs = host
+            .metric("innkeeper_guest_call_duration_seconds_count", &["events-by-the-clock"])
+            .await?;
         anyhow::Ok(runs.unwrap_or_default())
     };
     eventually("it ran 40 times", SOON, async || {
@@ -371,7 +375,7 @@ async fn logs_are_bounded_and_the_hosts_own(host: &Host) -> Result<()> {
         }
     }
     // Each run may write so much, and that the rest is cut.
-    let runs = host.metric("innkeeper_sandbox_seconds_count", &["log-flood"]).await?;
+    let runs = host.metric("innkeeper_guest_call_duration_seconds_count", &["log-flood"]).await?;
     let runs = runs.context("log-flood ran")?;
     println!("log-flood: {flood} bytes in {runs} runs");
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]

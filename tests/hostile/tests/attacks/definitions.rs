@@ -39,7 +39,7 @@ fn attack(name: &str, definitions: &[Value]) -> Attack {
     let mut manifest = manifest(&[]);
     manifest["crds"] = json!(definitions);
     Attack::new(name, &guest(&manifest, &json!({})))
-        .spec(json!({"crdGroups": [DEFINED]}))
+        .spec(json!({"allowedCRDGroups": [DEFINED]}))
         .has_all_rights()
 }
 
@@ -56,7 +56,7 @@ async fn push(arena: &Arena, attack: &Attack) {
 async fn arena_with(definition: &Value, spec: &Value) -> Arena {
     let arena = Arena::start(&[]).await;
     arena.install(&attack("things", std::slice::from_ref(definition))).await;
-    arena.module_says("things", "Ready", "True", "Serving").await;
+    arena.module_says("things", "Ready", "True", "RevisionActive").await;
     arena.apply(&thing("a", spec)).await;
     arena
 }
@@ -92,13 +92,13 @@ const SHAPE: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/pro
 async fn is_held(arena: &Arena, definition: &Value) -> String {
     let before = arena.get(CRD).await.unwrap();
     push(arena, &attack("things", std::slice::from_ref(definition))).await;
-    let message = arena.module_says("things", "Held", "True", "CrdNotAdditive").await;
+    let message = arena.module_says("things", "Blocked", "True", "CRDIncompatible").await;
     let module = arena.module("things").await;
     let digest = module["status"]["candidate"]["digest"].clone();
     let approve = json!({"metadata": {"annotations": {"innkeeper.dev/approve": digest}}});
     arena.merge("/apis/innkeeper.dev/v1alpha1/modules/things", &approve).await;
     arena.pass(30).await;
-    arena.module_says("things", "Held", "True", "CrdNotAdditive").await;
+    arena.module_says("things", "Blocked", "True", "CRDIncompatible").await;
     assert_eq!(arena.get(CRD).await.unwrap()["spec"], before["spec"]);
     // What is stored can be read whole, and written.
     let thing = stored(arena, "a").await.unwrap();
@@ -339,7 +339,7 @@ fn a_module_that_may_not_write_a_definition_that_stays_serves_all_the_same() {
             let mut manifest = manifest(&[]);
             manifest["crds"] = json!([things(spec)]);
             Attack::new("reader", &guest(&manifest, &json!({})))
-                .spec(json!({"crdGroups": [DEFINED]}))
+                .spec(json!({"allowedCRDGroups": [DEFINED]}))
         };
         let binding = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
             "metadata": {"name": "reads"},
@@ -347,9 +347,9 @@ fn a_module_that_may_not_write_a_definition_that_stays_serves_all_the_same() {
             "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": MODULES}]});
         arena.apply(&binding).await;
         arena.install(&reader(&size_and_color())).await;
-        arena.module_says("reader", "Ready", "True", "Serving").await;
+        arena.module_says("reader", "Ready", "True", "RevisionActive").await;
         push(&arena, &reader(&grown())).await;
-        arena.module_says("reader", "Ready", "False", "CrdForbidden").await;
+        arena.module_says("reader", "Ready", "False", "CRDForbidden").await;
     });
 }
 
@@ -377,7 +377,7 @@ fn no_definition_is_written_when_one_of_them_is_held() {
         other["metadata"]["name"] = json!(format!("others.{DEFINED}"));
         other["spec"]["names"] = json!({"kind": "Other", "plural": "others"});
         push(&arena, &attack("things", &[other, things(&typed)])).await;
-        arena.module_says("things", "Held", "True", "CrdNotAdditive").await;
+        arena.module_says("things", "Blocked", "True", "CRDIncompatible").await;
         let path = format!("{}/others.{DEFINED}", CRD.rsplit_once('/').unwrap().0);
         assert!(arena.get(&path).await.is_none());
     });
@@ -410,13 +410,13 @@ fn the_definition_of_one_module_is_not_changed_by_another() {
         let arena = arena().await;
         let before = arena.get(CRD).await.unwrap();
         arena.install(&attack("second", &[things(&grown())])).await;
-        let message = arena.module_says("second", "Ready", "False", "CrdOwnedByModule").await;
+        let message = arena.module_says("second", "Ready", "False", "CRDOwnedByModule").await;
         assert!(message.contains("belongs to the module things"), "{message}");
         assert!(message.contains(".spec.shape is gone"), "{message}");
         assert_eq!(arena.get(CRD).await.unwrap(), before);
         // It may use what takes all that it needs.
         push(&arena, &attack("second", &[things(&size_and_color())])).await;
-        arena.module_says("second", "Ready", "True", "Serving").await;
+        arena.module_says("second", "Ready", "True", "RevisionActive").await;
         assert_eq!(arena.get(CRD).await.unwrap(), before);
         // A person hands it over by the label.
         let label = json!({"metadata": {"labels": {"innkeeper.dev/module": "second"}}});
@@ -471,7 +471,7 @@ fn a_group_below_a_granted_one_is_not_granted() {
         below["spec"]["group"] = json!(format!("sub.{DEFINED}"));
         below["metadata"]["name"] = json!(format!("things.sub.{DEFINED}"));
         arena.install(&attack("things", &[below])).await;
-        arena.module_says("things", "Ready", "False", "CrdNotGranted").await;
+        arena.module_says("things", "Ready", "False", "CRDGroupNotAllowed").await;
         let path = format!("{}/things.sub.{DEFINED}", CRD.rsplit_once('/').unwrap().0);
         assert!(arena.get(&path).await.is_none());
     });
@@ -493,7 +493,8 @@ fn may_install(name: &str) -> [Value; 2] {
 fn attack_in_its_namespace(definition: &Value) -> Attack {
     let mut manifest = manifest(&[]);
     manifest["crds"] = json!([definition]);
-    Attack::new("things", &guest(&manifest, &json!({}))).spec(json!({"crdGroups": [DEFINED]}))
+    Attack::new("things", &guest(&manifest, &json!({})))
+        .spec(json!({"allowedCRDGroups": [DEFINED]}))
 }
 
 #[test]
@@ -501,9 +502,9 @@ fn a_definition_is_not_changed_when_its_objects_cannot_be_listed() {
     block_on(async {
         let arena = Arena::start(&may_install("things")).await;
         arena.install(&attack_in_its_namespace(&things(&size_and_color()))).await;
-        arena.module_says("things", "Ready", "True", "Serving").await;
+        arena.module_says("things", "Ready", "True", "RevisionActive").await;
         push(&arena, &attack_in_its_namespace(&things(&grown()))).await;
-        let message = arena.module_says("things", "Ready", "False", "CrdForbidden").await;
+        let message = arena.module_says("things", "Ready", "False", "CRDForbidden").await;
         assert!(message.contains("may not list things"), "{message}");
         assert!(arena.get(CRD).await.unwrap().pointer(SHAPE).is_none());
         // With the right in its namespaces it is.
@@ -525,9 +526,9 @@ fn the_kind_of_all_attacks_is_somebody_elses() {
         let mut theirs = innkeeper_hostile_tests::definition();
         theirs["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["more"] =
             json!({"type": "string"});
-        let taker = attack("taker", &[theirs]).spec(json!({"crdGroups": [GROUP]}));
+        let taker = attack("taker", &[theirs]).spec(json!({"allowedCRDGroups": [GROUP]}));
         arena.install(&taker).await;
-        arena.module_says("taker", "Ready", "True", "Serving").await;
+        arena.module_says("taker", "Ready", "True", "RevisionActive").await;
         assert_eq!(arena.get(&path).await.unwrap(), before);
     });
 }

@@ -217,7 +217,7 @@ fn a_candidate_with_another_kind_replaces_no_active_revision() {
 
             // A candidate that declares what is served takes over.
             arena.install(&attack(&revision("3.0.0", &manifest(&[])))).await;
-            arena.module_says(name, "Loaded", "True", "Loaded").await;
+            arena.module_says(name, "Loaded", "True", "SourceLoaded").await;
             arena.pass(30).await;
             assert_eq!(arena.get(&path).await.unwrap()["data"]["version"], "3.0.0");
         }
@@ -233,7 +233,7 @@ fn a_candidate_that_was_refused_serves_when_the_definition_is_corrected() {
         arena.module_says("early", "Loaded", "False", "KindMismatch").await;
         delete(&arena, DEFINITION).await;
         arena.apply(&definition("Foo", "foos", "Namespaced")).await;
-        arena.module_says("early", "Loaded", "True", "Loaded").await;
+        arena.module_says("early", "Loaded", "True", "SourceLoaded").await;
         arena.primary_says("early", "Synced", "True", "Applied").await;
     });
 }
@@ -244,11 +244,11 @@ fn a_kind_that_is_not_served_yet_is_read_when_it_is_served() {
         let arena = Arena::start(&[]).await;
         let guest = revision("1.0.0", &reading(&[foo()]));
         arena.install(&Attack::new("waits", &guest).has_all_rights()).await;
-        arena.module_says("waits", "Served", "False", "NotServed").await;
+        arena.module_says("waits", "KindsAvailable", "False", "NotServed").await;
         arena.primary_says("waits", "Synced", "True", "Applied").await;
         assert_eq!(requests(&arena, "waits", "/foos"), Vec::<String>::new());
         arena.apply(&definition("Foo", "foos", "Namespaced")).await;
-        arena.module_says("waits", "Served", "True", "Served").await;
+        arena.module_says("waits", "KindsAvailable", "True", "AllKindsServed").await;
         assert!(!requests(&arena, "waits", "/foos").is_empty());
     });
 }
@@ -263,15 +263,15 @@ fn a_kind_that_is_served_otherwise_when_it_comes_is_never_listed() {
         ] {
             let guest = revision("1.0.0", &reading(&[foo()]));
             arena.install(&Attack::new(name, &guest).has_all_rights()).await;
-            arena.module_says(name, "Served", "False", "NotServed").await;
+            arena.module_says(name, "KindsAvailable", "False", "NotServed").await;
             let (kind, plural, scope) = served;
             arena.apply(&definition(kind, plural, scope)).await;
-            let message = arena.module_says(name, "Served", "False", "KindMismatch").await;
+            let message = arena.module_says(name, "KindsAvailable", "False", "KindMismatch").await;
             assert!(message.contains("declares late.example.dev/v1 Foo"), "{message}");
             arena.pass(120).await;
             assert_eq!(requests(&arena, name, "/foos"), Vec::<String>::new());
             delete(&arena, DEFINITION).await;
-            arena.module_says(name, "Served", "False", "NotServed").await;
+            arena.module_says(name, "KindsAvailable", "False", "NotServed").await;
         }
     });
 }
@@ -282,12 +282,13 @@ fn a_definition_that_is_replaced_while_a_module_serves_closes_its_kind() {
         let arena = Arena::start(&[definition("Foo", "foos", "Namespaced")]).await;
         let guest = revision("1.0.0", &reading(&[foo()]));
         arena.install(&Attack::new("later", &guest).has_all_rights()).await;
-        arena.module_says("later", "Served", "True", "Served").await;
+        arena.module_says("later", "KindsAvailable", "True", "AllKindsServed").await;
         for (kind, scope) in [("Bar", "Namespaced"), ("Foo", "Cluster")] {
             delete(&arena, DEFINITION).await;
             arena.apply(&definition(kind, "foos", scope)).await;
             arena.pass(30).await;
-            let message = arena.module_says("later", "Served", "False", "KindMismatch").await;
+            let message =
+                arena.module_says("later", "KindsAvailable", "False", "KindMismatch").await;
             assert!(message.contains(&format!("serves late.example.dev/v1 {kind} ")), "{message}");
             let before = requests(&arena, "later", "/foos").len();
             arena.pass(600).await;
@@ -295,7 +296,7 @@ fn a_definition_that_is_replaced_while_a_module_serves_closes_its_kind() {
         }
         delete(&arena, DEFINITION).await;
         arena.apply(&definition("Foo", "foos", "Namespaced")).await;
-        arena.module_says("later", "Served", "True", "Served").await;
+        arena.module_says("later", "KindsAvailable", "True", "AllKindsServed").await;
         // The other kinds of the module were not held up.
         arena.primary_says("later", "Synced", "True", "Applied").await;
     });
@@ -316,7 +317,7 @@ fn a_primary_kind_that_is_replaced_by_a_cluster_scoped_one_is_not_reconciled() {
         arena.module_says("swapped", "Healthy", "False", "CrossNamespace").await;
         delete(&arena, DEFINITION).await;
         arena.apply(&definition("Foo", "foos", "Cluster")).await;
-        arena.module_says("swapped", "Served", "False", "KindMismatch").await;
+        arena.module_says("swapped", "KindsAvailable", "False", "KindMismatch").await;
         let object = json!({"apiVersion": "late.example.dev/v1", "kind": "Foo",
             "metadata": {"name": "first"}});
         let path = "/apis/late.example.dev/v1/foos";
@@ -335,7 +336,7 @@ fn a_version_that_is_not_served_is_neither_read_nor_written() {
             "metadata": {"name": "evil"}});
         let guest = guest(&manifest(&[skewed]), &wants(&[object]));
         arena.install(&Attack::new("skew", &guest).has_all_rights()).await;
-        let message = arena.module_says("skew", "Served", "False", "NotServed").await;
+        let message = arena.module_says("skew", "KindsAvailable", "False", "NotServed").await;
         assert!(message.contains("late.example.dev/v1beta1 Foo"), "{message}");
         arena.primary_says("skew", "Synced", "False", "NotServed").await;
         assert_eq!(requests(&arena, "skew", "/foos"), Vec::<String>::new());
@@ -352,7 +353,7 @@ fn a_kind_of_several_groups_is_taken_in_each_of_them_as_it_is_served() {
         ]);
         let attack = Attack::new("events", &revision("1.0.0", &honest)).has_all_rights();
         arena.install(&attack).await;
-        arena.module_says("events", "Served", "True", "Served").await;
+        arena.module_says("events", "KindsAvailable", "True", "AllKindsServed").await;
         let lies = reading(&[kind("events.k8s.io/v1", "Secret", "events", "Namespaced")]);
         arena.install(&Attack::new("lies", &revision("1.0.0", &lies)).has_all_rights()).await;
         arena.module_says("lies", "Loaded", "False", "KindMismatch").await;
@@ -365,12 +366,12 @@ fn of_two_modules_with_one_group_the_honest_one_goes_on() {
         let arena = Arena::start(&[definition("Foo", "foos", "Namespaced")]).await;
         let honest = revision("1.0.0", &reading(&[foo()]));
         arena.install(&Attack::new("one", &honest).has_all_rights()).await;
-        arena.module_says("one", "Served", "True", "Served").await;
+        arena.module_says("one", "KindsAvailable", "True", "AllKindsServed").await;
         let lies = reading(&[kind("late.example.dev/v1", "Bar", "foos", "Namespaced")]);
         arena.install(&Attack::new("two", &revision("1.0.0", &lies)).has_all_rights()).await;
         arena.module_says("two", "Loaded", "False", "KindMismatch").await;
         arena.pass(120).await;
-        arena.module_says("one", "Served", "True", "Served").await;
+        arena.module_says("one", "KindsAvailable", "True", "AllKindsServed").await;
         arena.primary_says("one", "Synced", "True", "Applied").await;
         assert_eq!(requests(&arena, "two", "/foos"), Vec::<String>::new());
     });
@@ -478,15 +479,15 @@ fn the_key_of_the_digests_is_read_by_no_module() {
         ])
         .await;
         let secrets = kind("v1", "Secret", "secrets", "Namespaced");
-        // By spec.readSecrets, with a primary beside it.
-        let spec = json!({"namespaces": [], "readSecrets": ["innkeeper-digest-key"]});
+        // By spec.secretNames, with a primary beside it.
+        let spec = json!({"namespaces": [], "secretNames": ["innkeeper-digest-key"]});
         let guest_ = guest(&reading(std::slice::from_ref(&secrets)), &wants(&[]));
         arena.install(&Attack::new("grants", &guest_).has_all_rights().spec(spec)).await;
         arena
             .apply(&json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
                 "metadata": {"name": "first", "namespace": "innkeeper-system"}}))
             .await;
-        arena.module_says("grants", "Served", "True", "Served").await;
+        arena.module_says("grants", "KindsAvailable", "True", "AllKindsServed").await;
         // By a primary that is a Secret itself: each one is reconciled, but for that one.
         arena.apply(&secret("default", "other")).await;
         let decorates = json!({"name": "hostile", "version": "1.0.0", "primary": secrets,
@@ -521,7 +522,7 @@ fn a_module_of_namespaces_leaves_innkeepers_own_alone_and_takes_the_others() {
             "owned": [{"kind": namespaces, "merges": true}], "finalizer": ""});
         let attack = Attack::new("wide", &guest(&manifest, &wants(&[]))).has_all_rights();
         arena.install(&attack.spec(json!({"namespaces": []}))).await;
-        arena.module_says("wide", "Served", "True", "Served").await;
+        arena.module_says("wide", "KindsAvailable", "True", "AllKindsServed").await;
         arena.pass(60).await;
         let finalizers = async |name: &str| {
             let object = arena.get(&format!("/api/v1/namespaces/{name}")).await.unwrap();
@@ -551,13 +552,13 @@ fn an_active_revision_whose_kind_was_replaced_while_no_host_ran_serves_the_other
 
         let simulator = arena.lab().simulator().clone();
         let arena = arena.restart().await;
-        arena.module_says("back", "Served", "True", "Served").await;
+        arena.module_says("back", "KindsAvailable", "True", "AllKindsServed").await;
         delete(&arena, DEFINITION).await;
         arena.apply(&definition("Bar", "foos", "Namespaced")).await;
         arena.pass(30).await;
         let arena = arena.restart().await;
         let before = simulator.log().len();
-        arena.module_says("back", "Served", "False", "KindMismatch").await;
+        arena.module_says("back", "KindsAvailable", "False", "KindMismatch").await;
         assert_eq!(arena.module("back").await["status"]["digest"], digest);
         let path = "/api/v1/namespaces/attack-back/configmaps/good";
         delete(&arena, path).await;

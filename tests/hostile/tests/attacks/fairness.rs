@@ -182,7 +182,7 @@ fn recorded_of(name: &str, reader: &Tiny) -> usize {
 /// How many reconciles of a module have ended well.
 fn reconciles(arena: &Arena, module: &str) -> usize {
     let line = format!(
-        "controller_runtime_reconcile_total{{controller=\"{module}\",result=\"success\"}} "
+        "controller_runtime_reconcile_total{{controller=\"{module}\",module=\"{module}\",result=\"success\"}} "
     );
     let metrics = arena.lab().running().operator().metrics();
     metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)

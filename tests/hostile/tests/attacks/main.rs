@@ -6,6 +6,7 @@ mod baseline;
 mod definitions;
 mod discovery;
 mod fairness;
+mod old_names;
 mod outer_look;
 mod output;
 mod ownership;

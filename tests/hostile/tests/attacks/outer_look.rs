@@ -6,7 +6,7 @@ use serde_json::json;
 /// How many reconciles of a module have ended well.
 fn reconciles(arena: &Arena, module: &str) -> usize {
     let line = format!(
-        "controller_runtime_reconcile_total{{controller=\"{module}\",result=\"success\"}} "
+        "controller_runtime_reconcile_total{{controller=\"{module}\",module=\"{module}\",result=\"success\"}} "
     );
     let metrics = arena.lab().running().operator().metrics();
     metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)

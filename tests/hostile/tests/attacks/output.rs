@@ -277,7 +277,7 @@ fn an_approval_by_first_digits_lets_nothing_serve() {
         let made = format!("/api/v1/namespaces/{}/configmaps/a", attack.home());
         assert_eq!(arena.get(&made).await, None);
         arena.merge(path, &approve(&digest)).await;
-        let message = arena.module_says("approval", "Held", "False", "NothingHeld").await;
+        let message = arena.module_says("approval", "Held", "False", "NoApprovalNeeded").await;
         assert!(!message.contains("has no effect"), "{message}");
         arena.primary_says("approval", "Synced", "True", "Applied").await;
         assert!(arena.get(&made).await.is_some());

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 /// The annotation on a primary that lets it adopt.
 const ADOPT_ANNOTATION: &str = "innkeeper.dev/adopt";
 /// The annotation on an object whose kind holds data and that may be deleted all the same.
-const DELETABLE_ANNOTATION: &str = "innkeeper.dev/deletable";
+const ALLOW_DELETION_ANNOTATION: &str = "innkeeper.dev/allow-deletion";
 /// The label on an object that outlives its primary.
-const KEPT_FOR_LABEL: &str = "innkeeper.dev/kept-for";
+const RETAINED_FOR_LABEL: &str = "innkeeper.dev/retained-for";
 /// How much virtual time a new version has to be served, and its answer to be carried out.
 const SOON: Duration = Duration::from_mins(2);
 
@@ -48,7 +48,7 @@ fn desires(version: &str, objects: &Value) -> Tiny {
 fn attack(name: &str, guest: &Tiny) -> Attack {
     let all = ["get", "list", "watch", "create", "patch", "update", "delete"];
     Attack::new(name, guest)
-        .spec(json!({"rollout": {"strategy": "Immediate", "probation": "0s"}}))
+        .spec(json!({"rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}}))
         .may(&all, "", "persistentvolumeclaims")
         .may(&all, GROUP, "hostiles")
         .may(&all, "apps", "statefulsets")
@@ -85,7 +85,7 @@ async fn identity(arena: &Arena, name: &str) -> String {
     arena.primary_says(name, "Synced", "True", "Applied").await;
     let path = format!("/api/v1/namespaces/attack-{name}/configmaps/kept");
     let labels = arena.get(&path).await.unwrap()["metadata"]["labels"].clone();
-    labels[KEPT_FOR_LABEL].as_str().unwrap().to_owned()
+    labels[RETAINED_FOR_LABEL].as_str().unwrap().to_owned()
 }
 
 fn claim(home: &str, labels: &Value) -> Value {
@@ -125,13 +125,13 @@ fn claim_of_a_tenant_survives_a_guest_that_labels_wants_and_drops_it() {
         let home = "attack-retain";
         let path = format!("/api/v1/namespaces/{home}/persistentvolumeclaims/data");
         arena.install(&attack("retain", &desires("1", &json!([kept()])))).await;
-        let label = json!({KEPT_FOR_LABEL: identity(&arena, "retain").await});
+        let label = json!({RETAINED_FOR_LABEL: identity(&arena, "retain").await});
         arena.apply(&claim(home, &json!({"team": "a"}))).await;
         let uid = arena.get(&path).await.unwrap()["metadata"]["uid"].clone();
         let merges = merged("PersistentVolumeClaim", "data", &json!({ "labels": label }));
         replace(&arena, "retain", "2", &desires("2", &json!([merges]))).await;
         let told = arena.primary_says("retain", "Synced", "False", "MalformedObject").await;
-        assert!(told.contains("innkeeper.dev/kept-for"), "{told}");
+        assert!(told.contains("innkeeper.dev/retained-for"), "{told}");
         is_untouched(&arena, &path, &uid).await;
 
         // An earlier version of the host has let the guest do it.
@@ -207,7 +207,7 @@ fn tenant_who_writes_under_the_name_of_a_manager_by_an_update_gives_the_module_n
         let arena = Arena::start(&[]).await;
         let path = "/api/v1/namespaces/attack-update/configmaps/theirs";
         arena.install(&attack("update", &desires("1", &json!([kept()])))).await;
-        let label = json!({KEPT_FOR_LABEL: identity(&arena, "update").await});
+        let label = json!({RETAINED_FOR_LABEL: identity(&arena, "update").await});
         let uid = arena.primary("update").await["metadata"]["uid"].clone();
         let uid = uid.as_str().unwrap();
         let mut theirs = config_map("theirs");
@@ -237,8 +237,8 @@ fn claim_that_a_stateful_set_made_from_a_labelled_template_is_not_retained() {
         let first = guest(&manifest, &json!({"objects": [kept()]}));
         arena.install(&attack("template", &first)).await;
         let identity = identity(&arena, "template").await;
-        let metadata = json!({"name": "data", "labels": {KEPT_FOR_LABEL: identity},
-            "annotations": {DELETABLE_ANNOTATION: "true"}});
+        let metadata = json!({"name": "data", "labels": {RETAINED_FOR_LABEL: identity},
+            "annotations": {ALLOW_DELETION_ANNOTATION: "true"}});
         let set = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"},
             "spec": {"replicas": 1, "serviceName": "web", "selector": {"matchLabels": {"app": "web"}},
                 "template": {"metadata": {"labels": {"app": "web"}},
@@ -253,7 +253,7 @@ fn claim_that_a_stateful_set_made_from_a_labelled_template_is_not_retained() {
         });
         there.await.unwrap();
         let made = arena.get(path).await.unwrap();
-        assert_eq!(made["metadata"]["labels"][KEPT_FOR_LABEL], identity);
+        assert_eq!(made["metadata"]["labels"][RETAINED_FOR_LABEL], identity);
 
         let mut wants = claim("", &json!({}));
         wants["metadata"] = json!({"name": "data-web-0"});
@@ -277,10 +277,10 @@ fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
     let owner = json!([{"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile", "name": "x",
         "uid": "x", "controller": true, "blockOwnerDeletion": true}]);
     let cases = [
-        ("retained", into(json!({"labels": {KEPT_FOR_LABEL: "x"}})), "belongs to the host"),
+        ("retained", into(json!({"labels": {RETAINED_FOR_LABEL: "x"}})), "belongs to the host"),
         (
             "deletable",
-            own(json!({"annotations": {DELETABLE_ANNOTATION: "true"}})),
+            own(json!({"annotations": {ALLOW_DELETION_ANNOTATION: "true"}})),
             "belongs to the host",
         ),
         (
@@ -425,7 +425,7 @@ fn guest_with_all_rights_neither_takes_nor_deletes_the_namespace_it_lives_in() {
             "metadata": {"name": "attack-home", "annotations": {"a": "b"}}});
         let wants = json!({"objects": [{"object": home, "policy": ["orphan", "deletable"]}]});
         let crossing = json!({"allowCrossNamespace": true,
-            "rollout": {"strategy": "Immediate", "probation": "0s"}});
+            "rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}});
         manifest["version"] = semver("1").into();
         let all = Attack::new("home", &guest(&manifest, &wants)).spec(crossing).has_all_rights();
         arena.install(&all).await;

@@ -74,7 +74,7 @@ fn schema_of_an_honest_guest_is_served_and_its_parameters_are_checked() {
         let message = arena.module_says("tidy", "Ready", "False", "InvalidParameters").await;
         assert!(message.starts_with("spec.parameters.size: "), "{message}");
         arena.merge(&path, &json!({"spec": {"parameters": {"size": "large"}}})).await;
-        arena.module_says("tidy", "Ready", "True", "Serving").await;
+        arena.module_says("tidy", "Ready", "True", "RevisionActive").await;
     });
 }
 
@@ -145,12 +145,12 @@ fn parameters_that_take_too_long_leave_the_old_ones_in_force() {
         let many: Vec<u32> = (0..50_000).collect();
         arena.merge(&path, &json!({"spec": {"parameters": {"all": many}}})).await;
         arena.module_says("slow", "Ready", "False", "InvalidParametersSchema").await;
-        arena.module_says("slow", "Serving", "True", "Serving").await;
+        arena.module_says("slow", "Serving", "True", "RevisionActive").await;
         // The guest goes on, and others begin.
         arena.install(&honest()).await;
         arena.primary_says("honest", "Synced", "True", "Applied").await;
         arena.merge(&path, &json!({"spec": {"parameters": {"all": [1, 2]}}})).await;
-        arena.module_says("slow", "Ready", "True", "Serving").await;
+        arena.module_says("slow", "Ready", "True", "RevisionActive").await;
     });
     assert!(began.elapsed() < WALL_CLOCK, "it took {:?}", began.elapsed());
 }

@@ -19,7 +19,7 @@ const ALL: [&str; 7] = ["get", "list", "watch", "create", "patch", "update", "de
 
 /// A version of a module serves as soon as it is there.
 fn at_once() -> Value {
-    json!({"rollout": {"strategy": "Immediate", "probation": "0s"}})
+    json!({"rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}})
 }
 
 /// A kind of a namespace.
@@ -81,7 +81,7 @@ fn consent_that_a_controller_copies_from_a_template_of_the_guest_adopts_nothing(
         theirs["metadata"]["namespace"] = "attack-copied".into();
         theirs["data"] = json!({"whose": "theirs"});
         arena.apply(&theirs).await;
-        arena.module_says("copied", "Serving", "True", "Serving").await;
+        arena.module_says("copied", "Serving", "True", "RevisionActive").await;
         arena.pass(60).await;
         let second = decorator("2.0.0", &pods, &owned, &json!([{"object": config_map("theirs")}]));
         replace(&arena, "copied", "2.0.0", &second).await;
@@ -120,7 +120,7 @@ fn object_that_a_controller_made_for_a_decorated_primary_is_neither_changed_nor_
         let path = "/api/v1/namespaces/attack-child/pods/web-0";
         let before = arena.get(path).await.expect("the controller has made the Pod");
         arena.install(&attack).await;
-        arena.module_says("child", "Serving", "True", "Serving").await;
+        arena.module_says("child", "Serving", "True", "RevisionActive").await;
         arena.pass(60).await;
         let now = arena.get(path).await.unwrap();
         assert_eq!(now["spec"]["containers"][0]["image"], "web:1", "{:#}", now["metadata"]);
@@ -150,7 +150,7 @@ fn object_that_another_module_made_for_the_same_primary_is_a_conflict() {
         let mut spec = at_once();
         spec["namespaces"] = json!(["attack-victim"]);
         arena.install(&Attack::new("beside", &first).spec(spec).has_all_rights()).await;
-        arena.module_says("beside", "Serving", "True", "Serving").await;
+        arena.module_says("beside", "Serving", "True", "RevisionActive").await;
         arena.pass(60).await;
         assert_eq!(arena.get(path).await.unwrap()["data"], json!({"a": "b"}), "taken by force");
         let second = decorator("2.0.0", &hostiles, &maps, &json!([]));

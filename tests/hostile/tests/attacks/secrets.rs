@@ -85,7 +85,7 @@ fn leak(attack: &str, case: u8, outcome: &Value) -> Tiny {
 
 /// An attack whose Module grants Secret `api`.
 fn granted(name: &str, guest: &Tiny) -> Attack {
-    Attack::new(name, guest).spec(json!({"readSecrets": ["api"]})).may(
+    Attack::new(name, guest).spec(json!({"secretNames": ["api"]})).may(
         &["get", "list", "watch"],
         "",
         "secrets",
@@ -253,7 +253,7 @@ fn secret_that_holds_a_token_is_never_granted() {
             }
         }
         let message = arena.primary_says("token", "Synced", "False", "SecretNotGrantable").await;
-        assert!(message.contains("remove it from the Module's spec.readSecrets"), "{message}");
+        assert!(message.contains("remove it from the Module's spec.secretNames"), "{message}");
         assert!(!quotes(&said(&arena, "token").await));
     });
 }
@@ -340,7 +340,7 @@ fn module_whose_account_does_not_allow_it_does_nothing_until_it_does() {
                 }
                 arena.apply(&object).await;
             }
-            let message = arena.module_says(name, "Permitted", "False", "AccountNotAllowed").await;
+            let message = arena.module_says(name, "Authorized", "False", "AccountNotAllowed").await;
             // A command that names this module alone would withdraw the consent to all others.
             let verb = if name == "long" { "edit" } else { "annotate" };
             assert!(message.contains(&format!("{verb} serviceaccount {name}")), "{message}");
@@ -362,7 +362,7 @@ fn module_whose_account_does_not_allow_it_does_nothing_until_it_does() {
                 )
                 .await;
             arena.primary_says(name, "Synced", "True", "Applied").await;
-            arena.module_says(name, "Permitted", "True", "Granted").await;
+            arena.module_says(name, "Authorized", "True", "Granted").await;
             assert!(sent_as(&arena, name) > 0);
         });
     }
@@ -376,7 +376,7 @@ fn module_that_names_an_account_of_another_module_or_none_does_nothing() {
                 Arena::start(&[account("victim", Some("victim")), account("default", None)]).await;
             let attack = Attack::new(name, &maker()).spec(json!({"serviceAccountName": named}));
             arena.install(&attack).await;
-            let message = arena.module_says(name, "Permitted", "False", "AccountNotAllowed").await;
+            let message = arena.module_says(name, "Authorized", "False", "AccountNotAllowed").await;
             assert!(message.contains(&format!("innkeeper-modules/{named}")), "{message}");
             arena.pass(60).await;
             assert_eq!(sent_as(&arena, named), 0);
@@ -394,7 +394,7 @@ fn withdrawn_consent_stops_a_serving_module_at_once_and_consent_starts_it_again(
         let path = format!("{ACCOUNT}/withdrawn");
         let set = |value: Value| json!({"metadata": {"annotations": {ANNOTATION: value}}});
         arena.merge(&path, &set(Value::Null)).await;
-        arena.module_says("withdrawn", "Permitted", "False", "AccountNotAllowed").await;
+        arena.module_says("withdrawn", "Authorized", "False", "AccountNotAllowed").await;
         arena.module_says("withdrawn", "Serving", "False", "AccountNotAllowed").await;
         // What somebody breaks is not repaired, and nothing is read.
         arena.pass(5).await;
@@ -406,7 +406,7 @@ fn withdrawn_consent_stops_a_serving_module_at_once_and_consent_starts_it_again(
         assert_eq!(arena.get(child).await.unwrap()["data"]["a"], "broken");
         arena.primary_says("neighbour", "Synced", "True", "Applied").await;
         arena.merge(&path, &set(json!("a, withdrawn"))).await;
-        arena.module_says("withdrawn", "Serving", "True", "Serving").await;
+        arena.module_says("withdrawn", "Serving", "True", "RevisionActive").await;
         arena.pass(5).await;
         assert_eq!(arena.get(child).await.unwrap()["data"]["a"], "b", "it is repaired");
     });
@@ -420,7 +420,7 @@ fn account_that_was_made_again_by_somebody_has_to_allow_the_module_again() {
         arena.primary_says("remade", "Synced", "True", "Applied").await;
         let path = format!("{ACCOUNT}/remade");
         arena.lab().api().delete(&path).await.unwrap();
-        let message = arena.module_says("remade", "Permitted", "False", "AccountNotAllowed").await;
+        let message = arena.module_says("remade", "Authorized", "False", "AccountNotAllowed").await;
         assert!(message.contains("does not exist"), "{message}");
         arena.apply(&account("remade", None)).await;
         arena.pass(5).await;
@@ -429,7 +429,7 @@ fn account_that_was_made_again_by_somebody_has_to_allow_the_module_again() {
         assert_eq!(sent_as(&arena, "remade"), before);
         arena.module_says("remade", "Serving", "False", "AccountNotAllowed").await;
         arena.apply(&account("remade", Some("*"))).await;
-        arena.module_says("remade", "Serving", "True", "Serving").await;
+        arena.module_says("remade", "Serving", "True", "RevisionActive").await;
     });
 }
 
@@ -463,7 +463,7 @@ fn module_that_changes_to_an_account_that_does_not_allow_it_keeps_the_old_one() 
                 &json!({"metadata": {"annotations": {ANNOTATION: "changes"}}}),
             )
             .await;
-        arena.module_says("changes", "Ready", "True", "Serving").await;
+        arena.module_says("changes", "Ready", "True", "RevisionActive").await;
         assert_eq!(sent_as(&arena, "victim"), 0);
     });
 }
@@ -521,7 +521,7 @@ fn deleted_module_whose_account_does_not_allow_it_waits_and_goes_when_it_does() 
         arena.pass(120).await;
         assert!(arena.get(module).await.is_some(), "its finalizer is still on its primaries");
         assert_eq!(sent_as(&arena, "parting"), before);
-        arena.module_says("parting", "Permitted", "False", "AccountNotAllowed").await;
+        arena.module_says("parting", "Authorized", "False", "AccountNotAllowed").await;
         arena.merge(&format!("{ACCOUNT}/parting"), &set(json!("parting"))).await;
         arena.pass(90).await;
         assert!(arena.get(module).await.is_none(), "{:#}", arena.module("parting").await["status"]);
@@ -553,7 +553,7 @@ fn candidate_is_neither_previewed_nor_served_without_consent() {
         arena.pass(400).await;
         assert_eq!(sent_as(&arena, "swapped"), before);
         assert_eq!(arena.module("swapped").await["status"]["digest"], digest);
-        arena.module_says("swapped", "Permitted", "False", "AccountNotAllowed").await;
+        arena.module_says("swapped", "Authorized", "False", "AccountNotAllowed").await;
     });
 }
 

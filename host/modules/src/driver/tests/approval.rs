@@ -55,7 +55,7 @@ fn an_approval_by_the_whole_digest_lets_the_version_serve_and_ends_the_message()
     annotate(&mut driver, &json!({"innkeeper.dev/approve": format!(" {digest}\n")}));
     assert!(driver.modules().get("m").is_some());
     let (reason, message) = condition(&driver, "Held");
-    assert_eq!((reason.as_str(), message.contains("has no effect")), ("NothingHeld", false));
+    assert_eq!((reason.as_str(), message.contains("has no effect")), ("NoApprovalNeeded", false));
 }
 
 #[test]

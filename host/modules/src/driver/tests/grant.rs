@@ -1,9 +1,9 @@
-//! What the spec grants the active revision: a finalizer of a group in `spec.crdGroups`.
+//! What the spec grants the active revision: a finalizer of a group in `spec.allowedCRDGroups`.
 
 use super::*;
 
 fn granting(groups: &Value) -> Value {
-    with(json!({"rollout": {"strategy": "Immediate"}, "crdGroups": groups}))
+    with(json!({"rollout": {"strategy": "Immediate"}, "allowedCRDGroups": groups}))
 }
 
 fn of_example_com(manifest: &mut Manifest) {
@@ -27,7 +27,7 @@ fn finalizer_of_the_active_revision_is_reported_when_its_group_is_removed() {
     driver.handle("m", module(1, &granting(&json!(["example.com"]))));
     driver.handle("m", source("a"));
     handle(&mut driver, loaded("a", of_example_com));
-    assert_eq!(ready(&driver), is("True", "Serving"));
+    assert_eq!(ready(&driver), is("True", "RevisionActive"));
 
     let actions = driver.handle("m", module(2, &granting(&json!([]))));
     let shown: Vec<_> = actions.iter().map(show).collect();
@@ -39,7 +39,7 @@ fn finalizer_of_the_active_revision_is_reported_when_its_group_is_removed() {
     assert!(!shown.contains(&"notify FinalizerNotGranted".to_owned()), "once: {shown:?}");
 
     driver.handle("m", module(4, &granting(&json!(["example.com"]))));
-    assert_eq!(ready(&driver), is("True", "Serving"));
+    assert_eq!(ready(&driver), is("True", "RevisionActive"));
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn a_kind_that_a_version_drops_is_watched_until_nothing_of_it_is_left() {
     let config_map = Kind::namespaced("v1", "ConfigMap", "configmaps");
     let shown: Vec<_> =
         driver.handle("m", Input::NothingLeft(vec![config_map.clone()])).iter().map(show).collect();
-    assert_eq!(shown, ["serve b #3 parameters=null memory=67108864", "report 1 Serving"]);
+    assert_eq!(shown, ["serve b #3 parameters=null memory=67108864", "report 1 RevisionActive"]);
     assert!(dropped(&driver).is_empty());
     assert!(!driver.report("m").unwrap().members.contains_key("ownedKinds"));
     assert!(driver.handle("m", Input::NothingLeft(vec![config_map])).is_empty(), "once");
@@ -76,11 +76,14 @@ fn what_a_module_that_leaves_needs_is_said() {
     let shown: Vec<_> = driver.handle("m", deleted(2)).iter().map(show).collect();
     assert_eq!(
         shown,
-        ["leave quay.io/v1alpha1 Podroute with finalizer Some(\"\"), serving", "report 2 Leaving"]
+        [
+            "leave quay.io/v1alpha1 Podroute with finalizer Some(\"\"), serving",
+            "report 2 Finalizing"
+        ]
     );
     let shown: Vec<_> =
         driver.handle("m", Input::Left(Ok("done".into()))).iter().map(show).collect();
-    assert_eq!(shown, ["notify Left", "let go"]);
+    assert_eq!(shown, ["notify FinalizersRemoved", "let go"]);
     let shown: Vec<_> = driver.handle("m", Input::Gone).iter().map(show).collect();
     assert_eq!(shown, ["stop"]);
 }

@@ -76,7 +76,7 @@ fn parameters_that_change_while_they_are_checked_are_checked_again() {
     assert_eq!(parameters(&driver), json!({"size": 1}));
     driver.handle("m", second.run_with(validate));
     assert_eq!(parameters(&driver), json!({"size": 3}));
-    assert_eq!(ready(&driver), ("True".into(), "Serving".into()));
+    assert_eq!(ready(&driver), ("True".into(), "RevisionActive".into()));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn check_that_the_host_cannot_do_is_tried_again() {
     let again = job(&driver.handle("m", Input::Retry));
     driver.handle("m", again.run_with(validate));
     assert_eq!(parameters(&driver), json!({"size": 2}));
-    assert_eq!(ready(&driver), ("True".into(), "Serving".into()));
+    assert_eq!(ready(&driver), ("True".into(), "RevisionActive".into()));
 }
 
 #[test]

@@ -37,11 +37,12 @@ fn said(machine: &Machine) -> String {
 #[test]
 fn the_conditions_name_the_place_and_the_old_version_goes_on() {
     expect![[r#"
-        Healthy=Unknown NoRuns: Nothing has run yet.
-        Held=True CrdNotAdditive: b is held, and an approval does not help: the CustomResourceDefinition x would take less: .spec.color is gone.
-        Loaded=False CrdNotAdditive: b is not taken: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) goes on serving.
-        Ready=False CrdNotAdditive: b is not taken: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) goes on serving.
-        Serving=True Serving: a (a) serves.
+        Blocked=True CRDIncompatible: b is blocked, and an approval does not help: the CustomResourceDefinition x would take less: .spec.color is gone.
+        Healthy=Unknown NotReconciled: Nothing has run yet.
+        Held=False NoApprovalNeeded: No candidate waits for an approval.
+        Loaded=False CRDIncompatible: b is not taken: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) goes on serving.
+        Ready=False CRDIncompatible: b is not taken: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) goes on serving.
+        Serving=True RevisionActive: a (a) serves.
     "#]]
     .assert_eq(&said(&refused_for_definitions()));
 }
@@ -64,7 +65,7 @@ fn it_is_tried_again_without_a_word_and_serves_when_the_definition_has_been_chan
     machine.step(crds("b", Ok(())));
     machine.step(Event::Committed { digest: digest("b"), result: Ok(()) });
     assert_eq!(machine.serving().map(|serving| serving.digest), Some(digest("b")));
-    assert!(said(&machine).contains("Held=False NothingHeld"), "{}", said(&machine));
+    assert!(said(&machine).contains("Held=False NoApprovalNeeded"), "{}", said(&machine));
     assert_eq!(machine.refused(), None);
 }
 
@@ -75,14 +76,14 @@ fn an_approval_does_not_make_it_serve() {
     machine.step(source("b"));
     machine.step(crds("b", breaks()));
     assert_eq!(machine.serving().map(|serving| serving.digest), Some(digest("a")));
-    assert!(said(&machine).contains("Held=True CrdNotAdditive"), "{}", said(&machine));
+    assert!(said(&machine).contains("Blocked=True CRDIncompatible"), "{}", said(&machine));
 }
 
 #[test]
 fn other_refusals_hold_nothing() {
     let mut machine = refused_for_definitions();
     machine.step(Event::Retry);
-    machine.step(crds("b", Err(verdict("CrdForbidden", Again::Later))));
-    assert!(said(&machine).contains("Held=False NothingHeld"), "{}", said(&machine));
-    assert!(said(&machine).contains("Ready=False CrdForbidden"), "{}", said(&machine));
+    machine.step(crds("b", Err(verdict("CRDForbidden", Again::Later))));
+    assert!(said(&machine).contains("Held=False NoApprovalNeeded"), "{}", said(&machine));
+    assert!(said(&machine).contains("Ready=False CRDForbidden"), "{}", said(&machine));
 }

@@ -26,26 +26,26 @@ fn nothing_new_comes_to_serve_and_what_serves_is_asked_until_all_primaries_are_l
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             is being deleted: [Leave, Report]
-                serving a, candidate none any more, Ready=False Leaving
+                serving a, candidate none any more, Ready=False Finalizing
             loaded b: []
-                serving a, candidate none any more, Ready=False Leaving
+                serving a, candidate none any more, Ready=False Finalizing
             spec 2: []
-                serving a, candidate none any more, Ready=False Leaving
+                serving a, candidate none any more, Ready=False Finalizing
             is being deleted: []
-                serving a, candidate none any more, Ready=False Leaving
+                serving a, candidate none any more, Ready=False Finalizing
             cannot leave: [Notify(Forbidden), RetryLater, Report]
-                serving a, candidate none any more, Ready=False Leaving
+                serving a, candidate none any more, Ready=False Finalizing
             retry: [Leave]
-                serving a, candidate none any more, Ready=False Leaving
-            left: [Notify(Left), LetGo, Report]
-                serving a, candidate none any more, Ready=False Leaving
+                serving a, candidate none any more, Ready=False Finalizing
+            left: [Notify(FinalizersRemoved), LetGo, Report]
+                serving a, candidate none any more, Ready=False Finalizing
             deleted: [Stop]
-                serving a, candidate none any more, Ready=False Leaving
+                serving a, candidate none any more, Ready=False Finalizing
         "#]],
     );
 }
@@ -68,15 +68,15 @@ fn after_a_restart_what_served_last_is_loaded_to_be_asked() {
             spec 1: [Fetch, Report]
                 serving nothing, candidate nothing, Ready=False Waiting
             is being deleted: [Recall(a), Report]
-                serving nothing, candidate recalling a, Ready=False Recalling
+                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
             source b: []
-                serving nothing, candidate recalling a, Ready=False Recalling
+                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
             recalled a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [Swap(a), Leave, Report]
-                serving a, candidate none any more, Ready=False Leaving
-            left: [Notify(Left), LetGo]
-                serving a, candidate none any more, Ready=False Leaving
+                serving a, candidate none any more, Ready=False Finalizing
+            left: [Notify(FinalizersRemoved), LetGo]
+                serving a, candidate none any more, Ready=False Finalizing
         "#]],
     );
 }
@@ -96,9 +96,9 @@ fn what_cannot_be_had_any_more_is_not_waited_for() {
             spec 1: [Fetch, Report]
                 serving nothing, candidate nothing, Ready=False Waiting
             is being deleted: [Recall(a), Report]
-                serving nothing, candidate recalling a, Ready=False Recalling
+                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
             no copy of a: [Leave, Report]
-                serving nothing, candidate none any more, Ready=False Leaving
+                serving nothing, candidate none any more, Ready=False Finalizing
         "#]],
     );
     check(
@@ -115,11 +115,11 @@ fn what_cannot_be_had_any_more_is_not_waited_for() {
             spec 1: [Fetch, Report]
                 serving nothing, candidate nothing, Ready=False Waiting
             is being deleted: [Recall(a), Report]
-                serving nothing, candidate recalling a, Ready=False Recalling
+                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
             recalled a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
             refused a: [Leave, Report]
-                serving nothing, candidate none any more, Ready=False Leaving
+                serving nothing, candidate none any more, Ready=False Finalizing
         "#]],
     );
 }

@@ -23,9 +23,9 @@ fn happenings(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
         (loaded(name, true), "loaded"),
         (refused(name, Again::Never), "refused"),
         (refused(name, Again::Later), "refused"),
-        (rehearsed(name, &[]), "rehearsed as harmless"),
-        (rehearsed(name, &[Deed::Delete]), "rehearsed as harmful"),
-        (Event::Rehearsed { digest, result: Err(refusal(Again::Later)) }, "not rehearsed"),
+        (rehearsed(name, &[]), "preview shows no harm"),
+        (rehearsed(name, &[Deed::Delete]), "preview shows harm"),
+        (Event::Rehearsed { digest, result: Err(refusal(Again::Later)) }, "preview failed"),
         (Event::ParametersChecked(Ok(())), "parameters fit"),
         (Event::ParametersChecked(Err(refusal(Again::Later))), "parameters do not fit"),
         (crds(name, Ok(())), "definitions are there"),
@@ -117,18 +117,18 @@ fn every_state_is_reached_and_left() {
     let transitions = walk();
     let states = [
         "Nothing",
-        "Recalling",
+        "RestoringSnapshot",
         "Loading",
-        "Rehearsing",
+        "Previewing",
         "Held",
-        "InstallingCrds",
+        "InstallingCRDs",
         "Committing",
         "Rejected",
-        "Leaving",
+        "Finalizing",
     ];
     for state in states {
         assert!(transitions.keys().any(|(_, to)| *to == state), "{state} is never reached");
         let left = transitions.keys().any(|(from, _)| *from == state);
-        assert_eq!(left, state != "Leaving", "{state} is left, but by a Module that goes");
+        assert_eq!(left, state != "Finalizing", "{state} is left, but by a Module that goes");
     }
 }

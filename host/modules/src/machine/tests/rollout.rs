@@ -24,22 +24,22 @@ fn a_new_version_is_rehearsed_and_serves_if_it_does_no_harm() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             loaded b: [Rehearse(b), Report]
-                serving a, candidate rehearsing b, Ready=False Rehearsing
+                serving a, candidate rehearsing b, Ready=False Previewing
             rehearsed b: [InstallCrds(b), Report]
-                serving a, candidate installing CRDs of b, Ready=False InstallingCrds
-            CRDs of b: [Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
-                serving b, candidate nothing, Ready=True Serving
+                serving a, candidate installing CRDs of b, Ready=False InstallingCRDs
+            CRDs of b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginProbation(b), Report]
+                serving b, candidate nothing, Ready=True RevisionActive
             probation of a over: []
-                serving b, candidate nothing, Ready=True Serving
+                serving b, candidate nothing, Ready=True RevisionActive
             probation of b over: [EndProbation]
-                serving b, candidate nothing, Ready=True Serving
+                serving b, candidate nothing, Ready=True RevisionActive
             too many fail: []
-                serving b, candidate nothing, Ready=True Serving
+                serving b, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -63,20 +63,20 @@ fn a_version_that_would_delete_is_held_until_a_person_approves_it_and_no_other()
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             loaded b: [Rehearse(b), Report]
-                serving a, candidate rehearsing b, Ready=False Rehearsing
+                serving a, candidate rehearsing b, Ready=False Previewing
             rehearsed b: [Notify(Held), Report]
                 serving a, candidate held b, Ready=False Held
             approve Some(c), reject None: []
                 serving a, candidate held b, Ready=False Held
             rehearsed b: []
                 serving a, candidate held b, Ready=False Held
-            approve Some(b), reject None: [Notify(Approved), Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
-                serving b, candidate nothing, Ready=True Serving
+            approve Some(b), reject None: [Notify(Approved), Commit(b), Report, Swap(b), Notify(RevisionActive), BeginProbation(b), Report]
+                serving b, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -109,14 +109,14 @@ fn an_approval_that_comes_first_counts_and_a_rejection_lasts() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             approve Some(b), reject None: []
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
-                serving b, candidate nothing, Ready=True Serving
+            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginProbation(b), Report]
+                serving b, candidate nothing, Ready=True RevisionActive
             source c: [Load(c), Report]
                 serving b, candidate loading c, Ready=False Loading
             approve None, reject Some(c): [Report]
@@ -128,9 +128,9 @@ fn an_approval_that_comes_first_counts_and_a_rejection_lasts() {
             rehearsed a: []
                 serving b, candidate loading a, Ready=False Loading
             loaded a: [Rehearse(a), Report]
-                serving b, candidate rehearsing a, Ready=False Rehearsing
-            rehearsed a: [Commit(a), Report, EndProbation, Swap(a), Notify(Serving), BeginProbation(a), Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving b, candidate rehearsing a, Ready=False Previewing
+            rehearsed a: [Commit(a), Report, EndProbation, Swap(a), Notify(RevisionActive), BeginProbation(a), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             source c: [Report]
                 serving a, candidate rejected c, Ready=False Rejected
             spec 2: [Settle { parameters: true }, Report]
@@ -139,8 +139,8 @@ fn an_approval_that_comes_first_counts_and_a_rejection_lasts() {
                 serving a, candidate nothing, Ready=False Waiting
             source c: [Load(c), Report]
                 serving a, candidate loading c, Ready=False Loading
-            loaded c: [Commit(c), Report, EndProbation, Swap(c), Notify(Serving), BeginProbation(c), Report]
-                serving c, candidate nothing, Ready=True Serving
+            loaded c: [Commit(c), Report, EndProbation, Swap(c), Notify(RevisionActive), BeginProbation(c), Report]
+                serving c, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -164,12 +164,12 @@ fn a_held_version_that_is_rejected_is_not_tried_again() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             loaded b: [Rehearse(b), Report]
-                serving a, candidate rehearsing b, Ready=False Rehearsing
+                serving a, candidate rehearsing b, Ready=False Previewing
             rehearsed b: [Notify(Held), Report]
                 serving a, candidate held b, Ready=False Held
             approve None, reject Some(b): [Notify(Rejected), Report]
@@ -202,20 +202,20 @@ fn of_two_words_on_one_version_the_later_counts_and_of_two_at_once_the_safer() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             loaded b: [Rehearse(b), Report]
-                serving a, candidate rehearsing b, Ready=False Rehearsing
+                serving a, candidate rehearsing b, Ready=False Previewing
             approve None, reject Some(b): [Notify(Rejected), Report]
                 serving a, candidate rejected b, Ready=False Rejected
             approve Some(b), reject Some(b): [Fetch, Report]
                 serving a, candidate nothing, Ready=False Waiting
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
-                serving b, candidate nothing, Ready=True Serving
+            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginProbation(b), Report]
+                serving b, candidate nothing, Ready=True RevisionActive
         "#]],
     );
     check(
@@ -225,10 +225,10 @@ fn of_two_words_on_one_version_the_later_counts_and_of_two_at_once_the_safer() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             approve Some(b), reject Some(b): [Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Report]
                 serving a, candidate rejected b, Ready=False Rejected
         "#]],
@@ -256,16 +256,16 @@ fn a_version_that_fails_after_the_swap_is_taken_back() {
                 serving nothing, candidate nothing, Ready=False Waiting
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
             too many fail: []
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             loaded b: [Rehearse(b), Report]
-                serving a, candidate rehearsing b, Ready=False Rehearsing
-            rehearsed b: [Commit(b), Report, Swap(b), Notify(Serving), BeginProbation(b), Report]
-                serving b, candidate nothing, Ready=True Serving
+                serving a, candidate rehearsing b, Ready=False Previewing
+            rehearsed b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginProbation(b), Report]
+                serving b, candidate nothing, Ready=True RevisionActive
             too many fail: [SwapBack, EndProbation, Notify(RolledBack), Report]
                 serving a, candidate rejected b, Ready=False RolledBack
             too many fail: []
@@ -298,7 +298,7 @@ fn after_a_restart_what_served_serves_first_and_what_is_new_is_rehearsed() {
             spec 1: [Fetch, Report]
                 serving nothing, candidate nothing, Ready=False Waiting
             source b: [Recall(a), Report]
-                serving nothing, candidate recalling a, Ready=False Recalling
+                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
             recalled a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
             source b: []
@@ -306,7 +306,7 @@ fn after_a_restart_what_served_serves_first_and_what_is_new_is_rehearsed() {
             loaded a: [Swap(a), Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             loaded b: [Rehearse(b), Report]
-                serving a, candidate rehearsing b, Ready=False Rehearsing
+                serving a, candidate rehearsing b, Ready=False Previewing
             rehearsed b: [Notify(Held), Report]
                 serving a, candidate held b, Ready=False Held
             source c: [Report]
@@ -327,9 +327,9 @@ fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothin
             source a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [InstallCrds(a), Report]
-                serving nothing, candidate installing CRDs of a, Ready=False InstallingCrds
+                serving nothing, candidate installing CRDs of a, Ready=False InstallingCRDs
             CRDs of a: [KeepCopy(a), Swap(a), Report]
-                serving a, candidate nothing, Ready=True Serving
+                serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
     check(
@@ -340,7 +340,7 @@ fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothin
             spec 1: [Fetch, Report]
                 serving nothing, candidate nothing, Ready=False Waiting
             no source: [Notify(SourceNotFound), Recall(a), Report]
-                serving nothing, candidate recalling a, Ready=False Recalling
+                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
             recalled a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [Swap(a), Report]
@@ -367,15 +367,15 @@ fn without_the_copy_the_source_is_rehearsed_against_what_is_there() {
             spec 1: [Fetch, Report]
                 serving nothing, candidate nothing, Ready=False Waiting
             source b: [Recall(a), Report]
-                serving nothing, candidate recalling a, Ready=False Recalling
+                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
             no copy of a: [Notify(SourceNotFound), Load(b), Report]
                 serving nothing, candidate loading b, Ready=False Loading
             loaded b: [Rehearse(b), Report]
-                serving nothing, candidate rehearsing b, Ready=False Rehearsing
+                serving nothing, candidate rehearsing b, Ready=False Previewing
             rehearsed b: [Notify(Held), Report]
                 serving nothing, candidate held b, Ready=False Held
-            approve Some(b), reject None: [Notify(Approved), Commit(b), Report, Swap(b), Notify(Serving), Report]
-                serving b, candidate nothing, Ready=True Serving
+            approve Some(b), reject None: [Notify(Approved), Commit(b), Report, Swap(b), Notify(RevisionActive), Report]
+                serving b, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -415,7 +415,7 @@ fn a_decision_that_cannot_be_written_down_is_tried_again_and_nothing_overtakes_i
                 serving nothing, candidate committing a, Ready=False Forbidden
             retry: [Commit(a)]
                 serving nothing, candidate committing a, Ready=False Forbidden
-            committed a: [Swap(a), Notify(Serving), Load(b), Report]
+            committed a: [Swap(a), Notify(RevisionActive), Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
         "#]],
     );

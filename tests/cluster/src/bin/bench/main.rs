@@ -112,7 +112,7 @@ impl Bench {
         let stage =
             Stage::with(Options { controller_manager: false, ..Options::default() }).await?;
         let namespace = stage.admin.namespace("bench").await?;
-        let spec = json!({"crdGroups": ["bench.innkeeper.dev"], "namespaces": [namespace]});
+        let spec = json!({"allowedCRDGroups": ["bench.innkeeper.dev"], "namespaces": [namespace]});
         stage.module("bench", "bench-guest", &spec).await?;
         let host = stage.host().await?;
         stage.ready("bench").await?;

@@ -100,7 +100,7 @@ async fn beside_a_busy_one(bench: &Bench, alone: (f64, f64)) -> Result<()> {
         let host = bench.host()?;
         let mut written = 0.0;
         for verb in ["create", "apply", "status"] {
-            let labels = ["controller=\"busy\"", &format!("verb=\"{verb}\"")];
+            let labels = ["module=\"busy\"", &format!("verb=\"{verb}\"")];
             written += host.metric("innkeeper_writes_total", &labels).await?.unwrap_or_default();
         }
         Ok(if written > WRITES_AT_ONCE { Ok(()) } else { Err(format!("{written}")) })

@@ -1,0 +1,95 @@
+//! Flags and environment variables that have another name now: the old one is an error that names it.
+
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Flags of earlier releases, and what to write instead.
+const FLAGS: [(&str, &str); 7] = [
+    ("--calls", "--max-concurrent-guest-calls"),
+    ("--guests", "--guest-pool-size"),
+    ("--lease-seconds", "--lease-duration"),
+    ("--log", "--log-filter"),
+    ("--no-lease", "--leader-elect=false"),
+    ("--still", "--freeze-time"),
+    ("--workers", "--max-concurrent-reconciles"),
+];
+
+/// Environment variables of earlier releases, and what to set instead.
+const VARIABLES: [(&str, &str); 1] = [("INNKEEPER_LEASE_SECONDS", "INNKEEPER_LEASE_DURATION")];
+
+/// Reads the command line. Ends the process if it cannot be used, as clap does.
+pub(crate) fn parse<T: clap::Parser>() -> T {
+    T::try_parse().unwrap_or_else(|error| explain(error).exit())
+}
+
+/// An error about an unknown flag names the new one, where the flag was renamed.
+fn explain(error: clap::Error) -> clap::Error {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return error;
+    };
+    let name = unknown.split('=').next().unwrap_or_default();
+    match FLAGS.iter().find(|(old, _)| *old == name) {
+        Some((old, new)) => {
+            let message = format!("`{old}` was renamed: use `{new}`");
+            crate::Arguments::command().error(ErrorKind::UnknownArgument, message)
+        }
+        None => error,
+    }
+}
+
+/// Refuses environment variables with an old name.
+///
+/// # Errors
+/// The variable that is set, and its new name.
+pub(crate) fn check_environment() -> anyhow::Result<()> {
+    match VARIABLES.iter().find(|(old, _)| std::env::var_os(old).is_some()) {
+        Some((old, new)) => {
+            anyhow::bail!("environment variable `{old}` was renamed: use `{new}`, as in {new}=15s")
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    fn told(arguments: &[&str]) -> String {
+        let all = ["innkeeper"].iter().chain(arguments);
+        explain(crate::Arguments::try_parse_from(all).err().unwrap()).to_string()
+    }
+
+    #[test]
+    fn old_flag_is_refused_with_the_new_one() {
+        for (arguments, new) in [
+            (
+                ["run", "--workers", "4"],
+                "`--workers` was renamed: use `--max-concurrent-reconciles`",
+            ),
+            (["run", "--calls=4", "--bind=x"], "use `--max-concurrent-guest-calls`"),
+            (["run", "--guests", "4"], "use `--guest-pool-size`"),
+            (["run", "--no-lease", "--bind=x"], "use `--leader-elect=false`"),
+            (["run", "--lease-seconds", "15"], "use `--lease-duration`"),
+            (["run", "--log", "info"], "use `--log-filter`"),
+            (["test", "--log", "info"], "use `--log-filter`"),
+            (["simulate", "--still", "--seed=1"], "use `--freeze-time`"),
+        ] {
+            let told = told(&arguments);
+            assert!(told.contains(new), "{arguments:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn unknown_flag_that_never_was_is_refused_as_clap_does() {
+        assert!(told(&["run", "--never"]).contains("unexpected argument '--never'"));
+    }
+
+    #[test]
+    fn lease_duration_needs_a_unit() {
+        assert!(told(&["run", "--lease-duration", "15"]).contains("has a unit, as in 15s"));
+    }
+}
