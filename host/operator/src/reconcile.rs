@@ -191,7 +191,7 @@ async fn interrupt(
         .unfinished
         .reported
         .is_none_or(|reported| now.saturating_sub(reported) >= UNFINISHED_REPORT);
-    if is_due && !running.settings().suspend {
+    if is_due && !running.settings().paused {
         findings.problems.push(Problem {
             target: None,
             reason: RATE_LIMITED.to_owned(),

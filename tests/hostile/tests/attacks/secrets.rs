@@ -583,7 +583,7 @@ fn consent_withdrawn_during_a_preview_ends_it_and_the_candidate_serves_after_con
         let path = format!("{ACCOUNT}/midway");
         let set = |value: Value| json!({"metadata": {"annotations": {ANNOTATION: value}}});
         arena.merge(&path, &set(Value::Null)).await;
-        arena.module_says("midway", "Permitted", "False", "AccountNotAllowed").await;
+        arena.module_says("midway", "Authorized", "False", "AccountNotAllowed").await;
         let withdrawn = sent_as(&arena, "midway");
         arena.pass(300).await;
         assert_eq!(sent_as(&arena, "midway"), withdrawn, "nothing is sent as the account");
@@ -592,8 +592,8 @@ fn consent_withdrawn_during_a_preview_ends_it_and_the_candidate_serves_after_con
         assert_eq!(arena.get(child).await.unwrap()["data"]["a"], "b");
 
         arena.merge(&path, &set(json!("midway"))).await;
-        arena.module_says("midway", "Permitted", "True", "Granted").await;
-        arena.module_says("midway", "Serving", "True", "Serving").await;
+        arena.module_says("midway", "Authorized", "True", "Granted").await;
+        arena.module_says("midway", "Serving", "True", "RevisionActive").await;
         arena.pass(60).await;
         assert_eq!(arena.get(child).await.unwrap()["data"]["a"], "c", "the candidate serves");
     });

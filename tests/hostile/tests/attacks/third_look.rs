@@ -94,7 +94,7 @@ fn objects_of_another_namespace_that_name_a_primary_as_their_owner_are_not_its_o
 /// How many reconciles of a module have ended well.
 fn reconciles(arena: &Arena, module: &str) -> usize {
     let line = format!(
-        "controller_runtime_reconcile_total{{controller=\"{module}\",result=\"success\"}} "
+        "controller_runtime_reconcile_total{{controller=\"{module}\",module=\"{module}\",result=\"success\"}} "
     );
     let metrics = arena.lab().running().operator().metrics();
     metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
@@ -245,7 +245,7 @@ fn preview_that_fails_with_a_long_text_is_shown_in_a_status_that_can_be_written(
         neighbour(&arena).await;
         let good = guest(&manifest(&[]), &json!({"objects": [{"object": config_map("made")}]}));
         arena.install(&Attack::new("long", &good)).await;
-        arena.module_says("long", "Ready", "True", "Serving").await;
+        arena.module_says("long", "Ready", "True", "RevisionActive").await;
         arena.primary_says("long", "Synced", "True", "Applied").await;
         let mut second = manifest(&[]);
         second["version"] = "2.0.0".into();
