@@ -75,6 +75,8 @@ enum Next {
 impl Apply<'_> {
     /// Carries out a plan, as far as the write rate lets it: the rest is left to a later turn.
     pub async fn carry_out(&self, plan: &Plan, wish: &Wish, memory: &mut Memory) -> Outcome {
+        let unknown = plan.steps.iter().filter(|step| step.action == Action::Leave(Leave::Unknown));
+        memory.unsettled.extend(unknown.map(|step| step.target.clone()));
         let mut round = std::mem::take(&mut memory.unfinished_round);
         let mut outcome = Outcome::default();
         outcome.problems.0.extend(round.standing(&plan.steps).cloned());

@@ -9,7 +9,7 @@ use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
 use innkeeper_contract::{Desired, Event, EventType, Failure, Unapplied};
 use innkeeper_core::finalizer::Turn;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
-use innkeeper_core::plan::{self, Action, Leave, Plan};
+use innkeeper_core::plan::{self, Action, Plan};
 use innkeeper_core::wanted::{Refusal, Wish};
 use innkeeper_core::{Object, Target, consent, foreign, said};
 use innkeeper_sandbox::{CallError, Outcome, Run};
@@ -336,15 +336,12 @@ async fn round(
     if held && !deleting {
         return Round::Quiet(paused(seen, &plan, memory, now));
     }
-    let unknown = plan.steps.iter().filter(|step| step.action == Action::Leave(Leave::Unknown));
-    memory.unsettled.extend(unknown.map(|step| step.target.clone()));
     let apply = Apply { shared, caches, running, work, me: &me, now, granted: &granted };
     let outcome = apply.carry_out(&plan, &wish, memory).await;
     let clean = complete && outcome.is_clean();
     let became_clean = clean && !memory.plan.clean;
     memory.plan.clean = clean;
-    memory.plan.reverts.forget_old(now);
-    keep_only_wanted(memory, &wish);
+    forget_old(memory, &wish, now);
     seen.findings.problems = outcome.problems;
     seen.findings.adopted = outcome.adopted;
     seen.findings.in_order = outcome.in_order;
@@ -619,8 +616,9 @@ fn left_alone(plan: &Plan, now: Timestamp) -> Problems {
     Problems(problems.collect())
 }
 
-/// What is no longer wanted needs no memory.
-fn keep_only_wanted(memory: &mut Memory, wish: &Wish) {
+/// Old reverts and what is no longer wanted need no memory.
+fn forget_old(memory: &mut Memory, wish: &Wish, now: Timestamp) {
+    memory.plan.reverts.forget_old(now);
     let wanted: BTreeSet<&Target> = wish.wanted.iter().map(|wanted| &wanted.target).collect();
     memory.plan.applied.retain(|target, _| wanted.contains(target));
     memory.plan.rejected.retain(|target, _| wanted.contains(target));

@@ -108,8 +108,8 @@ async fn synced(arena: &Arena, namespace: &str, name: &str) -> Option<(String, S
     Some((text("status"), text("reason")))
 }
 
-fn applied() -> Option<(String, String)> {
-    Some(("True".to_owned(), "Applied".to_owned()))
+fn applied() -> (String, String) {
+    ("True".to_owned(), "Applied".to_owned())
 }
 
 /// All writes of the module since the host started.
@@ -131,7 +131,7 @@ fn a_primary_of_nine_hundred_writes_delays_no_other_namespace_and_is_completed()
         arena.pass(5).await;
         arena.apply(&primary("quiet", "first")).await;
         arena.pass(1).await;
-        assert_eq!(synced(&arena, "quiet", "first").await, applied());
+        assert_eq!(synced(&arena, "quiet", "first").await, Some(applied()));
         let of_big = made(&arena, "attack-writes", "big-").await;
         assert!((100..150).contains(&of_big), "{of_big}");
         let told = synced(&arena, "attack-writes", "big-00").await;
@@ -150,7 +150,7 @@ fn a_primary_of_nine_hundred_writes_delays_no_other_namespace_and_is_completed()
             assert!(written <= RATE * (seconds + 20) + 20, "{written} writes in {seconds} s");
         }
         assert_eq!(made(&arena, "attack-writes", "big-").await, objects);
-        assert_eq!(synced(&arena, "attack-writes", "big-00").await, applied());
+        assert_eq!(synced(&arena, "attack-writes", "big-00").await, Some(applied()));
         // 900 objects, and a status each 10 s.
         let written = writes(&arena) - before;
         assert!(written <= objects + 40, "{written}");
@@ -171,7 +171,7 @@ fn ten_large_primaries_share_the_rate_and_delay_no_other_namespace() {
             }
             arena.pass(1).await;
             if seconds == 10 {
-                assert_eq!(synced(&arena, "quiet", "first").await, applied());
+                assert_eq!(synced(&arena, "quiet", "first").await, Some(applied()));
             }
             let written = writes(&arena) - before;
             assert!(written <= RATE * (seconds + 20) + 20, "{written} writes in {seconds} s");
@@ -200,7 +200,7 @@ fn a_first_run_beside_ten_namespaces_that_use_up_the_module_begins_within_a_seco
         assert!(synced(&arena, "quiet", "first").await.is_some());
         assert!(made(&arena, "quiet", "small-").await > 0);
         arena.pass(10).await;
-        assert_eq!(synced(&arena, "quiet", "first").await, applied());
+        assert_eq!(synced(&arena, "quiet", "first").await, Some(applied()));
         // A burst of 30 s for the module, one turn and the statuses beyond it, and five a second.
         for seconds in 42..=90 {
             arena.pass(1).await;
