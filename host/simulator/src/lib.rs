@@ -26,7 +26,7 @@
 //! # From a request to an answer
 //!
 //! `simulator` locks the state and calls `api::dispatch`, which checks `auth` and picks a verb. The verb decodes the
-//! object with `types`, merges it by `apply` or `patch`, asks `admission`, and stores it in `state`. `state` tells the
+//! object with `types`, merges it by `apply` or `patch`, asks `admission`, and stores it in `state`. `state` notifies
 //! watches and queues work. The controllers take it from the queue when the caller advances the virtual clock.
 //!
 //! No two files import each other: verbs and controllers are functions over `state::cluster::Cluster`. Where the API

@@ -86,7 +86,7 @@ impl Simulator {
     /// Answers an admission webhook in process: `handler` is called for this URL from here on. It takes an
     /// `AdmissionReview` (`admission.k8s.io/v1`, JSON) and gives one, or nothing: then it does not answer in time. A
     /// webhook that is reached by a Service has the URL `https://NAME.NAMESPACE.svc:PORT/PATH`, with the port 443 if none
-    /// is said. What is configured as in any cluster says when it is asked.
+    /// is given. The webhook configurations in the cluster decide when it is called.
     ///
     /// It is called within the request, so it must not send any itself.
     pub fn webhook(

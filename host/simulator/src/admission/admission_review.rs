@@ -169,7 +169,7 @@ pub(crate) fn denial(name: &str, status: &Value) -> StatusError {
     }
     said.insert("message".to_owned(), message.into());
     said.insert("code".to_owned(), code.into());
-    StatusError::said(code, Value::Object(said))
+    StatusError::with_body(code, Value::Object(said))
 }
 
 /// The object after a webhook's patch.

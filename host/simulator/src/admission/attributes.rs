@@ -13,7 +13,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// As reviews say it.
+    /// The operation in AdmissionReviews.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Create => "CREATE",

@@ -18,7 +18,7 @@ const GROUP: &str = "admissionregistration.k8s.io";
 
 /// Whether webhooks are to be asked at all.
 fn has_webhooks(cluster: &Cluster, context: &RequestContext<'_>, plural: &str) -> bool {
-    // What says who is asked nobody is asked about.
+    // Webhooks are not called for webhook configurations.
     cluster.store.has_any(GROUP, plural) && context.kind.group != GROUP
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn validate(
     }
     let (object, old) = (object.map(ManagedObject::whole), old.map(ManagedObject::whole));
     let attributes = Attributes { context, operation, object: object.as_ref(), old: old.as_ref() };
-    // All are asked, whatever the first says.
+    // All are called, whatever the first answers.
     let mut refused = None;
     for hook in webhooks(cluster, "validatingwebhookconfigurations") {
         if let Err(error) = call_webhook(cluster, &hook, &attributes, false) {

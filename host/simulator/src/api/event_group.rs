@@ -85,11 +85,11 @@ fn pointer_to_core(pointer: &str) -> String {
     rest.map_or_else(|| format!("/{first}"), |rest| format!("/{first}/{rest}"))
 }
 
-/// A document of the core group as this one has it: an Event, a list, a table, what a watch tells, or a Status.
+/// A document of the core group as this one has it: an Event, a list, a table, a line of a watch, or a Status.
 fn from_core(text: &Bytes) -> Bytes {
     let Ok(mut document) = serde_json::from_slice::<Value>(text) else { return text.clone() };
     convert(&mut document);
-    // What a watch tells ends with its line.
+    // A line of a watch ends with a newline.
     let end = if text.ends_with(b"\n") { "\n" } else { "" };
     Bytes::from(document.to_string() + end)
 }
@@ -117,7 +117,7 @@ fn convert(document: &mut Value) {
     }
 }
 
-/// Items of a list do not say what they are.
+/// Items of a list have no kind and apiVersion.
 fn convert_event(event: &mut Value) {
     let Some(event) = event.as_object_mut() else { return };
     *event = event_names::renamed(event, event_names::other);
@@ -131,7 +131,7 @@ fn of_group(error: StatusError) -> StatusError {
     if error.code == 422 { error } else { error.in_group("events", GROUP) }
 }
 
-/// What may not change of an Event of this group: all that is said of what happened, but how often.
+/// The errors for members of an Event that are immutable in this group.
 pub(crate) fn changes(new: &Value, old: &Value) -> Vec<FieldError> {
     let fixed = [
         "involvedObject",

@@ -81,7 +81,7 @@ impl<'a> RequestContext<'a> {
         Named { group: &self.kind.group, what: &self.kind.name, name }
     }
 
-    /// Where the server keeps the object, as its messages say.
+    /// The storage key of the object, as messages have it.
     pub(crate) fn storage_key(&self) -> String {
         let key = crate::types::kinds::storage_key(&self.kind, self.namespace(), &self.target.name);
         // What writes nothing does not know the root of the store.

@@ -107,7 +107,7 @@ impl Walk {
     }
 
     fn member(&mut self, map: Map<'_>, name: &str, old: Option<&Value>, new: Option<&Value>) {
-        // Most of an object is the same, and nothing is to be said of it.
+        // Most of an object is the same.
         if let (Some(old), Some(new)) = (old, new)
             && value::same(old, new)
         {

@@ -1,4 +1,4 @@
-//! What an apply without force says when others own what it wants.
+//! The error for an apply without force of fields that other managers own.
 
 use std::collections::BTreeMap;
 

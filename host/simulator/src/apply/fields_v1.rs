@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor
 use crate::apply::fieldset::{Element, FieldSet, Step};
 use crate::scratch::json;
 
-/// The name of a member: a step, or what says that the step above is in the set itself.
+/// The name of a member: a step, or the mark that the step above is in the set itself.
 enum Name {
     Itself,
     Step(Element),

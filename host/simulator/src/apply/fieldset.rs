@@ -107,7 +107,7 @@ pub(crate) fn path_text(path: &[Element]) -> String {
     path.iter().map(Element::to_string).collect()
 }
 
-/// A set of fields. That a field is in it says nothing of its members.
+/// A set of fields. A field can be in it without its members.
 ///
 /// Both lists are in the order of their steps: sets are small, and most are read and thrown away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! How the items of a list are told apart.
+//! The identity of list items: keys, values or positions.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `metadata.managedFields` beside its object: read when somebody asks whose fields are whose, written once.
+//! `metadata.managedFields` beside its object: parsed when owners are needed, written once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -82,7 +82,7 @@ impl Ledger {
         Some(list.text.get_or_init(|| scratch::text(|out| list.write(out))))
     }
 
-    /// Whether nobody owns anything.
+    /// Whether no manager owns anything.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -99,7 +99,7 @@ impl Ledger {
         self.text().and_then(|text| serde_json::from_slice(text).ok())
     }
 
-    /// Whether both say the same but for the times.
+    /// Whether both are equal but for the times.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,

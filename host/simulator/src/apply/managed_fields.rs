@@ -34,7 +34,7 @@ impl Operation {
     }
 }
 
-/// What tells managers apart.
+/// The identity of a manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manager {
     pub(crate) name: String,
@@ -171,7 +171,7 @@ pub(crate) fn is_reset(list: Option<&Value>) -> bool {
     }
 }
 
-/// Reads the list; the error says what is wrong with it.
+/// Parses the list. The error is what is wrong with it.
 pub(crate) fn decode(list: Option<&Value>) -> Result<Managers, String> {
     let mut managers = Managers::new();
     for (index, entry) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {
@@ -315,7 +315,7 @@ pub(crate) fn write(managers: &Managers, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Whether two lists say the same but for the times.
+/// Whether two lists are equal but for the times.
 pub(crate) fn same_but_times(one: &Managers, other: &Managers) -> bool {
     one.len() == other.len()
         && ordered(one)

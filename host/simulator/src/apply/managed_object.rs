@@ -48,7 +48,7 @@ impl From<ManagedObject> for Value {
 }
 
 impl ManagedObject {
-    /// An object as somebody made it, perhaps with `managedFields`.
+    /// An object from a client, perhaps with `managedFields`.
     pub(crate) fn new(mut whole: Value) -> Self {
         let metadata = whole.get_mut("metadata").and_then(Value::as_object_mut);
         let list = metadata.and_then(|metadata| metadata.remove(MANAGED));

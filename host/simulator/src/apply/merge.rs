@@ -8,7 +8,7 @@ use crate::apply::fieldset::Element;
 use crate::apply::item;
 use crate::apply::node::{Atom, List, Map, Node};
 
-/// The object `live` with what `applied` says. Both have the shape of the schema.
+/// Merges `applied` into `live`. Both have the shape of the schema.
 pub(crate) fn merge(node: Node<'_>, live: &Value, applied: &Value) -> Value {
     both(node, Some(live), Some(applied)).unwrap_or(Value::Null)
 }

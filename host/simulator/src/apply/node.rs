@@ -85,7 +85,7 @@ impl<'a> Node<'a> {
 
     fn of(schema: &'a Schema, preserve: bool) -> Self {
         let resolved = schema.resolved();
-        // What a reference names begins anew.
+        // The type of a reference starts again.
         let preserve = if schema.reference.is_some() { false } else { preserve };
         Self {
             schema: resolved,
@@ -137,7 +137,7 @@ impl<'a> List<'a> {
         self.node.free != Free::No || self.node.schema.list == ListType::Atomic
     }
 
-    /// How items are told apart.
+    /// How items are identified.
     pub(crate) fn kind(self) -> &'a ListType {
         if self.node.free == Free::No { &self.node.schema.list } else { &ListType::Atomic }
     }

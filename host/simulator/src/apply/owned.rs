@@ -15,7 +15,7 @@ pub(crate) fn fields(node: Node<'_>, value: &Value) -> FieldSet {
     set
 }
 
-/// Puts what is below `value` into `set`. Says whether the value is owned as a whole.
+/// Puts what is below `value` into `set`. Returns whether the value is owned as a whole.
 fn walk(node: Node<'_>, value: &Value, set: &mut FieldSet) -> bool {
     match node.atom(Some(value)) {
         Atom::Scalar(_) => true,

@@ -19,7 +19,7 @@ pub(crate) struct Write<'a> {
     pub(crate) node: Node<'a>,
     /// Group and version, as in objects.
     pub(crate) version: &'a str,
-    /// Fields that the request cannot write: nobody owns them by it.
+    /// Fields that the request cannot write, and so does not own.
     pub(crate) ignored: &'a FieldSet,
     /// The present time, as in objects.
     pub(crate) now: &'a str,
@@ -32,7 +32,7 @@ pub(crate) struct Applied {
     pub(crate) managers: Managers,
 }
 
-/// Fields of which nobody is the owner.
+/// Fields without an owner.
 fn unowned() -> &'static FieldSet {
     static SET: std::sync::OnceLock<FieldSet> = std::sync::OnceLock::new();
     SET.get_or_init(|| {
@@ -176,11 +176,11 @@ pub(crate) fn apply(
     Ok(Applied { object: changed.then_some(new), managers })
 }
 
-/// Takes out what the manager applied last time and not now, and nobody else owns.
+/// Removes fields that the manager applied last time and not now, and no other manager owns.
 fn prune(node: Node<'_>, merged: &Value, managers: &Managers, last: &FieldSet) -> Value {
     let last = last.with_named(node);
     let pruned = remove(node, merged, &last);
-    // What somebody owns comes back.
+    // Fields with another owner come back.
     let mut owned = FieldSet::default();
     for (manager, theirs) in managers {
         if manager.operation == Operation::Apply || !is_active(Mutation::UpdatersDoNotKeep) {

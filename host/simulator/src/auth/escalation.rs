@@ -1,4 +1,4 @@
-//! Who writes roles and bindings can give nobody more than he may do himself.
+//! The escalation check: a writer of roles and bindings can grant only what the writer holds.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ fn singles(rule: &Value) -> Vec<Single> {
     found
 }
 
-/// Whether a rule of somebody allows what a single rule would allow.
+/// Whether a rule that the user holds covers a single rule.
 fn covers(rule: &Value, single: &Single) -> bool {
     let has = |list: &str, wanted: &str| texts(rule, list).any(|one| one == wanted);
     let has_or_all = |list: &str, wanted: &str| has(list, wanted) || has(list, "*");
@@ -125,7 +125,7 @@ fn only_collected(new: &Value, old: &Value) -> bool {
     same == *old
 }
 
-/// Refuses a role or binding by which somebody would give more than he has.
+/// Refuses a role or binding that grants more than its writer holds.
 pub(crate) fn check_escalation(
     cluster: &Cluster,
     context: &RequestContext<'_>,

@@ -1,4 +1,4 @@
-//! As whom a user asks to act.
+//! The user that a request wants to act as.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::types::kinds::is_account;
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// As whom somebody wants to act, as he says it.
+/// The user that the Impersonate headers of a request name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ImpersonatedUser {
     pub(crate) name: String,
@@ -17,7 +17,7 @@ pub(crate) struct ImpersonatedUser {
 }
 
 impl ImpersonatedUser {
-    /// Whether nobody is named as whom to act.
+    /// Whether the headers name no user.
     pub(crate) fn is_nobody(&self) -> bool {
         self.name.is_empty()
             && self.groups.is_empty()

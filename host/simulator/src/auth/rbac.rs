@@ -13,7 +13,7 @@ use crate::types::status_error::StatusError;
 /// The group of roles and bindings.
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Everybody who has said who he is.
+/// The group of all authenticated users.
 const AUTHENTICATED: &str = "system:authenticated";
 
 /// What a binding gives to a user.
@@ -24,7 +24,7 @@ struct Bound {
     cluster: bool,
 }
 
-/// What somebody wants to do.
+/// The attributes of a request that RBAC decides on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attributes<'a> {
     pub(crate) verb: &'a str,
@@ -247,7 +247,7 @@ fn bindings_of(cluster: &Cluster, user: &User, namespace: &str) -> Vec<Bound> {
     found
 }
 
-/// What is said of the roles that are bound to a user and are not there.
+/// The messages for roles that are bound to a user and do not exist.
 pub(crate) fn missing_roles(cluster: &Cluster, user: &User, namespace: &str) -> Vec<String> {
     let mut lost = Vec::new();
     for plural in ["clusterrolebindings", "rolebindings"] {

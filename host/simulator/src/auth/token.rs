@@ -16,7 +16,7 @@ use crate::types::object::{is_terminating, meta};
 use crate::types::object_key::{Key, KindKey};
 use crate::types::status_error::{FieldError, Named, StatusError};
 
-/// For whom a token is, unless somebody says otherwise.
+/// The default audience of a token.
 const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 const HOUR_S: i64 = 3600;
 const MIN_S: i64 = 600;
@@ -45,7 +45,7 @@ fn check_seconds(seconds: i64) -> Result<(), StatusError> {
     Err(StatusError::invalid(named, &[error]))
 }
 
-/// Makes a token of a ServiceAccount. Its signature is chance: only a review can tell whether it is one.
+/// Issues a token of a ServiceAccount. Its signature is random: only a review can verify it.
 pub(crate) fn create_token(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
     let body = crate::api::request_body::parse(&context.request.body)
         .map_err(|error| StatusError::bad_request(format!("error decoding: {error}")))?;
@@ -163,13 +163,13 @@ fn issued<'c>(cluster: &'c Cluster, token: &str) -> Option<(User, &'c [String])>
     is_there.then(|| (User { uid, extra: issued.extra.clone(), ..user }, &*issued.audiences))
 }
 
-/// Who somebody is who shows a token to the API server.
+/// The user of a token, if it is valid for the API server.
 pub(crate) fn token_user(cluster: &Cluster, token: &str) -> Option<User> {
     let (user, audiences) = issued(cluster, token)?;
     audiences.iter().any(|one| one == AUDIENCE).then_some(user)
 }
 
-/// What a review of a token says.
+/// The answer of a TokenReview.
 pub(crate) fn review_token(cluster: &Cluster, spec: &Value) -> Result<Value, StatusError> {
     let token = spec["token"].as_str().unwrap_or_default();
     if token.is_empty() {

@@ -30,7 +30,7 @@ fn key_of(name: &str) -> Key {
     (String::new(), name.to_owned())
 }
 
-/// Says something of a condition. Says whether that is new.
+/// Sets a condition. Returns whether that changed it.
 fn set_condition(
     object: &mut Value,
     now: &str,
@@ -121,7 +121,7 @@ pub(crate) fn establish(cluster: &mut Cluster, object: &Value) {
     serve(cluster, &stored);
 }
 
-/// Says in the status of a definition which names it has. Says whether that is new.
+/// Writes the accepted names to the status of a definition. Returns whether that changed it.
 fn accept_names(cluster: &Cluster, stored: &mut Value) -> bool {
     let group = stored["spec"]["group"].clone();
     let mut used = Taken::default();
@@ -215,7 +215,7 @@ fn reread_objects(cluster: &mut Cluster, kind: &KindKey, definition: &Definition
     cluster.store.forget(kind);
 }
 
-/// Serves a kind no more. What is left of its objects is seen again when somebody defines it again.
+/// Stops serving a kind. Objects that remain are served again when the kind is defined again.
 pub(crate) fn removed(cluster: &mut Cluster, object: &Value) {
     let definition = Definition::read(object);
     cluster.catalog.forget(&definition.group, &definition.plural);
@@ -249,7 +249,7 @@ pub(crate) fn begin_deletion(
     object
 }
 
-/// Deletes the objects of definitions that are being deleted, and lets those go that have none left. Says whether
+/// Deletes the objects of definitions that are being deleted, and removes those that have none left. Returns whether
 /// anything was done.
 pub(crate) fn finish_deletions(cluster: &mut Cluster) -> bool {
     let ending: Vec<String> = cluster.work_queue.ending.iter().cloned().collect();

@@ -14,7 +14,7 @@ use crate::types::members::{condition, key_of, number, text};
 use crate::types::object::{is_terminating, meta};
 use crate::types::object_key::Key;
 
-/// The annotation that says since when a change could have been known.
+/// The annotation with the time of the last change that triggered an update.
 const TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:endpointslice-controller");

@@ -11,9 +11,9 @@ use crate::state::controller_set::Workload;
 use crate::types::members::{number, text};
 use crate::types::object::meta;
 
-/// What an Event says.
+/// An Event to record.
 pub(crate) struct EventSpec<'a> {
-    /// Who says it.
+    /// The component that reports it.
     pub(crate) component: &'static str,
     pub(crate) reason: &'static str,
     pub(crate) message: &'a str,
@@ -33,7 +33,7 @@ impl<'a> EventSpec<'a> {
     }
 }
 
-/// Says something of an object; the same again is counted.
+/// Records an Event of an object. The same Event again is counted.
 pub(crate) fn record(cluster: &mut Cluster, client: &Client, about: &Value, said: &EventSpec<'_>) {
     if !cluster.controllers.workloads.has(Workload::Events) {
         return;
@@ -65,7 +65,7 @@ pub(crate) fn record(cluster: &mut Cluster, client: &Client, about: &Value, said
     });
     if let Ok(event) = client::create(cluster, client, &EVENTS, namespace, event) {
         let key = (namespace.to_owned(), text(&event["metadata"]["name"]).to_owned());
-        // Only what is wrong is said again and again, and of sets, whose Pods keep their names.
+        // Only warnings repeat, and Events of StatefulSets, whose Pods keep their names.
         if said.warns || about["kind"] == "StatefulSet" {
             cluster.kubelet.recorded_events.insert(id, key);
         }

@@ -80,7 +80,7 @@ fn collect_if_unowned(cluster: &mut Cluster, place: &ObjectRef, object: &Value) 
                 continue;
             }
             OwnerLookup::Absent => {}
-            // Whoever else may own it: it stays.
+            // It stays, whatever its other owners are.
             OwnerLookup::NotServed => {
                 cluster.work_queue.unserved.insert(place.clone());
                 return false;
@@ -168,7 +168,7 @@ fn delete_in(cluster: &mut Cluster, kind: &KindKey, key: &Key, foreground: bool)
     true
 }
 
-/// Nobody owns the owners any more that were taken off.
+/// Removes the owner references that were taken off from what managers own.
 fn forget_owners(object: &mut ManagedObject, uids: &[&str], all: bool) {
     let path = ["metadata", "ownerReferences"].map(Element::field);
     let mut gone = FieldSet::default();

@@ -373,7 +373,7 @@ fn add_condition(cluster: &Cluster, job: &mut Value, name: &str, reason: &str, m
     }
 }
 
-/// Deletes a Job that was over for as long as it says.
+/// Deletes a finished Job when its `ttlSecondsAfterFinished` is over.
 fn expire(cluster: &mut Cluster, key: &Key, job: &Value) {
     let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else { return };
     if is_terminating(job) {

@@ -24,14 +24,14 @@ const SCHEDULER: Client = Client::scheduler();
 /// The one node.
 const NODE: &str = "node-1";
 
-/// How long a container takes to end when it is told to.
+/// How long a container takes to stop.
 const STOP: SignedDuration = SignedDuration::from_secs(1);
 /// After how long a failed pull is tried again, and a Pod that cannot be scheduled.
 const RETRY: SignedDuration = SignedDuration::from_secs(10);
 /// The longest wait of a container before it is started again.
 const RESTART_MAX_S: i64 = 300;
 
-/// Says what becomes of Pods from here on.
+/// Sets how Pods run from here on.
 pub(crate) fn script_pods(cluster: &mut Cluster, script: PodScript) {
     cluster.kubelet.script = script;
     let Some(pods) = cluster.store.collection(&PODS.key()) else { return };
@@ -107,7 +107,7 @@ fn schedule(cluster: &mut Cluster, key: &Key, mut pod: ManagedObject) {
     event_recorder::record(cluster, &SCHEDULER, &pod, &said);
 }
 
-/// What the scheduler says of a claim that has no volume.
+/// The message of the scheduler for a claim that is not bound.
 fn unbound_claim(cluster: &Cluster, pod: &Value) -> Option<String> {
     let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
     for name in volumes.filter_map(|one| one["persistentVolumeClaim"]["claimName"].as_str()) {
@@ -136,7 +136,7 @@ fn at(cluster: &mut Cluster, key: &Key, pod: &Value, step: Step, wait: Option<Si
     cluster.work_queue.wake_at(at, Workload::Pods, key);
 }
 
-/// Says what happens next.
+/// Plans the next step of a Pod.
 fn plan(cluster: &mut Cluster, key: &Key, pod: &Value, rule: &PodRule) {
     let container = &pod["status"]["containerStatuses"][0];
     if container["state"]["running"].is_null() {

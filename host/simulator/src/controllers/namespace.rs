@@ -39,7 +39,7 @@ const CONDITIONS: [(&str, &str, &str); 5] = [
 const LEFT: &str = "NamespaceContentRemaining";
 const HELD: &str = "NamespaceFinalizersRemaining";
 
-/// Empties a namespace that is being deleted, and lets it go when it is empty.
+/// Empties the namespaces that are being deleted, and removes those that are empty.
 pub(crate) fn empty_namespaces(cluster: &mut Cluster) -> bool {
     let terminating: Vec<Key> =
         cluster.work_queue.terminating.iter().map(|name| (String::new(), name.clone())).collect();
@@ -66,7 +66,7 @@ pub(crate) fn contents(cluster: &Cluster, namespace: &str) -> Vec<(KindKey, Key)
         .collect()
 }
 
-/// Says in a namespace what is left in it. Says whether that is something new.
+/// Writes to the status of a namespace what remains in it. Returns whether that changed.
 pub(crate) fn report_remaining(cluster: &mut Cluster, key: &Key) -> bool {
     let Some(present) = client::get(cluster, &NAMESPACES, key) else { return false };
     let (mut kinds, mut holders) = (BTreeMap::new(), BTreeMap::new());
@@ -116,7 +116,7 @@ pub(crate) fn report_remaining(cluster: &mut Cluster, key: &Key) -> bool {
     client::replace(cluster, &CONTROLLER, &NAMESPACES, "status", namespace).is_ok()
 }
 
-/// Lets an empty namespace go, unless somebody else holds it. Says whether that is something new.
+/// Removes an empty namespace, unless a finalizer holds it. Returns whether anything changed.
 pub(crate) fn finalize(cluster: &mut Cluster, key: &Key) -> bool {
     let kind = NAMESPACES.key();
     let Some(present) = cluster.object(&kind, key) else { return false };

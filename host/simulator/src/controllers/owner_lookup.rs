@@ -21,7 +21,7 @@ pub(crate) enum OwnerLookup {
     Found(Arc<ManagedObject>),
     /// None is: not with this name, in this namespace, or another one of that name.
     Absent,
-    /// The kind is not served: nothing can be said of it now.
+    /// The kind is not served, so the owner may exist or not.
     NotServed,
     /// Something in a namespace cannot own what is in none. That stays so.
     Invalid,

@@ -1,4 +1,4 @@
-//! Volumes that somebody has made: which claim gets which, and what becomes of one whose claim is gone.
+//! Existing volumes: which claim gets which, and the phase of a volume whose claim is gone.
 //!
 //! As in Kubernetes' binder: a volume that names the claim comes first; else the smallest that is free and has the
 //! class, the mode, the labels and the ways of access that the claim asks for, of those with the fewest other ways.

@@ -22,7 +22,7 @@ const PROTECTION: &str = "kubernetes.io/pvc-protection";
 const PROVISIONER: &str = "simulator.innkeeper.dev/volumes";
 /// The class of claims that name none.
 const CLASS: &str = "standard";
-/// What is said of a claim that wants a volume that somebody has made, if there is none.
+/// The Event of a claim without a class, if no volume matches.
 const NO_CLASS: EventSpec<'static> = EventSpec {
     component: "persistentvolume-controller",
     reason: "FailedBinding",

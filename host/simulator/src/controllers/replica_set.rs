@@ -127,7 +127,7 @@ fn update_status(
     }
 }
 
-/// A Pod of a template that somebody controls, without a name.
+/// A Pod of a template, with a controller and without a name.
 pub(crate) fn pod_of(
     template: &Value,
     owner: &Value,

@@ -43,7 +43,7 @@ pub(crate) fn apply(
 }
 
 fn json(object: &Value, patch: Value) -> Result<Value, StatusError> {
-    // The server tells nobody what it did not like.
+    // The server does not name the error.
     let refused = || {
         StatusError::new(
             422,
@@ -81,7 +81,7 @@ fn json(object: &Value, patch: Value) -> Result<Value, StatusError> {
     Ok(object)
 }
 
-/// What the server says of what is no patch of its kind.
+/// The error for a body that is no patch of its type.
 fn undecoded(patch: &Value) -> StatusError {
     let kind = match patch {
         Value::String(_) => "string",

@@ -126,7 +126,7 @@ fn retain(object: &mut Members, patch: &mut Members) -> Result<(), StatusError> 
     Ok(())
 }
 
-/// Merges a list of which the patch says the order.
+/// Merges a list in the order that the patch gives.
 fn in_order(
     schema: Option<&Schema>,
     name: &str,
@@ -165,7 +165,7 @@ fn unnulled(value: Value) -> Option<Value> {
     }
 }
 
-/// A list after what a patch says of it.
+/// Applies the patch of a list.
 fn list(
     schema: Option<&Schema>,
     old: Vec<Value>,
@@ -291,7 +291,7 @@ fn check_order(key: Option<&str>, said: &[Value], order: &[Value]) -> Result<(),
     Ok(())
 }
 
-/// What tells an item from the others.
+/// The identity of an item: the value of its merge key, or the item itself.
 fn id<'a>(key: Option<&str>, item: &'a Value) -> Result<&'a Value, StatusError> {
     let Some(key) = key else { return Ok(item) };
     if !item.is_object() {

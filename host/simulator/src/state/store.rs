@@ -129,7 +129,7 @@ pub(crate) struct Store {
 impl Store {
     /// An empty one.
     pub(crate) fn new() -> Self {
-        // No object is ever at version 1, which clients give to say that nothing must be there.
+        // No object is ever at version 1, which clients send to require that the object does not exist.
         Self { collections: BTreeMap::new(), trees: Trees::default(), version: 1, compacted: 0 }
     }
 
@@ -197,7 +197,7 @@ impl Store {
         match kind {
             // Each request looks at these, and there are few.
             (group, _) if group == "rbac.authorization.k8s.io" => stored.held = Some(tree.clone()),
-            // Nobody reads Events again, and there are many.
+            // Events are not read again, and there are many.
             (_, plural) if plural == "events" => {}
             _ => stored.place.set(self.trees.keep(tree.clone())),
         }

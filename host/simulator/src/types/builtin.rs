@@ -61,7 +61,7 @@ pub fn builtin_kinds(group: &str) -> Vec<BuiltinKind> {
         .collect()
 }
 
-/// The types as the table has them, for whoever publishes them; read once, when it is needed.
+/// The types as the document has them, for OpenAPI. They are parsed once, when they are needed.
 pub(crate) fn raw_types() -> &'static Value {
     static TYPES: OnceLock<Value> = OnceLock::new();
     TYPES.get_or_init(|| {

@@ -27,9 +27,9 @@ pub(crate) struct Kind {
     /// `status`, `scale` and so on.
     pub(crate) subresources: BTreeSet<String>,
     pub(crate) schema: Shape,
-    /// What its definition says, if it is no built-in kind.
+    /// Its definition, if it is no built-in kind.
     pub(crate) custom: Option<Arc<Definition>>,
-    /// An object of it with nothing said, once it was needed.
+    /// An empty object of the kind, made when it is first needed.
     pub(crate) blank: OnceLock<Arc<ManagedObject>>,
 }
 

@@ -184,7 +184,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Reads a selector, or says what is wrong with it.
+/// Parses a selector. The error is what is wrong with it.
 pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     let mut parser = Parser { tokens: tokens(text), place: 0 };
     let mut demands = Vec::new();

@@ -30,10 +30,10 @@ pub(crate) fn builtin_types() -> &'static BTreeMap<String, Schema> {
     })
 }
 
-/// The type of a value, as `type` says it.
+/// The type of a value, from `type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Type {
-    /// Not said: any value.
+    /// Absent: any value.
     #[default]
     Any,
     Object,
@@ -44,7 +44,7 @@ pub(crate) enum Type {
     Boolean,
 }
 
-/// How the items of a list are told apart.
+/// How the items of a list are identified.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ListType {
     /// They are not: the list is one value.
@@ -59,7 +59,7 @@ pub(crate) enum ListType {
 /// Whether a map may have members that its schema does not name.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Additional {
-    /// Not said.
+    /// Absent.
     #[default]
     Unsaid,
     /// It must not.

@@ -11,7 +11,7 @@ pub(crate) struct StatusError {
     reason: &'static str,
     message: String,
     details: Option<Value>,
-    /// The whole body, if somebody else has worded it.
+    /// The whole body, if it comes from a webhook.
     whole: Option<Box<Value>>,
     /// Where a list may go on all the same.
     next: Option<String>,
@@ -51,8 +51,8 @@ impl StatusError {
         Self { code, reason, message: message.into(), details: None, whole: None, next: None }
     }
 
-    /// One that somebody else has worded.
-    pub(crate) fn said(code: u16, body: Value) -> Self {
+    /// An error with a body that comes from a webhook.
+    pub(crate) fn with_body(code: u16, body: Value) -> Self {
         Self { whole: Some(Box::new(body)), ..Self::new(code, "", "") }
     }
 
@@ -72,7 +72,7 @@ impl StatusError {
             .details(Value::Object(named.details()))
     }
 
-    /// What it says.
+    /// The message.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -109,7 +109,7 @@ impl StatusError {
         Self::new(400, "BadRequest", message)
     }
 
-    /// Whether it says that a document has not the shape of its kind.
+    /// Whether the error is that a document does not have the shape of its kind.
     pub(crate) fn is_shape(&self) -> bool {
         self.code == 400 && self.message.contains("cannot be handled as a")
     }

@@ -40,7 +40,7 @@ impl Query {
         }
     }
 
-    /// Whether a parameter says yes, as Go reads truth.
+    /// Whether a parameter is true, as Go parses a bool.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.has(name) && !matches!(self.get(name), "false" | "0" | "False" | "f" | "F")
     }

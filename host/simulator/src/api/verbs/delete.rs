@@ -22,15 +22,15 @@ use crate::types::kinds;
 use crate::types::object::{finalizers, generation, is_terminating, meta, set_finalizers};
 use crate::types::status_error::{FieldError, Named, StatusError};
 
-/// Holds an object until what it owns has been let go.
+/// The finalizer of an object until its dependents are orphaned.
 pub(crate) const ORPHAN: &str = "orphan";
-/// Holds an object until what it owns is gone.
+/// The finalizer of an object until its dependents are gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 
-/// What is said when a Job is deleted without a word about its Pods.
+/// The warning for a delete of a Job without a propagation policy.
 const CHILDREN_STAY: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
-/// How a delete is to be done.
+/// The options of a delete.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     uid: Option<String>,
@@ -149,12 +149,12 @@ pub(crate) fn delete(cluster: &mut Cluster, context: &RequestContext<'_>) -> Out
     let options = Options::read(context)?;
     warn(cluster, context, &options);
     let (answer, gone) = delete_by(cluster, context, &options)?;
-    // Who says that nothing is to be orphaned is told that it is not over yet.
+    // With `orphanDependents: false` the code tells that the delete is not complete.
     let code = if !gone && options.orphan == Some(false) { 202 } else { 200 };
     Ok(Response::bytes(code, answer.text().clone()))
 }
 
-/// Warns whoever says nothing of what becomes of dependents that stay.
+/// Warns if the options name no policy and dependents stay by default.
 fn warn(cluster: &mut Cluster, context: &RequestContext<'_>, options: &Options) {
     let silent = options.policy.is_none() && options.orphan.is_none();
     if silent && kinds::orphans_by_default(&context.kind) {
@@ -162,7 +162,7 @@ fn warn(cluster: &mut Cluster, context: &RequestContext<'_>, options: &Options) 
     }
 }
 
-/// Deletes an object as the options say. Gives what is answered.
+/// Deletes an object by the options. Returns the body of the response.
 pub(crate) fn delete_object(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,
@@ -265,7 +265,7 @@ fn delete_one(
             begin_deletion(cluster, &mut last, 0);
         }
         if !options.dry_run {
-            // Who watches is told of both.
+            // A watch gets both events.
             last = Arc::unwrap_or_clone(cluster.put(context.kind_key(), context.key(), last));
         }
     }
@@ -301,7 +301,7 @@ fn check_conditions(
     Ok(())
 }
 
-/// Says of an object when it goes.
+/// Sets the deletionTimestamp of an object.
 fn begin_deletion(cluster: &Cluster, object: &mut Value, seconds: i64) {
     if generation(object) > 0 && !is_active(Mutation::DeletionGrowsNoGeneration) {
         object["metadata"]["generation"] = (generation(object) + 1).into();

@@ -100,7 +100,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// What the list says of itself.
+    /// The metadata of the list.
     fn metadata(&self, context: &RequestContext<'_>) -> Map<String, Value> {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), self.version.to_string().into());
@@ -228,7 +228,7 @@ pub(crate) fn listed(cluster: &Cluster, context: &RequestContext<'_>, page: &Pag
     Response::bytes(200, Bytes::from(body))
 }
 
-/// Items of built-in kinds do not say what they are; the list does.
+/// Items of built-in kinds have no kind and apiVersion; the list has them.
 fn item(context: &RequestContext<'_>, stored: &Stored) -> Bytes {
     if context.kind.custom.is_some() {
         return Cluster::text(&context.kind, &stored.text);

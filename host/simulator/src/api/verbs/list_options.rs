@@ -15,7 +15,7 @@ const MATCH: &str = "resourceVersionMatch";
 const INITIAL: &str = "sendInitialEvents";
 /// What the server writes into the places where lists go on.
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
-/// What is said of a version that is known no more.
+/// The message for a version that was compacted.
 const TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
 const PAGE_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
@@ -165,7 +165,7 @@ impl Start {
         let exact = match query.get(MATCH) {
             EXACT => true,
             NOT_OLDER => false,
-            // As it was before clients could say which they mean.
+            // The meaning before `resourceVersionMatch` existed.
             _ => limited && !one && version > 0,
         };
         if version > present {

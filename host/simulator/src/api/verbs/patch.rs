@@ -229,7 +229,7 @@ fn merge_patch(
     }
     let plain: &Value = live;
     if managers.is_empty() && live["metadata"]["uid"].is_string() {
-        // What was there before the first apply belongs to somebody.
+        // Fields that existed before the first apply get an owner.
         let before = Manager::new("before-first-apply", Operation::Update, &version, sub);
         let empty = blank(context);
         managers = crate::apply::updater::update(&write, &empty, plain, managers, &before);
@@ -265,7 +265,7 @@ pub(crate) fn document(context: &RequestContext<'_>) -> Result<Value, StatusErro
         .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))
 }
 
-/// What the server says of an apply whose merged object Go cannot read.
+/// The error for an apply whose merged object Go cannot decode.
 fn not_converted(context: &RequestContext<'_>, value: &Value, error: &StatusError) -> StatusError {
     let version = context.kind.api_version();
     let name = &context.kind.name;

@@ -12,7 +12,7 @@ use crate::auth::user::User;
 use crate::state::cluster::Cluster;
 use crate::types::status_error::{FieldError, Named, StatusError};
 
-/// Answers who somebody is, or whether he may do something.
+/// Answers reviews of tokens, users and access.
 pub(crate) fn review(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
     let decoded = write::decode(context, crate::api::request_body::read(context)?)?;
     cluster.warned.extend(decoded.warnings);
@@ -60,7 +60,7 @@ pub(crate) fn review(cluster: &mut Cluster, context: &RequestContext<'_>) -> Out
     Ok(Response::bytes(201, object.text().clone()))
 }
 
-/// Whether somebody may do something.
+/// Decides an access review.
 fn access(cluster: &Cluster, user: &User, spec: &Value) -> Value {
     let of = |attributes: &'static str| {
         move |name: &str| spec[attributes][name].as_str().unwrap_or_default()

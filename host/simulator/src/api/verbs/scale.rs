@@ -57,7 +57,7 @@ fn find<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
     at(object, &path)
 }
 
-/// The kind of scales, which nobody lists.
+/// The kind of scales, which cannot be listed.
 fn kind() -> Arc<Kind> {
     static KIND: OnceLock<Arc<Kind>> = OnceLock::new();
     KIND.get_or_init(|| Arc::new(Kind::of_subresource("autoscaling", "v1", "Scale", TYPE))).clone()

@@ -71,7 +71,7 @@ pub(crate) fn update_object(
     Ok(Written { code: 200, object })
 }
 
-/// What the store says of another uid.
+/// The message of the store for a uid that is not the present one.
 pub(crate) fn uid_mismatch(context: &RequestContext<'_>, said: &str, present: &str) -> String {
     format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object meta: {present}",

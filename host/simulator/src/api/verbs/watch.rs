@@ -20,14 +20,14 @@ use crate::types::crd::conversion;
 use crate::types::kind::Kind;
 use crate::types::status_error::StatusError;
 
-/// How long a watch lasts whose client says nothing.
+/// The default duration of a watch.
 const DEFAULT_SECONDS: i64 = 1800;
 
 /// `watch`.
 pub(crate) fn begin_watch(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
     let query = context.query;
     let selector = selector(context, check_watch)?;
-    // No time at all is none that was said; less than that is over at once.
+    // 0 counts as absent; a negative timeout is over at once.
     let seconds = number(query, "timeoutSeconds")?.filter(|seconds| *seconds != 0);
     let seconds = seconds.unwrap_or(DEFAULT_SECONDS);
     let ends = cluster
@@ -100,7 +100,7 @@ fn show_all(cluster: &Cluster, context: &RequestContext<'_>, watcher: &Watcher) 
     }
 }
 
-/// Makes tables of one row. Only the first says what the columns are.
+/// Makes tables of one row. Only the first has the column definitions.
 fn rows(kind: Arc<Kind>, include: Include) -> RowTable {
     let headed = Cell::new(false);
     Box::new(move |object, now| {

@@ -30,7 +30,7 @@ use crate::types::object::{
 use crate::types::object_key::Key;
 use crate::types::status_error::{FieldError, StatusError};
 
-/// What the server says of a version that is another.
+/// The message for a resourceVersion that is not the present one.
 pub(crate) const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
@@ -42,7 +42,7 @@ pub(crate) struct Decoded {
     pub(crate) shares_labels: bool,
 }
 
-/// What a write is answered by.
+/// The result of a write.
 pub(crate) struct Written {
     pub(crate) code: u16,
     /// The object as it is stored.
@@ -114,7 +114,7 @@ pub(crate) fn check_namespace(
     Ok(())
 }
 
-/// Whose fields are whose after `live` has become `new`, by anything but an apply.
+/// Tracks the managers of `new`, which replaces `live` by anything but an apply.
 pub(crate) fn track(
     cluster: &Cluster,
     context: &RequestContext<'_>,
@@ -337,7 +337,7 @@ pub(crate) fn shares_labels(kind: &Kind, said: &Value) -> bool {
     kind.is("batch", "Job") && own.is_none_or(Map::is_empty) && of_template.is_object()
 }
 
-/// A change of nothing but times of managers is none. Says whether that is so, or nothing changes at all.
+/// A change of nothing but the times of managers is none. Returns whether nothing else changes.
 fn keep_times(new: &mut ManagedObject, old: &ManagedObject) -> bool {
     let same = **new == **old && new.ledger().is_like(old.ledger());
     if same {
@@ -346,7 +346,7 @@ fn keep_times(new: &mut ManagedObject, old: &ManagedObject) -> bool {
     same
 }
 
-/// What the request says is to be done about unknown fields.
+/// Handles unknown fields as `fieldValidation` asks: refuses them, or returns warnings.
 pub(crate) fn unknown_fields(
     context: &RequestContext<'_>,
     unknown: &[String],

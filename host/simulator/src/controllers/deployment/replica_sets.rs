@@ -142,7 +142,7 @@ pub(crate) fn record_revision(
     }
 }
 
-/// Gives a set as it is after it was told to have so many Pods, if that is news.
+/// Sets the replicas of a ReplicaSet. Returns it as it is stored, if that changed it.
 pub(crate) fn set_replicas(
     cluster: &mut Cluster,
     rollout: &Rollout,

@@ -1,4 +1,4 @@
-//! A Deployment with its ReplicaSets, and what the annotations of these say.
+//! A Deployment with its ReplicaSets, and the annotations of these.
 
 use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client::Client;
@@ -52,7 +52,7 @@ impl Rollout {
     }
 
     pub(crate) fn deadline(&self) -> Option<i64> {
-        // The largest number says never.
+        // The largest number means never.
         self.deployment["spec"]["progressDeadlineSeconds"]
             .as_i64()
             .filter(|seconds| *seconds < i64::from(i32::MAX))
@@ -70,7 +70,7 @@ pub(crate) fn replace_in_rollout(rollout: &mut Rollout, set: &Arc<ManagedObject>
     }
 }
 
-/// Whether somebody has changed how many there are to be since the sets were told.
+/// Whether the Deployment was scaled since its sets were last written.
 pub(crate) fn is_scaled(rollout: &Rollout) -> bool {
     rollout.all().filter(|set| number(&set["spec"]["replicas"]) > 0).any(|set| {
         let told = &set["metadata"]["annotations"][DESIRED];

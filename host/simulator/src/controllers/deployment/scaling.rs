@@ -7,7 +7,7 @@ use crate::types::members::{number, text};
 /// What a `ReplicaSet` has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
-    /// What it is told to have.
+    /// Its `spec.replicas`.
     pub(crate) wanted: i64,
     /// Those of its Pods that are available.
     pub(crate) available: i64,
@@ -55,7 +55,7 @@ impl Bounds {
         if room <= 0 {
             return wanted;
         }
-        // First those that serve nobody.
+        // Pods that are not available go first.
         for (set, wanted) in old.iter().zip(&mut wanted) {
             let idle = (set.wanted - set.available).clamp(0, room);
             *wanted -= idle;

@@ -1,4 +1,4 @@
-//! Rules of a schema in CEL, and what is said of a value that breaks one.
+//! Evaluates the rules in CEL of a schema.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::types::field_path::FieldPath;
 use crate::types::schema::{Additional, ListType, Schema};
 use crate::types::status_error::FieldError;
 
-/// What the server says if it does not look at the rules.
+/// The message if the rules are not evaluated.
 const UNCHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
 /// What is wrong with `value`, which was `old` before, by the rules of its schema; `errors` is what is known to
@@ -124,7 +124,7 @@ fn own(
     }
 }
 
-/// What the server says of a failure.
+/// The message for a failed evaluation.
 pub(crate) fn words(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),

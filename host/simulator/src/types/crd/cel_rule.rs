@@ -78,7 +78,7 @@ impl Rule {
         }
     }
 
-    /// What is said if the rule cannot be evaluated.
+    /// The error if the rule cannot be evaluated.
     pub(crate) fn failure(&self, path: &str, value: &Value, why: &str) -> FieldError {
         let rule = if self.message.is_empty() { &self.text } else { &self.message };
         let field = if path.is_empty() { "<nil>" } else { path };

@@ -6,7 +6,7 @@ use crate::types::crd::definition::{Definition, Version};
 use crate::types::crd::{default, prune};
 use crate::types::kind::Kind;
 
-/// The version that an object says it is of.
+/// The version in the apiVersion of an object.
 fn said<'d>(definition: &'d Definition, object: &Value) -> Option<&'d Version> {
     let version = object["apiVersion"].as_str()?.rsplit('/').next()?;
     definition.version(version)

@@ -1,4 +1,4 @@
-//! What a CustomResourceDefinition says.
+//! A CustomResourceDefinition, parsed.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ pub(crate) struct Scale {
     pub(crate) selector: Option<String>,
 }
 
-/// A kind that somebody defined.
+/// A custom kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
     pub(crate) group: String,

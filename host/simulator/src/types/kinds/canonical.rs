@@ -199,7 +199,7 @@ impl Walk {
             if map.contains_key(name) {
                 continue;
             }
-            // A list or a time that is not said is null.
+            // An absent list or time is null.
             let mut value = match &inner.default {
                 _ if inner.go == Go::Null => Value::Null,
                 Some(default) if !is_list(inner) && (inner.is_struct() || !default.is_object()) => {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::types::kinds::quantity::billionths;
 use crate::types::status_error::FieldError;
 
-/// How much a claim asks for, in billionths of a byte; nothing, if it does not say.
+/// The storage that a claim requests, in billionths of a byte, if it has a request.
 pub(crate) fn asked(claim: &Value) -> i128 {
     size(&claim["spec"]["resources"]["requests"]["storage"])
 }

@@ -34,7 +34,7 @@ pub(crate) fn decode(kind: &Kind, object: &mut Value) -> Result<Vec<String>, Sta
     let forgets = forgets.is_some_and(Vec::is_empty);
     let unknown = read(kind, object)?;
     if forgets {
-        // It says something else than none.
+        // An empty list means something else than an absent one.
         object["metadata"]["managedFields"] = Value::Array(Vec::new());
     }
     Ok(unknown)
@@ -81,8 +81,8 @@ pub(crate) fn fill_structs(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Brings an object into the form in which it is read. Says whether a custom resource was in another one: that
-/// counts as a change, although nobody sees it.
+/// Brings an object into the form in which it is read. Returns whether a custom resource was in another one: that
+/// counts as a change, although no reader sees it.
 pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<bool, StatusError> {
     if kind.custom.is_none() {
         canonical::forget_empty(kind.schema(), object);
@@ -98,13 +98,13 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<bool, StatusErro
     Ok(before != object["metadata"])
 }
 
-/// What reading gives a new built-in object that is stored without it. Says whether there was anything: then the first
+/// What reading gives a new built-in object that is stored without it. Returns whether there was anything: then the first
 /// write stores it, even if it changes nothing else.
 pub(crate) fn complete(kind: &Kind, object: &mut Value) -> bool {
     kind.is("batch", "Job") && defaults::workload::label_job(object)
 }
 
-/// Whether an update need not say which version it changes.
+/// Whether an update may leave out its resourceVersion.
 pub(crate) fn updates_unconditionally(kind: &Kind) -> bool {
     kind.custom.is_none()
         && !matches!(

@@ -11,7 +11,7 @@ pub(crate) fn admit(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// A new node is not ready, whatever it says.
+/// A new node is not ready, whatever its object has.
 fn node(spec: &mut Value) {
     let key = "node.kubernetes.io/not-ready";
     let mut taints = spec["taints"].as_array().cloned().unwrap_or_default();

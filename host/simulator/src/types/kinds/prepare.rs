@@ -43,7 +43,7 @@ fn has_status(kind: &Kind) -> bool {
     kind.subresources.contains("status")
 }
 
-/// The fields that a write to this (sub)resource cannot change, so that nobody owns them by it.
+/// The fields that a write to this (sub)resource cannot change, and so does not own.
 pub(crate) fn ignored(kind: &Kind, subresource: &str) -> &'static FieldSet {
     static NOTHING: OnceLock<FieldSet> = OnceLock::new();
     static STATUS: OnceLock<FieldSet> = OnceLock::new();

@@ -15,7 +15,7 @@ const LABEL_NAME: &str = "a lowercase RFC 1123 label must consist of lower case 
 const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 /// How many bytes all keys and values of annotations may have.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
-/// What the server says of a label's value that is none.
+/// The message for an invalid label value.
 pub(crate) const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
@@ -169,7 +169,7 @@ fn qualified(field: &str, key: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What is wrong with the key of a label that somebody asks for.
+/// The problem of a label key in a selector, if any.
 pub(crate) fn label_key_problem(key: &str) -> Option<String> {
     let mut errors = Vec::new();
     // Go has no path for it.

@@ -119,7 +119,7 @@ pub(crate) fn job_created(object: &mut Value, shares_labels: bool) {
         job::generated(object).into_iter().map(|(name, value)| (name, value.to_owned())).collect();
     let uid = crate::types::object::meta(object, "uid").to_owned();
     let labels = &mut object["spec"]["template"]["metadata"]["labels"];
-    // What is said already stays, and is found wrong later.
+    // Values that are given stay, and validation refuses them later.
     for (name, value) in generated {
         or(labels, name, value.into());
     }

@@ -13,7 +13,7 @@ use crate::types::kinds::defaults::workload::{
 };
 use serde_json::{Value, json};
 
-/// Fills in what is not said. Says whether there are defaults for the kind at all.
+/// Fills in absent members. Returns whether there are defaults for the kind at all.
 pub(crate) fn apply(kind: &Kind, object: &mut Value) -> bool {
     match (kind.group.as_str(), kind.name.as_str()) {
         ("apps", "Deployment") => deployment(object),

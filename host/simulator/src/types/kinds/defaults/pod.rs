@@ -3,7 +3,7 @@
 use crate::types::kinds::defaults::fill::{each, or, or_text};
 use serde_json::{Map, Value, json};
 
-/// The address of a Pod is the first of its addresses; the one that is said wins.
+/// `podIP` is the first of `podIPs`; `podIP` wins if both are given.
 pub(crate) fn pod_addresses(object: &mut Value) {
     let Some(status) = object.get_mut("status").filter(|status| status.is_object()) else { return };
     let said = status["podIP"].as_str().unwrap_or_default().to_owned();

@@ -4,7 +4,7 @@ use crate::types::kinds::defaults::fill::{each, or, or_text};
 use crate::types::kinds::defaults::pod::template;
 use serde_json::{Map, Value, json};
 
-/// A Job without labels has those of its Pods. Says whether it has some now that it had not.
+/// A Job without labels has those of its Pods. Returns whether it got some.
 pub(crate) fn label_job(object: &mut Value) -> bool {
     let none = object["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
     let labels = &object["spec"]["template"]["metadata"]["labels"];
