@@ -147,7 +147,8 @@ impl LiveCluster {
             objects.push(FakeNode::manifest());
         }
         objects.extend(manifests::modules(components)?);
-        let groups = objects.iter().filter_map(|one| one["spec"]["allowedCRDGroups"].as_array()).flatten();
+        let groups =
+            objects.iter().filter_map(|one| one["spec"]["allowedCRDGroups"].as_array()).flatten();
         let groups = groups.filter_map(|one| one.as_str().map(str::to_owned)).collect();
 
         let (end, ended) = watch::channel(false);
