@@ -229,7 +229,7 @@ struct Entry<'t> {
     time: Option<String>,
 }
 
-/// Reads the text of a list that was written by [`write`]. Says how many entries it has too: of two of one manager
+/// Reads the text of a list that was written by [`write()`]. Says how many entries it has too: of two of one manager
 /// the last counts.
 pub(crate) fn read(text: &[u8]) -> Option<(Managers, usize)> {
     let entries: Vec<Entry<'_>> = serde_json::from_slice(text).ok()?;

@@ -182,6 +182,10 @@ mod tests {
         assert_eq!(next("30 9-11/2 * * mon", from), "2026-11-23T09:30:00Z");
         assert_eq!(next("0 0 29 2 *", from), "2028-02-29T00:00:00Z");
         assert_eq!(next("0 0 1 * sun", from), "2026-11-29T00:00:00Z", "one of both days is enough");
+        let saturday = "2026-11-21T10:00:00Z";
+        assert_eq!(next("0 0 * * 1/6", saturday), "2026-11-23T00:00:00Z", "Sunday is 0 only");
+        assert_eq!(next("0 0,,12 * * *", from), "2026-11-22T12:00:00Z", "empty parts do not count");
+        assert_eq!(next("0 0 *-5 * *", from), "2026-11-23T00:00:00Z", "* has no end of its own");
         assert_eq!(next("@hourly", from), "2026-11-22T11:00:00Z");
         assert_eq!(next("@every 90s", from), "2026-11-22T10:09:00Z");
     }
