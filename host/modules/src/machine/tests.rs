@@ -311,12 +311,12 @@ fn version_refused_for_now_is_loaded_again_when_the_source_returns_to_it() {
                 serving nothing, candidate rejected a, Ready=False Broken
             source b: [Load(b), Report]
                 serving nothing, candidate loading b, Ready=False Loading
-            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), Report]
-                serving b, candidate nothing, Ready=True Serving
+            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), Report]
+                serving b, candidate nothing, Ready=True RevisionActive
             source a: [Load(a), Report]
                 serving b, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(Serving), Report]
-                serving a, candidate nothing, Ready=True Serving
+            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
+                serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
@@ -341,8 +341,8 @@ fn version_refused_for_good_is_not_loaded_again_when_the_source_returns_to_it() 
                 serving nothing, candidate rejected a, Ready=False Broken
             source b: [Load(b), Report]
                 serving nothing, candidate loading b, Ready=False Loading
-            loaded b: [Commit(b), Report, Swap(b), Notify(Serving), Report]
-                serving b, candidate nothing, Ready=True Serving
+            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), Report]
+                serving b, candidate nothing, Ready=True RevisionActive
             source a: [Report]
                 serving b, candidate rejected a, Ready=False Broken
         "#]],
