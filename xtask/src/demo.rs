@@ -9,7 +9,6 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use innkeeper_controlplane::{ControlPlane, Options};
 
 use crate::command::{cargo, root, run as run_command};
-use crate::jobs::Jobs;
 use crate::progress::{Steps, complain, say};
 use crate::{cluster, guests};
 
@@ -58,11 +57,11 @@ pub(crate) fn built(stage: Where, arguments: &[String]) -> Result<()> {
 
 /// Compiles the guests on a thread of its own, and the program.
 fn build() -> Result<()> {
-    let jobs = Jobs::new().context("the jobs of two cargo calls")?;
+    // The host has about three times the work, so the guests get the smaller share of the cores.
+    let jobs = thread::available_parallelism().map_or(1, usize::from).div_ceil(3);
     thread::scope(|scope| {
         let guests = scope.spawn(|| {
-            let built = guests::build_with(&root(), Some(&GUESTS), Some(&jobs));
-            jobs.end_call()?;
+            let built = guests::build_with(&root(), Some(&GUESTS), Some(jobs));
             match &built {
                 Ok(_) => say("guests: done"),
                 // The host still compiles: the user need not wait for the error.
@@ -70,10 +69,8 @@ fn build() -> Result<()> {
             }
             built.map(drop)
         });
-        let mut cargo = cargo(&["build", "--package", "innkeeper-cli", "--profile", PROFILE]);
-        jobs.share(&mut cargo);
-        let host = run_command(&mut cargo);
-        jobs.end_call()?;
+        let arguments = ["build", "--package", "innkeeper-cli", "--profile", PROFILE];
+        let host = run_command(&mut cargo(&arguments));
         let guests = guests.join().map_err(|_| anyhow!("the build of the guests panicked"))?;
         host.and(guests)
     })

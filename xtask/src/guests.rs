@@ -17,7 +17,6 @@ use anyhow::{Context as _, Result, bail};
 use innkeeper_toolchain::{TARGET, Toolchain, lock};
 
 use crate::command;
-use crate::jobs::Jobs;
 use crate::progress::say;
 
 /// What a ConfigMap can hold (1 MiB, its keys and metadata included).
@@ -50,11 +49,11 @@ pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component
     Ok(components)
 }
 
-/// The same without the sizes, while another cargo runs that shares the `jobs`.
+/// The same without the sizes, beside another cargo: runs at most `jobs` compilers at once.
 pub(crate) fn build_with(
     root: &Path,
     names: Option<&[&str]>,
-    jobs: Option<&Jobs>,
+    jobs: Option<usize>,
 ) -> Result<Vec<Component>> {
     let guests = root.join("guests");
     let all = discover(&guests)?;
@@ -259,7 +258,7 @@ fn compile(
     out: &Path,
     toolchain: &Toolchain,
     stale: &[&Source],
-    jobs: Option<&Jobs>,
+    jobs: Option<usize>,
 ) -> Result<()> {
     let names: Vec<&str> = stale.iter().map(|source| source.name()).collect();
     say(&format!("guests: building {} with {}", names.join(", "), toolchain.description()));
@@ -311,14 +310,13 @@ fn cargo_build(
     toolchain: &Toolchain,
     target_dir: &Path,
     what: &[&str],
-    jobs: Option<&Jobs>,
+    jobs: Option<usize>,
 ) -> Result<()> {
     let mut cargo = toolchain.build();
     cargo.current_dir(guests).arg("--locked").args(what).env("CARGO_TARGET_DIR", target_dir);
     if let Some(jobs) = jobs {
         // The other cargo has the progress bar.
-        cargo.arg("--quiet");
-        jobs.share(&mut cargo);
+        cargo.args(["--quiet", "--jobs", &jobs.to_string()]);
     }
     command::run(&mut cargo)
 }

@@ -8,7 +8,6 @@ mod demo;
 mod fuzz;
 mod guests;
 mod image;
-mod jobs;
 mod metadata;
 mod openapi;
 mod progress;
