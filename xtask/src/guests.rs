@@ -49,7 +49,7 @@ pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component
     Ok(components)
 }
 
-/// The same without the sizes, beside another cargo: runs at most `jobs` compilers at once.
+/// The same without the sizes, next to another cargo: runs at most `jobs` compilers at once.
 pub(crate) fn build_with(
     root: &Path,
     names: Option<&[&str]>,
