@@ -205,9 +205,10 @@ async fn a_definition_that_would_take_less_holds_its_version_with_the_place() ->
         version.push(&stage).await?;
         let module = until_refused(&stage, "CRDIncompatible", place).await?;
         assert!(says(&module, "Blocked", "True", "CRDIncompatible"), "{module:#}");
-        let held = message(&module, "Held");
-        assert!(held.contains(place) && held.contains(CRD), "{held}");
-        assert!(held.contains("an approval does not help"), "{held}");
+        assert!(says(&module, "Held", "False", "NoApprovalNeeded"), "{module:#}");
+        let blocked = message(&module, "Blocked");
+        assert!(blocked.contains(place) && blocked.contains(CRD), "{blocked}");
+        assert!(blocked.contains("an approval does not help"), "{blocked}");
         let candidate = &module["status"]["candidate"];
         assert_eq!(candidate["digest"], version.digest.as_str());
         assert_eq!(candidate["reason"], "CRDIncompatible", "{candidate:#}");

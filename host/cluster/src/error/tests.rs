@@ -63,12 +63,12 @@ fn real_answers_are_told_apart() {
         assert!(!error.is_transient(), "{}: the same request fails again", answer.name);
     }
     expect![[r"
-        create guarded by version 1, the name is taken: AlreadyThere
-        apply guarded by uid, nothing there: Gone
+        create guarded by version 1, the name is taken: AlreadyExists
+        apply guarded by uid, nothing there: ObjectDeleted
         apply guarded by uid, another there: UidMismatch
         apply guarded by an old version: VersionConflict
         apply without force, another manager has the field: FieldConflict innkeeper/m/u1 holds .data.a
-        apply in an absent namespace: NamespaceMissing nons
+        apply in an absent namespace: NamespaceNotFound nons
         get of an absent object: NotFound
         get of an unknown group: NotServed v1 ConfigMap
         get of an unknown resource of a known group: NotServed v1 ConfigMap
@@ -91,7 +91,7 @@ fn real_answers_are_told_apart() {
         delete of an absent object: NotFound
         apply in a terminating namespace: NamespaceTerminating term
         a token that is not accepted: Unauthorized
-        create of a name that is taken: AlreadyThere
+        create of a name that is taken: AlreadyExists
         create by a verb that is not there: Invalid
     "]].assert_eq(&table.replace(" \n", "\n"));
 }

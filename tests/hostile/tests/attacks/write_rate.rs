@@ -117,7 +117,7 @@ fn writes(arena: &Arena) -> usize {
     let metrics = arena.lab().running().operator().metrics();
     let of_module = metrics
         .lines()
-        .filter(|line| line.starts_with("innkeeper_writes_total{controller=\"writes\""));
+        .filter(|line| line.starts_with("innkeeper_writes_total{module=\"writes\""));
     of_module.map(|line| line.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap()).sum()
 }
 
