@@ -5,7 +5,7 @@ use imo::{Guest, Imo};
 use innkeeper_sdk::ConditionStatus::{False, True};
 use innkeeper_sdk::kinds::Deployment;
 use innkeeper_sdk::schema;
-use innkeeper_sdk::testing::{Scenario, SmallCluster};
+use innkeeper_sdk::testing::{FakeCluster, Scenario};
 use serde_json::{Value, json};
 
 fn sample() -> Value {
@@ -52,7 +52,7 @@ fn one_pod_is_the_default() {
 
 #[test]
 fn the_phase_is_setup_until_the_pods_are_ready() {
-    let mut cluster = SmallCluster::<Guest>::with(sample());
+    let mut cluster = FakeCluster::<Guest>::with(sample());
     cluster.settle().status("/phase", "setup").condition("Ready", False, "InProgress");
 
     cluster

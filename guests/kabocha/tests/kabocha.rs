@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 use imo::Imo;
 use innkeeper_sdk::ConditionStatus::{False, True};
-use innkeeper_sdk::testing::{Scenario, SmallCluster};
+use innkeeper_sdk::testing::{FakeCluster, Scenario};
 use innkeeper_sdk::{Reconciler as _, Reference, Resource, Unapplied, schema};
 use kabocha::{FINALIZER, Guest, Kabocha};
 use kuri::Kuri;
@@ -25,14 +25,14 @@ fn given(primary: Value) -> Scenario<Guest> {
     Scenario::of(primary)
 }
 
-fn settled() -> SmallCluster<Guest> {
-    let mut cluster = SmallCluster::with(sample());
+fn settled() -> FakeCluster<Guest> {
+    let mut cluster = FakeCluster::with(sample());
     cluster.settle();
     cluster
 }
 
 /// A child's own module says how ready it is.
-fn says<K: Resource>(cluster: &mut SmallCluster<Guest>, name: &str, status: &str, message: &str) {
+fn says<K: Resource>(cluster: &mut FakeCluster<Guest>, name: &str, status: &str, message: &str) {
     cluster.change::<K>(name, |child| {
         child["status"] = json!({
             "conditions": [

@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 use innkeeper_sdk::ConditionStatus::{False, True};
 use innkeeper_sdk::kinds::{Job, Pod};
-use innkeeper_sdk::testing::{Scenario, SmallCluster};
+use innkeeper_sdk::testing::{FakeCluster, Scenario};
 use innkeeper_sdk::{Policy, Reconciler as _, read, schema};
 use kuri::{Guest, Kuri, Operation, Parameters};
 use serde_json::{Value, from_value, json};
@@ -31,8 +31,8 @@ fn pod() -> Value {
 }
 
 /// The sample's Job runs, with a pod.
-fn running() -> SmallCluster<Guest> {
-    let mut cluster = SmallCluster::with(sample());
+fn running() -> FakeCluster<Guest> {
+    let mut cluster = FakeCluster::with(sample());
     cluster.settle();
     cluster.add(pod());
     cluster
@@ -130,12 +130,12 @@ fn without_the_operation_deploy_the_job_goes_and_its_pods() {
 #[test]
 fn the_job_of_somebody_else_is_not_waited_for() {
     let others = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": JOB } });
-    given(sample()).beside(others).beside(pod()).deleting().run().is_finalized();
+    given(sample()).with_object(others).with_object(pod()).deleting().run().is_finalized();
 }
 
 #[test]
 fn pods_that_cannot_be_read_hold_the_kuri() {
-    let run = given(sample()).forbidding::<read::Pod>().deleting().run();
+    let run = given(sample()).deny_reads::<read::Pod>().deleting().run();
     run.failed_because("Unreadable").is_not_finalized().condition("Ready", False, "Unreadable");
     assert!(!run.failure().unwrap().permanent);
 }

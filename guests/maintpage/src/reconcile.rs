@@ -133,22 +133,22 @@ fn published(observed: &Observed<MaintPage>) -> Condition {
     let (wanted, routed) = (Side::wanted(observed.primary()), Side::routed(observed));
     match (routed, wanted) {
         (Some(Side::Page), Side::Page) => {
-            condition::holds(TYPE, "Toggled", "the Service routes to the maintenance page")
+            condition::is_true(TYPE, "Toggled", "the Service routes to the maintenance page")
         }
-        (Some(Side::Page), Side::App) => condition::holds(
+        (Some(Side::Page), Side::App) => condition::is_true(
             TYPE,
             "WaitsForApplication",
             "the Service routes to the maintenance page until the application answers",
         ),
-        (Some(Side::App), Side::Page) => condition::fails(
+        (Some(Side::App), Side::Page) => condition::is_false(
             TYPE,
             "WaitsForPage",
             "the Service routes to the application until the maintenance page answers",
         ),
         (Some(Side::App), Side::App) => {
-            condition::fails(TYPE, "NotToggled", "the Service routes to the application")
+            condition::is_false(TYPE, "NotToggled", "the Service routes to the application")
         }
-        (None, _) => condition::fails(TYPE, "NotRouted", "the Service does not route yet"),
+        (None, _) => condition::is_false(TYPE, "NotRouted", "the Service does not route yet"),
     }
 }
 

@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 use innkeeper_sdk::ConditionStatus::{False, True};
 use innkeeper_sdk::kinds::{Deployment, Pod, Service};
-use innkeeper_sdk::testing::{Scenario, SmallCluster};
+use innkeeper_sdk::testing::{FakeCluster, Scenario};
 use innkeeper_sdk::{Policy, Reference, Unapplied, schema};
 use maintpage::{Guest, MaintPage};
 use serde_json::{Value, json};
@@ -33,25 +33,25 @@ fn given(primary: Value) -> Scenario<Guest> {
     Scenario::of(primary)
 }
 
-fn toggle(cluster: &mut SmallCluster<Guest>, toggle: bool) {
+fn toggle(cluster: &mut FakeCluster<Guest>, toggle: bool) {
     cluster.edit(|page| page["spec"]["maintpageconfig"]["maintpagetoggle"] = json!(toggle));
 }
 
 /// The application answers.
-fn app_answers(cluster: &mut SmallCluster<Guest>, name: &str) {
+fn app_answers(cluster: &mut FakeCluster<Guest>, name: &str) {
     cluster
         .change::<Deployment>(name, |one| one["status"] = json!({ "availableReplicas": 1 }))
         .becomes_ready::<Deployment>(name);
 }
 
-fn app_fails(cluster: &mut SmallCluster<Guest>) {
+fn app_fails(cluster: &mut FakeCluster<Guest>) {
     cluster
         .change::<Deployment>(APP, |one| one["status"] = json!({}))
         .becomes_unready::<Deployment>(APP, "0 of 1 replicas are available");
 }
 
 /// The maintenance Pod answers.
-fn page_answers(cluster: &mut SmallCluster<Guest>) {
+fn page_answers(cluster: &mut FakeCluster<Guest>) {
     cluster
         .change::<Pod>(PAGE, |one| {
             one["status"] = json!({
@@ -61,15 +61,15 @@ fn page_answers(cluster: &mut SmallCluster<Guest>) {
         .becomes_ready::<Pod>(PAGE);
 }
 
-fn page_fails(cluster: &mut SmallCluster<Guest>) {
+fn page_fails(cluster: &mut FakeCluster<Guest>) {
     cluster
         .change::<Pod>(PAGE, |one| one["status"] = json!({ "phase": "Running" }))
         .becomes_unready::<Pod>(PAGE, "it runs but is not ready");
 }
 
 /// The sample, and both sides answer.
-fn running() -> SmallCluster<Guest> {
-    let mut cluster = SmallCluster::with(sample());
+fn running() -> FakeCluster<Guest> {
+    let mut cluster = FakeCluster::with(sample());
     cluster.settle();
     app_answers(&mut cluster, APP);
     page_answers(&mut cluster);
@@ -78,7 +78,7 @@ fn running() -> SmallCluster<Guest> {
 }
 
 /// The label `app` that the Service selects.
-fn routed_to(cluster: &SmallCluster<Guest>) -> &str {
+fn routed_to(cluster: &FakeCluster<Guest>) -> &str {
     cluster.object::<Service>(APP)["spec"]["selector"]["app"].as_str().unwrap_or_default()
 }
 
@@ -313,11 +313,11 @@ fn a_deployment_whose_pods_look_like_the_page_is_a_clash() {
         })
     };
     given(sample())
-        .beside(deployment("shop"))
+        .with_object(deployment("shop"))
         .run()
         .failed_because("NameClash")
         .condition_says("Ready", "there is a Deployment shop");
-    given(sample()).beside(deployment("other")).run().is_complete();
+    given(sample()).with_object(deployment("other")).run().is_complete();
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn a_page_of_another_maintpage_that_looks_like_the_application_is_a_clash() {
         "metadata": { "name": "web-maintpage-pod", "labels": { "app": "web" } },
     });
     given(sample())
-        .beside(pod)
+        .with_object(pod)
         .run()
         .failed_because("NameClash")
         .condition_says("Ready", "there is a Pod web-maintpage-pod");
@@ -335,7 +335,7 @@ fn a_page_of_another_maintpage_that_looks_like_the_application_is_a_clash() {
 
 #[test]
 fn where_names_cannot_be_compared_it_is_tried_again() {
-    let run = given(sample()).forbidding::<Deployment>().run();
+    let run = given(sample()).deny_reads::<Deployment>().run();
     run.failed_because("Unreadable");
     assert!(!run.failure().unwrap().permanent);
 }
@@ -391,7 +391,7 @@ fn the_originals_pod_is_taken_over_as_it_is_and_made_anew_with_a_probe_while_it_
         "spec": { "containers": [{ "name": "maintpage", "image": "maintenance:1" }] },
     });
     let probe = "/spec/containers/0/readinessProbe";
-    given(sample()).beside(original.clone()).run().desires::<Pod>(PAGE).without(probe);
+    given(sample()).with_object(original.clone()).run().desires::<Pod>(PAGE).without(probe);
 
     let service = |app: &str| {
         json!({

@@ -43,8 +43,8 @@ impl Password {
     pub(crate) fn condition(&self) -> Condition {
         const TYPE: &str = "PasswordFound";
         match self {
-            Self::Found(_) => condition::holds(TYPE, "Found", "the Secret has the password"),
-            Self::Missing(reason, message) => condition::fails(TYPE, reason, message),
+            Self::Found(_) => condition::is_true(TYPE, "Found", "the Secret has the password"),
+            Self::Missing(reason, message) => condition::is_false(TYPE, reason, message),
         }
     }
 }

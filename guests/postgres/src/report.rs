@@ -28,12 +28,12 @@ pub(crate) fn backed_up(observed: &Observed<PostgreSQL>, names: &Names) -> Condi
             "the newest Job of {} failed, and the log of its pod says why; the backups from before are as they were",
             names.backup_job
         );
-        return condition::fails(TYPE, LAST_FAILED, message);
+        return condition::is_false(TYPE, LAST_FAILED, message);
     }
     if job.last_successful_time.is_none() {
-        return condition::fails(TYPE, "NoneYet", "there is no backup yet");
+        return condition::is_false(TYPE, "NoneYet", "there is no backup yet");
     }
-    condition::holds(TYPE, "LastSucceeded", "the newest backup succeeded")
+    condition::is_true(TYPE, "LastSucceeded", "the newest backup succeeded")
 }
 
 fn job(observed: &Observed<PostgreSQL>, names: &Names) -> read::CronJobStatus {

@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 use innkeeper_sdk::ConditionStatus::{False, True};
 use innkeeper_sdk::kinds::{ConfigMap, CronJob, Deployment, PersistentVolumeClaim, Pod, Service};
-use innkeeper_sdk::testing::{Scenario, SmallCluster};
+use innkeeper_sdk::testing::{FakeCluster, Scenario};
 use innkeeper_sdk::{Policy, Reconciler as _, read, schema};
 use postgres::{DIGEST_ANNOTATION, Guest, PostgreSQL};
 use serde_json::{Value, json};
@@ -55,18 +55,18 @@ fn ended(exit_code: i32) -> Value {
 
 /// The primary and its Secret.
 fn given(primary: Value) -> Scenario<Guest> {
-    Scenario::of(primary).beside(secret("0123456789abcdef"))
+    Scenario::of(primary).with_object(secret("0123456789abcdef"))
 }
 
 /// The sample and its Secret, settled.
-fn settled() -> SmallCluster<Guest> {
-    let mut cluster = SmallCluster::with(sample());
+fn settled() -> FakeCluster<Guest> {
+    let mut cluster = FakeCluster::with(sample());
     cluster.add(secret("0123456789abcdef"));
     cluster.settle();
     cluster
 }
 
-fn rolled_out(cluster: &SmallCluster<Guest>) -> &Value {
+fn rolled_out(cluster: &FakeCluster<Guest>) -> &Value {
     &cluster.object::<Deployment>(NAME)["spec"]["template"]["metadata"]["annotations"]
         [DIGEST_ANNOTATION]
 }
@@ -196,7 +196,7 @@ fn a_changed_password_is_rolled_out() {
 
 #[test]
 fn without_the_secret_nothing_is_made() {
-    let mut cluster = SmallCluster::<Guest>::with(sample());
+    let mut cluster = FakeCluster::<Guest>::with(sample());
     cluster
         .settle()
         .is_partial()
@@ -214,7 +214,7 @@ fn a_secret_without_the_key_is_as_none() {
     let mut other = secret("0123456789abcdef");
     other["data"] = json!({ "password": "0123456789abcdef" });
     Scenario::<Guest>::of(sample())
-        .beside(other)
+        .with_object(other)
         .run()
         .is_partial()
         .desires_objects(0)
@@ -225,7 +225,7 @@ fn a_secret_without_the_key_is_as_none() {
 #[test]
 fn a_secret_that_must_not_be_read_is_as_none_and_says_so() {
     given(sample())
-        .forbidding::<read::Secret>()
+        .deny_reads::<read::Secret>()
         .run()
         .is_partial()
         .condition("Ready", False, "SecretUnreadable")
@@ -271,7 +271,7 @@ fn namespaced(mut object: Value) -> Value {
 fn a_pod_that_is_going_is_not_labelled() {
     let mut going = pod(&ended(0));
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    given(sample()).beside(going).run().does_not_desire::<Pod>(POD).status("/appReady", false);
+    given(sample()).with_object(going).run().does_not_desire::<Pod>(POD).status("/appReady", false);
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn volumes_have_no_owner_and_outlive_the_postgresql() {
 #[test]
 fn with_the_policy_delete_the_volumes_go_with_the_postgresql() {
     let primary = changed(|pg| pg["spec"]["deletionPolicy"] = json!("Delete"));
-    let mut cluster = SmallCluster::<Guest>::with(primary);
+    let mut cluster = FakeCluster::<Guest>::with(primary);
     cluster.add(secret("0123456789abcdef"));
     let run = cluster.settle();
     for claim in [DATA, BACKUPS] {
@@ -392,7 +392,7 @@ fn the_longest_name_makes_names_that_are_short_enough() {
 
 #[test]
 fn pods_that_cannot_be_read_are_tried_again() {
-    let run = given(sample()).forbidding::<Pod>().run();
+    let run = given(sample()).deny_reads::<Pod>().run();
     run.failed_because("Unreadable").condition("Ready", False, "Unreadable");
     assert!(!run.failure().unwrap().permanent);
 }
@@ -434,7 +434,7 @@ fn a_deployment_that_rolls_cannot_be_made_to_recreate_so_it_replaces_its_pod_in_
     let in_place = json!({
         "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 0, "maxUnavailable": 1 },
     });
-    let before = given(sample()).beside(original.clone()).run();
+    let before = given(sample()).with_object(original.clone()).run();
     before.desires::<Deployment>(NAME).with("/spec/strategy", in_place.clone());
     let after = given(sample()).owns_ready(original).run();
     after.desires::<Deployment>(NAME).with("/spec/strategy", in_place);

@@ -1,8 +1,8 @@
 //! The guest as a component: the contract's functions bound to the SDK's types.
 //! Used by [`export!`](crate::export), not by hand.
 
-use crate::reconciler::{Ending, describe_text, reconcile_text};
-use crate::{LogLevel, ReadError, Reconciler, World};
+use crate::reconciler::{RawOutcome, describe_text, reconcile_text};
+use crate::{ClusterReader, LogLevel, ReadError, Reconciler};
 
 /// What wit-bindgen makes of the contract.
 #[allow(unsafe_code, missing_docs, unreachable_pub, clippy::pedantic, clippy::expect_used)]
@@ -20,7 +20,7 @@ use bindings::innkeeper::guest::{clock, cluster, log};
 /// The host, through the component's imports.
 struct Host;
 
-impl World for Host {
+impl ClusterReader for Host {
     fn get(
         &self,
         api_version: &str,
@@ -82,9 +82,9 @@ pub fn describe<R: Reconciler>() -> String {
 pub fn reconcile<R: Reconciler>(observed: &str) -> Outcome {
     report_panics();
     match reconcile_text::<R>(&Host, observed) {
-        Ending::Complete(desired) => Outcome::Complete(desired),
-        Ending::Partial(desired) => Outcome::Partial(desired),
-        Ending::Failed(failure) => Outcome::Failed(failure),
+        RawOutcome::Complete(desired) => Outcome::Complete(desired),
+        RawOutcome::Partial(desired) => Outcome::Partial(desired),
+        RawOutcome::Failed(failure) => Outcome::Failed(failure),
     }
 }
 

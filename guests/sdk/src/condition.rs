@@ -21,12 +21,12 @@ pub fn condition(
 }
 
 /// The condition `type_` holds.
-pub fn holds(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
+pub fn is_true(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
     condition(type_, ConditionStatus::True, reason, message)
 }
 
 /// The condition `type_` does not hold.
-pub fn fails(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
+pub fn is_false(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
     condition(type_, ConditionStatus::False, reason, message)
 }
 
@@ -37,10 +37,10 @@ pub fn unknown(type_: &str, reason: &str, message: impl Into<String>) -> Conditi
 
 /// `Ready` holds.
 pub fn ready(reason: &str, message: impl Into<String>) -> Condition {
-    holds("Ready", reason, message)
+    is_true("Ready", reason, message)
 }
 
 /// `Ready` does not hold.
 pub fn not_ready(reason: &str, message: impl Into<String>) -> Condition {
-    fails("Ready", reason, message)
+    is_false("Ready", reason, message)
 }

@@ -53,7 +53,7 @@ impl std::error::Error for ReadError {}
 
 /// What a guest can ask of its surroundings, as texts: the host in a component, an
 /// in-memory world in tests. Guests use [`Context`].
-pub trait World {
+pub trait ClusterReader {
     /// An `observed-object` document.
     fn get(
         &self,
@@ -78,13 +78,13 @@ pub trait World {
 
 /// What a run can ask beyond what it is given: reads, the time, the log.
 pub struct Context<'a> {
-    world: &'a dyn World,
+    reader: &'a dyn ClusterReader,
 }
 
 impl<'a> Context<'a> {
     /// A context on a world.
-    pub fn new(world: &'a dyn World) -> Self {
-        Self { world }
+    pub fn new(reader: &'a dyn ClusterReader) -> Self {
+        Self { reader }
     }
 
     /// One object of a declared kind. `namespace` is empty for cluster-scoped kinds.
@@ -97,7 +97,7 @@ impl<'a> Context<'a> {
         namespace: &str,
         name: &str,
     ) -> Result<Owned<R>, ReadError> {
-        let text = self.world.get(R::API_VERSION, R::KIND, namespace, name)?;
+        let text = self.reader.get(R::API_VERSION, R::KIND, namespace, name)?;
         let unreadable = |error| ReadError::Unreadable(format!("{} {name}: {error}", R::KIND));
         // The document first and the object then: the code that reads documents is there once,
         // not once for each type.
@@ -115,7 +115,7 @@ impl<'a> Context<'a> {
         namespace: &str,
         selector: &str,
     ) -> Result<Vec<Owned<R>>, ReadError> {
-        let text = self.world.list(R::API_VERSION, R::KIND, namespace, selector)?;
+        let text = self.reader.list(R::API_VERSION, R::KIND, namespace, selector)?;
         let list: ObservedList<&RawValue> = serde_json::from_str(&text)
             .map_err(|error| ReadError::Unreadable(format!("list of {}: {error}", R::KIND)))?;
         list.items
@@ -134,26 +134,26 @@ impl<'a> Context<'a> {
     /// Time alone wakes nobody: a guest that reads it asks to be run again
     /// ([`Desired::requeue_after`](crate::Desired::requeue_after)) or has a resync period.
     pub fn now_ms(&self) -> f64 {
-        self.world.now_ms()
+        self.reader.now_ms()
     }
 
     /// A line for whoever debugs this guest.
     pub fn debug(&self, message: &str) {
-        self.world.log(LogLevel::Debug, message);
+        self.reader.log(LogLevel::Debug, message);
     }
 
     /// A line that an operator of the cluster may want to know.
     pub fn info(&self, message: &str) {
-        self.world.log(LogLevel::Info, message);
+        self.reader.log(LogLevel::Info, message);
     }
 
     /// A line about something that should be looked at.
     pub fn warn(&self, message: &str) {
-        self.world.log(LogLevel::Warn, message);
+        self.reader.log(LogLevel::Warn, message);
     }
 
     /// A line about something that is wrong.
     pub fn error(&self, message: &str) {
-        self.world.log(LogLevel::Error, message);
+        self.reader.log(LogLevel::Error, message);
     }
 }

@@ -64,9 +64,9 @@
 //! result.is_complete().desires::<ConfigMap>("hello").with("/data/text", "Good day");
 //!
 //! // And what comes of it later.
-//! use innkeeper_sdk::testing::SmallCluster;
+//! use innkeeper_sdk::testing::FakeCluster;
 //!
-//! let mut cluster = SmallCluster::<Greeter>::with(primary);
+//! let mut cluster = FakeCluster::<Greeter>::with(primary);
 //! cluster.settle();
 //! cluster.edit(|greeting| greeting["spec"]["text"] = json!("Good night"));
 //! cluster.settle();
@@ -115,7 +115,7 @@ pub mod schema;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 
-pub use context::{Context, LogLevel, ReadError, World};
+pub use context::{ClusterReader, Context, LogLevel, ReadError};
 pub use describe::Describe;
 pub use desired::{Apply, Desired, DesiredObject};
 pub use innkeeper_contract::{
@@ -125,7 +125,7 @@ pub use innkeeper_contract::{
 pub use metadata::{Labels, Metadata, labels};
 pub use observed::{Observed, Owned};
 pub use outcome::Outcome;
-pub use reconciler::{Ending, Reconciler, describe_text, reconcile_text};
+pub use reconciler::{RawOutcome, Reconciler, describe_text, reconcile_text};
 pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule};
 pub use serde_json;
 

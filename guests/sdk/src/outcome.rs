@@ -1,4 +1,4 @@
-use crate::reconciler::Ending;
+use crate::reconciler::RawOutcome;
 use crate::{Condition, Desired, DesiredObject, Failure, condition};
 
 /// How a run ended.
@@ -25,7 +25,7 @@ impl Outcome {
     }
 
     /// Nothing can be said until something changes; the host does not try again before.
-    pub fn failed_for_good(reason: &str, message: impl Into<String>) -> Self {
+    pub fn failed_permanently(reason: &str, message: impl Into<String>) -> Self {
         Self::Failed(Failure {
             reason: reason.to_owned(),
             message: message.into(),
@@ -34,11 +34,11 @@ impl Outcome {
         })
     }
 
-    /// As [`failed_for_good`](Self::failed_for_good), and the condition `Ready` says it too, so
+    /// As [`failed_permanently`](Self::failed_permanently), and the condition `Ready` says it too, so
     /// that it is seen where the Module says `manageStatus: false`.
     pub fn refused(reason: &str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self::failed_for_good(reason, message.clone())
+        Self::failed_permanently(reason, message.clone())
             .condition(condition::not_ready(reason, message))
     }
 
@@ -60,15 +60,15 @@ impl Outcome {
     }
 
     /// The document that crosses to the host.
-    pub(crate) fn into_ending(self) -> Ending {
-        let (desired, ending): (_, fn(String) -> Ending) = match self {
-            Self::Complete(desired) => (desired, Ending::Complete),
-            Self::Partial(desired) => (desired, Ending::Partial),
-            Self::Failed(failure) => return Ending::Failed(failure_text(&failure)),
+    pub(crate) fn into_raw(self) -> RawOutcome {
+        let (desired, ending): (_, fn(String) -> RawOutcome) = match self {
+            Self::Complete(desired) => (desired, RawOutcome::Complete),
+            Self::Partial(desired) => (desired, RawOutcome::Partial),
+            Self::Failed(failure) => return RawOutcome::Failed(failure_text(&failure)),
         };
         match desired.text() {
             Ok(text) => ending(text),
-            Err(error) => Ending::Failed(failure_text(&Failure {
+            Err(error) => RawOutcome::Failed(failure_text(&Failure {
                 reason: "UnwritableOutcome".to_owned(),
                 message: format!("the guest's outcome cannot be written as JSON: {error}"),
                 ..Failure::default()

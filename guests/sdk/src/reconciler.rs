@@ -1,5 +1,5 @@
 use crate::outcome::failure_text;
-use crate::{Context, Failure, Manifest, Observed, Outcome, Primary, World};
+use crate::{ClusterReader, Context, Failure, Manifest, Observed, Outcome, Primary};
 
 /// A guest: a pure function from observed state to desired state.
 ///
@@ -24,7 +24,7 @@ pub trait Reconciler {
 
 /// How a run ended, with the document that crosses to the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum RawOutcome {
     /// A `desired` document.
     Complete(String),
     /// A `desired` document.
@@ -42,11 +42,11 @@ pub fn describe_text<R: Reconciler>() -> String {
 
 /// One run, from document to document. The component and the tests both go through it,
 /// so that what is tested is what runs.
-pub fn reconcile_text<R: Reconciler>(world: &dyn World, observed: &str) -> Ending {
+pub fn reconcile_text<R: Reconciler>(reader: &dyn ClusterReader, observed: &str) -> RawOutcome {
     let observed = match Observed::<R::Primary>::parse(observed) {
         Ok(observed) => observed,
         Err(error) => {
-            return Ending::Failed(failure_text(&Failure {
+            return RawOutcome::Failed(failure_text(&Failure {
                 reason: "UnreadablePrimary".to_owned(),
                 message: format!(
                     "the {} cannot be read as this guest expects it: {error}",
@@ -58,5 +58,5 @@ pub fn reconcile_text<R: Reconciler>(world: &dyn World, observed: &str) -> Endin
             }));
         }
     };
-    R::reconcile(&Context::new(world), &observed).into_ending()
+    R::reconcile(&Context::new(reader), &observed).into_raw()
 }

@@ -2,7 +2,7 @@
 
 use innkeeper_sdk::ConditionStatus::{False, True, Unknown};
 use innkeeper_sdk::kinds::{ConfigMap, Deployment, Service};
-use innkeeper_sdk::testing::{MemoryWorld, Scenario};
+use innkeeper_sdk::testing::{FakeReader, Scenario};
 use innkeeper_sdk::{
     Apply, Context, Describe, Desired, Labels, LogLevel, Manifest, Metadata, Observed, Outcome,
     Policy, Primary, ReadError, Readiness, ReadinessState, Reconciler, Resource, condition, event,
@@ -61,8 +61,8 @@ impl Reconciler for Guest {
                 .object(ConfigMap::new("two").namespace("elsewhere").annotation("c", "d"))
                 .keep::<ConfigMap>("", "three")
                 .status(&json!({ "count": 2 }))
-                .condition(condition::holds("Fine", "Because", "of this"))
-                .condition(condition::fails("Bad", "Because", ""))
+                .condition(condition::is_true("Fine", "Because", "of this"))
+                .condition(condition::is_false("Bad", "Because", ""))
                 .condition(condition::unknown("Strange", "Because", ""))
                 .event(event::warning("Careful", "look here"))
                 .requeue_after(30)
@@ -86,10 +86,10 @@ impl Reconciler for Guest {
             },
             "parameters" => match observed.parameters::<Vec<String>>() {
                 Ok(names) => desired.status(&json!({ "names": names })).complete(),
-                Err(error) => Outcome::failed_for_good("BadParameters", error.to_string()),
+                Err(error) => Outcome::failed_permanently("BadParameters", error.to_string()),
             },
             "refused" => Outcome::refused("NameTooLong", "the name has more than 63 characters"),
-            other => Outcome::failed_for_good("UnknownAct", format!("`{other}` is no act")),
+            other => Outcome::failed_permanently("UnknownAct", format!("`{other}` is no act")),
         }
     }
 }
@@ -209,7 +209,7 @@ fn a_refusal_is_permanent_and_says_why_in_the_condition_ready_too() {
 
 #[test]
 fn reads_are_typed_and_their_errors_say_what_is_the_matter() {
-    let run = act("secret").beside(secret()).run();
+    let run = act("secret").with_object(secret()).run();
     run.is_complete().desires::<ConfigMap>("one").with("/data/digest", "0123456789abcdef");
     assert_eq!(run.logged(), [(LogLevel::Info, "there is a password".to_owned())]);
 
@@ -220,26 +220,26 @@ fn reads_are_typed_and_their_errors_say_what_is_the_matter() {
         "the API server does not serve this kind"
     );
     assert!(
-        message(act("secret").beside(secret()).forbidding::<read::Secret>())
+        message(act("secret").with_object(secret()).deny_reads::<read::Secret>())
             .contains("get Secret (v1) in default")
     );
     let mut strange = secret();
     strange["data"] = json!("text");
-    assert!(message(act("secret").beside(strange)).contains("Secret password"));
+    assert!(message(act("secret").with_object(strange)).contains("Secret password"));
 }
 
 #[test]
 fn lists_are_ordered_selected_and_typed() {
     let manifest = Guest::describe();
-    let mut world = MemoryWorld::of(&manifest);
+    let mut reader = FakeReader::of(&manifest);
     for (namespace, name, app) in
         [("b", "x", "web"), ("a", "z", "web"), ("a", "y", "web"), ("a", "w", "db")]
     {
         let mut one = secret();
         one["metadata"] = json!({ "namespace": namespace, "name": name, "labels": { "app": app } });
-        world.add(one, Readiness::default());
+        reader.add(one, Readiness::default());
     }
-    let context = Context::new(&world);
+    let context = Context::new(&reader);
     let names = |namespace: &str, selector: &str| -> Vec<String> {
         let list = context.list::<read::Secret>(namespace, selector).unwrap();
         list.into_iter().map(|one| one.object.metadata.name).collect()

@@ -2,7 +2,7 @@
 
 use innkeeper_sdk::ConditionStatus::True;
 use innkeeper_sdk::kinds::{ConfigMap, Deployment, PersistentVolumeClaim, Pod, PodTemplate};
-use innkeeper_sdk::testing::SmallCluster;
+use innkeeper_sdk::testing::FakeCluster;
 use innkeeper_sdk::{
     Apply, Context, Describe, Desired, Labels, Manifest, Metadata, Observed, Outcome, Policy,
     Primary, Reconciler, Resource,
@@ -96,8 +96,8 @@ impl Reconciler for Guest {
     }
 }
 
-fn cluster(spec: &Value) -> SmallCluster<Guest> {
-    SmallCluster::with(json!({ "metadata": { "name": "list" }, "spec": spec }))
+fn cluster(spec: &Value) -> FakeCluster<Guest> {
+    FakeCluster::with(json!({ "metadata": { "name": "list" }, "spec": spec }))
 }
 
 #[test]

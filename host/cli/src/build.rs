@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let builder = Builder::new(&arguments.folder)?;
     let component = arguments.out.clone().unwrap_or_else(|| builder.package.component());
-    out::complain(&format!("building {}", builder.title()));
+    out::eprint(&format!("building {}", builder.title()));
     let opened = runtime.block_on(builder.build(&component))?;
     let mut page = inspect::text(&opened);
     inspect::row(&mut page, "component", [component.display().to_string()]);
@@ -57,7 +57,7 @@ impl Builder {
         let target_dir = self.package.target_dir.clone();
         // Until the component is written: others may build in the same folder.
         let _lock = tokio::task::spawn_blocking(move || {
-            innkeeper_toolchain::lock(&target_dir, &mut |line| out::complain(line))
+            innkeeper_toolchain::lock(&target_dir, &mut |line| out::eprint(line))
         })
         .await??;
         let mut cargo = tokio::process::Command::from(self.package.build(&self.toolchain));

@@ -63,7 +63,7 @@ impl Open {
         if self.count(address) >= self.limits.connections_per_address {
             self.close_oldest_of(address);
         } else if self.by_age.len() >= self.limits.connections
-            && let Some(greediest) = self.greediest()
+            && let Some(greediest) = self.busiest_address()
         {
             self.close_oldest_of(greediest);
         }
@@ -75,7 +75,7 @@ impl Open {
     }
 
     /// The address with most connections; of several, the one with the oldest connection.
-    fn greediest(&self) -> Option<IpAddr> {
+    fn busiest_address(&self) -> Option<IpAddr> {
         let by_age = self.by_age.iter().rev().map(|(_, address, _)| *address);
         by_age.max_by_key(|address| self.count(*address))
     }

@@ -15,7 +15,7 @@ use crate::out::Page;
 use crate::run::KubeArguments;
 use crate::{inspect, out};
 use sources::Sources;
-use target::{Swapped, Target};
+use target::{Target, Updated};
 
 /// What could not be swapped in is tried again after this time.
 const AGAIN_AFTER: Duration = Duration::from_secs(3);
@@ -69,13 +69,13 @@ async fn develop(arguments: &Arguments) -> anyhow::Result<()> {
     let mut before = None;
     loop {
         // What is saved from now on is for the next build.
-        sources.look();
+        sources.poll();
         let begun = Instant::now();
         let built = builder.build(&builder.package.component()).await;
-        sources.look_past_the_lockfile();
+        sources.poll_ignoring_lockfile();
         match built {
             Ok(opened) => {
-                say_built(&opened, begun.elapsed(), before)?;
+                print_built(&opened, begun.elapsed(), before)?;
                 before = Some(opened.component.digest);
                 let Some(swapped) = swap(&mut target, &opened, &sources).await else { continue };
                 tokio::select! {
@@ -84,14 +84,14 @@ async fn develop(arguments: &Arguments) -> anyhow::Result<()> {
                 }
             }
             Err(error) => {
-                out::complain(&format!("{}; the version before goes on", out::told(&error)));
+                out::eprint(&format!("{}; the version before goes on", out::error_chain(&error)));
                 sources.changed().await;
             }
         }
     }
 }
 
-fn say_built(opened: &Opened, took: Duration, before: Option<Digest>) -> anyhow::Result<()> {
+fn print_built(opened: &Opened, took: Duration, before: Option<Digest>) -> anyhow::Result<()> {
     let digest = opened.component.digest;
     let same = if before == Some(digest) { ", the same as before" } else { "" };
     out::line(format_args!(
@@ -104,15 +104,15 @@ fn say_built(opened: &Opened, took: Duration, before: Option<Digest>) -> anyhow:
 
 /// Swaps it in. What hinders that may pass, so it is tried again until it works; `None` if the sources
 /// change first.
-async fn swap(target: &mut Target, opened: &Opened, sources: &Sources) -> Option<Swapped> {
+async fn swap(target: &mut Target, opened: &Opened, sources: &Sources) -> Option<Updated> {
     let mut told = None;
     loop {
         let error = match target.swap(opened).await {
             Ok(swapped) => return Some(swapped),
-            Err(error) => out::told(&error),
+            Err(error) => out::error_chain(&error),
         };
         if told.as_ref() != Some(&error) {
-            out::complain(&format!("{error}; trying again"));
+            out::eprint(&format!("{error}; trying again"));
             told = Some(error);
         }
         tokio::select! {

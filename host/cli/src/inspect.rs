@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use innkeeper_contract::{Kind, Manifest, Scope};
-use innkeeper_modules::parts;
+use innkeeper_modules::chunks;
 use innkeeper_modules::source::gzip;
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ fn json(opened: &Opened) -> anyhow::Result<Value> {
 
 /// In how many ConfigMaps `innkeeper push` puts it.
 fn config_maps(opened: &Opened) -> usize {
-    parts::config_maps("", &opened.component, &Map::new()).len()
+    chunks::config_maps("", &opened.component, &Map::new()).len()
 }
 
 /// What a guest is, for people.

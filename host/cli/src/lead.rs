@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use innkeeper_cluster::{Candidate, Lost};
+use innkeeper_cluster::{LeaderElector, LeaseLost};
 use innkeeper_operator::Operator;
 use tokio::sync::{Notify, watch};
 
-use crate::serve::{Doing, Present};
+use crate::serve::{HostState, SharedHostState};
 use crate::watchdog;
 
 /// After a signal, work in flight has this long to finish.
@@ -18,23 +18,23 @@ const GRACE: Duration = Duration::from_secs(9);
 
 /// What may end the work.
 #[derive(Clone)]
-pub(crate) struct Ending {
+pub(crate) struct Shutdown {
     /// A signal came: what is in flight finishes.
     pub(crate) stop: watch::Receiver<bool>,
     /// Another one: it is dropped.
-    pub(crate) hurry: Arc<Notify>,
+    pub(crate) force: Arc<Notify>,
 }
 
 /// Works whenever this host holds the Lease, until it is told to stop. `work` makes the operator
 /// for one such time.
 pub(crate) async fn lead(
-    mut candidate: Candidate,
-    present: &Present<Operator>,
-    mut ending: Ending,
+    mut candidate: LeaderElector,
+    present: &SharedHostState<Operator>,
+    mut ending: Shutdown,
     work: impl AsyncFn(innkeeper_cluster::Fence) -> anyhow::Result<Operator>,
 ) -> anyhow::Result<()> {
     let result = loop {
-        present.set(Doing::StandingBy);
+        present.set(HostState::Standby);
         let fence = tokio::select! {
             biased;
             _ = ending.stop.wait_for(|stop| *stop) => break Ok(()),
@@ -59,16 +59,16 @@ pub(crate) async fn lead(
 /// Runs an operator until it is told to stop, or `lost` says that another host may work now.
 pub(crate) async fn run(
     operator: &Operator,
-    present: &Present<Operator>,
-    Ending { mut stop, hurry }: Ending,
-    lost: impl Future<Output = Lost>,
-) -> anyhow::Result<Option<Lost>> {
+    present: &SharedHostState<Operator>,
+    Shutdown { mut stop, force: hurry }: Shutdown,
+    lost: impl Future<Output = LeaseLost>,
+) -> anyhow::Result<Option<LeaseLost>> {
     let (end, ended) = watch::channel(false);
     let mut running = tokio::spawn({
         let operator = operator.clone();
         async move { operator.run(ended).await }
     });
-    present.set(Doing::Working(operator.clone()));
+    present.set(HostState::Leading(operator.clone()));
     let mut lost = pin!(lost);
     let drop_all = async |running: &mut tokio::task::JoinHandle<()>| {
         running.abort();

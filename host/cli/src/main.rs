@@ -125,7 +125,7 @@ fn main() -> ExitCode {
         // Whoever reads our output has had enough: `innkeeper inspect ... | head`.
         Err(error) if out::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            out::complain(&format!("innkeeper: {}", out::told(&error)));
+            out::eprint(&format!("innkeeper: {}", out::error_chain(&error)));
             ExitCode::FAILURE
         }
     }

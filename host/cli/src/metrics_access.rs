@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
-use innkeeper_cluster::{ApiError, Session, User};
+use innkeeper_cluster::{ApiClient, ApiError, User};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
@@ -38,15 +38,15 @@ const REVIEWS_MAX: usize = 8;
 /// The same for one address, so that it does not keep readers at others out.
 const REVIEWS_PER_PEER_MAX: usize = 2;
 
-/// Reviews of tokens of one address that were never accepted, within [`STRANGERS_TIME`]: a client that
+/// Reviews of tokens of one address that were never accepted, within [`UNKNOWN_TOKENS_PERIOD`]: a client that
 /// invents tokens should neither load the API server nor keep readers at other addresses out.
-const STRANGERS_MAX: u32 = 60;
+const UNKNOWN_TOKENS_MAX: u32 = 60;
 
 /// The same for all addresses. It also bounds how many addresses are remembered.
 const STRANGERS_TOTAL_MAX: u32 = 240;
 
-/// The time in which [`STRANGERS_MAX`] and [`STRANGERS_TOTAL_MAX`] count.
-const STRANGERS_TIME: Duration = Duration::from_mins(1);
+/// The time in which [`UNKNOWN_TOKENS_MAX`] and [`STRANGERS_TOTAL_MAX`] count.
+const UNKNOWN_TOKENS_PERIOD: Duration = Duration::from_mins(1);
 
 /// What the API server says of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,16 +68,16 @@ pub(crate) trait Reviewer: Clone + Send + Sync + 'static {
 /// The API server, asked as the host.
 #[derive(Clone)]
 pub(crate) struct ApiReviewer {
-    pub(crate) session: Session,
+    pub(crate) client: ApiClient,
     /// For whom a token has to be made; the API server itself if left out.
     pub(crate) audience: Option<String>,
 }
 
 impl Reviewer for ApiReviewer {
     async fn review(&self, token: &str) -> Result<Access, ApiError> {
-        let user = self.session.token_user(token, self.audience.as_deref()).await?;
+        let user = self.client.token_user(token, self.audience.as_deref()).await?;
         let Some(user) = user else { return Ok(Access::Unknown) };
-        let allowed = self.session.user_may(&user, "get", PATH).await?;
+        let allowed = self.client.user_can(&user, "get", PATH).await?;
         let User { username, .. } = user;
         Ok(if allowed { Access::Allowed } else { Access::Denied(username) })
     }
@@ -138,9 +138,9 @@ struct Known {
     answers: HashMap<TokenDigest, (Access, Instant)>,
     /// Reviews of strangers, by the address that sent their tokens: at most [`STRANGERS_TOTAL_MAX`] addresses, and
     /// those of [`REVIEWS_MAX`] reviews that began earlier.
-    strangers: HashMap<IpAddr, Share>,
+    unknown_tokens: HashMap<IpAddr, Share>,
     strangers_total: u32,
-    strangers_since: Instant,
+    unknown_tokens_since: Instant,
 }
 
 /// What one address has of the reviews of strangers.
@@ -156,9 +156,9 @@ impl Known {
     fn new() -> Self {
         Self {
             answers: HashMap::new(),
-            strangers: HashMap::new(),
+            unknown_tokens: HashMap::new(),
             strangers_total: 0,
-            strangers_since: Instant::now(),
+            unknown_tokens_since: Instant::now(),
         }
     }
 
@@ -177,28 +177,28 @@ impl Known {
     /// Counts the review of a token that was not accepted before, which an address sent; `false` if there
     /// are too many. [`Known::end_stranger`] has to follow.
     fn begin_stranger(&mut self, peer: IpAddr) -> bool {
-        if self.strangers_since.elapsed() >= STRANGERS_TIME {
-            (self.strangers_total, self.strangers_since) = (0, Instant::now());
-            self.strangers.retain(|_, share| {
+        if self.unknown_tokens_since.elapsed() >= UNKNOWN_TOKENS_PERIOD {
+            (self.strangers_total, self.unknown_tokens_since) = (0, Instant::now());
+            self.unknown_tokens.retain(|_, share| {
                 share.begun = 0;
                 share.running > 0
             });
         }
         let (begun, running) =
-            self.strangers.get(&peer).map_or((0, 0), |share| (share.begun, share.running));
+            self.unknown_tokens.get(&peer).map_or((0, 0), |share| (share.begun, share.running));
         if self.strangers_total >= STRANGERS_TOTAL_MAX
-            || begun >= STRANGERS_MAX
+            || begun >= UNKNOWN_TOKENS_MAX
             || running >= REVIEWS_PER_PEER_MAX
         {
             return false;
         }
         self.strangers_total += 1;
-        self.strangers.insert(peer, Share { begun: begun + 1, running: running + 1 });
+        self.unknown_tokens.insert(peer, Share { begun: begun + 1, running: running + 1 });
         true
     }
 
     fn end_stranger(&mut self, peer: IpAddr) {
-        if let Some(share) = self.strangers.get_mut(&peer) {
+        if let Some(share) = self.unknown_tokens.get_mut(&peer) {
             share.running = share.running.saturating_sub(1);
         }
     }
@@ -459,7 +459,7 @@ mod tests {
             let _ = ask(&guard, &format!("invented-{number}")).await;
         }
         let asked = fake.asked.load(Ordering::SeqCst);
-        assert!(asked <= 1 + STRANGERS_MAX as usize, "{asked} reviews");
+        assert!(asked <= 1 + UNKNOWN_TOKENS_MAX as usize, "{asked} reviews");
         assert_eq!(ask(&guard, "invented-again").await, Err(Refused::TooMany));
         assert_eq!(ask(&guard, "reader").await, Ok(()));
         // Also when its answer has to be asked for again.
@@ -482,8 +482,8 @@ mod tests {
         }
         assert_eq!(ask_from(&guard, 1, "reader").await, Err(Refused::TooMany));
         assert_eq!(ask_from(&guard, 2, "reader").await, Ok(()));
-        assert_eq!(fake.asked.load(Ordering::SeqCst), 1 + STRANGERS_MAX as usize);
-        tokio::time::advance(STRANGERS_TIME).await;
+        assert_eq!(fake.asked.load(Ordering::SeqCst), 1 + UNKNOWN_TOKENS_MAX as usize);
+        tokio::time::advance(UNKNOWN_TOKENS_PERIOD).await;
         assert_eq!(ask_from(&guard, 1, "second").await, Ok(()));
     }
 
@@ -498,9 +498,9 @@ mod tests {
             }
             let asked = fake.asked.load(Ordering::SeqCst);
             assert_eq!(asked, minute * STRANGERS_TOTAL_MAX as usize);
-            let remembered = guard.known().strangers.len();
+            let remembered = guard.known().unknown_tokens.len();
             assert!(remembered <= STRANGERS_TOTAL_MAX as usize, "{remembered} addresses");
-            tokio::time::advance(STRANGERS_TIME).await;
+            tokio::time::advance(UNKNOWN_TOKENS_PERIOD).await;
         }
     }
 
@@ -527,7 +527,7 @@ mod tests {
         let fake = Fake { hangs: true, ..Fake::default() };
         let guard = Guard::new(fake.clone());
         // All counts of strangers are free: only the number at one time is in the way.
-        const { assert!(REVIEWS_MAX < 20 && 20 < STRANGERS_MAX as usize) };
+        const { assert!(REVIEWS_MAX < 20 && 20 < UNKNOWN_TOKENS_MAX as usize) };
         let asks = (0..20).map(|number| {
             let guard = guard.clone();
             tokio::spawn(

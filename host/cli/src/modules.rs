@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, bail};
-use innkeeper_cluster::{ApiError, Force, Session};
-use innkeeper_core::{Key, Manager};
+use innkeeper_cluster::{ApiClient, ApiError, Force};
+use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::Module;
 use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::module::{
@@ -63,32 +63,32 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let cluster = arguments.kube.connect().await?;
-        let session = cluster.host();
+        let client = cluster.host();
         match &arguments.what {
-            What::List => list(&session).await,
+            What::List => list(&client).await,
             What::Describe { name } => {
-                let module = get(&session, name).await?;
+                let module = get(&client, name).await?;
                 out::page(&describe(&module))
             }
             What::Approve { name, digest } => {
-                let module = get(&session, name).await?;
-                let digest = meant(&module, digest.as_deref())?;
+                let module = get(&client, name).await?;
+                let digest = resolve_digest(&module, digest.as_deref())?;
                 approvable(&module, &digest)?;
-                word(&session, name, &digest, "").await?;
+                decide(&client, name, &digest, "").await?;
                 out::line(format_args!("{digest} of {name} is approved"))
             }
             What::Reject { name, digest } => {
-                let digest = meant(&get(&session, name).await?, digest.as_deref())?;
-                word(&session, name, "", &digest).await?;
+                let digest = resolve_digest(&get(&client, name).await?, digest.as_deref())?;
+                decide(&client, name, "", &digest).await?;
                 out::line(format_args!("{digest} of {name} is rejected"))
             }
-            What::Rollback { name } => rollback(&session, name).await,
+            What::Rollback { name } => rollback(&client, name).await,
         }
     })
 }
 
-async fn get(session: &Session, name: &str) -> anyhow::Result<Module> {
-    let value: Value = match session.get_as(&module::kind(), &Key::new("", name)).await {
+async fn get(client: &ApiClient, name: &str) -> anyhow::Result<Module> {
+    let value: Value = match client.get_as(&module::kind(), &ObjectKey::new("", name)).await {
         Ok(value) => value,
         Err(ApiError::NotFound { .. }) => {
             bail!("there is no Module {name}; `innkeeper modules list` shows those that there are")
@@ -98,16 +98,16 @@ async fn get(session: &Session, name: &str) -> anyhow::Result<Module> {
     Module::from_value(&value).with_context(|| format!("Module {name} cannot be read"))
 }
 
-async fn list(session: &Session) -> anyhow::Result<()> {
+async fn list(client: &ApiClient) -> anyhow::Result<()> {
     let mut rows = vec![
         ["NAME", "GUEST", "VERSION", "DIGEST", "READY", "REASON", "CANDIDATE"].map(str::to_owned),
     ];
-    for value in session.list_as::<Value>(&module::kind(), "").await? {
+    for value in client.list_as::<Value>(&module::kind(), "").await? {
         let module = match Module::from_value(&value) {
             Ok(module) => module,
             Err(error) => {
                 let name = value["metadata"]["name"].as_str().unwrap_or_default();
-                out::complain(&format!("innkeeper: Module {name} cannot be read: {error}"));
+                out::eprint(&format!("innkeeper: Module {name} cannot be read: {error}"));
                 continue;
             }
         };
@@ -145,7 +145,7 @@ fn describe(module: &Module) -> Page {
     };
     page.line(format_args!("Active:     {serving}"));
     if let Some(rehearsal) = &status.preview {
-        describe_rehearsal(&mut page, rehearsal);
+        describe_preview(&mut page, rehearsal);
     }
     if let Some(previous) = &status.previous {
         page.line(format_args!(
@@ -195,11 +195,11 @@ pub(crate) fn describe_candidate(page: &mut Page, candidate: &CandidateStatus) {
         failures: candidate.failures.unwrap_or_default(),
         examples: candidate.examples.clone(),
     };
-    describe_rehearsal(page, &rehearsal);
+    describe_preview(page, &rehearsal);
 }
 
 /// What a version was found to do, indented.
-pub(crate) fn describe_rehearsal(page: &mut Page, rehearsal: &RehearsalStatus) {
+pub(crate) fn describe_preview(page: &mut Page, rehearsal: &RehearsalStatus) {
     let RehearsalStatus {
         digest: _,
         primaries,
@@ -219,7 +219,7 @@ pub(crate) fn describe_rehearsal(page: &mut Page, rehearsal: &RehearsalStatus) {
 }
 
 /// The version that a person means.
-fn meant(module: &Module, digest: Option<&str>) -> anyhow::Result<String> {
+fn resolve_digest(module: &Module, digest: Option<&str>) -> anyhow::Result<String> {
     let name = &module.metadata.name;
     let status = module.status.clone().unwrap_or_default();
     let held = status.candidate.as_ref().filter(|candidate| candidate.state == "Held");
@@ -278,7 +278,7 @@ fn approvable(module: &Module, digest: &str) -> anyhow::Result<()> {
 
 /// Writes a person's word on versions; it replaces what was said before. Empty for none: what
 /// kubectl has said of the same version must not stand beside it.
-async fn word(session: &Session, name: &str, approve: &str, reject: &str) -> anyhow::Result<()> {
+async fn decide(client: &ApiClient, name: &str, approve: &str, reject: &str) -> anyhow::Result<()> {
     let body = json!({
         "apiVersion": module::API_VERSION,
         "kind": module::KIND,
@@ -287,26 +287,28 @@ async fn word(session: &Session, name: &str, approve: &str, reject: &str) -> any
             "annotations": {APPROVE_ANNOTATION: approve, REJECT_ANNOTATION: reject},
         },
     });
-    session.apply(&module::kind(), &Key::new("", name), &Manager::Word, &body, Force::Yes).await?;
+    client
+        .apply(&module::kind(), &ObjectKey::new("", name), &Manager::Approval, &body, Force::Yes)
+        .await?;
     Ok(())
 }
 
-async fn rollback(session: &Session, name: &str) -> anyhow::Result<()> {
-    let status = get(session, name).await?.status.unwrap_or_default();
+async fn rollback(client: &ApiClient, name: &str) -> anyhow::Result<()> {
+    let status = get(client, name).await?.status.unwrap_or_default();
     let (Some(previous), Some(current)) = (status.previous, status.digest) else {
         bail!("no version of {name} served before the present one, so there is none to go back to")
     };
     // The word first: the version that is gone back to need not be previewed, and the other one
     // is not taken again by whoever pushes it.
-    word(session, name, &previous.digest, &current).await?;
+    decide(client, name, &previous.digest, &current).await?;
     let source = json!({
         "apiVersion": module::API_VERSION,
         "kind": module::KIND,
         "metadata": {"name": name},
         "spec": {"source": {"configMap": {"name": previous.config_map, "key": SOURCE_KEY}}},
     });
-    session
-        .apply(&module::kind(), &Key::new("", name), &Manager::Push, &source, Force::Yes)
+    client
+        .apply(&module::kind(), &ObjectKey::new("", name), &Manager::Push, &source, Force::Yes)
         .await?;
     out::line(format_args!("{name} goes back from {current} to {}", previous.digest))
 }
@@ -378,7 +380,9 @@ mod tests {
 
     #[test]
     fn a_version_is_named_by_its_first_digits_or_by_being_held() {
-        let told = |digest: Option<&str>| meant(&held(), digest).map_err(|error| error.to_string());
+        let told = |digest: Option<&str>| {
+            resolve_digest(&held(), digest).map_err(|error| error.to_string())
+        };
         assert_eq!(told(None), Ok("c".repeat(64)));
         assert_eq!(told(Some("dddddddddddd")), Ok("d".repeat(64)));
         assert_eq!(told(Some(&"e".repeat(64))), Ok("e".repeat(64)));
@@ -386,7 +390,7 @@ mod tests {
         assert!(told(Some("d")).unwrap_err().contains("first 12 hex digits"));
         assert!(told(Some(&"d".repeat(65))).unwrap_err().contains("first 12 hex digits"));
         assert_eq!(told(Some("DDDDDDDDDDDD")), Ok("d".repeat(64)));
-        let nothing = meant(&module(&json!({})), None).unwrap_err();
+        let nothing = resolve_digest(&module(&json!({})), None).unwrap_err();
         assert!(nothing.to_string().contains("no version of web is held"));
     }
 
@@ -397,11 +401,11 @@ mod tests {
             "candidate": {"digest": one, "state": "Held"},
             "rejected": [{"digest": other, "reason": "Rejected", "message": "no"}]}));
         for digits in [12, 63] {
-            let error = meant(&module, Some(&one[..digits])).unwrap_err().to_string();
+            let error = resolve_digest(&module, Some(&one[..digits])).unwrap_err().to_string();
             assert!(error.contains(&one) && error.contains(&other), "{error}");
         }
-        assert_eq!(meant(&module, Some(&one)).unwrap(), one);
-        assert_eq!(meant(&module, Some(&other)).unwrap(), other);
+        assert_eq!(resolve_digest(&module, Some(&one)).unwrap(), one);
+        assert_eq!(resolve_digest(&module, Some(&other)).unwrap(), other);
     }
 
     #[test]

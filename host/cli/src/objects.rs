@@ -14,27 +14,27 @@ use serde_json::Value;
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// An object from a file.
-pub(crate) struct Given {
+pub(crate) struct InputObject {
     /// As it stands there.
     pub(crate) value: Value,
     /// Where it stands, for errors.
-    pub(crate) place: Place,
+    pub(crate) place: InputLocation,
 }
 
 /// A document of a file.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct InputLocation {
     file: String,
     document: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for InputLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, document {}", self.file, self.document)
     }
 }
 
-impl Given {
+impl InputObject {
     /// A member of text; empty if it is not there.
     pub(crate) fn text(&self, pointer: &str) -> &str {
         self.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
@@ -48,7 +48,7 @@ impl Given {
     /// As the host keeps it, and how ready it is.
     pub(crate) fn decode(&self, kind: &Kind) -> anyhow::Result<(Object, Readiness)> {
         // Guests never see a Secret's values.
-        let redact = |_: &innkeeper_core::Key, _: &str, value: &str| {
+        let redact = |_: &innkeeper_core::ObjectKey, _: &str, value: &str| {
             innkeeper_modules::Digest::of(value.as_bytes()).to_string()[..16].to_owned()
         };
         let is_secret = kind.kind == "Secret" && kind.group().is_empty();
@@ -74,7 +74,7 @@ pub(crate) fn parse(text: &str, what: &str) -> anyhow::Result<Vec<Value>> {
 }
 
 /// Reads the objects of a file; `-` is standard input. A `List` gives its items.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Given>> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<InputObject>> {
     let file = path.display().to_string();
     let mut text = String::new();
     if file == "-" {
@@ -84,7 +84,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Given>> {
     }
     let mut objects = Vec::new();
     for (index, document) in serde_yaml_ng::Deserializer::from_str(&text).enumerate() {
-        let place = Place { file: file.clone(), document: index + 1 };
+        let place = InputLocation { file: file.clone(), document: index + 1 };
         let value = Value::deserialize(document)
             .with_context(|| format!("{place}: is not YAML of a Kubernetes object"))?;
         if value.is_null() {
@@ -99,7 +99,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Given>> {
             _ => vec![value],
         };
         for value in items {
-            let given = Given { value, place: place.clone() };
+            let given = InputObject { value, place: place.clone() };
             for pointer in ["/apiVersion", "/kind", "/metadata/name"] {
                 if given.text(pointer).is_empty() {
                     let member = pointer[1..].replace('/', ".");

@@ -74,7 +74,7 @@ pub(crate) fn is_terminal() -> bool {
 /// Writes a line for people to standard error; the further lines of one that has several are
 /// indented, so that none of them looks like another message. An error of standard
 /// error itself is ignored.
-pub(crate) fn complain(text: &str) {
+pub(crate) fn eprint(text: &str) {
     let mut page = Page::default();
     for (index, line) in text.lines().enumerate() {
         let indent = if index == 0 || line.starts_with("  ") { "" } else { "  " };
@@ -91,7 +91,7 @@ fn write(text: &str) -> anyhow::Result<()> {
 }
 
 /// An error and its causes, as one text. A cause that the text before quotes already is left out.
-pub(crate) fn told(error: &anyhow::Error) -> String {
+pub(crate) fn error_chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_cause_is_told_once() {
         let error = anyhow!("no such file").context("a: no such file").context("cannot begin");
-        assert_eq!(told(&error), "cannot begin: a: no such file");
+        assert_eq!(error_chain(&error), "cannot begin: a: no such file");
     }
 
     #[test]

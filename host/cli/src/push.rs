@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use innkeeper_cluster::{ApiError, Force, Session};
+use innkeeper_cluster::{ApiClient, ApiError, Force};
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Manager};
+use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::machine::REJECTED;
 use innkeeper_modules::module::{
     self, CandidateStatus, ModuleStatus, NAMESPACE, RehearsalStatus, SOURCE_KEY,
 };
-use innkeeper_modules::{Module, parts};
+use innkeeper_modules::{Module, chunks};
 use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
@@ -19,7 +19,7 @@ use crate::out::{self, Page};
 use crate::run::KubeArguments;
 
 /// How often the Module is looked at.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(250);
+pub(crate) const POLL_PERIOD: Duration = Duration::from_millis(250);
 
 /// Arguments of `innkeeper push`.
 #[derive(clap::Args)]
@@ -45,9 +45,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
     let cluster = arguments.kube.connect().await?;
-    let session = cluster.host();
+    let client = cluster.host();
     let name = &arguments.module;
-    let pushed = put(&session, name, opened).await?;
+    let pushed = put(&client, name, opened).await?;
     let mut page = Page::default();
     for part in pushed.config_maps.iter().rev() {
         page.line(format_args!("ConfigMap {NAMESPACE}/{part}"));
@@ -55,7 +55,7 @@ async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
     page.line(format_args!("Module {name} now has it as its source"));
     out::page(&page)?;
     match arguments.wait {
-        Some(seconds) => wait(&session, name, &pushed, Duration::from_secs(seconds)).await,
+        Some(seconds) => wait(&client, name, &pushed, Duration::from_secs(seconds)).await,
         None => Ok(()),
     }
 }
@@ -80,22 +80,22 @@ pub(crate) fn config_map_name(module: &str, opened: &Opened) -> String {
 }
 
 /// An error unless there is such a Module.
-pub(crate) async fn expect_module(session: &Session, name: &str) -> anyhow::Result<()> {
-    let found = session.get(&module::kind(), &Key::new("", name)).await;
+pub(crate) async fn expect_module(client: &ApiClient, name: &str) -> anyhow::Result<()> {
+    let found = client.get(&module::kind(), &ObjectKey::new("", name)).await;
     found.map(drop).map_err(|error| explain(error, name))
 }
 
 /// Puts a guest into the cluster, and points a Module at it.
-pub(crate) async fn put(session: &Session, name: &str, opened: &Opened) -> anyhow::Result<Pushed> {
+pub(crate) async fn put(client: &ApiClient, name: &str, opened: &Opened) -> anyhow::Result<Pushed> {
     // Before anything is written: a ConfigMap that no Module uses helps nobody.
-    expect_module(session, name).await?;
+    expect_module(client, name).await?;
     let config_map = config_map_name(name, opened);
     let kind = config_map_kind();
     let mut config_maps = Vec::new();
-    for body in parts::config_maps(&config_map, &opened.component, &metadata(name, opened)) {
+    for body in chunks::config_maps(&config_map, &opened.component, &metadata(name, opened)) {
         let part = body["metadata"]["name"].as_str().unwrap_or_default();
-        session
-            .apply(&kind, &Key::new(NAMESPACE, part), &Manager::Push, &body, Force::Yes)
+        client
+            .apply(&kind, &ObjectKey::new(NAMESPACE, part), &Manager::Push, &body, Force::Yes)
             .await
             .map_err(|error| explain(error, name))?;
         config_maps.push(part.to_owned());
@@ -106,8 +106,8 @@ pub(crate) async fn put(session: &Session, name: &str, opened: &Opened) -> anyho
         "metadata": { "name": name },
         "spec": { "source": { "configMap": { "name": config_map, "key": SOURCE_KEY } } },
     });
-    let applied = session
-        .apply(&module::kind(), &Key::new("", name), &Manager::Push, &source, Force::Yes)
+    let applied = client
+        .apply(&module::kind(), &ObjectKey::new("", name), &Manager::Push, &source, Force::Yes)
         .await
         .map_err(|error| explain(error, name))?;
     Ok(Pushed {
@@ -134,7 +134,7 @@ fn explain(error: ApiError, module: &str) -> anyhow::Error {
         ApiError::NotFound { .. } => format!(
             "there is no Module {module}: create it first (deploy/samples has one); its source may name a ConfigMap that is not there yet"
         ),
-        ApiError::NamespaceMissing { .. } => format!(
+        ApiError::NamespaceNotFound { .. } => format!(
             "there is no namespace {NAMESPACE}, where modules live: `kubectl create namespace {NAMESPACE}`, or install deploy/"
         ),
         _ => return error.into(),
@@ -144,32 +144,36 @@ fn explain(error: ApiError, module: &str) -> anyhow::Error {
 
 /// What the operator says has become of what was pushed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Fate {
+pub(crate) enum PushOutcome {
     /// It has not looked at it.
-    Unseen,
+    NotObserved,
     /// It is on its way; what the condition `Loaded` says.
-    Coming(String),
+    InProgress(String),
     /// It waits for a person's word, and this is what it would do.
     Held(Box<CandidateStatus>),
     /// It is not taken, for this reason.
-    Refused(String),
+    Rejected(String),
     /// It serves, and this is what it was found to change, if that was looked at.
-    Serves(Option<Box<RehearsalStatus>>),
+    Active(Option<Box<RehearsalStatus>>),
 }
 
 /// Asks the Module what has become of what was pushed.
-pub(crate) async fn fate(session: &Session, name: &str, pushed: &Pushed) -> anyhow::Result<Fate> {
-    let module: Value = session.get_as(&module::kind(), &Key::new("", name)).await?;
+pub(crate) async fn outcome(
+    client: &ApiClient,
+    name: &str,
+    pushed: &Pushed,
+) -> anyhow::Result<PushOutcome> {
+    let module: Value = client.get_as(&module::kind(), &ObjectKey::new("", name)).await?;
     let status = Module::from_value(&module)
         .with_context(|| format!("Module {name} cannot be read"))?
         .status
         .unwrap_or_default();
-    Ok(fate_of(&status, pushed))
+    Ok(outcome_of(&status, pushed))
 }
 
-fn fate_of(status: &ModuleStatus, pushed: &Pushed) -> Fate {
+fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
     if status.observed_generation < Some(pushed.generation) {
-        return Fate::Unseen;
+        return PushOutcome::NotObserved;
     }
     let told = |reason: &str, message: &str| format!("{reason}: {message}");
     let condition =
@@ -180,52 +184,55 @@ fn fate_of(status: &ModuleStatus, pushed: &Pushed) -> Fate {
         if let Some(held) = condition("Held").filter(|held| held.status == "True") {
             candidate.reason.get_or_insert_with(|| held.reason.clone());
             candidate.message.get_or_insert_with(|| held.message.clone());
-            return Fate::Held(Box::new(candidate));
+            return PushOutcome::Held(Box::new(candidate));
         }
         if candidate.state == REJECTED {
             let (reason, message) = (candidate.reason.as_deref(), candidate.message.as_deref());
-            return Fate::Refused(told(reason.unwrap_or(REJECTED), message.unwrap_or_default()));
+            return PushOutcome::Rejected(told(
+                reason.unwrap_or(REJECTED),
+                message.unwrap_or_default(),
+            ));
         }
-        return Fate::Coming(candidate.state);
+        return PushOutcome::InProgress(candidate.state);
     }
     if status.digest.as_deref() == Some(&pushed.digest) {
         let its = status.preview.clone().filter(|told| told.digest == pushed.digest);
-        return Fate::Serves(its.map(Box::new));
+        return PushOutcome::Active(its.map(Box::new));
     }
     if let Some(rejected) = status.rejected.iter().find(|one| one.digest == pushed.digest) {
-        return Fate::Refused(told(&rejected.reason, &rejected.message));
+        return PushOutcome::Rejected(told(&rejected.reason, &rejected.message));
     }
     match condition("Loaded") {
         Some(loaded) if loaded.status == "False" => {
-            Fate::Refused(told(&loaded.reason, &loaded.message))
+            PushOutcome::Rejected(told(&loaded.reason, &loaded.message))
         }
-        Some(loaded) => Fate::Coming(told(&loaded.reason, &loaded.message)),
-        None => Fate::Unseen,
+        Some(loaded) => PushOutcome::InProgress(told(&loaded.reason, &loaded.message)),
+        None => PushOutcome::NotObserved,
     }
 }
 
 /// Waits until the operator says what has become of it.
 async fn wait(
-    session: &Session,
+    client: &ApiClient,
     name: &str,
     pushed: &Pushed,
     limit: Duration,
 ) -> anyhow::Result<()> {
     let mut last = "the operator has not looked at it; does it run?".to_owned();
-    let waited = session.env().timeout(limit, async {
+    let waited = client.env().timeout(limit, async {
         loop {
-            match fate(session, name, pushed).await? {
-                Fate::Serves(_) => return Ok(()),
-                Fate::Held(candidate) => bail!(
+            match outcome(client, name, pushed).await? {
+                PushOutcome::Active(_) => return Ok(()),
+                PushOutcome::Held(candidate) => bail!(
                     "the guest is held ({}): {}",
                     candidate.reason.unwrap_or_default(),
                     candidate.message.unwrap_or_default()
                 ),
-                Fate::Refused(why) => bail!("the guest is refused: {why}"),
-                Fate::Coming(why) => last = why,
-                Fate::Unseen => {}
+                PushOutcome::Rejected(why) => bail!("the guest is refused: {why}"),
+                PushOutcome::InProgress(why) => last = why,
+                PushOutcome::NotObserved => {}
             }
-            session.env().sleep(LOOK_EVERY).await;
+            client.env().sleep(POLL_PERIOD).await;
         }
     });
     match waited.await {
@@ -241,9 +248,9 @@ async fn wait(
 mod tests {
     use super::*;
 
-    fn fate(status: Value) -> Fate {
+    fn fate(status: Value) -> PushOutcome {
         let pushed = Pushed { config_maps: Vec::new(), generation: 3, digest: "a".repeat(64) };
-        fate_of(&serde_json::from_value(status).unwrap(), &pushed)
+        outcome_of(&serde_json::from_value(status).unwrap(), &pushed)
     }
 
     fn condition(type_: &str, status: &str, reason: &str) -> Value {
@@ -258,23 +265,29 @@ mod tests {
             [condition("Held", "True", "WouldDelete"), condition("Loaded", "True", "SourceLoaded")];
         assert_eq!(
             fate(json!({"observedGeneration": 2, "digest": mine})),
-            Fate::Unseen,
+            PushOutcome::NotObserved,
             "the operator has not seen the source yet"
         );
-        assert_eq!(fate(json!({"observedGeneration": 3, "digest": mine})), Fate::Serves(None));
+        assert_eq!(
+            fate(json!({"observedGeneration": 3, "digest": mine})),
+            PushOutcome::Active(None)
+        );
         let of = |digest: &str, state: &str| {
             fate(json!({"observedGeneration": 3, "digest": other, "conditions": held,
                 "candidate": {"digest": digest, "state": state}}))
         };
-        assert_eq!(of(&"c".repeat(64), "Held"), Fate::Coming("SourceLoaded: so it is".into()));
-        let Fate::Held(candidate) = of(&mine, "Held") else { panic!("it is held") };
+        assert_eq!(
+            of(&"c".repeat(64), "Held"),
+            PushOutcome::InProgress("SourceLoaded: so it is".into())
+        );
+        let PushOutcome::Held(candidate) = of(&mine, "Held") else { panic!("it is held") };
         assert_eq!(candidate.reason.as_deref(), Some("WouldDelete"));
     }
 
     #[test]
     fn a_version_that_is_refused_or_taken_back_is_told_with_the_reason() {
         let (mine, other) = ("a".repeat(64), "b".repeat(64));
-        let refused = Fate::Refused("Trapped: it traps".into());
+        let refused = PushOutcome::Rejected("Trapped: it traps".into());
         assert_eq!(
             fate(
                 json!({"observedGeneration": 3, "candidate": {"digest": mine, "state": "Rejected",
@@ -290,7 +303,7 @@ mod tests {
         assert_eq!(
             fate(json!({"observedGeneration": 3,
                 "conditions": [condition("Loaded", "False", "SourceNotFound")]})),
-            Fate::Refused("SourceNotFound: so it is".into())
+            PushOutcome::Rejected("SourceNotFound: so it is".into())
         );
     }
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest};
-use innkeeper_core::{decoration, names};
+use innkeeper_core::{control, names};
 use innkeeper_modules::consent::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
 use serde_json::{Map, Value, json};
@@ -85,7 +85,7 @@ fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
 }
 
 /// The least rights of a module in all namespaces, as objects.
-pub(crate) fn least(manifest: &Manifest, module: &str, account: &str) -> Vec<Value> {
+pub(crate) fn minimal_rules(manifest: &Manifest, module: &str, account: &str) -> Vec<Value> {
     let grant = Grant {
         module: module.to_owned(),
         account: account.to_owned(),
@@ -125,12 +125,12 @@ struct Rule {
     resource: String,
     names: Vec<String>,
     verbs: &'static [&'static str],
-    place: Place,
+    place: RuleScope,
 }
 
 /// Where a rule is granted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RuleScope {
     /// In the whole cluster.
     Cluster,
     /// In the namespaces of the primaries.
@@ -151,11 +151,11 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
         resource: format!("{}{subresource}", kind.plural),
         names: Vec::new(),
         verbs,
-        place: if kind.is_namespaced() { Place::Namespaces } else { Place::Cluster },
+        place: if kind.is_namespaced() { RuleScope::Namespaces } else { RuleScope::Cluster },
     };
     let mut rules =
         vec![rule(format!("The primaries: to watch {}.", primary.plural), primary, "", READ)];
-    if !decoration::decorates(manifest) {
+    if !control::decorates(manifest) {
         let why = "To write their status (server-side apply).";
         rules.push(rule(why.into(), primary, "/status", &["patch"]));
     }
@@ -189,7 +189,7 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
     let mut events =
         rule("To write Events about the primaries.".into(), &events, "", &["create", "patch"]);
     if !primary.is_namespaced() {
-        events.place = Place::Default;
+        events.place = RuleScope::Default;
         events.why =
             "To write Events about the primaries: those about cluster-scoped objects lie here."
                 .into();
@@ -203,7 +203,7 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
             names: manifest.crds.iter().map(crd_name).collect(),
             // Creating by apply names the object in its path, so that `create` heeds the names.
             verbs: &["get", "create", "patch"],
-            place: Place::Cluster,
+            place: RuleScope::Cluster,
         });
         rules.extend(manifest.crds.iter().filter_map(|definition| stored(manifest, definition)));
     }
@@ -227,9 +227,9 @@ fn stored(manifest: &Manifest, definition: &serde_json::Value) -> Option<Rule> {
         names: Vec::new(),
         verbs: &["list"],
         place: if text("/spec/scope") == Some("Cluster") {
-            Place::Cluster
+            RuleScope::Cluster
         } else {
-            Place::Namespaces
+            RuleScope::Namespaces
         },
     })
 }
@@ -254,11 +254,11 @@ impl Grant<'_> {
         let mut granted: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
         for rule in rules {
             let places: Vec<Option<&str>> = match rule.place {
-                Place::Namespaces if !self.namespaces.is_empty() => {
+                RuleScope::Namespaces if !self.namespaces.is_empty() => {
                     self.namespaces.iter().map(|namespace| Some(namespace.as_str())).collect()
                 }
-                Place::Cluster | Place::Namespaces => vec![None],
-                Place::Default => vec![Some("default")],
+                RuleScope::Cluster | RuleScope::Namespaces => vec![None],
+                RuleScope::Default => vec![Some("default")],
             };
             for place in places {
                 granted.entry(place).or_default().push(rule);

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use innkeeper_contract::{Kind, Manifest, Readiness, Reference};
+use innkeeper_core::desired::DesiredState;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::observed::{self, Observed};
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Key, Object, Selector, Target, decoration, foreign, plan};
+use innkeeper_core::{Object, ObjectKey, ObjectRef, Selector, control, foreign, plan};
 use innkeeper_modules::parameters;
 use innkeeper_sandbox::{Host, Level, Outcome, ReadError, ResourceKind, Run};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::document::{Document, Yaml};
-use crate::objects::{self, Given};
+use crate::objects::{self, InputObject};
 use crate::{component, golden, out};
 
 /// Arguments of `innkeeper render`.
@@ -86,10 +86,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             manifest.primary.kind
         );
     }
-    let mut world = World::new(manifest, &given, &arguments.unserved, now)?;
-    let target = Target::new(Arc::new(manifest.primary.clone()), primary.key.clone());
-    let me = Primary::new(&manifest.name, target, &primary.uid)
-        .decorating(decoration::decorates(manifest));
+    let mut world = ClusterState::new(manifest, &given, &arguments.unserved, now)?;
+    let target = ObjectRef::new(Arc::new(manifest.primary.clone()), primary.key.clone());
+    let me =
+        Primary::new(&manifest.name, target, &primary.uid).decorating(control::decorates(manifest));
     let owned = world.owned_by(&primary, &me);
     let seen: Vec<_> =
         owned.iter().map(|(_, object, readiness)| (object, readiness.clone())).collect();
@@ -104,8 +104,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     .document();
     let Run { outcome, .. } = opened.guest.reconcile(&document, &mut world)?;
-    let mut answer = Answer::read(&outcome, manifest, &me)?;
-    answer.tell_what_goes(&owned, &primary, &me);
+    let mut answer = RenderedOutcome::read(&outcome, manifest, &me)?;
+    answer.warn_of_deletions(&owned, &primary, &me);
     let document = match arguments.output {
         Format::Yaml => answer.yaml()?,
         Format::Json => Document::json(&answer.json())?,
@@ -146,9 +146,9 @@ fn read_parameters(given: Option<&str>) -> anyhow::Result<Value> {
 }
 
 /// The primary, by its place: the one that is named, or the only one.
-fn choose(given: &[Given], kind: &Kind, name: Option<&str>) -> anyhow::Result<usize> {
-    let key = |given: &Given| {
-        Key::new(given.text("/metadata/namespace"), given.text("/metadata/name")).to_string()
+fn choose(given: &[InputObject], kind: &Kind, name: Option<&str>) -> anyhow::Result<usize> {
+    let key = |given: &InputObject| {
+        ObjectKey::new(given.text("/metadata/namespace"), given.text("/metadata/name")).to_string()
     };
     let all: Vec<usize> = (0..given.len()).filter(|&index| given[index].is(kind)).collect();
     let chosen: Vec<usize> = all
@@ -172,17 +172,17 @@ fn choose(given: &[Given], kind: &Kind, name: Option<&str>) -> anyhow::Result<us
 }
 
 /// The cluster that the files make.
-struct World {
+struct ClusterState {
     kinds: Vec<Kind>,
     unserved: Vec<Kind>,
-    objects: BTreeMap<(Kind, Key), (Object, Readiness)>,
+    objects: BTreeMap<(Kind, ObjectKey), (Object, Readiness)>,
     now: Timestamp,
 }
 
-impl World {
+impl ClusterState {
     fn new(
         manifest: &Manifest,
-        given: &[Given],
+        given: &[InputObject],
         unserved: &[String],
         now: Timestamp,
     ) -> anyhow::Result<Self> {
@@ -202,7 +202,7 @@ impl World {
         let mut objects = BTreeMap::new();
         for given in given {
             let Some(kind) = kinds.iter().find(|kind| given.is(kind)) else {
-                out::complain(&format!(
+                out::eprint(&format!(
                     "innkeeper: {}: the guest declares no {} {}, so it cannot see it",
                     given.place,
                     given.text("/apiVersion"),
@@ -221,7 +221,7 @@ impl World {
 
     /// What the primary has made before: what it controls, what its field manager wrote, and what
     /// was kept for it. In files a uid is seldom known, so kind and name do as well.
-    fn owned_by(&self, primary: &Object, me: &Primary) -> Vec<(Target, Object, Readiness)> {
+    fn owned_by(&self, primary: &Object, me: &Primary) -> Vec<(ObjectRef, Object, Readiness)> {
         let controls = |object: &Object| {
             object.controller().is_some_and(|owner| {
                 let by_uid = !primary.uid.is_empty() && owner.uid == primary.uid;
@@ -235,9 +235,11 @@ impl World {
         let made = |object: &Object| !primary.uid.is_empty() && object.is_made_for(&primary.uid);
         self.objects
             .iter()
-            .filter(|(_, (object, _))| controls(object) || made(object) || me.is_retained(object))
+            .filter(|(_, (object, _))| {
+                controls(object) || made(object) || me.has_retained_label(object)
+            })
             .map(|((kind, key), (object, readiness))| {
-                let target = Target::new(Arc::new(kind.clone()), key.clone());
+                let target = ObjectRef::new(Arc::new(kind.clone()), key.clone());
                 (target, object.clone(), readiness.clone())
             })
             .collect()
@@ -254,7 +256,7 @@ impl World {
     }
 }
 
-impl Host for World {
+impl Host for ClusterState {
     fn get(
         &mut self,
         kind: &ResourceKind,
@@ -263,8 +265,10 @@ impl Host for World {
         _: usize,
     ) -> Result<String, ReadError> {
         let kind = self.kind(kind)?.clone();
-        let (object, readiness) =
-            self.objects.get(&(kind, Key::new(namespace, name))).ok_or(ReadError::NotFound)?;
+        let (object, readiness) = self
+            .objects
+            .get(&(kind, ObjectKey::new(namespace, name)))
+            .ok_or(ReadError::NotFound)?;
         Ok(observed::object_document(object, readiness))
     }
 
@@ -303,12 +307,12 @@ impl Host for World {
             Level::Error => "error",
         };
         let line = format_args!("guest: {level}: {message}");
-        out::complain(&foreign::one_line(line, foreign::LINE_BYTES_MAX));
+        out::eprint(&foreign::one_line(line, foreign::LINE_BYTES_MAX));
     }
 }
 
 /// What the guest said.
-struct Answer {
+struct RenderedOutcome {
     outcome: &'static str,
     /// In the order in which they would be applied, with the namespace filled in.
     objects: Vec<(Value, Vec<String>)>,
@@ -318,7 +322,7 @@ struct Answer {
     remain: Option<BTreeSet<Reference>>,
 }
 
-impl Answer {
+impl RenderedOutcome {
     fn read(outcome: &Outcome, manifest: &Manifest, primary: &Primary) -> anyhow::Result<Self> {
         let mut rest = Map::new();
         let mut put = |name: &str, value: Value| {
@@ -349,10 +353,10 @@ impl Answer {
                 });
             }
         };
-        let wish = Wish::read(desired, manifest, primary, Grants::default())
+        let wish = DesiredState::read(desired, manifest, primary, Grants::default())
             .context("the operator would refuse what the guest desires")?;
         let objects = wish
-            .wanted
+            .objects
             .iter()
             .map(|wanted| {
                 // Without what the host adds for its own use: it says nothing about the guest.
@@ -371,23 +375,23 @@ impl Answer {
         put("events", json!(desired.events));
         put("requeueAfterSeconds", json!(desired.requeue_after_seconds));
         let remain = matches!(outcome, Outcome::Complete(_)).then(|| {
-            let wanted = wish.wanted.iter().map(|wanted| wanted.target.reference());
+            let wanted = wish.objects.iter().map(|wanted| wanted.object_ref.reference());
             wanted.chain(wish.keep.iter().cloned()).collect()
         });
         Ok(Self { outcome: name, objects, rest, failure: None, remain })
     }
 
     /// Adds what the operator would delete: what was made before and is no longer wanted.
-    fn tell_what_goes(
+    fn warn_of_deletions(
         &mut self,
-        owned: &[(Target, Object, Readiness)],
+        owned: &[(ObjectRef, Object, Readiness)],
         primary: &Object,
         me: &Primary,
     ) {
         let Some(remain) = &self.remain else { return };
-        let stays = |target: &Target, object: &Object| {
+        let stays = |target: &ObjectRef, object: &Object| {
             remain.contains(&target.reference())
-                || (primary.is_terminating() && me.is_retained(object))
+                || (primary.is_terminating() && me.has_retained_label(object))
                 || !plan::may_be_deleted(me, target, object)
         };
         let goes = owned.iter().filter(|(target, object, _)| !stays(target, object));
@@ -439,7 +443,7 @@ fn tidy(body: &mut Value) {
     metadata.remove("ownerReferences");
     if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
         annotations
-            .retain(|name, _| !name.starts_with(innkeeper_core::settled::APPLIED_ANNOTATION));
+            .retain(|name, _| !name.starts_with(innkeeper_core::in_sync::APPLIED_ANNOTATION));
         if annotations.is_empty() {
             metadata.remove("annotations");
         }

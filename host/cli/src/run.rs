@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use innkeeper_cluster::{
-    Backoff, Candidate, Cluster, ConnectError, Env, Fence, HostKeyError, Kube, SecretKey, Settings,
-    Terms, host_key, lease,
+    Backoff, Cluster, ConnectError, Env, Fence, HostKeyError, Kube, LeaderElector, LeaseConfig,
+    SecretKey, Settings, host_key, lease,
 };
 use innkeeper_operator::operator::WORKERS_DEFAULT;
-use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
+use innkeeper_operator::{Bounds, Execution, ModulesLocation, Operator};
 use innkeeper_sandbox::{
     CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Engine, GUESTS_DEFAULT, forbid_tracing,
 };
 use tokio::sync::{Notify, watch};
 
 use crate::component::compile;
-use crate::lead::{self, Ending};
+use crate::lead::{self, Shutdown};
 use crate::logs::{self, LogFormat};
 use crate::metrics_access::{ApiReviewer, Guard};
 use crate::renamed;
-use crate::serve::{self, Present};
+use crate::serve::{self, SharedHostState};
 
 /// The first wait before the API server is asked again; doubles up to [`RETRY_MOST`].
 const RETRY_LEAST: Duration = Duration::from_millis(500);
@@ -154,10 +154,8 @@ fn lease_duration(text: &str) -> Result<Duration, String> {
     let parsed: Result<jiff::SignedDuration, _> = text.parse();
     let duration = parsed.ok().and_then(|duration| Duration::try_from(duration).ok());
     match duration {
-        Some(duration) if (lease::DURATION_LEAST..=MAX).contains(&duration) => Ok(duration),
-        Some(_) => {
-            Err(format!("from {} s to {} s", lease::DURATION_LEAST.as_secs(), MAX.as_secs()))
-        }
+        Some(duration) if (lease::DURATION_MIN..=MAX).contains(&duration) => Ok(duration),
+        Some(_) => Err(format!("from {} s to {} s", lease::DURATION_MIN.as_secs(), MAX.as_secs())),
         None => Err("a duration has a unit, as in 15s".to_owned()),
     }
 }
@@ -208,10 +206,10 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let cluster = connect(Settings::default(), SecretKey::new(&random()?), open.clone()).await?;
     let listener = serve::bind(arguments.bind).await?;
     // Health is told from the start on, also while the API server is waited for.
-    let present = Present::<Operator>::default();
+    let present = SharedHostState::<Operator>::default();
     let guard = arguments.metrics_auth.then(|| {
-        let (session, audience) = (cluster.host(), arguments.metrics_audience.clone());
-        Guard::new(ApiReviewer { session, audience })
+        let (client, audience) = (cluster.host(), arguments.metrics_audience.clone());
+        Guard::new(ApiReviewer { client, audience })
     });
     let serving = tokio::spawn(serve::serve(listener, present.clone(), guard, stop.clone()));
     // A developer's host is not one of several, and may not have a namespace of its own.
@@ -240,8 +238,8 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         tracing::warn!("processes of the same user can read the memory of this one: {error}");
     }
     let from = match &arguments.modules {
-        Some(folder) => ModulesFrom::Folder(folder.clone()),
-        None => ModulesFrom::Cluster,
+        Some(folder) => ModulesLocation::Directory(folder.clone()),
+        None => ModulesLocation::Cluster,
     };
     let bounds = Bounds { workers: arguments.max_concurrent_reconciles };
     let operator = |cluster| {
@@ -254,13 +252,13 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         max_concurrent_reconciles = arguments.max_concurrent_reconciles,
         "host started"
     );
-    let ending = Ending { stop, hurry };
+    let ending = Shutdown { stop, force: hurry };
     match key {
         Some(key) if arguments.leader_elect => {
-            let terms = Terms { duration: arguments.lease_duration };
+            let terms = LeaseConfig { duration: arguments.lease_duration };
             let electing = connect(terms.settings(), SecretKey::new(&random()?), open).await?;
             let at = (&*arguments.namespace, &*arguments.lease);
-            let candidate = Candidate::new(&electing, at, &identity()?, terms);
+            let candidate = LeaderElector::new(&electing, at, &identity()?, terms);
             // Connections of its own each time: none outlives the Lease.
             let work = async |fence: Fence| {
                 let cluster = connect(Settings::default(), key.clone(), fence).await?;
@@ -300,7 +298,7 @@ async fn read_host_key(
     mut stop: watch::Receiver<bool>,
 ) -> anyhow::Result<Option<SecretKey>> {
     let fresh = random()?;
-    let session = cluster.host();
+    let client = cluster.host();
     let mut backoff = Backoff::new(cluster.env(), RETRY_LEAST, RETRY_MOST);
     let mut told = None;
     loop {
@@ -308,7 +306,7 @@ async fn read_host_key(
         let read = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
-            read = host_key(&session, &arguments.namespace, &fresh) => read,
+            read = host_key(&client, &arguments.namespace, &fresh) => read,
         };
         match read {
             Ok(key) => return Ok(Some(key)),

@@ -16,7 +16,7 @@ use crate::connections::{self, Limits};
 use crate::metrics_access::{Guard, Reviewer};
 
 /// What is told over HTTP.
-pub(crate) trait Told: Clone + Send + Sync + 'static {
+pub(crate) trait HealthSource: Clone + Send + Sync + 'static {
     /// Whether work is being done; until then a Service sends nobody here.
     fn is_ready(&self) -> bool;
     /// Figures in Prometheus' text format.
@@ -25,7 +25,7 @@ pub(crate) trait Told: Clone + Send + Sync + 'static {
     fn stalled(&self) -> Option<String>;
 }
 
-impl Told for innkeeper_operator::Operator {
+impl HealthSource for innkeeper_operator::Operator {
     fn is_ready(&self) -> bool {
         Self::is_ready(self)
     }
@@ -40,56 +40,56 @@ impl Told for innkeeper_operator::Operator {
 }
 
 /// What this host does at present, for whoever asks over HTTP. Clones share it.
-pub(crate) struct Present<T>(Arc<Mutex<Doing<T>>>);
+pub(crate) struct SharedHostState<T>(Arc<Mutex<HostState<T>>>);
 
 /// What a host does.
-pub(crate) enum Doing<T> {
+pub(crate) enum HostState<T> {
     /// It waits for what it needs: nothing is ready, and there are no figures.
     Starting,
     /// Another host works. This one is ready to take over.
-    StandingBy,
+    Standby,
     /// It works.
-    Working(T),
+    Leading(T),
 }
 
-impl<T> Present<T> {
-    pub(crate) fn set(&self, doing: Doing<T>) {
+impl<T> SharedHostState<T> {
+    pub(crate) fn set(&self, doing: HostState<T>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = doing;
     }
 }
 
-impl<T> Clone for Present<T> {
+impl<T> Clone for SharedHostState<T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<T> Default for Present<T> {
+impl<T> Default for SharedHostState<T> {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Doing::Starting)))
+        Self(Arc::new(Mutex::new(HostState::Starting)))
     }
 }
 
-impl<T: Told> Told for Present<T> {
+impl<T: HealthSource> HealthSource for SharedHostState<T> {
     fn is_ready(&self) -> bool {
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Doing::Starting => false,
-            Doing::StandingBy => true,
-            Doing::Working(told) => told.is_ready(),
+            HostState::Starting => false,
+            HostState::Standby => true,
+            HostState::Leading(told) => told.is_ready(),
         }
     }
 
     fn stalled(&self) -> Option<String> {
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Doing::Starting | Doing::StandingBy => None,
-            Doing::Working(told) => told.stalled(),
+            HostState::Starting | HostState::Standby => None,
+            HostState::Leading(told) => told.stalled(),
         }
     }
 
     fn metrics(&self) -> String {
         let (works, metrics) = match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Doing::Starting | Doing::StandingBy => (0, String::new()),
-            Doing::Working(told) => (1, told.metrics()),
+            HostState::Starting | HostState::Standby => (0, String::new()),
+            HostState::Leading(told) => (1, told.metrics()),
         };
         format!(
             "# HELP innkeeper_leader_election_master_status Whether this host is the leader.\n# TYPE innkeeper_leader_election_master_status gauge\ninnkeeper_leader_election_master_status {works}\n{metrics}"
@@ -110,7 +110,7 @@ pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 /// who may read the figures; otherwise every client that reaches the port may. Health is open to all.
 pub(crate) async fn serve(
     listener: TcpListener,
-    told: impl Told,
+    told: impl HealthSource,
     guard: Option<Guard<impl Reviewer>>,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -121,7 +121,7 @@ pub(crate) async fn serve(
     connections::accept(listener, router(told, guard), Limits::default(), stopped).await;
 }
 
-fn router<T: Told>(told: T, guard: Option<Guard<impl Reviewer>>) -> Router {
+fn router<T: HealthSource>(told: T, guard: Option<Guard<impl Reviewer>>) -> Router {
     let metrics = get(metrics::<T>);
     let metrics = match guard {
         Some(guard) => guard.before(metrics),
@@ -136,14 +136,14 @@ fn router<T: Told>(told: T, guard: Option<Guard<impl Reviewer>>) -> Router {
 }
 
 /// Alive: the runtime answers, and the supervisor takes its turns.
-async fn alive<T: Told>(State(told): State<T>) -> impl IntoResponse {
+async fn alive<T: HealthSource>(State(told): State<T>) -> impl IntoResponse {
     match told.stalled() {
         None => (StatusCode::OK, "ok\n".to_owned()),
         Some(what) => (StatusCode::SERVICE_UNAVAILABLE, format!("{what}\n")),
     }
 }
 
-async fn ready<T: Told>(State(told): State<T>) -> impl IntoResponse {
+async fn ready<T: HealthSource>(State(told): State<T>) -> impl IntoResponse {
     if told.is_ready() {
         (StatusCode::OK, "ok\n")
     } else {
@@ -151,7 +151,7 @@ async fn ready<T: Told>(State(told): State<T>) -> impl IntoResponse {
     }
 }
 
-async fn metrics<T: Told>(State(told): State<T>) -> impl IntoResponse {
+async fn metrics<T: HealthSource>(State(told): State<T>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], told.metrics())
 }
 
@@ -183,7 +183,7 @@ mod tests {
 
     const OPEN: Option<Guard<Nobody>> = None;
 
-    impl Told for Fake {
+    impl HealthSource for Fake {
         fn is_ready(&self) -> bool {
             self.ready
         }
@@ -254,12 +254,12 @@ mod tests {
 
     #[test]
     fn a_host_that_stands_by_is_ready_and_one_that_works_when_its_work_is() {
-        let present = Present::default();
+        let present = SharedHostState::default();
         assert!(!present.is_ready());
-        present.set(Doing::StandingBy);
+        present.set(HostState::Standby);
         assert!(present.is_ready());
         assert!(present.metrics().ends_with("\ninnkeeper_leader_election_master_status 0\n"));
-        present.set(Doing::Working(Fake { ready: false, hangs: false }));
+        present.set(HostState::Leading(Fake { ready: false, hangs: false }));
         assert!(!present.is_ready());
         assert!(
             present
@@ -273,11 +273,11 @@ mod tests {
         let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
-        let present = Present::default();
+        let present = SharedHostState::default();
         let serving = tokio::spawn(serve(listener, present.clone(), OPEN, stopped));
-        present.set(Doing::StandingBy);
+        present.set(HostState::Standby);
         assert_eq!(ask(address, "/healthz").await, "200 ok\n");
-        present.set(Doing::Working(Fake { ready: true, hangs: true }));
+        present.set(HostState::Leading(Fake { ready: true, hangs: true }));
         assert_eq!(ask(address, "/healthz").await, "503 it hangs\n");
         stop.send(true).unwrap();
         serving.await.unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
 use innkeeper_contract::Manifest;
-use innkeeper_lab::scenario::{Failure, Outcome, Place, Player, Suite, junit};
+use innkeeper_lab::scenario::{Backend, Failure, Outcome, Player, Suite, junit};
 use innkeeper_lab::{Api, Guests, Lab, Modules, Setup};
 use serde_json::{Value, json};
 
@@ -96,12 +96,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Modules, and what they need to be there.
 #[derive(Default)]
-struct Served {
+struct TestModules {
     modules: Vec<Value>,
     rights: Vec<Value>,
 }
 
-impl Served {
+impl TestModules {
     /// Those that the arguments or the folder name.
     fn read(arguments: &Arguments) -> anyhow::Result<Self> {
         let mut served = Self::default();
@@ -175,7 +175,7 @@ impl Served {
         if let (Some(account), Some(name)) =
             (text("/spec/serviceAccountName"), text("/metadata/name"))
         {
-            self.rights.extend(rbac::least(manifest, name, account));
+            self.rights.extend(rbac::minimal_rules(manifest, name, account));
         }
         self.modules.push(module);
     }
@@ -183,7 +183,7 @@ impl Served {
 
 fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outcome>> {
     logs::start(LogFormat::Text, &arguments.log_filter)?;
-    let served = Served::read(arguments)?;
+    let served = TestModules::read(arguments)?;
     let guests = Guests::new()?;
     let mut outcomes = Vec::new();
     for case in &suite.cases {
@@ -195,12 +195,12 @@ fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outc
         let played = innkeeper_lab::block_on(async {
             let lab = Lab::start(&guests, setup).await?;
             lab.serves(SERVING_MAX).await?;
-            let place = Place::Lab(Box::new(lab));
+            let place = Backend::Lab(Box::new(lab));
             let namespace =
                 suite.namespace.clone().unwrap_or_else(|| format!("test-{}", case.name));
             let player = Player::new(&place, namespace, suite.timeout, arguments.update);
             let outcome = player.play(case).await;
-            if let Place::Lab(lab) = place {
+            if let Backend::Lab(lab) = place {
                 lab.end().await;
             }
             anyhow::Ok(outcome)
@@ -209,7 +209,7 @@ fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outc
             let message = format!("the case cannot be played: {error:#}");
             Outcome::failed(&case.name, Failure::new("setup", message))
         });
-        tell(&outcome)?;
+        print_result(&outcome)?;
         outcomes.push(outcome);
     }
     Ok(outcomes)
@@ -228,14 +228,14 @@ async fn on_cluster(
     let env = Env::real();
     let (key, fence) = (SecretKey::new(&[]), Fence::open(&env));
     let cluster = Cluster::open(&kube, env.clone(), Settings::default(), key, fence).await?;
-    let api = Api::real(cluster.host());
+    let api = Api::cluster(cluster.host());
     for manifest in &suite.manifests {
         api.apply(manifest, "default").await.with_context(|| {
             let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
             format!("{:?} {:?} cannot be applied", text("/kind"), text("/metadata/name"))
         })?;
     }
-    let place = Place::Real(api, env.clone());
+    let place = Backend::Cluster(api, env.clone());
     let mut outcomes = Vec::new();
     for case in &suite.cases {
         let namespace = suite.namespace.clone().unwrap_or_else(|| {
@@ -251,14 +251,14 @@ async fn on_cluster(
             let message = format!("what the case made cannot be deleted: {error}");
             outcome.failure.get_or_insert_with(|| Failure::new("clean-up", message));
         }
-        tell(&outcome)?;
+        print_result(&outcome)?;
         outcomes.push(outcome);
     }
     Ok(outcomes)
 }
 
 /// Says what came of a case.
-fn tell(outcome: &Outcome) -> anyhow::Result<()> {
+fn print_result(outcome: &Outcome) -> anyhow::Result<()> {
     let mut page = Page::default();
     let Outcome { name, took, .. } = outcome;
     match (&outcome.failure, outcome.passed) {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::bail;
-use innkeeper_cluster::{ApiError, Env, Propagation, Session};
-use innkeeper_core::Key;
+use innkeeper_cluster::{ApiClient, ApiError, Env, Propagation};
+use innkeeper_core::ObjectKey;
 use innkeeper_modules::module::{self, FINALIZER};
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::out;
 use crate::run::KubeArguments;
 
 /// How often is looked which Modules are left.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_PERIOD: Duration = Duration::from_millis(500);
 
 /// Arguments of `innkeeper uninstall`.
 #[derive(clap::Args)]
@@ -35,24 +35,24 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let cluster = arguments.kube.connect().await?;
-        let session = cluster.host();
-        let modules = left(&session).await?;
+        let client = cluster.host();
+        let modules = left(&client).await?;
         if modules.is_empty() {
             out::line("There is no Module.")?;
             return out::line(AFTERWARDS);
         }
         if !arguments.yes {
             for module in modules.values() {
-                out::line(format_args!("would delete {}", module.told()))?;
+                out::line(format_args!("would delete {}", module.describe()))?;
             }
             return out::line("Nothing is deleted. Say --yes to do it.");
         }
         for (name, module) in &modules {
-            let key = Key::new("", name);
-            session.delete(&module::kind(), &key, &module.uid, Propagation::Background).await?;
+            let key = ObjectKey::new("", name);
+            client.delete(&module::kind(), &key, &module.uid, Propagation::Background).await?;
         }
         let time = Duration::from_secs(arguments.timeout);
-        until_gone(&session, cluster.env(), modules, time).await?;
+        until_gone(&client, cluster.env(), modules, time).await?;
         out::line(AFTERWARDS)
     })
 }
@@ -63,7 +63,7 @@ What the modules made is left as it is, and so are their CustomResourceDefinitio
 belong to whoever has objects of them. To remove the host: kubectl delete -k deploy/";
 
 /// A Module that is not gone.
-struct Left {
+struct BlockedModule {
     name: String,
     uid: String,
     finalizers: Vec<String>,
@@ -71,7 +71,7 @@ struct Left {
     why: String,
 }
 
-impl Left {
+impl BlockedModule {
     fn of(value: &Value) -> Self {
         let text = |pointer: &str| {
             value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -93,7 +93,7 @@ impl Left {
         }
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         if self.finalizers.iter().any(|one| one == FINALIZER) {
             format!("Module {}, whose finalizer the host takes off its primaries first", self.name)
         } else {
@@ -103,25 +103,25 @@ impl Left {
 }
 
 /// The Modules, by name.
-async fn left(session: &Session) -> anyhow::Result<BTreeMap<String, Left>> {
-    let found = match session.list_as::<Value>(&module::kind(), "").await {
+async fn left(client: &ApiClient) -> anyhow::Result<BTreeMap<String, BlockedModule>> {
+    let found = match client.list_as::<Value>(&module::kind(), "").await {
         Ok(found) => found,
         // The definition is gone, and with it all Modules.
         Err(ApiError::NotServed { .. } | ApiError::NotFound { .. }) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
-    Ok(found.iter().map(Left::of).map(|one| (one.name.clone(), one)).collect())
+    Ok(found.iter().map(BlockedModule::of).map(|one| (one.name.clone(), one)).collect())
 }
 
 async fn until_gone(
-    session: &Session,
+    client: &ApiClient,
     env: &Env,
-    mut before: BTreeMap<String, Left>,
+    mut before: BTreeMap<String, BlockedModule>,
     time: Duration,
 ) -> anyhow::Result<()> {
     let began = env.instant();
     loop {
-        let now = left(session).await?;
+        let now = left(client).await?;
         for name in before.keys().filter(|name| !now.contains_key(*name)) {
             out::line(format_args!("Module {name} is gone"))?;
         }
@@ -130,7 +130,7 @@ async fn until_gone(
         }
         if env.instant().duration_since(began) > time {
             for module in now.values() {
-                out::complain(&format!("innkeeper: Module {}: {}", module.name, module.why));
+                out::eprint(&format!("innkeeper: Module {}: {}", module.name, module.why));
             }
             bail!(
                 "{} Modules are still there after {} s. A Module with the finalizer {FINALIZER} waits for the host, which must run; to leave its primaries as they are, take that finalizer off",
@@ -139,6 +139,6 @@ async fn until_gone(
             );
         }
         before = now;
-        env.sleep(LOOK_EVERY).await;
+        env.sleep(POLL_PERIOD).await;
     }
 }

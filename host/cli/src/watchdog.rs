@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::serve::Told;
+use crate::serve::HealthSource;
 
 /// How often it is asked.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -12,7 +12,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 const TIMES: u32 = 5;
 
 /// Waits until the operator hangs; says in what.
-pub(crate) async fn hangs(told: &impl Told) -> String {
+pub(crate) async fn hangs(told: &impl HealthSource) -> String {
     let mut times = 0;
     loop {
         tokio::time::sleep(PERIOD).await;
@@ -39,7 +39,7 @@ mod tests {
     #[derive(Clone)]
     struct Fake(Arc<AtomicU32>, fn(u32) -> bool);
 
-    impl Told for Fake {
+    impl HealthSource for Fake {
         fn is_ready(&self) -> bool {
             true
         }

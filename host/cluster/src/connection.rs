@@ -13,7 +13,7 @@ use crate::discovery::Discovery;
 use crate::fence::FencedConnector;
 use crate::transport::{Counts, Requests, Transport, is_impersonation};
 use crate::{
-    Account, ConnectError, Env, Fence, Identity, Revocation, SecretKey, Session, Settings,
+    Account, ApiClient, ConnectError, Env, Fence, Identity, Revocation, SecretKey, Settings,
 };
 
 /// One connection pool to one API server. Clones share it.
@@ -26,7 +26,7 @@ pub struct Cluster {
     counts: Counts,
     fence: Fence,
     /// Asked for all the time, and a session has a task: made once.
-    host: Arc<OnceLock<Session>>,
+    host: Arc<OnceLock<ApiClient>>,
 }
 
 impl Cluster {
@@ -96,33 +96,34 @@ impl Cluster {
     }
 
     /// Requests as the host itself.
-    pub fn host(&self) -> Session {
+    pub fn host(&self) -> ApiClient {
         let make = || {
             let client = self.client(None, Revocation::default());
             let discovery = Arc::new(Discovery::new(client.clone(), self.env.clone()));
             let (env, settings) = (self.env.clone(), self.settings.clone());
-            Session::new(client, Identity::Host, env, settings, self.secrets.clone(), discovery)
+            ApiClient::new(client, Identity::Host, env, settings, self.secrets.clone(), discovery)
         };
         self.host.get_or_init(make).clone()
     }
 
-    /// Requests as a ServiceAccount, by impersonation, for a module: see [`Session::for_module`].
+    /// Requests as a ServiceAccount, by impersonation, for a module: see [`ApiClient::for_module`].
     ///
     /// A name that cannot stand in a header cannot be a ServiceAccount's either; the
     /// requests of such a session go as a user who has no rights.
-    pub fn as_account(&self, account: &Account) -> Session {
+    pub fn as_account(&self, account: &Account) -> ApiClient {
         self.as_account_until(account, &Revocation::default())
     }
 
     /// The same until it is revoked: then its requests fail without being sent.
-    pub fn as_account_until(&self, account: &Account, revocation: &Revocation) -> Session {
+    pub fn as_account_until(&self, account: &Account, revocation: &Revocation) -> ApiClient {
         let user = HeaderValue::from_str(&account.user())
             .unwrap_or(HeaderValue::from_static("system:serviceaccount::"));
         let identity = Identity::Account(account.clone());
         let discovery = self.host().discovery().clone();
         let (env, settings) = (self.env.clone(), self.settings.clone());
         let client = self.client(Some(user), revocation.clone());
-        Session::new(client, identity, env, settings, self.secrets.clone(), discovery).for_module()
+        ApiClient::new(client, identity, env, settings, self.secrets.clone(), discovery)
+            .for_module()
     }
 
     /// What is served in an API group may have changed (a CustomResourceDefinition came, changed or

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::Key;
+use innkeeper_core::ObjectKey;
 
-use crate::settings::{RETRY_LEAST, RETRY_MOST};
-use crate::{ApiError, Backoff, Session};
+use crate::settings::{RETRY_MAX, RETRY_MIN};
+use crate::{ApiClient, ApiError, Backoff};
 
 /// The kind CustomResourceDefinition.
 pub fn kind() -> Kind {
@@ -64,16 +64,16 @@ struct Condition {
 
 /// Waits until the API server serves the objects of a CustomResourceDefinition, at most for `limit`.
 pub async fn established(
-    session: &Session,
+    client: &ApiClient,
     name: &str,
     limit: Duration,
 ) -> Result<(), NotEstablished> {
     let kind = kind();
-    let key = Key::new("", name);
-    let mut backoff = Backoff::new(session.env(), RETRY_LEAST, RETRY_MOST);
-    let waited = session.env().timeout(limit, async {
+    let key = ObjectKey::new("", name);
+    let mut backoff = Backoff::new(client.env(), RETRY_MIN, RETRY_MAX);
+    let waited = client.env().timeout(limit, async {
         loop {
-            let definition: Definition = session.get_as(&kind, &key).await?;
+            let definition: Definition = client.get_as(&kind, &key).await?;
             for condition in definition.status.conditions.into_iter().flatten() {
                 match (condition.r#type.as_str(), condition.status.as_str()) {
                     ("Established", "True") => return Ok(()),
@@ -87,7 +87,7 @@ pub async fn established(
                     _ => {}
                 }
             }
-            session.env().sleep(backoff.advance()).await;
+            client.env().sleep(backoff.advance()).await;
         }
     });
     waited.await.unwrap_or_else(|_| Err(NotEstablished::Late { name: name.into(), limit }))
@@ -107,7 +107,7 @@ mod tests {
     }
 
     async fn wait(server: &Server) -> Result<(), NotEstablished> {
-        established(&server.session("a"), "foos.try.dev", Duration::from_secs(10)).await
+        established(&server.client("a"), "foos.try.dev", Duration::from_secs(10)).await
     }
 
     #[tokio::test(start_paused = true)]

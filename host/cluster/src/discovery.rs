@@ -17,8 +17,8 @@ use kube::client::Body;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::error::{Asked, Guard};
-use crate::session::group_path;
+use crate::client::group_path;
+use crate::error::{Guard, RequestContext};
 use crate::{ApiError, Env, Identity};
 
 /// The longest answer of discovery for one group and version, in bytes: the core group has 10 KB.
@@ -28,20 +28,20 @@ const ANSWER_BYTES_MAX: usize = 8 << 20;
 const ANSWERS_MAX: usize = 1_024;
 
 /// How long "not served", "served otherwise" and an error hold: a change may be seconds old.
-const DOUBT: Duration = Duration::from_secs(1);
+const RECHECK_PERIOD: Duration = Duration::from_secs(1);
 
 /// The longest name of a kind or of a resource that is quoted, in bytes.
 const NAME_BYTES_MAX: usize = 63;
 
 /// How the API server serves a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Served {
+pub enum ServedKind {
     /// As it is declared.
     AsDeclared,
     /// Not at all (now).
-    Not,
+    NotServed,
     /// Otherwise than it is declared.
-    Otherwise(Mismatch),
+    Mismatched(Mismatch),
 }
 
 /// A kind that the API server serves otherwise than a manifest declares it.
@@ -103,7 +103,7 @@ impl Discovery {
     ///
     /// # Errors
     /// If there is no answer. Then nothing is known, and the kind must not be used.
-    pub async fn served(&self, kind: &Kind, age: Duration) -> Result<Served, ApiError> {
+    pub async fn check(&self, kind: &Kind, age: Duration) -> Result<ServedKind, ApiError> {
         let entry = self.entry(&kind.api_version);
         let mut answer = entry.answer.lock().await;
         let now = self.env.instant();
@@ -113,8 +113,8 @@ impl Discovery {
         });
         if let Some(known) = known {
             let served = known.compare(kind);
-            let is_new = now.duration_since(known.asked) < DOUBT;
-            if is_new || matches!(served, Ok(Served::AsDeclared)) {
+            let is_new = now.duration_since(known.asked) < RECHECK_PERIOD;
+            if is_new || matches!(served, Ok(ServedKind::AsDeclared)) {
                 return served;
             }
         }
@@ -161,7 +161,7 @@ impl Discovery {
             resources: Option<Vec<Resource>>,
         }
         let path = group_path(kind);
-        let asked = Asked {
+        let asked = RequestContext {
             identity: &Identity::Host,
             verb: "get",
             kind,
@@ -207,17 +207,17 @@ impl fmt::Debug for Discovery {
 }
 
 impl Answer {
-    fn compare(&self, kind: &Kind) -> Result<Served, ApiError> {
+    fn compare(&self, kind: &Kind) -> Result<ServedKind, ApiError> {
         match &self.result {
             Ok(Some(resources)) => Ok(compare(kind, resources)),
-            Ok(None) => Ok(Served::Not),
+            Ok(None) => Ok(ServedKind::NotServed),
             Err(error) => Err(error.clone()),
         }
     }
 }
 
 /// Compares a declared kind with the resources of its group and version.
-fn compare(kind: &Kind, resources: &[Resource]) -> Served {
+fn compare(kind: &Kind, resources: &[Resource]) -> ServedKind {
     let same = |one: &Resource| {
         one.kind == kind.kind
             && one.name == kind.plural
@@ -230,9 +230,9 @@ fn compare(kind: &Kind, resources: &[Resource]) -> Served {
         |is: &dyn Fn(&Resource) -> bool| resources.iter().find(|one| is(one) && is_whole(one));
     let found = find(&|one| one.name == kind.plural).or_else(|| find(&|one| one.kind == kind.kind));
     match found {
-        None => Served::Not,
-        Some(one) if same(one) => Served::AsDeclared,
-        Some(one) => Served::Otherwise(Mismatch {
+        None => ServedKind::NotServed,
+        Some(one) if same(one) => ServedKind::AsDeclared,
+        Some(one) => ServedKind::Mismatched(Mismatch {
             declared: described(
                 &kind.api_version,
                 &kind.kind,

@@ -187,27 +187,27 @@ impl<T> Future for Task<T> {
 #[derive(Clone, Debug)]
 pub struct Backoff {
     env: Env,
-    least: Duration,
-    most: Duration,
+    min: Duration,
+    max: Duration,
     next: Duration,
 }
 
 impl Backoff {
     /// The first wait is `least`, each next one is twice as long, up to `most`; all with jitter.
-    pub fn new(env: &Env, least: Duration, most: Duration) -> Self {
-        Self { env: env.clone(), least, most, next: least }
+    pub fn new(env: &Env, min: Duration, max: Duration) -> Self {
+        Self { env: env.clone(), min, max, next: min }
     }
 
     /// How long to wait now.
     pub fn advance(&mut self) -> Duration {
         let wait = self.env.jitter(self.next);
-        self.next = (self.next * 2).min(self.most);
+        self.next = (self.next * 2).min(self.max);
         wait
     }
 
     /// Starts anew: something went well.
     pub fn reset(&mut self) {
-        self.next = self.least;
+        self.next = self.min;
     }
 }
 

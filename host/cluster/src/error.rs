@@ -82,7 +82,7 @@ pub enum ApiError {
     },
     /// The namespace is not there.
     #[error("namespace {namespace} is not there")]
-    NamespaceMissing {
+    NamespaceNotFound {
         /// The namespace.
         namespace: String,
     },
@@ -110,19 +110,19 @@ pub enum ApiError {
     },
     /// A create found something of that name already there.
     #[error("{message}")]
-    AlreadyThere {
+    AlreadyExists {
         /// What the server said.
         message: String,
     },
     /// The object is no longer at the version that the request named.
     #[error("{message}")]
-    VersionConflict {
+    Conflict {
         /// What the server said.
         message: String,
     },
     /// The object that the request named by uid is gone.
     #[error("{message}")]
-    Gone {
+    ObjectDeleted {
         /// What the server said.
         message: String,
     },
@@ -183,7 +183,7 @@ pub enum ApiError {
     /// The answer to a write was lost: it may have been done or not. What is there
     /// is unknown until it is looked up.
     #[error("the answer to a write was lost, it may have been done: {message}")]
-    Lost {
+    OutcomeUnknown {
         /// What happened.
         message: String,
     },
@@ -204,13 +204,13 @@ impl ApiError {
             Self::NotFound { .. } => "NotFound",
             Self::NotServed { .. } => "NotServed",
             Self::KindMismatch { .. } => KIND_MISMATCH,
-            Self::NamespaceMissing { .. } => "NamespaceNotFound",
+            Self::NamespaceNotFound { .. } => "NamespaceNotFound",
             Self::NamespaceTerminating { .. } => "NamespaceTerminating",
             Self::Forbidden { .. } => "Forbidden",
             Self::FieldConflict { .. } => "FieldConflict",
-            Self::AlreadyThere { .. } => "AlreadyExists",
-            Self::VersionConflict { .. } => "VersionConflict",
-            Self::Gone { .. } => "ObjectDeleted",
+            Self::AlreadyExists { .. } => "AlreadyExists",
+            Self::Conflict { .. } => "VersionConflict",
+            Self::ObjectDeleted { .. } => "ObjectDeleted",
             Self::UidMismatch { .. } => "UidMismatch",
             Self::Immutable { .. } => "Immutable",
             Self::Invalid { .. } => "Invalid",
@@ -219,7 +219,7 @@ impl ApiError {
             Self::TooManyRequests { .. } => "TooManyRequests",
             Self::Unavailable { .. } => "Unavailable",
             Self::Timeout { .. } => "Timeout",
-            Self::Lost { .. } => "OutcomeUnknown",
+            Self::OutcomeUnknown { .. } => "OutcomeUnknown",
             Self::Other { .. } => "ServerError",
         }
     }
@@ -231,7 +231,7 @@ impl ApiError {
             Self::TooManyRequests { .. }
             | Self::Unavailable { .. }
             | Self::Timeout { .. }
-            | Self::Lost { .. } => true,
+            | Self::OutcomeUnknown { .. } => true,
             Self::Other { code, .. } => *code == 0 || *code >= 500,
             _ => false,
         }
@@ -242,12 +242,12 @@ impl ApiError {
     pub fn makes_unknown(&self) -> bool {
         matches!(
             self,
-            Self::AlreadyThere { .. }
-                | Self::VersionConflict { .. }
-                | Self::Gone { .. }
+            Self::AlreadyExists { .. }
+                | Self::Conflict { .. }
+                | Self::ObjectDeleted { .. }
                 | Self::UidMismatch { .. }
                 | Self::NotFound { .. }
-                | Self::Lost { .. }
+                | Self::OutcomeUnknown { .. }
         )
     }
 }
@@ -267,7 +267,7 @@ pub(crate) enum Guard {
 
 /// What was asked, as far as it tells answers apart.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(crate) identity: &'a Identity,
     pub(crate) verb: &'a str,
     pub(crate) kind: &'a innkeeper_contract::Kind,
@@ -276,7 +276,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) guard: Guard,
 }
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     fn denial(&self) -> Denial {
         let mut resource = self.kind.resource();
         if !self.subresource.is_empty() {
@@ -325,7 +325,7 @@ impl Asked<'_> {
                 Some(details)
                     if details.kind == "namespaces" && self.kind.plural != "namespaces" =>
                 {
-                    ApiError::NamespaceMissing { namespace: details.name.clone() }
+                    ApiError::NamespaceNotFound { namespace: details.name.clone() }
                 }
                 Some(_) => ApiError::NotFound { message },
             },
@@ -355,7 +355,7 @@ impl Asked<'_> {
             }
             503 => ApiError::Unavailable { message },
             504 if is_read(self.verb) => ApiError::Timeout { message },
-            504 => ApiError::Lost { message },
+            504 => ApiError::OutcomeUnknown { message },
             code => ApiError::Other { code, message },
         }
     }
@@ -400,13 +400,13 @@ impl Asked<'_> {
             return ApiError::FieldConflict { conflicts, message };
         }
         if status.reason == "AlreadyExists" {
-            return ApiError::AlreadyThere { message };
+            return ApiError::AlreadyExists { message };
         }
         match self.guard {
-            Guard::Absent => ApiError::AlreadyThere { message },
+            Guard::Absent => ApiError::AlreadyExists { message },
             Guard::Uid if self.verb == "delete" => ApiError::UidMismatch { message },
-            Guard::Uid => ApiError::Gone { message },
-            Guard::Version | Guard::None => ApiError::VersionConflict { message },
+            Guard::Uid => ApiError::ObjectDeleted { message },
+            Guard::Version | Guard::None => ApiError::Conflict { message },
         }
     }
 }

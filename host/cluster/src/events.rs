@@ -8,18 +8,18 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use innkeeper_contract::{Event, EventType, Kind};
-use innkeeper_core::{Key, Object, foreign, said};
+use innkeeper_core::{Object, ObjectKey, foreign, guest_status};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use crate::{ApiError, Env, Session};
+use crate::{ApiClient, ApiError, Env};
 
 /// An Event that comes again within this time after the last time is counted, not written.
-pub const QUIET: Duration = Duration::from_mins(30);
+pub const EVENT_DEDUP: Duration = Duration::from_mins(30);
 
 /// How many different Events of one reporter about one object are remembered; the oldest are forgotten
-/// first. More than [`AT_ONCE_MAX`] and what is spared within [`QUIET`].
+/// first. More than [`BURST`] and what is spared within [`EVENT_DEDUP`].
 pub const REMEMBERED_MAX: usize = 64;
 
 /// How many objects may be remembered before those are forgotten about which nothing counts any more.
@@ -28,15 +28,15 @@ const OBJECTS_BEFORE_SWEEP: usize = 4096;
 /// Bytes kept of the SHA-256 of an Event: its texts may be long, and a guest chooses them.
 const HASH_BYTES: usize = 16;
 
-/// How many Events about one object are written at once; then one each [`SPARE`]. The rule of
+/// How many Events about one object are written at once; then one each [`REFILL`]. The rule of
 /// Kubernetes' own recorder, so that one object cannot fill the server's store.
-pub const AT_ONCE_MAX: u32 = 25;
+pub const BURST: u32 = 25;
 
-/// After which time one more may be written about an object that has had [`AT_ONCE_MAX`].
-pub const SPARE: Duration = Duration::from_mins(5);
+/// After which time one more may be written about an object that has had [`BURST`].
+pub const REFILL: Duration = Duration::from_mins(5);
 
 /// The longest note, in bytes: Kubernetes' limit.
-pub const NOTE_BYTES_MAX: usize = said::NOTE_BYTES_MAX;
+pub const NOTE_BYTES_MAX: usize = guest_status::NOTE_BYTES_MAX;
 
 /// The longest reason and action, in bytes: Kubernetes' limit.
 const REASON_BYTES_MAX: usize = 128;
@@ -50,7 +50,7 @@ pub struct Regarding<'a> {
     /// The object's kind.
     pub kind: &'a Kind,
     /// Namespace and name.
-    pub key: &'a Key,
+    pub key: &'a ObjectKey,
     /// The uid; `kubectl describe` finds Events by it.
     pub uid: &'a str,
 }
@@ -79,7 +79,7 @@ pub struct Events {
     env: Env,
     /// The instance that reports: the host's name or that of its pod.
     instance: String,
-    seen: Mutex<Remembered>,
+    seen: Mutex<EventHistory>,
 }
 
 /// The hash of an Event's type, reason and note.
@@ -104,21 +104,21 @@ fn signature(event: &Event) -> Signature {
 
 /// What is remembered: of each reporter, by the uid of the object.
 #[derive(Debug, Default)]
-struct Remembered {
-    reporters: BTreeMap<Box<str>, BTreeMap<Box<str>, About>>,
+struct EventHistory {
+    reporters: BTreeMap<Box<str>, BTreeMap<Box<str>, ObjectEvents>>,
     /// How many objects there may be before those that no longer count are dropped.
     sweep_at: usize,
 }
 
 /// What is remembered of the Events of one reporter about one object.
 #[derive(Debug)]
-struct About {
+struct ObjectEvents {
     /// When each was heard last, and how often since it was written.
     last: BTreeMap<Signature, (Instant, u32)>,
-    spent: Spent,
+    spent: Budget,
 }
 
-impl About {
+impl ObjectEvents {
     /// Whether it still makes a difference.
     fn counts(&mut self, now: Instant) -> bool {
         self.last.retain(|_, (last, _)| is_recent(*last, now));
@@ -136,13 +136,13 @@ impl About {
     }
 }
 
-impl Remembered {
+impl EventHistory {
     fn objects(&self) -> usize {
         self.reporters.values().map(BTreeMap::len).sum()
     }
 
     /// What is remembered about an object, made if there is nothing.
-    fn about(&mut self, reporter: &str, uid: &str, now: Instant) -> &mut About {
+    fn object_events(&mut self, reporter: &str, uid: &str, now: Instant) -> &mut ObjectEvents {
         let is_new = self.reporters.get(reporter).is_none_or(|objects| !objects.contains_key(uid));
         if is_new && self.objects() >= self.sweep_at.max(OBJECTS_BEFORE_SWEEP) {
             for objects in self.reporters.values_mut() {
@@ -152,36 +152,37 @@ impl Remembered {
             self.sweep_at = 2 * self.objects();
         }
         let objects = self.reporters.entry(reporter.into()).or_default();
-        let empty = || About { last: BTreeMap::new(), spent: Spent { count: 0, since: now } };
+        let empty =
+            || ObjectEvents { last: BTreeMap::new(), spent: Budget { count: 0, since: now } };
         objects.entry(uid.into()).or_insert_with(empty)
     }
 }
 
 fn is_recent(last: Instant, now: Instant) -> bool {
-    now.saturating_duration_since(last) < QUIET
+    now.saturating_duration_since(last) < EVENT_DEDUP
 }
 
 /// How many Events an object has had, as far as they still count.
 #[derive(Debug)]
-struct Spent {
+struct Budget {
     count: u32,
-    /// From here on, one of them counts no longer after each [`SPARE`].
+    /// From here on, one of them counts no longer after each [`REFILL`].
     since: Instant,
 }
 
-impl Spent {
+impl Budget {
     /// How many still count.
     fn left(&mut self, now: Instant) -> u32 {
-        while self.count > 0 && now.saturating_duration_since(self.since) >= SPARE {
+        while self.count > 0 && now.saturating_duration_since(self.since) >= REFILL {
             self.count -= 1;
-            self.since += SPARE;
+            self.since += REFILL;
         }
         self.count
     }
 
     /// Whether one more may be written; counts it.
     fn spend(&mut self, now: Instant) -> bool {
-        if self.left(now) >= AT_ONCE_MAX {
+        if self.left(now) >= BURST {
             return false;
         }
         if self.count == 0 {
@@ -211,7 +212,7 @@ impl Events {
     /// could not be written is forgotten, so that the next time tries again.
     pub async fn publish(
         &self,
-        session: &Session,
+        client: &ApiClient,
         reporter: &str,
         regarding: &Regarding<'_>,
         action: &str,
@@ -253,7 +254,7 @@ impl Events {
                 "uid": regarding.uid,
             },
         });
-        let written = session.create(&kind, namespace, &body).await;
+        let written = client.create(&kind, namespace, &body).await;
         if written.is_err() {
             self.unnote(reporter, regarding.uid, &signature);
         }
@@ -286,7 +287,7 @@ impl Events {
     fn note(&self, reporter: &str, uid: &str, signature: Signature) -> Option<Published> {
         let now = self.env.instant();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let about = seen.about(reporter, uid, now);
+        let about = seen.object_events(reporter, uid, now);
         let known = about.last.get_mut(&signature);
         if let Some((last, count)) = known.filter(|(last, _)| is_recent(*last, now)) {
             (*last, *count) = (now, *count + 1);

@@ -4,10 +4,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use innkeeper_contract::Kind;
-use innkeeper_core::Key;
+use innkeeper_core::ObjectKey;
 use serde_json::json;
 
-use crate::{ApiError, SecretKey, Session};
+use crate::{ApiClient, ApiError, SecretKey};
 
 /// The name of the Secret that holds the key.
 pub const HOST_KEY_SECRET: &str = "innkeeper-digest-key";
@@ -57,14 +57,14 @@ struct Secret {
 /// Reads the host's key, or makes it of `fresh` (random bytes) if there is none yet. Of
 /// several hosts that make it at once, all get the first one's.
 pub async fn host_key(
-    session: &Session,
+    client: &ApiClient,
     namespace: &str,
     fresh: &[u8; 32],
 ) -> Result<SecretKey, HostKeyError> {
     let kind = Kind::namespaced("v1", "Secret", "secrets");
-    let key = Key::new(namespace, HOST_KEY_SECRET);
+    let key = ObjectKey::new(namespace, HOST_KEY_SECRET);
     let api = |error| HostKeyError::Api { namespace: namespace.to_owned(), error };
-    let found: Secret = match session.get_as(&kind, &key).await {
+    let found: Secret = match client.get_as(&kind, &key).await {
         Ok(found) => found,
         Err(ApiError::NotFound { .. }) => {
             let body = json!({
@@ -76,11 +76,11 @@ pub async fn host_key(
                 "data": { MEMBER: STANDARD.encode(fresh) },
             });
             // Made once and never changed: no apply, which would need more rights.
-            match session.create(&kind, namespace, &body).await {
-                Ok(()) | Err(ApiError::AlreadyThere { .. } | ApiError::Lost { .. }) => {}
+            match client.create(&kind, namespace, &body).await {
+                Ok(()) | Err(ApiError::AlreadyExists { .. } | ApiError::OutcomeUnknown { .. }) => {}
                 Err(error) => return Err(api(error)),
             }
-            session.get_as(&kind, &key).await.map_err(api)?
+            client.get_as(&kind, &key).await.map_err(api)?
         }
         Err(error) => return Err(api(error)),
     };
@@ -114,7 +114,7 @@ mod tests {
 
     /// A digest tells which key it was made with.
     fn digest(key: &SecretKey) -> String {
-        key.digest(&Key::new("n", "s"), "a", "b")
+        key.digest(&ObjectKey::new("n", "s"), "a", "b")
     }
 
     async fn key(server: &Server) -> Result<String, HostKeyError> {

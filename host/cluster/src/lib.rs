@@ -2,7 +2,7 @@
 //!
 //! - [`Env`]: clock, timers, randomness, spawning. Nothing else in the host is ambient.
 //! - [`Cluster`]: one connection pool. [`Cluster::host`] and [`Cluster::as_account`] give a
-//!   [`Session`]: get, apply, delete, access reviews, discovery, Events as one identity.
+//!   [`ApiClient`]: get, apply, delete, access reviews, discovery, Events as one identity.
 //! - [`cache`]: one shared cache per kind, read through a module's [`cache::View`].
 //! - [`discovery`]: what the API server serves, against which the kinds of manifests are compared.
 //! - [`lease`] and [`Fence`]: of several hosts one works, and stops sending before another may.
@@ -11,6 +11,7 @@
 //! What is absent here: nothing decides what should be written, nothing knows of guests.
 
 pub mod cache;
+pub mod client;
 pub mod connection;
 pub mod crd;
 pub mod discovery;
@@ -24,7 +25,6 @@ pub mod kubeconfig;
 pub mod lease;
 pub mod revocation;
 pub mod secret;
-pub mod session;
 pub mod settings;
 mod transport;
 
@@ -32,19 +32,20 @@ mod transport;
 mod scripted;
 
 pub use cache::{
-    Caches, Change, Frozen, KindState, Listener, Namespaces, Seen, Source, View, Writing,
+    CacheSnapshot, Caches, Change, InFlightWrite, KindState, Listener, Lookup, Namespaces, Source,
+    View,
 };
+pub use client::{ApiClient, Applied, Deleted, Force, Propagation, User};
 pub use connection::Cluster;
-pub use discovery::{Mismatch, Served};
+pub use discovery::{Mismatch, ServedKind};
 pub use env::{Backoff, Elapsed, Env, Task};
 pub use error::{ApiError, ConnectError, Denial, FieldConflict};
 pub use fence::Fence;
 pub use host_key::{HostKeyError, host_key};
 pub use identity::{Account, Identity};
 pub use kubeconfig::Kube;
-pub use lease::{Candidate, Lost, Terms};
+pub use lease::{LeaderElector, LeaseConfig, LeaseLost};
 pub use revocation::Revocation;
 pub use secret::SecretKey;
-pub use session::{Applied, Deleted, Force, Propagation, Session, User};
 pub use settings::Settings;
 pub use transport::Requests;

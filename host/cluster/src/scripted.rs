@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tower::BoxError;
 
-use crate::{Account, Cluster, Env, SecretKey, Session, Settings};
+use crate::{Account, ApiClient, Cluster, Env, SecretKey, Settings};
 
 type ReplyBody = UnsyncBoxBody<Bytes, BoxError>;
 
@@ -79,7 +79,7 @@ impl Server {
         Cluster::over(service, Self::env(), Settings::default(), SecretKey::new(b"k"))
     }
 
-    pub(crate) fn session(&self, account: &str) -> Session {
+    pub(crate) fn client(&self, account: &str) -> ApiClient {
         self.cluster().as_account(&Account::new("m", account))
     }
 

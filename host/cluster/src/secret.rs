@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use innkeeper_core::Key;
+use innkeeper_core::ObjectKey;
 use sha2::Sha256;
 
 /// Hexadecimal digits of a digest.
@@ -63,7 +63,7 @@ impl SecretKey {
     }
 
     /// The digest of one value, given as it stands in the object (base64 in `data`).
-    pub fn digest(&self, secret: &Key, name: &str, value: &str) -> String {
+    pub fn digest(&self, secret: &ObjectKey, name: &str, value: &str) -> String {
         let mut mac = Hmac::clone(&self.mac);
         mac.update(format!("{}/{}/{name}/{value}", secret.namespace(), secret.name()).as_bytes());
         let mut digest = hex::encode(mac.finalize().into_bytes());
@@ -84,8 +84,9 @@ mod tests {
 
     #[test]
     fn a_digest_tells_keys_places_and_values_apart_and_nothing_else() {
-        let digest =
-            |key: &[u8], name, value| SecretKey::new(key).digest(&Key::new("n", "s"), name, value);
+        let digest = |key: &[u8], name, value| {
+            SecretKey::new(key).digest(&ObjectKey::new("n", "s"), name, value)
+        };
         let one = digest(b"key", "password", "aHVudGVyMg==");
         assert_eq!(one.len(), DIGITS);
         assert_eq!(one, digest(b"key", "password", "aHVudGVyMg=="));
@@ -100,7 +101,7 @@ mod tests {
         assert_eq!(derived(b"key", "a"), derived(b"key", "a"));
         assert_ne!(derived(b"key", "a"), derived(b"key", "b"));
         assert_ne!(derived(b"key", "a"), derived(b"yek", "a"));
-        let digest = SecretKey::new(b"key").digest(&Key::new("", ""), "a", "");
+        let digest = SecretKey::new(b"key").digest(&ObjectKey::new("", ""), "a", "");
         assert!(!hex::encode(derived(b"key", "a")).starts_with(&digest));
     }
 

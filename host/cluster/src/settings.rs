@@ -23,32 +23,32 @@ pub const WATCH_GRACE: Duration = Duration::from_secs(4);
 pub const RETRIES: u32 = 4;
 
 /// The first wait before a repeat; each next one is twice as long.
-pub const RETRY_LEAST: Duration = Duration::from_millis(100);
+pub const RETRY_MIN: Duration = Duration::from_millis(100);
 
 /// The longest wait before a repeat. A server that asks for more with `Retry-After` is
 /// waited for this long, and then the caller is told.
-pub const RETRY_MOST: Duration = Duration::from_secs(5);
+pub const RETRY_MAX: Duration = Duration::from_secs(5);
 
 /// Objects in one page of a list.
 pub const LIST_PAGE: u32 = 250;
 
-/// The first wait of a watch that failed; doubles up to [`WATCH_RETRY_MOST`].
-pub const WATCH_RETRY_LEAST: Duration = Duration::from_millis(500);
+/// The first wait of a watch that failed; doubles up to [`WATCH_RETRY_MAX`].
+pub const WATCH_RETRY_MIN: Duration = Duration::from_millis(500);
 
 /// The longest wait of a watch that failed. What was changed while the server was away is seen
 /// at most this long after it is back.
-pub const WATCH_RETRY_MOST: Duration = Duration::from_secs(10);
+pub const WATCH_RETRY_MAX: Duration = Duration::from_secs(10);
 
 /// How often a watch is refused in a row before it is believed that the right to it was
 /// taken away: an API server that has just started refuses everybody for a moment, until it
 /// has read its roles.
 pub const REFUSALS: u32 = 4;
 
-/// The first wait before looking again for a kind that is not served; doubles up to [`UNSERVED_MOST`].
-pub const UNSERVED_LEAST: Duration = Duration::from_secs(1);
+/// The first wait before looking again for a kind that is not served; doubles up to [`UNSERVED_MAX`].
+pub const UNSERVED_MIN: Duration = Duration::from_secs(1);
 
 /// The longest wait before looking again for a kind that is not served.
-pub const UNSERVED_MOST: Duration = Duration::from_secs(30);
+pub const UNSERVED_MAX: Duration = Duration::from_secs(30);
 
 /// How old an answer of discovery may be: a kind that is read is compared with it again after this
 /// time. Definitions that change are noticed at once; this is for API servers behind an `APIService`.
@@ -59,11 +59,11 @@ pub const DISCOVERY_PERIOD: Duration = Duration::from_mins(5);
 pub const DISCOVERY_SETTLES: Duration = Duration::from_secs(5);
 
 /// The first wait before a right that was denied is asked for again; doubles up to
-/// [`DENIED_MOST`]. Short, since a module and its rights are often applied together.
-pub const DENIED_LEAST: Duration = Duration::from_secs(1);
+/// [`DENIED_MAX`]. Short, since a module and its rights are often applied together.
+pub const DENIED_MIN: Duration = Duration::from_secs(1);
 
 /// The longest wait before a right that was denied is asked for again.
-pub const DENIED_MOST: Duration = Duration::from_secs(30);
+pub const DENIED_MAX: Duration = Duration::from_secs(30);
 
 /// How often a right that was granted is asked for again, for those who share a cache
 /// that another module's session fills.
@@ -83,7 +83,7 @@ pub const UNCONFIRMED: Duration = Duration::from_secs(5);
 
 /// How long the uid of a deleted object is remembered, so that the late response of a write
 /// does not bring it back. Longer than a write with all its repeats takes.
-pub const GRAVE: Duration = Duration::from_mins(4);
+pub const TOMBSTONE_TTL: Duration = Duration::from_mins(4);
 
 /// The limits of our dealings with the API server. [`Settings::default`] gives the
 /// constants of this module.

@@ -28,7 +28,7 @@ use tokio::time::Sleep;
 use tower::{BoxError, Service};
 
 use crate::env::Backoff;
-use crate::settings::{RETRY_LEAST, RETRY_MOST};
+use crate::settings::{RETRY_MAX, RETRY_MIN};
 use crate::{Env, Fence, Revocation, Settings};
 
 const IMPERSONATE_USER: &str = "Impersonate-User";
@@ -224,7 +224,7 @@ impl Transport {
         let (parts, body) = request.into_parts();
         let body = body.collect_bytes().await.map_err(|error| no_answer(&error))?;
         let bytes_max = parts.extensions.get().map_or(usize::MAX, |AnswerBytesMax(max)| *max);
-        let mut backoff = Backoff::new(&self.env, RETRY_LEAST, RETRY_MOST);
+        let mut backoff = Backoff::new(&self.env, RETRY_MIN, RETRY_MAX);
         let mut left = self.settings.retries;
         let mut in_doubt = false;
         loop {
@@ -264,7 +264,7 @@ impl Transport {
                     (None, repeatable && !error.too_large)
                 }
             };
-            if !repeat || left == 0 || wait.is_some_and(|wait| wait > RETRY_MOST) {
+            if !repeat || left == 0 || wait.is_some_and(|wait| wait > RETRY_MAX) {
                 return match attempt {
                     Attempt::Answered(response) => {
                         Ok(response.map(|bytes| BoundedBody::Whole(Full::new(bytes))))

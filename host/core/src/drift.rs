@@ -1,5 +1,5 @@
 //! Which of our fields somebody else took: for reasons that people read, and for
-//! [`contested`](crate::contested).
+//! [`field_fights`](crate::field_fights).
 
 use serde_json::Value;
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_entry_all_is_lost() {
+    fn without_an_entry_every_field_is_lost() {
         check(
             &json!({"spec": {"a": 1, "b": [1]}, "data": {}}),
             &json!({}),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::fieldset::{Element, FieldSet};
 use crate::object::{Entry, Operation};
-use crate::{Manager, Object, Target};
+use crate::{Manager, Object, ObjectRef};
 
 /// Before the module's name, the name of a finalizer whose guest gives none.
 const PREFIX: &str = "innkeeper.dev/";
@@ -26,17 +26,17 @@ pub struct Finalizer {
 
 /// What is to be done for a primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum FinalizerAction {
     /// Nothing: it is not the module's, or it goes and nobody wants to be asked.
     Nothing,
     /// It is reconciled.
-    Work,
+    Reconcile,
     /// The finalizer is written first.
     Add,
     /// It goes, and the guest is asked what is left to do.
     Finalize,
     /// The module's finalizers come off.
-    Release,
+    Remove,
 }
 
 impl Finalizer {
@@ -61,32 +61,32 @@ impl Finalizer {
     }
 
     /// What is to be done for a primary. `selected`: the module reconciles it.
-    pub fn turn(&self, primary: &Object, selected: bool) -> Turn {
+    pub fn next_action(&self, primary: &Object, selected: bool) -> FinalizerAction {
         let wanted = self.name().filter(|_| selected);
         let going = primary.is_terminating();
-        let wrote = self.written(primary, Who::This);
+        let wrote = self.written(primary, WrittenBy::This);
         if going
             && let Some(name) = wanted
             && is_on(primary, name)
-            && (wrote.contains(name) || !self.written(primary, Who::Others).contains(name))
+            && (wrote.contains(name) || !self.written(primary, WrittenBy::Others).contains(name))
         {
-            return Turn::Finalize;
+            return FinalizerAction::Finalize;
         }
         // What a version before has written under another name has to come off as well.
         if wanted.is_none() || going {
             return match () {
-                () if self.holds(primary) => Turn::Release,
-                () if going || !selected => Turn::Nothing,
-                () => Turn::Work,
+                () if self.is_on_object(primary) => FinalizerAction::Remove,
+                () if going || !selected => FinalizerAction::Nothing,
+                () => FinalizerAction::Reconcile,
             };
         }
         let as_wanted = wanted.is_some_and(|name| wrote.len() == 1 && wrote.contains(name));
-        if as_wanted { Turn::Work } else { Turn::Add }
+        if as_wanted { FinalizerAction::Reconcile } else { FinalizerAction::Add }
     }
 
     /// The body that writes the finalizer, and takes off what was written under other names.
-    pub fn body(&self, target: &Target, uid: &str) -> Value {
-        let mut body = target.body();
+    pub fn body(&self, object_ref: &ObjectRef, uid: &str) -> Value {
+        let mut body = object_ref.body();
         body["metadata"]["uid"] = uid.into();
         body["metadata"]["finalizers"] = self.name.iter().cloned().collect();
         body
@@ -94,19 +94,19 @@ impl Finalizer {
 
     /// Whether the module has a finalizer on a primary: by its own entry of `managedFields`, since a
     /// name alone may be anybody's.
-    pub fn holds(&self, primary: &Object) -> bool {
-        self.written(primary, Who::This).iter().any(|name| is_on(primary, name))
+    pub fn is_on_object(&self, primary: &Object) -> bool {
+        self.written(primary, WrittenBy::This).iter().any(|name| is_on(primary, name))
     }
 
     /// The body of an apply that gives up the finalizers which another module has written as well:
     /// they stay until that module takes them off. `None` if there are none.
-    pub fn disclaim(&self, target: &Target, primary: &Object) -> Option<Value> {
-        let mine = self.written(primary, Who::This);
-        let others = self.written(primary, Who::Others);
+    pub fn relinquish_body(&self, object_ref: &ObjectRef, primary: &Object) -> Option<Value> {
+        let mine = self.written(primary, WrittenBy::This);
+        let others = self.written(primary, WrittenBy::Others);
         if mine.is_disjoint(&others) {
             return None;
         }
-        let mut body = target.body();
+        let mut body = object_ref.body();
         body["metadata"]["uid"] = (&*primary.uid).into();
         body["metadata"]["finalizers"] = mine.difference(&others).cloned().collect();
         Some(body)
@@ -118,10 +118,10 @@ impl Finalizer {
     ///
     /// `finalized`: the guest was asked what is left to do, so the finalizer of its name comes off
     /// whichever manager wrote it (that of a previous operator, for example), but for another module's.
-    pub fn release(&self, primary: &Object, finalized: bool) -> Option<Value> {
-        let mut off = self.written(primary, Who::This);
+    pub fn removal_patch(&self, primary: &Object, finalized: bool) -> Option<Value> {
+        let mut off = self.written(primary, WrittenBy::This);
         off.extend(self.name.clone().filter(|_| finalized));
-        let others = self.written(primary, Who::Others);
+        let others = self.written(primary, WrittenBy::Others);
         off.retain(|name| is_on(primary, name) && !others.contains(name));
         if off.is_empty() {
             return None;
@@ -135,10 +135,10 @@ impl Finalizer {
 
     /// The finalizers that this module, or other modules, have written, by their entries of
     /// `managedFields`.
-    fn written(&self, primary: &Object, who: Who) -> BTreeSet<String> {
+    fn written(&self, primary: &Object, who: WrittenBy) -> BTreeSet<String> {
         let is_meant = |entry: &&Entry| {
             matches!(entry.manager, Manager::Finalizer { .. })
-                && (entry.manager == self.manager) == (who == Who::This)
+                && (entry.manager == self.manager) == (who == WrittenBy::This)
                 && entry.operation == Operation::Apply
                 && entry.subresource.is_empty()
         };
@@ -149,7 +149,7 @@ impl Finalizer {
 
 /// Whose finalizers are meant.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Who {
+enum WrittenBy {
     This,
     Others,
 }
@@ -211,32 +211,44 @@ mod tests {
     #[test]
     fn it_is_written_first_and_then_the_work_begins() {
         let finalizer = named(Some(""));
-        assert_eq!(finalizer.turn(&primary(&[], &[], false), true), Turn::Add);
-        assert_eq!(finalizer.turn(&primary(&[OURS], &[OURS], false), true), Turn::Work);
+        assert_eq!(finalizer.next_action(&primary(&[], &[], false), true), FinalizerAction::Add);
         assert_eq!(
-            finalizer.turn(&primary(&[OURS], &[], false), true),
-            Turn::Add,
+            finalizer.next_action(&primary(&[OURS], &[OURS], false), true),
+            FinalizerAction::Reconcile
+        );
+        assert_eq!(
+            finalizer.next_action(&primary(&[OURS], &[], false), true),
+            FinalizerAction::Add,
             "somebody else wrote it, and may take it off"
         );
     }
 
     #[test]
     fn without_one_a_primary_that_goes_is_left_alone() {
-        assert_eq!(named(None).turn(&primary(&[], &[], false), true), Turn::Work);
-        assert_eq!(named(None).turn(&primary(&["x"], &[], true), true), Turn::Nothing);
         assert_eq!(
-            named(Some("")).turn(&primary(&["x"], &[], true), true),
-            Turn::Nothing,
+            named(None).next_action(&primary(&[], &[], false), true),
+            FinalizerAction::Reconcile
+        );
+        assert_eq!(
+            named(None).next_action(&primary(&["x"], &[], true), true),
+            FinalizerAction::Nothing
+        );
+        assert_eq!(
+            named(Some("")).next_action(&primary(&["x"], &[], true), true),
+            FinalizerAction::Nothing,
             "never written on a primary that goes"
         );
     }
 
     #[test]
     fn a_primary_that_goes_is_finalized() {
-        assert_eq!(named(Some("")).turn(&primary(&[OURS], &[OURS], true), true), Turn::Finalize);
         assert_eq!(
-            named(Some("a.b/c")).turn(&primary(&["a.b/c"], &[], true), true),
-            Turn::Finalize,
+            named(Some("")).next_action(&primary(&[OURS], &[OURS], true), true),
+            FinalizerAction::Finalize
+        );
+        assert_eq!(
+            named(Some("a.b/c")).next_action(&primary(&["a.b/c"], &[], true), true),
+            FinalizerAction::Finalize,
             "whoever wrote it: the operator before this one, for example"
         );
     }
@@ -245,17 +257,26 @@ mod tests {
     fn what_the_module_has_nothing_to_do_with_any_more_is_let_go() {
         for going in [false, true] {
             let held = primary(&[OURS], &[OURS], going);
-            assert_eq!(named(Some("")).turn(&held, false), Turn::Release);
-            assert_eq!(named(None).turn(&held, true), Turn::Release);
+            assert_eq!(named(Some("")).next_action(&held, false), FinalizerAction::Remove);
+            assert_eq!(named(None).next_action(&held, true), FinalizerAction::Remove);
         }
-        assert_eq!(named(Some("")).turn(&primary(&["x"], &[], false), false), Turn::Nothing);
+        assert_eq!(
+            named(Some("")).next_action(&primary(&["x"], &[], false), false),
+            FinalizerAction::Nothing
+        );
     }
 
     #[test]
     fn another_name_takes_the_place_of_the_one_before() {
         let finalizer = named(Some("a.b/c"));
-        assert_eq!(finalizer.turn(&primary(&[OURS], &[OURS], false), true), Turn::Add);
-        assert_eq!(finalizer.turn(&primary(&[OURS], &[OURS], true), true), Turn::Release);
+        assert_eq!(
+            finalizer.next_action(&primary(&[OURS], &[OURS], false), true),
+            FinalizerAction::Add
+        );
+        assert_eq!(
+            finalizer.next_action(&primary(&[OURS], &[OURS], true), true),
+            FinalizerAction::Remove
+        );
     }
 
     #[test]
@@ -265,9 +286,9 @@ mod tests {
             Some(json!({"metadata": {"resourceVersion": "7", "finalizers": names}}))
         };
         let named = named(Some("a.b/c"));
-        assert_eq!(named.release(&held, false), without(&["x", "a.b/c"]));
-        assert_eq!(named.release(&held, true), without(&["x"]), "the guest was asked");
-        assert_eq!(named.release(&primary(&["x"], &[], true), true), None);
+        assert_eq!(named.removal_patch(&held, false), without(&["x", "a.b/c"]));
+        assert_eq!(named.removal_patch(&held, true), without(&["x"]), "the guest was asked");
+        assert_eq!(named.removal_patch(&primary(&["x"], &[], true), true), None);
     }
 
     /// A primary whose finalizer `a.b/c` two modules have written.
@@ -288,30 +309,40 @@ mod tests {
     #[test]
     fn finalizer_of_another_module_is_disclaimed_and_never_taken_off() {
         let shared = shared();
-        let target = Target::new(
+        let object_ref = ObjectRef::new(
             std::sync::Arc::new(Kind::namespaced("example.com/v1", "Thing", "things")),
             shared.key.clone(),
         );
         let named = named(Some("a.b/c"));
-        assert_eq!(named.turn(&shared, true), Turn::Finalize);
-        assert_eq!(named.release(&shared, true), None);
-        let body = named.disclaim(&target, &shared).unwrap();
+        assert_eq!(named.next_action(&shared, true), FinalizerAction::Finalize);
+        assert_eq!(named.removal_patch(&shared, true), None);
+        let body = named.relinquish_body(&object_ref, &shared).unwrap();
         assert_eq!(body["metadata"]["finalizers"], json!([]));
         assert_eq!(body["metadata"]["uid"], "u");
-        assert_eq!(named.disclaim(&target, &primary(&["a.b/c"], &["a.b/c"], true)), None);
+        assert_eq!(
+            named.relinquish_body(&object_ref, &primary(&["a.b/c"], &["a.b/c"], true)),
+            None
+        );
 
         let third = Finalizer::new("third", Some("a.b/c"));
-        assert_eq!(third.turn(&shared, true), Turn::Nothing, "it did not write it");
-        assert_eq!(third.turn(&shared, false), Turn::Nothing);
+        assert_eq!(
+            third.next_action(&shared, true),
+            FinalizerAction::Nothing,
+            "it did not write it"
+        );
+        assert_eq!(third.next_action(&shared, false), FinalizerAction::Nothing);
     }
 
     #[test]
     fn finalizer_of_a_primary_that_is_not_selected_stays_unless_this_module_wrote_it() {
         for going in [false, true] {
             let anothers = primary(&["a.b/c"], &[], going);
-            assert_eq!(named(Some("a.b/c")).turn(&anothers, false), Turn::Nothing);
-            assert_eq!(named(Some("a.b/c")).release(&anothers, false), None);
-            assert!(!named(Some("a.b/c")).holds(&anothers));
+            assert_eq!(
+                named(Some("a.b/c")).next_action(&anothers, false),
+                FinalizerAction::Nothing
+            );
+            assert_eq!(named(Some("a.b/c")).removal_patch(&anothers, false), None);
+            assert!(!named(Some("a.b/c")).is_on_object(&anothers));
         }
     }
 }

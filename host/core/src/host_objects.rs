@@ -5,7 +5,7 @@
 
 use innkeeper_contract::Kind;
 
-use crate::Key;
+use crate::ObjectKey;
 use crate::host_names::DOMAIN;
 
 /// The namespace of the host: its Pods, its Lease and the key of the digests.
@@ -41,7 +41,7 @@ fn is_kind_of_namespaces(kind: &Kind) -> bool {
 
 /// Whether an object belongs to Innkeeper itself: it lies in one of its namespaces, is one of them,
 /// defines or serves a kind of its group, gives the host its rights or decides who may name an account.
-pub fn is_object(kind: &Kind, key: &Key) -> bool {
+pub fn is_object(kind: &Kind, key: &ObjectKey) -> bool {
     if is_namespace(key.namespace()) || kind.group() == GROUP {
         return true;
     }
@@ -68,7 +68,7 @@ pub fn is_object(kind: &Kind, key: &Key) -> bool {
 }
 
 /// The same of a host that runs in `host_namespace`, which may be another than [`HOST_NAMESPACE`].
-pub fn is_object_of(kind: &Kind, key: &Key, host_namespace: Option<&str>) -> bool {
+pub fn is_object_of(kind: &Kind, key: &ObjectKey, host_namespace: Option<&str>) -> bool {
     let namespace = if is_kind_of_namespaces(kind) { key.name() } else { key.namespace() };
     is_object(kind, key) || is_namespace_of(namespace, host_namespace)
 }
@@ -96,11 +96,11 @@ mod tests {
             (&maps, "other", "operators", false),
             (&roles, "", "operators", false),
         ] {
-            let key = Key::new(namespace, name);
+            let key = ObjectKey::new(namespace, name);
             assert_eq!(is_object_of(kind, &key, Some("operators")), expected, "{key}");
         }
-        assert!(!is_object_of(&roles, &Key::new("", "a"), Some("")));
-        assert!(!is_object_of(&maps, &Key::new("operators", "a"), None));
+        assert!(!is_object_of(&roles, &ObjectKey::new("", "a"), Some("")));
+        assert!(!is_object_of(&maps, &ObjectKey::new("operators", "a"), None));
     }
 
     #[test]
@@ -137,7 +137,11 @@ mod tests {
             (&policies, "", "innkeeper-module-account", true),
             (&policies, "", "other", false),
         ] {
-            assert_eq!(is_object(kind, &Key::new(namespace, name)), expected, "{namespace}/{name}");
+            assert_eq!(
+                is_object(kind, &ObjectKey::new(namespace, name)),
+                expected,
+                "{namespace}/{name}"
+            );
         }
     }
 }

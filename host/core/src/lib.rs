@@ -6,41 +6,41 @@
 //!
 //! One noun a file:
 
-pub mod additive;
-pub mod churn;
 pub mod consent;
-pub mod contested;
-pub mod decoration;
-pub mod difference;
+pub mod control;
+pub mod crd_compat;
+pub mod desired;
+pub mod diff;
 pub mod drift;
+pub mod field_fights;
 pub mod fieldset;
-pub mod figures;
 pub mod finalizer;
 pub mod foreign;
+pub mod guest_status;
 pub mod host_names;
 pub mod host_objects;
+pub mod in_sync;
+pub mod known_noops;
 pub mod labels;
+pub mod last_run;
 pub mod manager;
 pub mod names;
 pub mod object;
+pub mod object_ref;
 pub mod observed;
 pub mod old_names;
 pub mod order;
 pub mod ownership;
 pub mod plan;
 pub mod readiness;
-pub mod said;
 pub mod schema;
 pub mod selector;
-pub mod settled;
 pub mod status;
-pub mod target;
-pub mod wanted;
 
-pub use figures::Figures;
 pub use finalizer::Finalizer;
 pub use labels::Labels;
+pub use last_run::LastRun;
 pub use manager::Manager;
-pub use object::{Key, Object};
+pub use object::{Object, ObjectKey};
+pub use object_ref::ObjectRef;
 pub use selector::Selector;
-pub use target::Target;

@@ -18,7 +18,7 @@ pub const HOST: &str = "innkeeper";
 pub const PUSH: &str = "innkeeper/push";
 
 /// The manager of a person's word on versions, which `innkeeper modules` writes.
-pub const WORD: &str = "innkeeper/word";
+pub const APPROVAL: &str = "innkeeper/word";
 
 /// How the name of a [`Manager::Merge`] ends.
 const MERGE_SUFFIX: &str = "/merge";
@@ -52,7 +52,7 @@ pub enum Manager {
     /// What a person pushes with the command: `innkeeper/push`.
     Push,
     /// A person's word on a module's versions: `innkeeper/word`.
-    Word,
+    Approval,
 }
 
 impl Manager {
@@ -70,7 +70,7 @@ impl Manager {
     pub fn uid(&self) -> Option<&str> {
         match self {
             Self::Primary { uid, .. } | Self::Merge { uid, .. } => Some(uid),
-            Self::Host | Self::Finalizer { .. } | Self::Push | Self::Word => None,
+            Self::Host | Self::Finalizer { .. } | Self::Push | Self::Approval => None,
         }
     }
 
@@ -82,8 +82,8 @@ impl Manager {
         if name == PUSH {
             return Some(Self::Push);
         }
-        if name == WORD {
-            return Some(Self::Word);
+        if name == APPROVAL {
+            return Some(Self::Approval);
         }
         let (module, rest) = name.strip_prefix(HOST)?.strip_prefix('/')?.split_once('/')?;
         Some(match rest {
@@ -106,7 +106,7 @@ impl fmt::Display for Manager {
         match self {
             Self::Host => f.write_str(HOST),
             Self::Push => f.write_str(PUSH),
-            Self::Word => f.write_str(WORD),
+            Self::Approval => f.write_str(APPROVAL),
             Self::Primary { module, uid } => write!(f, "{HOST}/{module}/{uid}"),
             Self::Merge { module, uid } => write!(f, "{HOST}/{module}/{uid}{MERGE_SUFFIX}"),
             Self::Finalizer { module } => write!(f, "{HOST}/{module}/finalizer"),
@@ -123,7 +123,7 @@ mod tests {
         for manager in [
             Manager::Host,
             Manager::Push,
-            Manager::Word,
+            Manager::Approval,
             Manager::primary("podroute", "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d"),
             Manager::merge("podroute", "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d"),
             Manager::Finalizer { module: "podroute".into() },

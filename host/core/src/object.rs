@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::settled::APPLIED_ANNOTATION;
+use crate::in_sync::APPLIED_ANNOTATION;
 use crate::{Labels, Manager, foreign};
 use innkeeper_contract::Kind;
 
@@ -23,13 +23,13 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Namespace and name. Orders by namespace, then name. A clone costs nothing, since an index
 /// of many objects is made of many keys.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(
+pub struct ObjectKey(
     /// The namespace, a NUL, and the name: a NUL is smaller than whatever a namespace may hold,
     /// so that the text orders as the pair does.
     Arc<str>,
 );
 
-impl Key {
+impl ObjectKey {
     /// The key of an object; `namespace` empty for cluster-scoped ones.
     ///
     /// Kubernetes allows no NUL in a namespace; one that comes all the same ends it.
@@ -52,19 +52,19 @@ impl Key {
     }
 }
 
-impl Default for Key {
+impl Default for ObjectKey {
     fn default() -> Self {
         Self::new("", "")
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for ObjectKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Key({self})")
     }
 }
 
-impl std::fmt::Display for Key {
+impl std::fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.parts() {
             ("", name) => f.write_str(name),
@@ -127,7 +127,7 @@ pub struct OtherManager {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Namespace and name.
-    pub key: Key,
+    pub key: ObjectKey,
     /// The uid.
     pub uid: Box<str>,
     /// The version, as the server wrote it. Compare by [`Object::version`], within one resource only.
@@ -161,20 +161,20 @@ pub enum DecodeError {
     #[error("a Secret whose data is not a map of texts")]
     Secret,
     /// It says that it is of another kind than the one that was asked for.
-    #[error("the object says that it is {said}, but {asked} was asked for")]
+    #[error("the object says that it is {received}, but {requested} was asked for")]
     OtherKind {
         /// Its own group, version and kind.
-        said: Box<str>,
+        received: Box<str>,
         /// The kind that was asked for.
-        asked: Box<str>,
+        requested: Box<str>,
     },
     /// It lies in a namespace although its kind has none, or in none although its kind has one.
-    #[error("the object lies in namespace {namespace:?}, but {asked} has scope {scope}")]
+    #[error("the object lies in namespace {namespace:?}, but {requested} has scope {scope}")]
     OtherScope {
         /// Its namespace.
         namespace: Box<str>,
         /// The kind that was asked for.
-        asked: Box<str>,
+        requested: Box<str>,
         /// The scope of that kind.
         scope: &'static str,
     },
@@ -184,7 +184,7 @@ pub enum DecodeError {
 const METADATA_KIND: &str = "PartialObjectMetadata";
 
 /// How much of an object's own kind an error quotes, in bytes.
-const SAID_BYTES_MAX: usize = 256;
+const RECEIVED_BYTES_MAX: usize = 256;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -225,7 +225,7 @@ struct RawEntry<'a> {
 
 /// Gives what stands for one value of a Secret: takes the Secret's key, the name of the
 /// value, and the value as it stands in the object (base64 in `data`).
-pub type Digest<'a> = dyn Fn(&Key, &str, &str) -> String + 'a;
+pub type Digest<'a> = dyn Fn(&ObjectKey, &str, &str) -> String + 'a;
 
 impl Object {
     /// Reads an object as the API server writes it.
@@ -247,7 +247,7 @@ impl Object {
         own.check(kind)?;
         let metadata_text = members.get("metadata").map_or("{}", |metadata| metadata.get());
         let metadata: Metadata<'_> = serde_json::from_str(metadata_text)?;
-        let key = Key::new(&metadata.namespace, &metadata.name);
+        let key = ObjectKey::new(&metadata.namespace, &metadata.name);
 
         let mut metadata_members: Members<'_> = serde_json::from_str(metadata_text)?;
         let (entries, others) = match metadata_members.remove("managedFields") {
@@ -446,8 +446,8 @@ impl<'a> OwnKind<'a> {
         let part = |part: &Option<Cow<'_, str>>| part.as_deref().unwrap_or("-").to_owned();
         let said = format!("{} {}", part(&self.api_version), part(&self.kind));
         Err(DecodeError::OtherKind {
-            said: foreign::one_line(&said, SAID_BYTES_MAX).into(),
-            asked: asked.to_string().into(),
+            received: foreign::one_line(&said, RECEIVED_BYTES_MAX).into(),
+            requested: asked.to_string().into(),
         })
     }
 }
@@ -542,7 +542,7 @@ mod tests {
     #[test]
     fn the_head_keeps_what_the_host_needs() {
         let object = decode(DEPLOYMENT, None).unwrap();
-        assert_eq!(object.key, Key::new("n", "a"));
+        assert_eq!(object.key, ObjectKey::new("n", "a"));
         assert_eq!((object.version(), object.generation), (7, 2));
         assert_eq!(object.controller().unwrap().uid.as_ref(), "u0");
         assert_eq!(

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn secret_is_shown_without_the_digests_of_what_was_applied() {
-        let digest = |_: &crate::Key, _: &str, _: &str| "keyed".to_owned();
+        let digest = |_: &crate::ObjectKey, _: &str, _: &str| "keyed".to_owned();
         let annotations = json!({"innkeeper.dev/applied": "0123456789abcdef",
             "innkeeper.dev/applied-0a": "0123456789abcdef", "a.example.com/kept": "yes"});
         let decode = |kind: &str, plural: &str| {

@@ -6,7 +6,7 @@
 
 use innkeeper_contract::Kind;
 
-use crate::Target;
+use crate::ObjectRef;
 
 /// The ranks, first to last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,8 +46,8 @@ pub fn rank(kind: &Kind) -> Rank {
 }
 
 /// What targets are sorted by before they are applied.
-pub fn sort_key(target: &Target) -> (Rank, &Target) {
-    (rank(&target.kind), target)
+pub fn sort_key(object_ref: &ObjectRef) -> (Rank, &ObjectRef) {
+    (rank(&object_ref.kind), object_ref)
 }
 
 #[cfg(test)]
@@ -55,11 +55,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::Key;
+    use crate::ObjectKey;
 
     #[test]
-    fn what_others_need_comes_first() {
-        let mut targets: Vec<Target> = [
+    fn objects_that_others_need_are_applied_first() {
+        let mut targets: Vec<ObjectRef> = [
             ("v1", "Service"),
             ("apps/v1", "Deployment"),
             ("rbac.authorization.k8s.io/v1", "RoleBinding"),
@@ -71,11 +71,12 @@ mod tests {
         ]
         .into_iter()
         .map(|(version, kind)| {
-            Target::new(Arc::new(Kind::namespaced(version, kind, "")), Key::new("n", "a"))
+            ObjectRef::new(Arc::new(Kind::namespaced(version, kind, "")), ObjectKey::new("n", "a"))
         })
         .collect();
         targets.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
-        let kinds: Vec<&str> = targets.iter().map(|target| target.kind.kind.as_str()).collect();
+        let kinds: Vec<&str> =
+            targets.iter().map(|object_ref| object_ref.kind.kind.as_str()).collect();
         assert_eq!(
             kinds,
             [

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use crate::consent::{is_made_by, is_merged_label};
 use crate::object::{Entry, Operation};
 use crate::old_names::KEPT_FOR_LABEL;
-use crate::{Manager, Object, Target};
+use crate::{Manager, Object, ObjectRef};
 
 /// The annotation by which a primary takes over objects that nobody owns.
 pub const ADOPT_ANNOTATION: &str = "innkeeper.dev/adopt";
@@ -23,7 +23,7 @@ const IDENTITY_BYTES: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Primary {
     /// Which object it is.
-    pub target: Target,
+    pub object_ref: ObjectRef,
     /// Its uid.
     pub uid: Box<str>,
     /// The manager of what it makes.
@@ -36,25 +36,25 @@ pub struct Primary {
 
 /// Whose an object of a desired name is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Ownership {
     /// This primary's.
-    Ours,
+    Own,
     /// Nobody's: it has no controller and no entry of ours.
-    Nobodys,
+    Unowned,
     /// Another controller's.
-    Others(Holder),
+    Foreign(Controller),
 }
 
 /// Who holds an object that a primary wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Holder {
+pub struct Controller {
     /// The controller's kind and name (`Podroute first`), or empty where there is none.
     pub controller: String,
     /// The controller's uid, or empty.
     pub uid: String,
 }
 
-impl std::fmt::Display for Holder {
+impl std::fmt::Display for Controller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.controller.is_empty() {
             f.write_str("it exists and has no controller")
@@ -66,9 +66,9 @@ impl std::fmt::Display for Holder {
 
 impl Primary {
     /// A primary of a module.
-    pub fn new(module: &str, target: Target, uid: &str) -> Self {
+    pub fn new(module: &str, object_ref: ObjectRef, uid: &str) -> Self {
         Self {
-            target,
+            object_ref,
             uid: uid.into(),
             manager: Manager::primary(module, uid),
             merger: Manager::merge(module, uid),
@@ -85,7 +85,7 @@ impl Primary {
     /// Who the primary is over its deletion and return: a hash of group, kind, namespace and
     /// name, 32 hex digits.
     pub fn identity(&self) -> String {
-        let Target { kind, key } = &self.target;
+        let ObjectRef { kind, key } = &self.object_ref;
         let mut hash = Sha256::new();
         for part in [kind.group(), &kind.kind, key.namespace(), key.name()] {
             hash.update(part);
@@ -103,9 +103,11 @@ impl Primary {
     }
 
     /// Whether a name is the primary's own, in whichever version of its kind.
-    pub fn is_at(&self, target: &Target) -> bool {
-        let (mine, kind) = (&self.target.kind, &target.kind);
-        mine.group() == kind.group() && mine.kind == kind.kind && self.target.key == target.key
+    pub fn is_at(&self, object_ref: &ObjectRef) -> bool {
+        let (mine, kind) = (&self.object_ref.kind, &object_ref.kind);
+        mine.group() == kind.group()
+            && mine.kind == kind.kind
+            && self.object_ref.key == object_ref.key
     }
 
     /// Whether an object outlived its primary, and this is that primary again. What another module
@@ -113,7 +115,7 @@ impl Primary {
     ///
     /// The label alone says nothing, since every user who may write the object may write the label: this
     /// module must have made the object, for a primary of whatever uid, and no guest merged the label.
-    pub fn is_kept(&self, object: &Object) -> bool {
+    pub fn is_retained(&self, object: &Object) -> bool {
         let anothers = |manager: &Manager| {
             matches!(manager, Manager::Primary { uid, .. } if **uid == *self.uid)
                 && *manager != self.manager
@@ -126,7 +128,7 @@ impl Primary {
     }
 
     /// Whether an object has the label of what outlives this primary, whoever wrote it.
-    pub fn is_retained(&self, object: &Object) -> bool {
+    pub fn has_retained_label(&self, object: &Object) -> bool {
         let identity = self.identity();
         [RETAINED_FOR_LABEL, KEPT_FOR_LABEL]
             .iter()
@@ -136,20 +138,20 @@ impl Primary {
     /// Whether Kubernetes lets an object be owned by this primary: a namespaced owner owns
     /// only in its own namespace. The namespace in which the primary is stored decides: the scope
     /// that a manifest declares is a guest's word.
-    pub fn may_own(&self, target: &Target) -> bool {
-        let home = self.target.key.namespace();
-        if home.is_empty() && !self.target.kind.is_namespaced() {
+    pub fn may_own(&self, object_ref: &ObjectRef) -> bool {
+        let home = self.object_ref.key.namespace();
+        if home.is_empty() && !self.object_ref.kind.is_namespaced() {
             return true;
         }
-        !home.is_empty() && target.kind.is_namespaced() && target.key.namespace() == home
+        !home.is_empty() && object_ref.kind.is_namespaced() && object_ref.key.namespace() == home
     }
 
     /// The owner reference that makes this primary the controller of an object.
     pub fn owner_reference(&self) -> Value {
         json!({
-            "apiVersion": self.target.kind.api_version,
-            "kind": self.target.kind.kind,
-            "name": self.target.key.name(),
+            "apiVersion": self.object_ref.kind.api_version,
+            "kind": self.object_ref.kind.kind,
+            "name": self.object_ref.key.name(),
             "uid": self.uid,
             "controller": true,
             "blockOwnerDeletion": true,
@@ -165,38 +167,40 @@ impl Primary {
     ///
     /// A module that controls its primary has all that the primary owns. To one that decorates it, the
     /// owner says nothing: the controller of the primary and other modules make objects for it too.
-    pub fn standing(&self, object: &Object) -> Standing {
+    pub fn ownership(&self, object: &Object) -> Ownership {
         match object.controller() {
-            Some(owner) if owner.uid == self.uid && (!self.decorates || self.made(object)) => {
-                Standing::Ours
+            Some(owner)
+                if owner.uid == self.uid && (!self.decorates || self.has_applied(object)) =>
+            {
+                Ownership::Own
             }
-            Some(owner) => Standing::Others(Holder {
+            Some(owner) => Ownership::Foreign(Controller {
                 controller: format!("{} {}", owner.kind, owner.name),
                 uid: owner.uid.to_string(),
             }),
-            None if self.made(object) => Standing::Ours,
-            None => Standing::Nobodys,
+            None if self.has_applied(object) => Ownership::Own,
+            None => Ownership::Unowned,
         }
     }
 
     /// Whether this primary made an object: it has an entry of its manager.
-    pub fn made(&self, object: &Object) -> bool {
+    pub fn has_applied(&self, object: &Object) -> bool {
         object.applied_by(&self.manager).is_some()
     }
 
     /// Whether an object lies where this primary cannot be its owner, and another primary made it. There
     /// no owner reference shows that it is somebody's, so the consent of this primary's user is not enough.
-    pub fn is_elsewhere_and_anothers(&self, target: &Target, object: &Object) -> bool {
+    pub fn is_elsewhere_and_anothers(&self, object_ref: &ObjectRef, object: &Object) -> bool {
         let is_anothers = |entry: &Entry| {
             entry.operation == Operation::Apply
                 && entry.subresource.is_empty()
                 && matches!(&entry.manager, Manager::Primary { uid, .. } if **uid != *self.uid)
         };
-        !self.may_own(target) && object.entries.iter().any(is_anothers)
+        !self.may_own(object_ref) && object.entries.iter().any(is_anothers)
     }
 
     /// Whether this primary has merged fields into an object.
-    pub fn merged(&self, object: &Object) -> bool {
+    pub fn has_merged(&self, object: &Object) -> bool {
         object.applied_by(&self.merger).is_some()
     }
 
@@ -224,11 +228,11 @@ mod tests {
     use innkeeper_contract::Kind;
 
     use super::*;
-    use crate::Key;
+    use crate::ObjectKey;
 
     fn primary() -> Primary {
         let kind = Arc::new(Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes"));
-        Primary::new("podroute", Target::new(kind, Key::new("web", "first")), "u1")
+        Primary::new("podroute", ObjectRef::new(kind, ObjectKey::new("web", "first")), "u1")
     }
 
     fn object(metadata: &str) -> Object {
@@ -241,11 +245,11 @@ mod tests {
     #[test]
     fn the_controller_decides() {
         let ours = r#"{"ownerReferences":[{"apiVersion":"quay.io/v1alpha1","kind":"Podroute","name":"first","uid":"u1","controller":true}]}"#;
-        assert_eq!(primary().standing(&object(ours)), Standing::Ours);
+        assert_eq!(primary().ownership(&object(ours)), Ownership::Own);
         let others = format!(
             r#"{{"ownerReferences":[{{"apiVersion":"quay.io/v1alpha1","kind":"Podroute","name":"second","uid":"u2","controller":true}}],{ENTRY}}}"#
         );
-        let Standing::Others(holder) = primary().standing(&object(&others)) else {
+        let Ownership::Foreign(holder) = primary().ownership(&object(&others)) else {
             panic!("an object with another controller is not ours, whatever we wrote to it")
         };
         assert_eq!(holder.to_string(), "it is controlled by Podroute second");
@@ -256,38 +260,38 @@ mod tests {
         let owners = r#""ownerReferences":[{"apiVersion":"quay.io/v1alpha1","kind":"Podroute","name":"first","uid":"u1","controller":true}]"#;
         let decorator = primary().decorating(true);
         let made = object(&format!("{{{owners},{ENTRY}}}"));
-        assert_eq!(decorator.standing(&made), Standing::Ours);
+        assert_eq!(decorator.ownership(&made), Ownership::Own);
         for metadata in [
             format!("{{{owners}}}"),
             format!("{{{owners},{}}}", ENTRY.replace("podroute/", "other/")),
             format!("{{{owners},{}}}", ENTRY.replace("u1\"", "u1/merge\"")),
         ] {
             let anothers = object(&metadata);
-            assert!(matches!(decorator.standing(&anothers), Standing::Others(_)), "{metadata}");
-            assert_eq!(primary().standing(&anothers), Standing::Ours, "{metadata}");
+            assert!(matches!(decorator.ownership(&anothers), Ownership::Foreign(_)), "{metadata}");
+            assert_eq!(primary().ownership(&anothers), Ownership::Own, "{metadata}");
         }
     }
 
     #[test]
     fn without_a_controller_our_entry_decides() {
-        assert_eq!(primary().standing(&object(&format!("{{{ENTRY}}}"))), Standing::Ours);
-        assert_eq!(primary().standing(&object("{}")), Standing::Nobodys);
+        assert_eq!(primary().ownership(&object(&format!("{{{ENTRY}}}"))), Ownership::Own);
+        assert_eq!(primary().ownership(&object("{}")), Ownership::Unowned);
         let another = ENTRY.replace("u1", "u2");
-        assert_eq!(primary().standing(&object(&format!("{{{another}}}"))), Standing::Nobodys);
+        assert_eq!(primary().ownership(&object(&format!("{{{another}}}"))), Ownership::Unowned);
     }
 
     #[test]
     fn a_plain_owner_is_not_a_controller() {
         let owned = r#"{"ownerReferences":[{"apiVersion":"quay.io/v1alpha1","kind":"Podroute","name":"first","uid":"u1"}]}"#;
-        assert_eq!(primary().standing(&object(owned)), Standing::Nobodys);
+        assert_eq!(primary().ownership(&object(owned)), Ownership::Unowned);
     }
 
     #[test]
     fn a_namespaced_primary_owns_in_its_namespace_only() {
         let service = |namespace| {
-            Target::new(
+            ObjectRef::new(
                 Arc::new(Kind::namespaced("v1", "Service", "services")),
-                Key::new(namespace, "a"),
+                ObjectKey::new(namespace, "a"),
             )
         };
         assert!(primary().may_own(&service("web")));
@@ -298,24 +302,25 @@ mod tests {
     #[test]
     fn the_namespace_of_the_stored_primary_decides_what_it_owns_whatever_scope_is_declared() {
         let at = |kind: Kind, namespace: &str| {
-            Primary::new("m", Target::new(Arc::new(kind), Key::new(namespace, "a")), "u")
+            Primary::new("m", ObjectRef::new(Arc::new(kind), ObjectKey::new(namespace, "a")), "u")
         };
-        let target =
-            |kind: Kind, namespace: &str| Target::new(Arc::new(kind), Key::new(namespace, "b"));
+        let object_ref = |kind: Kind, namespace: &str| {
+            ObjectRef::new(Arc::new(kind), ObjectKey::new(namespace, "b"))
+        };
         let service = || Kind::namespaced("v1", "Service", "services");
         let namespace = || Kind::cluster("v1", "Namespace", "namespaces");
 
         let lies = at(Kind::cluster("x.dev/v1", "Foo", "foos"), "web");
-        assert!(lies.may_own(&target(service(), "web")));
-        assert!(!lies.may_own(&target(service(), "other")));
-        assert!(!lies.may_own(&target(namespace(), "")));
+        assert!(lies.may_own(&object_ref(service(), "web")));
+        assert!(!lies.may_own(&object_ref(service(), "other")));
+        assert!(!lies.may_own(&object_ref(namespace(), "")));
 
         let of_the_cluster = at(Kind::cluster("x.dev/v1", "Foo", "foos"), "");
-        assert!(of_the_cluster.may_own(&target(service(), "other")));
-        assert!(of_the_cluster.may_own(&target(namespace(), "")));
+        assert!(of_the_cluster.may_own(&object_ref(service(), "other")));
+        assert!(of_the_cluster.may_own(&object_ref(namespace(), "")));
 
         let without_namespace = at(Kind::namespaced("x.dev/v1", "Foo", "foos"), "");
-        assert!(!without_namespace.may_own(&target(service(), "other")));
-        assert!(!without_namespace.may_own(&target(namespace(), "")));
+        assert!(!without_namespace.may_own(&object_ref(service(), "other")));
+        assert!(!without_namespace.may_own(&object_ref(namespace(), "")));
     }
 }

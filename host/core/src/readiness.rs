@@ -16,16 +16,16 @@ use crate::Object;
 ///
 /// What is not as its kind's schema says (replicas that are a text) is unknown, with the reason.
 pub fn of(kind: &Kind, object: &Object) -> Readiness {
-    judge(kind, object).unwrap_or_else(|error| {
+    evaluate(kind, object).unwrap_or_else(|error| {
         state(ReadinessState::Unknown, format!("the object cannot be read: {error}"))
     })
 }
 
-fn judge(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error> {
+fn evaluate(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error> {
     if object.is_terminating() {
         return Ok(state(ReadinessState::Terminating, "being deleted"));
     }
-    let generic: Of<Nothing, GenericStatus<'_>> = serde_json::from_str(&object.text)?;
+    let generic: SpecAndStatus<NoSpec, GenericStatus<'_>> = serde_json::from_str(&object.text)?;
     let generic = generic.status.unwrap_or_default();
     let conditions = generic.conditions.unwrap_or_default();
     if let Some(observed) = generic.observed_generation
@@ -81,16 +81,16 @@ fn failed(message: impl Into<String>) -> Readiness {
 /// The parts of an object that hold what is judged.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "Spec: Deserialize<'de>, Status: Deserialize<'de>"))]
-struct Of<Spec, Status> {
+struct SpecAndStatus<Spec, Status> {
     spec: Option<Spec>,
     status: Option<Status>,
 }
 
 /// A part that is not looked at.
 #[derive(Default)]
-struct Nothing;
+struct NoSpec;
 
-impl<'de> Deserialize<'de> for Nothing {
+impl<'de> Deserialize<'de> for NoSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
@@ -102,7 +102,7 @@ where
     Spec: DeserializeOwned + Default,
     Status: DeserializeOwned + Default,
 {
-    let parts: Of<Spec, Status> = serde_json::from_str(&object.text)?;
+    let parts: SpecAndStatus<Spec, Status> = serde_json::from_str(&object.text)?;
     Ok((parts.spec.unwrap_or_default(), parts.status.unwrap_or_default()))
 }
 
@@ -297,7 +297,7 @@ struct DaemonSetStatus {
 }
 
 fn daemon_set(
-    (_, status): &(Nothing, DaemonSetStatus),
+    (_, status): &(NoSpec, DaemonSetStatus),
     observed_generation: Option<i64>,
 ) -> Readiness {
     let (Some(_), Some(should)) = (observed_generation, status.desired_number_scheduled) else {
@@ -336,7 +336,7 @@ struct Waiting {
     reason: Option<String>,
 }
 
-fn pod((_, status): &(Nothing, PodStatus), conditions: &[Condition<'_>]) -> Readiness {
+fn pod((_, status): &(NoSpec, PodStatus), conditions: &[Condition<'_>]) -> Readiness {
     match status.phase.as_deref().unwrap_or_default() {
         // kstatus counts a Pod as done when it ended, however it did.
         "Succeeded" | "Failed" => ready(),
@@ -375,7 +375,7 @@ struct Phase {
     phase: Option<String>,
 }
 
-fn claim((_, status): &(Nothing, Phase)) -> Readiness {
+fn claim((_, status): &(NoSpec, Phase)) -> Readiness {
     match status.phase.as_deref() {
         Some("Bound") => ready(),
         Some(phase) => waiting(format!("it is not bound: its phase is {phase}")),
@@ -392,7 +392,7 @@ struct ServiceSpec {
     cluster_ip: Option<String>,
 }
 
-fn service((spec, _): &(ServiceSpec, Nothing)) -> Readiness {
+fn service((spec, _): &(ServiceSpec, NoSpec)) -> Readiness {
     let has_address = spec.cluster_ip.as_deref().is_some_and(|address| !address.is_empty());
     if spec.type_.as_deref() == Some("LoadBalancer") && !has_address {
         return waiting("it is a LoadBalancer without a cluster IP");

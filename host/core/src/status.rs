@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::object::Operation;
-use crate::{Figures, Manager, Object, figures, said, schema};
+use crate::{LastRun, Manager, Object, guest_status, last_run, schema};
 
 /// All that a status is made from.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Input<'a> {
     /// The schema of `status`, where it is known: what it would prune is not sent.
     pub schema: Option<&'a Value>,
     /// The figures of the run, which a managed status shows if its schema has room for them.
-    pub figures: Figures,
+    pub last_run: LastRun,
     /// The time, for transitions.
     pub now: Timestamp,
 }
@@ -34,14 +34,14 @@ pub const NOT_REPORTED: &str = "NotReported";
 
 /// So many conditions stay that are given no longer: a guest that gives other types in each run would
 /// fill the object. Twice as many as it may give at once, so that those of a run that fails all stay.
-const UNREPORTED_MAX: usize = 2 * said::CONDITIONS_MAX;
+const UNREPORTED_MAX: usize = 2 * guest_status::CONDITIONS_MAX;
 
 /// The status to apply, whole; `None` if the live one is that already.
 ///
 /// Statuses are compared by value: nobody normalises the status of a custom resource.
 pub fn status(input: &Input<'_>) -> Option<Value> {
     let live = live_status(input.object);
-    let ours = ours(input.object);
+    let ours = own_members(input.object);
     let mut wanted = match input.guest {
         Some(guest) => guest.clone(),
         None => live
@@ -54,10 +54,10 @@ pub fn status(input: &Input<'_>) -> Option<Value> {
     wanted.remove("observedGeneration");
     if input.manage {
         wanted.insert("observedGeneration".to_owned(), input.object.generation.into());
-        if input.schema.is_some_and(figures::has_room) {
-            wanted.remove(figures::MEMBER);
-            let shown = input.figures.over(live.get(figures::MEMBER), &time(input.now));
-            wanted.extend(shown.map(|shown| (figures::MEMBER.to_owned(), shown)));
+        if input.schema.is_some_and(last_run::has_last_run) {
+            wanted.remove(last_run::MEMBER);
+            let shown = input.last_run.over(live.get(last_run::MEMBER), &time(input.now));
+            wanted.extend(shown.map(|shown| (last_run::MEMBER.to_owned(), shown)));
         }
     }
     let conditions = conditions(input, live.get("conditions"), &ours.conditions);
@@ -73,7 +73,7 @@ pub fn status(input: &Input<'_>) -> Option<Value> {
 
 /// The live status is what is wanted: every wanted member is there with that value, and
 /// nothing else that we wrote.
-fn is_live(wanted: &Value, live: &Map<String, Value>, ours: &Ours) -> bool {
+fn is_live(wanted: &Value, live: &Map<String, Value>, ours: &OwnMembers) -> bool {
     let Some(wanted) = wanted.as_object() else { return true };
     ours.members.iter().all(|name| wanted.contains_key(name))
         && wanted.iter().all(|(name, value)| match (name.as_str(), live.get(name)) {
@@ -172,12 +172,12 @@ fn live_condition(value: &Value) -> Option<Condition> {
 
 /// What our entry on the status subresource holds.
 #[derive(Default)]
-struct Ours {
+struct OwnMembers {
     members: BTreeSet<String>,
     conditions: BTreeSet<String>,
 }
 
-fn ours(object: &Object) -> Ours {
+fn own_members(object: &Object) -> OwnMembers {
     let entry = object.entries.iter().find(|entry| {
         entry.manager == Manager::Host
             && entry.operation == Operation::Apply
@@ -185,14 +185,14 @@ fn ours(object: &Object) -> Ours {
     });
     let Some(fields) = entry.and_then(|entry| serde_json::from_str::<Value>(&entry.fields).ok())
     else {
-        return Ours::default();
+        return OwnMembers::default();
     };
     let keys = |value: &Value, prefix: &str| -> BTreeSet<String> {
         let names = value.as_object().into_iter().flat_map(Map::keys);
         names.filter_map(|name| name.strip_prefix(prefix)).map(str::to_owned).collect()
     };
     let status = &fields["f:status"];
-    Ours {
+    OwnMembers {
         members: keys(status, "f:"),
         conditions: keys(&status["f:conditions"], "k:")
             .iter()
@@ -235,7 +235,7 @@ mod tests {
             conditions,
             manage: true,
             schema: None,
-            figures: Figures::default(),
+            last_run: LastRun::default(),
             now: now(),
         })
     }
@@ -342,7 +342,7 @@ mod tests {
             conditions: &[condition("Ready", ConditionStatus::True)],
             manage: true,
             schema: Some(&schema),
-            figures: Figures { ok: 1, changed: 1, failures: 0 },
+            last_run: LastRun { ok: 1, changed: 1, failures: 0 },
             now: now(),
         });
         assert_eq!(made, None);
@@ -362,7 +362,7 @@ mod tests {
                 conditions: &[],
                 manage,
                 schema: Some(&schema),
-                figures: Figures { ok: 2, changed, failures: 0 },
+                last_run: LastRun { ok: 2, changed, failures: 0 },
                 now: now(),
             })
         };

@@ -10,7 +10,7 @@ use std::path::Path;
 use expect_test::expect;
 use innkeeper_contract::Kind;
 use innkeeper_core::fieldset::{self, FieldSet};
-use innkeeper_core::settled::{self, Remembered};
+use innkeeper_core::in_sync::{self, LastApplied};
 use innkeeper_core::{Manager, Object};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ struct Fixture {
 #[serde(rename_all = "lowercase")]
 enum Churns {
     No,
-    /// Not with what `churn::drop_churners` drops.
+    /// Not with what `known_noops::drop_known_noops` drops.
     Dropped,
     /// It does; only versions change.
     Left,
@@ -127,7 +127,7 @@ fn after_a_restart_what_was_applied_is_settled() {
     for fixture in fixtures() {
         let live = fixture.object(&fixture.live);
         let settled =
-            settled::is_settled_after_restart(&live, &fixture.manager(), &fixture.desired);
+            in_sync::is_in_sync_after_restart(&live, &fixture.manager(), &fixture.desired);
         failures.check(settled == fixture.settled, || {
             let entry = fixture.entry(&live).paths().join(" ");
             format!("{}: settled is {settled}; our entry: {entry}", fixture.name)
@@ -143,7 +143,7 @@ fn after_a_restart_a_change_by_another_is_seen() {
         for change in &fixture.changes {
             let live = fixture.object(&change.live);
             let settled =
-                settled::is_settled_after_restart(&live, &fixture.manager(), &fixture.desired);
+                in_sync::is_in_sync_after_restart(&live, &fixture.manager(), &fixture.desired);
             failures.check(settled == change.settled, || {
                 format!("{} after {}: settled is {settled}", fixture.name, change.name)
             });
@@ -158,13 +158,13 @@ fn while_running_what_was_applied_is_settled_and_a_change_is_seen() {
     for fixture in fixtures() {
         let manager = fixture.manager();
         let before = fixture.object(&fixture.live);
-        let remembered = Remembered::new(&fixture.desired, &before, &manager).unwrap();
-        failures.check(remembered.is_settled(&fixture.desired, &before, &manager), || {
+        let last_applied = LastApplied::new(&fixture.desired, &before, &manager).unwrap();
+        failures.check(last_applied.is_in_sync(&fixture.desired, &before, &manager), || {
             format!("{}: not settled after its own apply", fixture.name)
         });
         for change in &fixture.changes {
             let live = fixture.object(&change.live);
-            let settled = remembered.is_settled(&fixture.desired, &live, &manager);
+            let settled = last_applied.is_in_sync(&fixture.desired, &live, &manager);
             failures.check(settled == change.settled, || {
                 format!("{} after {}: settled is {settled}", fixture.name, change.name)
             });
@@ -205,7 +205,7 @@ fn the_loss_of_any_one_field_is_seen() {
             }
             fields += 1;
             let less = FieldSet::parse(&less.to_string()).unwrap();
-            failures.check(!settled::matches(&fixture.desired, &less), || {
+            failures.check(!in_sync::matches(&fixture.desired, &less), || {
                 format!("{}: without {}", fixture.name, pointer.join(" "))
             });
         }
@@ -222,15 +222,15 @@ fn one_member_more_or_less_in_desired_is_seen() {
     for fixture in fixtures().iter().filter(|fixture| fixture.settled) {
         let live = fixture.object(&fixture.live);
         let entry = fixture.entry(&live);
-        assert!(settled::matches(&fixture.desired, &entry), "{}", fixture.name);
+        assert!(in_sync::matches(&fixture.desired, &entry), "{}", fixture.name);
         let mut more = fixture.desired.clone();
         more["metadata"]["labels"]["one-more"] = Value::from("x");
-        failures.check(!settled::matches(&more, &entry), || format!("{}: one more", fixture.name));
+        failures.check(!in_sync::matches(&more, &entry), || format!("{}: one more", fixture.name));
         let members = fixture.desired.as_object().unwrap().keys();
         for name in members.filter(|name| entry.field(name).is_some()) {
             let mut less = fixture.desired.clone();
             less.as_object_mut().unwrap().remove(name);
-            failures.check(!settled::matches(&less, &entry), || {
+            failures.check(!in_sync::matches(&less, &entry), || {
                 format!("{}: without {name}", fixture.name)
             });
         }
@@ -247,17 +247,17 @@ fn another_digest_or_no_annotation_is_not_settled() {
         desired["spec"]["one"]["more"] = Value::from(1);
         // As the planner would stamp it.
         let name = desired["metadata"]["annotations"].as_object().unwrap();
-        let name = name.keys().find(|name| name.starts_with(settled::APPLIED_ANNOTATION)).unwrap();
-        let (name, digest) = (name.clone(), settled::digest(&desired));
+        let name = name.keys().find(|name| name.starts_with(in_sync::APPLIED_ANNOTATION)).unwrap();
+        let (name, digest) = (name.clone(), in_sync::digest(&desired));
         desired["metadata"]["annotations"][&name] = Value::from(digest);
-        let settled = settled::is_settled_after_restart(&live, &fixture.manager(), &desired);
+        let settled = in_sync::is_in_sync_after_restart(&live, &fixture.manager(), &desired);
         failures.check(!settled, || format!("{}: with another digest", fixture.name));
 
         let mut bare = fixture.desired.clone();
         bare["metadata"]["annotations"].as_object_mut().unwrap().remove(&name);
-        let settled = settled::is_settled_after_restart(&live, &fixture.manager(), &bare);
+        let settled = in_sync::is_in_sync_after_restart(&live, &fixture.manager(), &bare);
         failures.check(!settled, || format!("{}: without the annotation", fixture.name));
-        failures.check(settled::digest(&bare) == settled::digest(&fixture.desired), || {
+        failures.check(in_sync::digest(&bare) == in_sync::digest(&fixture.desired), || {
             format!("{}: the stamp changed the digest", fixture.name)
         });
     }
@@ -268,7 +268,7 @@ fn another_digest_or_no_annotation_is_not_settled() {
 fn digest_is_that_of_the_text_with_members_in_order() {
     // The text: {"a b":{"c":[1,1.5,"ü\n\"x\u0001",null,true,],},"kind":"K",}
     let desired = json!({"kind": "K", "a b": {"c": [1, 1.5, "ü\n\"x\u{1}", null, true]}});
-    assert_eq!(settled::digest(&desired), "c01750921e8771972b66741c24165e7a");
+    assert_eq!(in_sync::digest(&desired), "c01750921e8771972b66741c24165e7a");
 }
 
 /// The figures that the documents tell.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::Request;
-use innkeeper_cluster::Session;
+use innkeeper_cluster::ApiClient;
 use innkeeper_simulator::Simulator;
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ impl Resource {
 #[derive(Clone)]
 enum Server {
     Simulated(Simulator),
-    Real(Box<Session>),
+    Cluster(Box<ApiClient>),
 }
 
 /// A cluster, simulated or real. Cheap to clone.
@@ -104,8 +104,8 @@ impl Api {
     }
 
     /// A real one.
-    pub fn real(session: Session) -> Self {
-        Self { server: Server::Real(Box::new(session)), known: Arc::default() }
+    pub fn cluster(client: ApiClient) -> Self {
+        Self { server: Server::Cluster(Box::new(client)), known: Arc::default() }
     }
 
     /// Sends a request. Gives what it is answered by.
@@ -134,8 +134,8 @@ impl Api {
                 let code = response.status().as_u16();
                 (code, response.into_body().try_next().unwrap_or_default())
             }
-            Server::Real(session) => {
-                let answer = session.send(request).await;
+            Server::Cluster(client) => {
+                let answer = client.send(request).await;
                 let (code, body) = answer.map_err(|error| ApiFailure::Silent(error.to_string()))?;
                 (code.as_u16(), Bytes::from(body))
             }

@@ -8,13 +8,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::api::{Api, ApiFailure};
-use crate::running::{Guests, LabError, Running};
+use crate::operator::{Guests, LabError, RunningOperator};
 
 /// How finely time passes: the operator works between two of these.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The least time that a timer knows.
-const MOMENT: Duration = Duration::from_millis(1);
+const SETTLE_TIME: Duration = Duration::from_millis(1);
 
 /// The namespace of the modules' accounts.
 const MODULES: &str = innkeeper_operator::MODULES_NAMESPACE;
@@ -66,7 +66,7 @@ impl Setup {
 /// Something did not come true in time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: not within {} s", .limit.as_secs())]
-pub struct TooLong {
+pub struct Timeout {
     /// What was waited for.
     pub what: String,
     /// How long, in virtual time.
@@ -77,7 +77,7 @@ pub struct TooLong {
 pub struct Lab {
     simulator: Simulator,
     api: Api,
-    running: Running,
+    running: RunningOperator,
     modules: usize,
 }
 
@@ -116,7 +116,7 @@ impl Lab {
         let env = Env::scripted(setup.seed, simulator.now());
         let secrets = SecretKey::new(b"lab");
         let cluster = Cluster::over(simulator.clone(), env, Settings::default(), secrets);
-        let running = Running::start(cluster, guests, &setup.modules)?;
+        let running = RunningOperator::start(cluster, guests, &setup.modules)?;
         let is_module = |object: &&Value| object["kind"] == "Module";
         let modules = match &setup.modules {
             Modules::Given(modules) => modules.len(),
@@ -136,7 +136,7 @@ impl Lab {
     }
 
     /// The operator.
-    pub fn running(&self) -> &Running {
+    pub fn running(&self) -> &RunningOperator {
         &self.running
     }
 
@@ -146,9 +146,9 @@ impl Lab {
         while !left.is_zero() {
             let step = left.min(TICK);
             // The operator does what it can; then it is later, and it does what follows from that.
-            self.running.env().sleep(step.saturating_sub(MOMENT)).await;
+            self.running.env().sleep(step.saturating_sub(SETTLE_TIME)).await;
             self.simulator.advance(SignedDuration::try_from(step).unwrap_or_default());
-            self.running.env().sleep(MOMENT).await;
+            self.running.env().sleep(SETTLE_TIME).await;
             left = left.saturating_sub(TICK);
         }
     }
@@ -162,14 +162,14 @@ impl Lab {
         what: &str,
         limit: Duration,
         mut holds: impl AsyncFnMut(&Api) -> Result<bool, ApiFailure>,
-    ) -> Result<(), TooLong> {
+    ) -> Result<(), Timeout> {
         let mut passed = Duration::ZERO;
         loop {
             if holds(&self.api).await.unwrap_or(false) {
                 return Ok(());
             }
             if passed >= limit {
-                return Err(TooLong { what: what.to_owned(), limit });
+                return Err(Timeout { what: what.to_owned(), limit });
             }
             self.pass(TICK).await;
             passed += TICK;
@@ -180,7 +180,7 @@ impl Lab {
     ///
     /// # Errors
     /// If one does not: the log says why.
-    pub async fn serves(&self, limit: Duration) -> Result<(), TooLong> {
+    pub async fn serves(&self, limit: Duration) -> Result<(), Timeout> {
         let what = format!("{} modules serve", self.modules);
         self.until(&what, limit, async |_| {
             let operator = self.running.operator();
@@ -193,12 +193,12 @@ impl Lab {
     ///
     /// # Errors
     /// If there is no rest.
-    pub async fn settle(&self, limit: Duration) -> Result<(), TooLong> {
+    pub async fn settle(&self, limit: Duration) -> Result<(), Timeout> {
         let (mut passed, mut quiet) = (Duration::ZERO, Duration::ZERO);
         let mut version = self.simulator.version();
         while quiet < QUIET {
             if passed >= limit {
-                return Err(TooLong { what: "nothing is written any more".to_owned(), limit });
+                return Err(Timeout { what: "nothing is written any more".to_owned(), limit });
             }
             self.pass(TICK).await;
             passed += TICK;

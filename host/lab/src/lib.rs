@@ -2,7 +2,7 @@
 //!
 //! - [`Lab`]: a simulator and an operator on it. Time passes when somebody lets it: [`Lab::pass`],
 //!   [`Lab::until`], [`Lab::settle`].
-//! - [`Running`]: only the operator, over whatever answers its requests.
+//! - [`RunningOperator`]: only the operator, over whatever answers its requests.
 //! - [`scenario`]: folders of numbered files, as KUTTL and Chainsaw have them, played in a lab or on a
 //!   real cluster.
 //!
@@ -11,9 +11,9 @@
 
 mod api;
 mod lab;
-mod running;
+mod operator;
 pub mod scenario;
 
 pub use api::{Api, ApiFailure, Content, Resource};
-pub use lab::{Lab, Modules, Setup, TooLong};
-pub use running::{Guests, LabError, Running, block_on};
+pub use lab::{Lab, Modules, Setup, Timeout};
+pub use operator::{Guests, LabError, RunningOperator, block_on};

@@ -10,7 +10,7 @@ use innkeeper_contract::Manifest;
 use innkeeper_core::{foreign, host_names};
 use serde_json::{Map, Value, json};
 
-use crate::Settings;
+use crate::ValidatedSpec;
 
 /// The group of CustomResourceDefinitions.
 pub const GROUP: &str = "apiextensions.k8s.io";
@@ -103,7 +103,7 @@ const SHORT_NAMES: [&str; 29] = [
 
 /// A CustomResourceDefinition that a guest describes, without what is not taken of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CrdWish {
+pub struct CrdRequest {
     /// Its name: plural and group.
     pub name: String,
     /// Its group.
@@ -118,11 +118,11 @@ pub struct CrdWish {
 }
 
 /// The definitions of a guest, as a Module allows to install them.
-pub fn wishes(manifest: &Manifest, settings: &Settings) -> Vec<CrdWish> {
-    manifest.crds.iter().map(|definition| wish(definition, settings)).collect()
+pub fn crd_requests(manifest: &Manifest, settings: &ValidatedSpec) -> Vec<CrdRequest> {
+    manifest.crds.iter().map(|definition| crd_request(definition, settings)).collect()
 }
 
-fn wish(definition: &Value, settings: &Settings) -> CrdWish {
+fn crd_request(definition: &Value, settings: &ValidatedSpec) -> CrdRequest {
     let text = |pointer: &str| {
         definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
@@ -137,10 +137,11 @@ fn wish(definition: &Value, settings: &Settings) -> CrdWish {
         dropped.push(named("metadata.annotations", name));
     }
     let top = definition.as_object().into_iter().flatten();
-    let others = top.filter(|(name, value)| !TAKEN.contains(&name.as_str()) && !is_empty(value));
+    let others =
+        top.filter(|(name, value)| !ALLOWED_MEMBERS.contains(&name.as_str()) && !is_empty(value));
     dropped.extend(others.map(|(name, _)| foreign::one_line(name, NAME_BYTES_MAX)));
     dropped.truncate(DROPPED_MAX);
-    CrdWish {
+    CrdRequest {
         granted: settings.allowed_crd_groups.contains(&group),
         definition: json!({
             "apiVersion": format!("{GROUP}/v1"),
@@ -155,7 +156,7 @@ fn wish(definition: &Value, settings: &Settings) -> CrdWish {
 }
 
 /// Members of a definition that are taken, at least in part.
-const TAKEN: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
+const ALLOWED_MEMBERS: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 
 /// The labels that are taken.
 fn labels(definition: &Value, dropped: &mut Vec<String>) -> Map<String, Value> {
@@ -307,12 +308,12 @@ mod tests {
         })
     }
 
-    fn settings() -> Settings {
+    fn settings() -> ValidatedSpec {
         let module = json!({"apiVersion": module::API_VERSION, "kind": module::KIND, "metadata": {"name": "m"},
             "spec": {"source": {"file": "x"}, "allowedCRDGroups": ["quay.io"]}});
-        Settings::new(
+        ValidatedSpec::new(
             &serde_json::from_value(module).unwrap(),
-            crate::Place::Folder,
+            crate::SourceKind::Directory,
             innkeeper_sandbox::Limits::default(),
             None,
         )
@@ -427,16 +428,16 @@ mod tests {
         given["status"] = json!({"storedVersions": ["v9"], "conditions": []});
         given["other"] = json!(1);
         let settings = settings();
-        let wish = wish(&given, &settings);
-        assert!(wish.granted);
+        let crd_request = crd_request(&given, &settings);
+        assert!(crd_request.granted);
         assert_eq!(
-            wish.definition["metadata"],
+            crd_request.definition["metadata"],
             json!({"name": "podroutes.quay.io", "labels": {"app.kubernetes.io/name": "a"}})
         );
-        assert_eq!(wish.definition["spec"], given["spec"]);
-        assert_eq!(wish.definition.as_object().unwrap().len(), 4);
+        assert_eq!(crd_request.definition["spec"], given["spec"]);
+        assert_eq!(crd_request.definition.as_object().unwrap().len(), 4);
         assert_eq!(
-            wish.dropped,
+            crd_request.dropped,
             [
                 "metadata.labels[app.kubernetes.io/instance]",
                 "metadata.labels[app.kubernetes.io/managed-by]",
@@ -448,7 +449,7 @@ mod tests {
         );
         // What controller-gen writes is nothing.
         given["status"] = json!({"acceptedNames": {"kind": ""}, "storedVersions": []});
-        assert!(!super::wish(&given, &settings).dropped.contains(&"status".to_owned()));
+        assert!(!super::crd_request(&given, &settings).dropped.contains(&"status".to_owned()));
     }
 
     #[test]
@@ -456,6 +457,6 @@ mod tests {
         let mut below = definition();
         below["spec"]["group"] = json!("sub.quay.io");
         let settings = settings();
-        assert!(!wish(&below, &settings).granted);
+        assert!(!crd_request(&below, &settings).granted);
     }
 }

@@ -7,8 +7,8 @@
 
 mod kinds;
 mod message;
+mod overlap;
 mod report;
-mod rivals;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,17 +18,19 @@ use innkeeper_core::foreign;
 use innkeeper_sandbox::{Guest, Limits};
 use serde_json::Value;
 
-use crate::machine::{Again, Candidate, Effect, Event, Facts, Machine, Spec, Verdict, reason};
+use crate::machine::{
+    Candidate, ComponentInfo, Effect, Event, Machine, Rejection, RetryPolicy, Spec, reason,
+};
 use crate::module::{self, KindName, KindStatus, ModuleStatus, RehearsalStatus};
 use crate::parameters;
-use crate::registry::{Loaded, Modules, Served};
+use crate::registry::{Loaded, Modules, Revision};
 use crate::source::{Component, Digest, SourceError};
-use crate::{Module, Place, Settings, definitions, finalizers, manifest};
+use crate::{Module, SourceKind, ValidatedSpec, definitions, finalizers, manifest};
 
-pub use message::{Action, Input, Leaving, LoadJob, ParametersJob, Report};
+pub use message::{Action, Input, LoadJob, ParametersJob, Report, Teardown};
 
 /// The name of the ConfigMap, in [`module::NAMESPACE`], with the host's copy of a version.
-pub fn copy_name(module: &str, digest: Digest) -> String {
+pub fn snapshot_name(module: &str, digest: Digest) -> String {
     format!("{module}-copy-{}", digest.short())
 }
 
@@ -39,29 +41,29 @@ const ANNOTATION_BYTES_MAX: usize = 80;
 #[derive(Debug)]
 pub struct Driver<G = Guest> {
     modules: Arc<Modules<G>>,
-    place: Place,
+    source_kind: SourceKind,
     defaults: Limits,
     host_namespace: Option<Box<str>>,
-    lives: BTreeMap<String, Life<G>>,
+    states: BTreeMap<String, ModuleState<G>>,
 }
 
 #[derive(Debug)]
-struct Life<G> {
+struct ModuleState<G> {
     machine: Machine,
     /// The last spec that could be used.
-    settings: Option<Settings>,
+    settings: Option<ValidatedSpec>,
     /// Components, as long as they may have to be loaded or copied: the source's, and what
     /// served last while it is fetched.
     components: BTreeMap<Digest, Component>,
     /// What is loaded, while the parameters are checked against its schema.
     loaded: Option<(Digest, G)>,
     /// What is loaded and does not serve yet.
-    aside: Option<(Digest, G)>,
+    loaded_candidate: Option<(Digest, G)>,
     /// The parameters that fit what is aside.
-    fitting: Value,
-    serving: Option<Arc<Served<G>>>,
+    valid_parameters: Value,
+    active: Option<Arc<Revision<G>>>,
     /// What served before, as long as it may have to serve again.
-    before: Option<Arc<Served<G>>>,
+    rollback_target: Option<Arc<Revision<G>>>,
     /// The kind that it reconciled when the host was here last.
     primary: Option<KindStatus>,
     /// It decorated them.
@@ -69,7 +71,7 @@ struct Life<G> {
     /// The finalizer that it wrote on them.
     finalizer: Option<String>,
     /// What the Module's annotations said last.
-    word: (Option<Digest>, Option<Digest>),
+    approval: (Option<Digest>, Option<Digest>),
     /// What is wrong with the annotations, if something is.
     invalid_approval: Option<String>,
     /// The module has been seen, and with it what its status said of the time before.
@@ -77,37 +79,37 @@ struct Life<G> {
     /// What it may have made objects of.
     owned_kinds: BTreeMap<KindName, KindStatus>,
     /// What was found of the version that serves, and of the one that may be next.
-    rehearsals: Vec<RehearsalStatus>,
+    previews: Vec<RehearsalStatus>,
 }
 
-impl<G> Default for Life<G> {
+impl<G> Default for ModuleState<G> {
     fn default() -> Self {
         Self {
             machine: Machine::default(),
             settings: None,
             components: BTreeMap::new(),
             loaded: None,
-            aside: None,
-            fitting: Value::Null,
-            serving: None,
-            before: None,
+            loaded_candidate: None,
+            valid_parameters: Value::Null,
+            active: None,
+            rollback_target: None,
             primary: None,
             decorates: false,
             finalizer: None,
-            word: (None, None),
+            approval: (None, None),
             invalid_approval: None,
             known: false,
             owned_kinds: BTreeMap::new(),
-            rehearsals: Vec::new(),
+            previews: Vec::new(),
         }
     }
 }
 
 impl<G: Loaded> Driver<G> {
     /// A driver without modules. `defaults` are the limits of Modules that give none.
-    pub fn new(place: Place, defaults: Limits) -> Self {
-        let (modules, lives) = (Arc::default(), BTreeMap::new());
-        Self { modules, place, defaults, host_namespace: None, lives }
+    pub fn new(source_kind: SourceKind, defaults: Limits) -> Self {
+        let (modules, states) = (Arc::default(), BTreeMap::new());
+        Self { modules, source_kind, defaults, host_namespace: None, states }
     }
 
     /// The same for a host that runs in this namespace.
@@ -123,18 +125,18 @@ impl<G: Loaded> Driver<G> {
 
     /// The names of the modules, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.lives.keys().map(String::as_str)
+        self.states.keys().map(String::as_str)
     }
 
     /// The status of a module; `None` if there is none of that name.
     pub fn report(&self, name: &str) -> Option<Report> {
-        self.lives.get(name).map(|life| life.report(name))
+        self.states.get(name).map(|module_state| module_state.report(name))
     }
 
     /// The status of a module with what is decided, for [`Action::Commit`]: only that may say it, since
     /// a host that starts anew goes by it, and needs the copy that is kept before.
     pub fn decision(&self, name: &str) -> Option<Report> {
-        self.lives.get(name).map(|life| life.decision(name))
+        self.states.get(name).map(|module_state| module_state.decision(name))
     }
 
     /// Takes what happened to the module `name`; gives what is to be done, in this order.
@@ -143,97 +145,107 @@ impl<G: Loaded> Driver<G> {
     pub fn handle(&mut self, name: &str, input: Input<G>) -> Vec<Action<G>> {
         match &input {
             Input::Module(_) | Input::Malformed { .. } | Input::NotAllowed { .. } => {
-                self.lives.entry(name.to_owned()).or_default();
+                self.states.entry(name.to_owned()).or_default();
             }
             _ => {}
         }
-        let input = self.refuse_rivals(name, input);
-        let Some(life) = self.lives.get_mut(name) else { return Vec::new() };
+        let input = self.refuse_overlap(name, input);
+        let Some(module_state) = self.states.get_mut(name) else { return Vec::new() };
         // Until there is a spec that can be used, nothing was fetched: when there is one, it is.
-        if life.settings.is_none() && matches!(input, Input::Source(_)) {
+        if module_state.settings.is_none() && matches!(input, Input::Source(_)) {
             return Vec::new();
         }
-        if let Input::NothingLeft(kinds) = &input {
-            return life.forget_kinds(name, kinds, &self.modules);
+        if let Input::LeftoversGone(kinds) = &input {
+            return module_state.forget_kinds(name, kinds, &self.modules);
         }
         let events = match input {
-            Input::NothingLeft(_) => Vec::new(),
+            Input::LeftoversGone(_) => Vec::new(),
             Input::Module(module) => {
                 let host_namespace = self.host_namespace.as_deref();
-                life.on_module(&module, self.place, self.defaults, host_namespace)
+                module_state.on_module(&module, self.source_kind, self.defaults, host_namespace)
             }
             Input::Malformed { generation, message } => vec![Event::Spec {
                 generation,
-                spec: Err(Verdict::new(reason::INVALID_SPEC, message, Again::WhenSpecChanges)),
+                spec: Err(Rejection::new(
+                    reason::INVALID_SPEC,
+                    message,
+                    RetryPolicy::WhenSpecChanges,
+                )),
             }],
-            Input::Contested { generation, verdict } => {
-                vec![Event::Spec { generation, spec: Err(verdict) }]
+            Input::Overlapping { generation, rejection } => {
+                vec![Event::Spec { generation, spec: Err(rejection) }]
             }
-            Input::NotAllowed { module, verdict } => {
+            Input::NotAllowed { module, rejection } => {
                 let generation = module.metadata.generation;
-                let refused = Event::Spec { generation, spec: Err(verdict) };
-                life.learn(&module).into_iter().chain([refused]).collect()
+                let refused = Event::Spec { generation, spec: Err(rejection) };
+                module_state.read_status(&module).into_iter().chain([refused]).collect()
             }
             // A file has no finalizer that would keep it, so its module leaves when it is gone.
-            Input::Gone if self.place == Place::Folder && life.has_to_leave() => {
+            Input::Gone
+                if self.source_kind == SourceKind::Directory && module_state.needs_teardown() =>
+            {
                 vec![Event::Deleting]
             }
             Input::Gone => vec![Event::Deleted],
-            Input::Left(result) => vec![Event::Left(result)],
-            Input::Source(result) => vec![life.on_source(result)],
-            Input::Copy { digest, result } => vec![life.on_copy(digest, result)],
-            Input::Loaded { digest, result } => match life.on_loaded(name, digest, result) {
-                Ok(event) => vec![event],
-                Err(job) => return vec![Action::CheckParameters(job)],
-            },
+            Input::TornDown(result) => vec![Event::TornDown(result)],
+            Input::Source(result) => vec![module_state.on_source(result)],
+            Input::Snapshot { digest, result } => vec![module_state.on_snapshot(digest, result)],
+            Input::Loaded { digest, result } => {
+                match module_state.on_loaded(name, digest, result) {
+                    Ok(event) => vec![event],
+                    Err(job) => return vec![Action::CheckParameters(job)],
+                }
+            }
             Input::ParametersChecked { digest, parameters, result } => {
-                match life.on_parameters(name, digest, parameters, result) {
+                match module_state.on_parameters(name, digest, parameters, result) {
                     Ok(event) => event.into_iter().collect(),
                     Err(job) => return vec![Action::CheckParameters(job)],
                 }
             }
-            Input::Rehearsed { digest, result } => {
+            Input::Previewed { digest, result } => {
                 if let Ok(rehearsal) = &result {
-                    life.note_rehearsal(digest, rehearsal);
+                    module_state.record_preview(digest, rehearsal);
                 }
-                vec![Event::Rehearsed { digest, result }]
+                vec![Event::Previewed { digest, result }]
             }
             Input::Crds { digest, result } => vec![Event::Crds { digest, result }],
             Input::Committed { digest, result } => vec![Event::Committed { digest, result }],
-            Input::TooManyFail(verdict) => vec![Event::TooManyFail(verdict)],
-            Input::ProbationOver(digest) => vec![Event::ProbationOver(digest)],
+            Input::FailureThresholdExceeded(rejection) => {
+                vec![Event::FailureThresholdExceeded(rejection)]
+            }
+            Input::RollbackWindowOver(digest) => vec![Event::RollbackWindowOver(digest)],
             Input::Retry => vec![Event::Retry],
-            Input::Runs(result) => vec![Event::Runs(result)],
+            Input::Health(result) => vec![Event::Health(result)],
         };
         let mut actions = Vec::new();
         for event in events {
-            for effect in life.machine.step(event) {
-                life.carry_out(name, effect, &self.modules, &mut actions);
+            for effect in module_state.machine.step(event) {
+                module_state.carry_out(name, effect, &self.modules, &mut actions);
             }
         }
-        for effect in life.machine.check_grant(life.grant(name)) {
-            life.carry_out(name, effect, &self.modules, &mut actions);
+        for effect in module_state.machine.check_grant(module_state.grant(name)) {
+            module_state.carry_out(name, effect, &self.modules, &mut actions);
         }
-        life.let_go();
+        module_state.remove_finalizer();
         if actions.iter().any(|action| matches!(action, Action::Stop)) {
-            self.lives.remove(name);
+            self.states.remove(name);
         }
         actions
     }
 }
 
-impl<G: Loaded> Life<G> {
+impl<G: Loaded> ModuleState<G> {
     /// Nothing if it is the Module as it was.
     fn on_module(
         &mut self,
         module: &Module,
-        place: Place,
+        place: SourceKind,
         defaults: Limits,
         host_namespace: Option<&str>,
     ) -> Vec<Event> {
-        let mut events = Vec::from_iter(self.learn(module));
+        let mut events = Vec::from_iter(self.read_status(module));
         events.extend(self.on_spec(module, place, defaults, host_namespace));
-        events.extend(self.on_word(module));
+        events.extend(self.on_approval(module));
         if module.metadata.deletion_timestamp.is_some() {
             events.push(Event::Deleting);
         }
@@ -241,26 +253,29 @@ impl<G: Loaded> Life<G> {
     }
 
     /// Learns what the Module says of the time before the host started, when it is seen first.
-    fn learn(&mut self, module: &Module) -> Option<Event> {
+    fn read_status(&mut self, module: &Module) -> Option<Event> {
         let is_first = !std::mem::replace(&mut self.known, true);
         let status = module.status.as_ref().filter(|_| is_first)?;
         let owned = status.owned_kinds.iter();
         self.owned_kinds.extend(owned.map(|kind| (kind.name(), kind.clone())));
-        self.rehearsals.extend(status.preview.clone());
+        self.previews.extend(status.preview.clone());
         self.primary.clone_from(&status.primary);
         self.decorates = status.decorates;
         self.finalizer.clone_from(&status.finalizer);
-        Some(Self::known(status))
+        Some(Self::status_event(status))
     }
 
     /// What the Module says of the time before the host started.
-    fn known(status: &ModuleStatus) -> Event {
+    fn status_event(status: &ModuleStatus) -> Event {
         let digest = |text: &str| text.parse::<Digest>().ok();
         let rejected = status.rejected.iter().filter_map(|one| {
-            Some((digest(&one.digest)?, Verdict::new(&one.reason, &one.message, Again::Never)))
+            Some((
+                digest(&one.digest)?,
+                Rejection::new(&one.reason, &one.message, RetryPolicy::Never),
+            ))
         });
-        Event::Known {
-            served: status.digest.as_deref().and_then(digest),
+        Event::StatusLoaded {
+            revision: status.digest.as_deref().and_then(digest),
             previous: status.previous.as_ref().and_then(|previous| digest(&previous.digest)),
             rejected: rejected.collect(),
         }
@@ -270,7 +285,7 @@ impl<G: Loaded> Life<G> {
     ///
     /// They name a version by its whole digest: two components that share some first digits can be
     /// made on purpose, and then one approval would fit both.
-    fn on_word(&mut self, module: &Module) -> Vec<Event> {
+    fn on_approval(&mut self, module: &Module) -> Vec<Event> {
         let mut invalid = Vec::new();
         let mut digest = |annotation: &str| {
             let text = module.metadata.annotations.get(annotation)?.trim();
@@ -294,9 +309,9 @@ impl<G: Loaded> Life<G> {
             self.invalid_approval.clone_from(&invalid);
             events.push(Event::InvalidApproval(invalid));
         }
-        if word != self.word {
-            self.word = word;
-            events.push(Event::Word { approve: word.0, reject: word.1 });
+        if word != self.approval {
+            self.approval = word;
+            events.push(Event::Approval { approve: word.0, reject: word.1 });
         }
         events
     }
@@ -305,15 +320,17 @@ impl<G: Loaded> Life<G> {
     fn on_spec(
         &mut self,
         module: &Module,
-        place: Place,
+        place: SourceKind,
         defaults: Limits,
         host_namespace: Option<&str>,
     ) -> Option<Event> {
         let generation = module.metadata.generation;
-        let spec = match Settings::new(module, place, defaults, host_namespace) {
-            Err(errors) => {
-                Err(Verdict::new(reason::INVALID_SPEC, errors.to_string(), Again::WhenSpecChanges))
-            }
+        let spec = match ValidatedSpec::new(module, place, defaults, host_namespace) {
+            Err(errors) => Err(Rejection::new(
+                reason::INVALID_SPEC,
+                errors.to_string(),
+                RetryPolicy::WhenSpecChanges,
+            )),
             Ok(settings) => {
                 if self.machine.is_spec_valid()
                     && self.machine.generation() == generation
@@ -324,9 +341,9 @@ impl<G: Loaded> Life<G> {
                 let other_source =
                     self.settings.as_ref().is_none_or(|old| old.source != settings.source);
                 let other_parameters = self
-                    .serving
+                    .active
                     .as_ref()
-                    .is_some_and(|serving| serving.settings.parameters != settings.parameters);
+                    .is_some_and(|active| active.settings.parameters != settings.parameters);
                 let (suspended, rollout) = (settings.paused, settings.rollout.clone());
                 self.settings = Some(settings);
                 Ok(Spec { other_source, suspended, other_parameters, rollout })
@@ -344,12 +361,12 @@ impl<G: Loaded> Life<G> {
             }
             Err(error) => {
                 // What is read again anyway needs no retry of the machine's.
-                Err(Verdict::new(error.reason(), error.to_string(), Again::Never))
+                Err(Rejection::new(error.reason(), error.to_string(), RetryPolicy::Never))
             }
         })
     }
 
-    fn on_copy(&mut self, digest: Digest, result: Result<Component, SourceError>) -> Event {
+    fn on_snapshot(&mut self, digest: Digest, result: Result<Component, SourceError>) -> Event {
         let result = match result {
             Ok(component) if component.digest == digest => {
                 self.components.insert(digest, component);
@@ -361,11 +378,13 @@ impl<G: Loaded> Life<G> {
                     digest.short(),
                     component.digest.short()
                 );
-                Err(Verdict::new("SnapshotChanged", message, Again::Never))
+                Err(Rejection::new("SnapshotChanged", message, RetryPolicy::Never))
             }
-            Err(error) => Err(Verdict::new(error.reason(), error.to_string(), Again::Never)),
+            Err(error) => {
+                Err(Rejection::new(error.reason(), error.to_string(), RetryPolicy::Never))
+            }
         };
-        Event::Recalled { digest, result }
+        Event::SnapshotRestored { digest, result }
     }
 
     /// An event for the machine, or the check of the parameters that comes first.
@@ -373,20 +392,20 @@ impl<G: Loaded> Life<G> {
         &mut self,
         name: &str,
         digest: Digest,
-        result: Result<G, Verdict>,
+        result: Result<G, Rejection>,
     ) -> Result<Event, ParametersJob<G>> {
         let checked = result.and_then(|guest| {
             manifest::check(guest.manifest()).map_err(|errors| {
-                Verdict::new(
+                Rejection::new(
                     "InvalidManifest",
                     format!("the guest's manifest cannot be used: {}", errors.join("; ")),
-                    Again::Never,
+                    RetryPolicy::Never,
                 )
             })?;
             Ok(guest)
         });
         match checked {
-            Err(verdict) => Ok(Event::Loaded { digest, result: Err(verdict) }),
+            Err(rejection) => Ok(Event::Loaded { digest, result: Err(rejection) }),
             Ok(guest) if guest.manifest().parameters_schema.is_some() => {
                 let parameters = self.parameters();
                 self.loaded = Some((digest, guest.clone()));
@@ -397,28 +416,29 @@ impl<G: Loaded> Life<G> {
                 let parameters = self.parameters();
                 let fits = parameters::check(guest.manifest(), &parameters);
                 let fits = fits.map_err(|error| message::misfit(&error));
-                Ok(self.put_aside(name, digest, guest, parameters, fits))
+                Ok(self.store_candidate(name, digest, guest, parameters, fits))
             }
         }
     }
 
-    fn put_aside(
+    fn store_candidate(
         &mut self,
         name: &str,
         digest: Digest,
         guest: G,
         parameters: Value,
-        fits: Result<(), Verdict>,
+        fits: Result<(), Rejection>,
     ) -> Event {
         let manifest = guest.manifest();
         // What served last serves again: of it the misfit is only reported.
-        let settings = self.settings.as_ref().filter(|_| !self.machine.is_recalled(digest));
+        let settings = self.settings.as_ref().filter(|_| !self.machine.is_restored(digest));
         let finalizer =
             settings.map_or(Ok(()), |settings| finalizers::check(name, manifest, settings));
         let fits = finalizer.and(fits);
-        let facts = Facts { title: title(manifest), has_crds: !manifest.crds.is_empty(), fits };
-        self.aside = Some((digest, guest));
-        self.fitting = parameters;
+        let facts =
+            ComponentInfo { title: title(manifest), has_crds: !manifest.crds.is_empty(), fits };
+        self.loaded_candidate = Some((digest, guest));
+        self.valid_parameters = parameters;
         Event::Loaded { digest, result: Ok(facts) }
     }
 
@@ -429,7 +449,7 @@ impl<G: Loaded> Life<G> {
         name: &str,
         digest: Digest,
         parameters: Value,
-        result: Result<(), Verdict>,
+        result: Result<(), Rejection>,
     ) -> Result<Option<Event>, ParametersJob<G>> {
         let is_present = parameters == self.parameters();
         if let Some((_, guest)) = self.loaded.take_if(|(loaded, _)| *loaded == digest) {
@@ -437,18 +457,18 @@ impl<G: Loaded> Life<G> {
                 self.loaded = Some((digest, guest.clone()));
                 return Err(ParametersJob { digest, guest, parameters: self.parameters() });
             }
-            return Ok(Some(self.put_aside(name, digest, guest, parameters, result)));
+            return Ok(Some(self.store_candidate(name, digest, guest, parameters, result)));
         }
         // Each change of the parameters and each swap asks for a check of its own.
-        let is_active = self.machine.serving().is_some_and(|serving| serving.digest == digest);
+        let is_active = self.machine.active().is_some_and(|active| active.digest == digest);
         Ok((is_present && is_active).then_some(Event::ParametersChecked(result)))
     }
 
     /// Whether the present spec grants the finalizer of the active revision.
-    fn grant(&self, name: &str) -> Result<(), Verdict> {
-        match (&self.serving, &self.settings) {
-            (Some(serving), Some(settings)) => {
-                finalizers::check(name, serving.guest.manifest(), settings)
+    fn grant(&self, name: &str) -> Result<(), Rejection> {
+        match (&self.active, &self.settings) {
+            (Some(active), Some(settings)) => {
+                finalizers::check(name, active.guest.manifest(), settings)
             }
             _ => Ok(()),
         }
@@ -461,10 +481,10 @@ impl<G: Loaded> Life<G> {
 
     /// The check of the present parameters against the schema of the active revision.
     fn check_parameters(&self) -> Option<Action<G>> {
-        let (active, serving) = (self.machine.serving()?, self.serving.as_ref()?);
+        let (active, revision) = (self.machine.active()?, self.active.as_ref()?);
         Some(Action::CheckParameters(ParametersJob {
             digest: active.digest,
-            guest: serving.guest.clone(),
+            guest: revision.guest.clone(),
             parameters: self.parameters(),
         }))
     }
@@ -491,75 +511,79 @@ impl<G: Loaded> Life<G> {
                     // The machine asks only for what the source gave last; if that is not here,
                     // reading the source again is the way back.
                     tracing::error!(module = name, %digest, "the bytes to load are gone");
-                    let verdict = Verdict::new("SourceGone", "its bytes are gone", Again::Later);
-                    let event = Event::Loaded { digest, result: Err(verdict) };
+                    let rejection =
+                        Rejection::new("SourceGone", "its bytes are gone", RetryPolicy::Later);
+                    let event = Event::Loaded { digest, result: Err(rejection) };
                     for effect in self.machine.step(event) {
                         self.carry_out(name, effect, modules, actions);
                     }
                     self.carry_out(name, Effect::Fetch, modules, actions);
                 }
             }
-            Effect::Recall(digest) => actions.push(Action::FetchCopy(digest)),
-            Effect::Rehearse(digest) => {
-                if let (Some((_, guest)), Some(settings)) = (&self.aside, self.settings.clone()) {
-                    let candidate = Arc::new(self.version(name, guest, settings));
-                    actions.push(Action::Rehearse { digest, candidate });
+            Effect::RestoreSnapshot(digest) => actions.push(Action::FetchSnapshot(digest)),
+            Effect::Preview(digest) => {
+                if let (Some((_, guest)), Some(settings)) =
+                    (&self.loaded_candidate, self.settings.clone())
+                {
+                    let candidate = Arc::new(self.revision(name, guest, settings));
+                    actions.push(Action::Preview { digest, candidate });
                 }
             }
             Effect::Commit(digest) => {
                 let component = self.components.get(&digest).cloned();
                 actions.push(Action::Commit { digest, component });
             }
-            Effect::KeepCopy(digest) => {
+            Effect::SaveSnapshot(digest) => {
                 if let Some(component) = self.components.get(&digest).cloned() {
-                    actions.push(Action::KeepCopy(component));
+                    actions.push(Action::SaveSnapshot(component));
                 }
             }
-            Effect::SwapBack => {
-                if let Some(before) = self.before.take() {
+            Effect::Rollback => {
+                if let Some(before) = self.rollback_target.take() {
                     let settings = self.settings.clone().unwrap_or(before.settings.clone());
                     let fitting = before.settings.parameters.clone();
                     self.serve_with(name, &before.guest, settings, fitting, modules, actions);
                 }
             }
-            Effect::BeginProbation(digest) => {
+            Effect::BeginRollbackWindow(digest) => {
                 if let Some(settings) = &self.settings {
-                    actions.push(Action::BeginProbation {
+                    actions.push(Action::BeginRollbackWindow {
                         digest,
                         failures_max: settings.rollout.failures_max,
-                        time: settings.rollout.probation,
+                        time: settings.rollout.rollback_window,
                     });
                 }
             }
-            Effect::EndProbation => {
-                self.before = None;
-                actions.push(Action::EndProbation);
+            Effect::EndRollbackWindow => {
+                self.rollback_target = None;
+                actions.push(Action::EndRollbackWindow);
             }
             Effect::InstallCrds(digest) => {
-                if let (Some((_, guest)), Some(settings)) = (&self.aside, &self.settings) {
+                if let (Some((_, guest)), Some(settings)) = (&self.loaded_candidate, &self.settings)
+                {
                     actions.push(Action::InstallCrds {
                         digest,
-                        crds: definitions::wishes(guest.manifest(), settings),
+                        crds: definitions::crd_requests(guest.manifest(), settings),
                         namespaces: settings.namespaces.clone(),
                         service_account: settings.service_account.clone(),
                     });
                 }
             }
             Effect::Swap(digest) => self.swap(name, digest, modules, actions),
-            Effect::Settle { parameters } => {
-                if let (Some(serving), Some(settings)) = (self.serving.clone(), &self.settings) {
+            Effect::ApplySettings { parameters } => {
+                if let (Some(active), Some(settings)) = (self.active.clone(), &self.settings) {
                     let mut settings = settings.clone();
                     if !parameters {
-                        settings.parameters = serving.settings.parameters.clone();
+                        settings.parameters = active.settings.parameters.clone();
                     }
-                    if settings != serving.settings {
-                        self.serve(name, &serving.guest, settings, modules, actions);
+                    if settings != active.settings {
+                        self.serve(name, &active.guest, settings, modules, actions);
                     }
                 }
             }
             Effect::CheckParameters => actions.extend(self.check_parameters()),
-            Effect::Leave => actions.push(Action::Leave(self.leaving())),
-            Effect::LetGo => actions.push(Action::LetGo),
+            Effect::Teardown => actions.push(Action::Teardown(self.teardown())),
+            Effect::RemoveFinalizer => actions.push(Action::RemoveFinalizer),
             Effect::RetryLater => actions.push(Action::RetryLater),
             Effect::Report => {
                 // Of several, the last says it all.
@@ -581,13 +605,13 @@ impl<G: Loaded> Life<G> {
         modules: &Modules<G>,
         actions: &mut Vec<Action<G>>,
     ) {
-        if let Some((loaded, guest)) = self.aside.take()
+        if let Some((loaded, guest)) = self.loaded_candidate.take()
             && loaded == digest
             && let Some(settings) = self.settings.clone()
         {
             self.note_owned(guest.manifest());
-            self.before = self.serving.clone();
-            let fitting = std::mem::take(&mut self.fitting);
+            self.rollback_target = self.active.clone();
+            let fitting = std::mem::take(&mut self.valid_parameters);
             self.serve_with(name, &guest, settings, fitting, modules, actions);
         }
     }
@@ -597,7 +621,7 @@ impl<G: Loaded> Life<G> {
         &mut self,
         name: &str,
         guest: &G,
-        mut settings: Settings,
+        mut settings: ValidatedSpec,
         fitting: Value,
         modules: &Modules<G>,
         actions: &mut Vec<Action<G>>,
@@ -614,44 +638,44 @@ impl<G: Loaded> Life<G> {
         &mut self,
         name: &str,
         guest: &G,
-        settings: Settings,
+        settings: ValidatedSpec,
         modules: &Modules<G>,
         actions: &mut Vec<Action<G>>,
     ) {
-        let served = Arc::new(self.version(name, guest, settings));
-        self.serving = Some(Arc::clone(&served));
-        modules.put(Arc::clone(&served));
-        actions.push(Action::Serve(served));
+        let revision = Arc::new(self.revision(name, guest, settings));
+        self.active = Some(Arc::clone(&revision));
+        modules.put(Arc::clone(&revision));
+        actions.push(Action::Serve(revision));
     }
 
     /// A guest as the next version that serves.
-    fn version(&self, name: &str, guest: &G, settings: Settings) -> Served<G> {
-        Served {
+    fn revision(&self, name: &str, guest: &G, settings: ValidatedSpec) -> Revision<G> {
+        Revision {
             module: name.into(),
             guest: guest.with_limits(settings.limits),
             dropped: self.dropped(guest.manifest()),
             settings,
-            version: self.serving.as_ref().map_or(0, |serving| serving.version) + 1,
+            version: self.active.as_ref().map_or(0, |active| active.version) + 1,
         }
     }
 
     /// Drops what the machine can no longer ask for.
-    fn let_go(&mut self) {
+    fn remove_finalizer(&mut self) {
         let candidate = self.machine.candidate();
         self.loaded.take_if(|(digest, _)| *candidate != Candidate::Loading(*digest));
-        let aside = self.machine.aside();
-        self.aside.take_if(|(digest, _)| Some(*digest) != aside);
-        if self.machine.before().is_none() {
-            self.before = None;
+        let loaded_candidate = self.machine.loaded_candidate();
+        self.loaded_candidate.take_if(|(digest, _)| Some(*digest) != loaded_candidate);
+        if self.machine.rollback_target().is_none() {
+            self.rollback_target = None;
         }
         match self.machine.candidate() {
             Candidate::Nothing => self.components.clear(),
             // A person may still approve it, but rarely does: the source is read again then.
-            Candidate::Rejected(_, verdict) if verdict.again == Again::Never => {
+            Candidate::Rejected(_, rejection) if rejection.retry == RetryPolicy::Never => {
                 self.components.clear();
             }
             candidate => {
-                let (present, candidate) = (self.machine.present(), candidate.digest());
+                let (present, candidate) = (self.machine.source_digest(), candidate.digest());
                 self.components
                     .retain(|digest, _| Some(*digest) == present || Some(*digest) == candidate);
             }

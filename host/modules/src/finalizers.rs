@@ -6,17 +6,21 @@
 //! with the module that controls them, so that group gives it no domain.
 
 use innkeeper_contract::Manifest;
-use innkeeper_core::decoration;
+use innkeeper_core::control;
 use innkeeper_core::host_names::{self, DOMAIN};
 
-use crate::machine::{Again, Verdict};
-use crate::settings::{Settings, is_reserved_group};
+use crate::machine::{Rejection, RetryPolicy};
+use crate::validated_spec::{ValidatedSpec, is_reserved_group};
 
 /// Checks the finalizer that a guest of the Module `module` names.
 ///
 /// # Errors
 /// If it belongs to another domain or to another module.
-pub(crate) fn check(module: &str, manifest: &Manifest, settings: &Settings) -> Result<(), Verdict> {
+pub(crate) fn check(
+    module: &str,
+    manifest: &Manifest,
+    settings: &ValidatedSpec,
+) -> Result<(), Rejection> {
     let Some(name) = manifest.finalizer.as_deref().filter(|name| !name.is_empty()) else {
         return Ok(());
     };
@@ -24,7 +28,7 @@ pub(crate) fn check(module: &str, manifest: &Manifest, settings: &Settings) -> R
         return Ok(());
     }
     let domain = host_names::domain(name);
-    let of_primary = Some(manifest.primary.group()).filter(|_| !decoration::decorates(manifest));
+    let of_primary = Some(manifest.primary.group()).filter(|_| !control::decorates(manifest));
     let granted = settings.allowed_crd_groups.iter().map(String::as_str);
     let is_own = of_primary
         .into_iter()
@@ -37,7 +41,7 @@ pub(crate) fn check(module: &str, manifest: &Manifest, settings: &Settings) -> R
         "the finalizer \"{}\" does not belong to this module: name one of the group of the primary that the module controls, or of a group in spec.allowedCRDGroups, or leave the name empty for {DOMAIN}/{module}",
         host_names::cut(name)
     );
-    Err(Verdict::new("FinalizerNotGranted", message, Again::WhenSpecChanges))
+    Err(Rejection::new("FinalizerNotGranted", message, RetryPolicy::WhenSpecChanges))
 }
 
 #[cfg(test)]
@@ -48,15 +52,15 @@ mod tests {
 
     use super::*;
     use crate::testing::manifest;
-    use crate::{Module, Place};
+    use crate::{Module, SourceKind};
 
-    fn settings(groups: &Value) -> Settings {
+    fn settings(groups: &Value) -> ValidatedSpec {
         let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
             "metadata": {"name": "m"}, "spec": {"source": {"configMap": {"name": "m-1"}},
                 "serviceAccountName": "m", "allowedCRDGroups": groups}});
-        Settings::new(
+        ValidatedSpec::new(
             &Module::from_value(&module).unwrap(),
-            Place::Cluster,
+            SourceKind::Cluster,
             Limits::default(),
             None,
         )

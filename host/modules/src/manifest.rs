@@ -8,7 +8,7 @@ use innkeeper_core::{foreign, names as grammar};
 use semver::Version;
 use serde_json::Value;
 
-use crate::settings::is_reserved_group;
+use crate::validated_spec::is_reserved_group;
 use crate::{definitions, module};
 
 /// The most kinds that a guest may own and read: each is a cache and two requests at least.
@@ -167,14 +167,14 @@ fn crd(place: &str, definition: &Value, manifest: &Manifest, errors: &mut Vec<St
                 primary.plural
             ));
         }
-        let served = definition.pointer("/spec/versions").and_then(Value::as_array).is_some_and(
+        let revision = definition.pointer("/spec/versions").and_then(Value::as_array).is_some_and(
             |versions| {
                 versions.iter().any(|version| {
                     version["name"] == primary.version() && version["served"] == true
                 })
             },
         );
-        if !served {
+        if !revision {
             errors.push(format!(
                 "{place}.spec.versions: {} of the primary is not served",
                 primary.version()

@@ -4,7 +4,7 @@
 //! [`crd`](crate::crd())). A field is here only if it works: what a later version brings is
 //! refused until then, so that nobody relies on a setting that does nothing.
 //!
-//! What users write as text (durations, quantities) is text here; [`Settings`](crate::Settings)
+//! What users write as text (durations, quantities) is text here; [`ValidatedSpec`](crate::ValidatedSpec)
 //! is what the host works with.
 
 use std::collections::BTreeMap;
@@ -650,7 +650,7 @@ pub enum ModuleError {
 impl Module {
     /// Reads a Module from a parsed document.
     ///
-    /// Only the shape is checked; [`Settings::new`](crate::Settings::new) checks the values.
+    /// Only the shape is checked; [`ValidatedSpec::new`](crate::ValidatedSpec::new) checks the values.
     pub fn from_value(value: &Value) -> Result<Self, ModuleError> {
         let said = |member: &str| match value.get(member) {
             Some(Value::String(text)) => text.clone(),

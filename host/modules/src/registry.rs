@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use innkeeper_contract::{Kind, Manifest};
 use innkeeper_sandbox::{Guest, Limits};
 
-use crate::Settings;
+use crate::ValidatedSpec;
 
 /// A loaded component, as far as its life is concerned: [`Guest`], and a fake in tests.
 pub trait Loaded: Clone {
@@ -30,7 +30,7 @@ impl Loaded for Guest {
 /// One version of a module that serves or served: it never changes. A call in flight holds
 /// it until it ends, whatever is swapped meanwhile.
 #[derive(Clone, Debug)]
-pub struct Served<G = Guest> {
+pub struct Revision<G = Guest> {
     /// The Module's name.
     pub module: Arc<str>,
     /// The guest, with the limits of the settings.
@@ -39,7 +39,7 @@ pub struct Served<G = Guest> {
     /// is pruned.
     pub dropped: Vec<Kind>,
     /// How it is run.
-    pub settings: Settings,
+    pub settings: ValidatedSpec,
     /// Counts what has served for this module, from 1: a later one is larger.
     pub version: u64,
 }
@@ -47,32 +47,32 @@ pub struct Served<G = Guest> {
 /// What serves, by module. Shared between who drives the modules and who reconciles.
 #[derive(Debug)]
 pub struct Modules<G = Guest> {
-    served: RwLock<BTreeMap<Arc<str>, Arc<Served<G>>>>,
+    revisions: RwLock<BTreeMap<Arc<str>, Arc<Revision<G>>>>,
 }
 
 impl<G> Default for Modules<G> {
     fn default() -> Self {
-        Self { served: RwLock::default() }
+        Self { revisions: RwLock::default() }
     }
 }
 
 impl<G> Modules<G> {
     /// What serves for a module; `None` if nothing does.
-    pub fn get(&self, module: &str) -> Option<Arc<Served<G>>> {
-        self.served.read().unwrap_or_else(PoisonError::into_inner).get(module).cloned()
+    pub fn get(&self, module: &str) -> Option<Arc<Revision<G>>> {
+        self.revisions.read().unwrap_or_else(PoisonError::into_inner).get(module).cloned()
     }
 
     /// All that serves, ordered by the module's name.
-    pub fn all(&self) -> Vec<Arc<Served<G>>> {
-        self.served.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    pub fn all(&self) -> Vec<Arc<Revision<G>>> {
+        self.revisions.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    pub(crate) fn put(&self, served: Arc<Served<G>>) {
-        let mut map = self.served.write().unwrap_or_else(PoisonError::into_inner);
-        map.insert(Arc::clone(&served.module), served);
+    pub(crate) fn put(&self, revision: Arc<Revision<G>>) {
+        let mut map = self.revisions.write().unwrap_or_else(PoisonError::into_inner);
+        map.insert(Arc::clone(&revision.module), revision);
     }
 
     pub(crate) fn remove(&self, module: &str) {
-        self.served.write().unwrap_or_else(PoisonError::into_inner).remove(module);
+        self.revisions.write().unwrap_or_else(PoisonError::into_inner).remove(module);
     }
 }

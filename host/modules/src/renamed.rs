@@ -15,7 +15,7 @@ const FIELDS: [(&str, &str, &str); 6] = [
     ("/rollout", "probation", "rollbackWindow"),
 ];
 
-/// The old name of the annotation [`ANNOTATION`](crate::parts::ANNOTATION), which the host still reads.
+/// The old name of the annotation [`ANNOTATION`](crate::chunks::ANNOTATION), which the host still reads.
 pub(crate) const PARTS_ANNOTATION: &str = "innkeeper.dev/parts";
 
 /// What stands between the names of ConfigMaps with [`PARTS_ANNOTATION`] and their numbers.

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::machine::{Again, Verdict};
+use crate::machine::{Rejection, RetryPolicy};
 
 /// After a swap, so long is the new version held against the one before, unless the Module says
 /// otherwise.
-pub const PROBATION: Duration = Duration::from_mins(2);
+pub const ROLLBACK_WINDOW: Duration = Duration::from_mins(2);
 
 /// The longest probation that a Module may ask for.
-pub const PROBATION_MAX: Duration = Duration::from_hours(24);
+pub const ROLLBACK_WINDOW_MAX: Duration = Duration::from_hours(24);
 
 /// So many objects are named of what a candidate would do.
 pub const EXAMPLES_MAX: usize = 10;
@@ -42,7 +42,7 @@ pub struct Rollout {
     /// and without going back after it.
     pub failures_max: u32,
     /// So long after the swap the new version is held against the one before; zero for not at all.
-    pub probation: Duration,
+    pub rollback_window: Duration,
 }
 
 impl Default for Rollout {
@@ -52,14 +52,14 @@ impl Default for Rollout {
             deletions_max: 0,
             changed_percent_max: 100,
             failures_max: 0,
-            probation: PROBATION,
+            rollback_window: ROLLBACK_WINDOW,
         }
     }
 }
 
 /// What a candidate would do with one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum Deed {
+pub enum PlannedChange {
     /// Its run fails for this primary, which does not fail now.
     Fail,
     /// It would delete it.
@@ -72,7 +72,7 @@ pub enum Deed {
     Create,
 }
 
-impl Deed {
+impl PlannedChange {
     /// The word for people and for the status.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl Deed {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Example {
     /// What.
-    pub deed: Deed,
+    pub change: PlannedChange,
     /// The object: `Deployment web/a`; the primary, if it is its run that fails.
     pub object: String,
     /// The fields that change, as in `.spec.replicas`; why it fails.
@@ -99,11 +99,11 @@ pub struct Example {
 /// What a candidate would do with the primaries that there are, against what serves. Nothing has
 /// been written to find out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rehearsal {
+pub struct Preview {
     /// The primaries that there are.
     pub primaries: u32,
     /// For so many of them it was run.
-    pub rehearsed: u32,
+    pub previewed: u32,
     /// The objects of these that there are.
     pub objects: u32,
     /// So many objects would be made.
@@ -118,32 +118,36 @@ pub struct Rehearsal {
     pub examples: Vec<Example>,
 }
 
-impl Rehearsal {
+impl Preview {
     /// Counts one deed.
-    pub fn add(&mut self, deed: Deed, object: String, fields: Vec<String>) {
-        match deed {
-            Deed::Fail => self.failures += 1,
-            Deed::Delete => self.deletes += 1,
-            Deed::Recreate => {
+    pub fn add(&mut self, change: PlannedChange, object: String, fields: Vec<String>) {
+        match change {
+            PlannedChange::Fail => self.failures += 1,
+            PlannedChange::Delete => self.deletes += 1,
+            PlannedChange::Recreate => {
                 self.deletes += 1;
                 self.changes += 1;
             }
-            Deed::Change => self.changes += 1,
-            Deed::Create => self.creates += 1,
+            PlannedChange::Change => self.changes += 1,
+            PlannedChange::Create => self.creates += 1,
         }
-        let example = Example { deed, object, fields };
-        let at = self.examples.partition_point(|other| other.deed <= example.deed);
+        let example = Example { change, object, fields };
+        let at = self.examples.partition_point(|other| other.change <= example.change);
         self.examples.insert(at, example);
         self.examples.truncate(EXAMPLES_MAX);
     }
 
     /// Why it may not serve without a person's word; `None` if it may.
-    pub fn held_by(&self, rollout: &Rollout) -> Option<Verdict> {
-        let verdict = |reason: &str, message: String| {
-            Some(Verdict::new(reason, format!("{message}{}", self.telling()), Again::Never))
+    pub fn held_by(&self, rollout: &Rollout) -> Option<Rejection> {
+        let rejection = |reason: &str, message: String| {
+            Some(Rejection::new(
+                reason,
+                format!("{message}{}", self.most_important_examples()),
+                RetryPolicy::Never,
+            ))
         };
         if self.deletes > rollout.deletions_max {
-            return verdict(
+            return rejection(
                 "WouldDelete",
                 format!(
                     "it would delete {} and rollout.maxDeletions is {}",
@@ -153,18 +157,18 @@ impl Rehearsal {
             );
         }
         if self.failures > rollout.failures_max {
-            return verdict(
+            return rejection(
                 "WouldFail",
                 format!(
                     "it fails for {} of {} primaries that do not fail now, and rollout.maxFailures is {}",
-                    self.failures, self.rehearsed, rollout.failures_max
+                    self.failures, self.previewed, rollout.failures_max
                 ),
             );
         }
         // In whole numbers: a share of what is there, rounded up.
         let changed = (u64::from(self.changes) * 100).div_ceil(u64::from(self.objects.max(1)));
         if changed > u64::from(rollout.changed_percent_max) {
-            return verdict(
+            return rejection(
                 "WouldExceedChangeLimit",
                 format!(
                     "it would change {} % of {} and rollout.maxChangedPercent is {}",
@@ -175,8 +179,8 @@ impl Rehearsal {
             );
         }
         (rollout.strategy == Strategy::Manual).then(|| {
-            let message = format!("every version needs approval{}", self.telling());
-            Verdict::new("NeedsApproval", message, Again::Never)
+            let message = format!("every version needs approval{}", self.most_important_examples());
+            Rejection::new("NeedsApproval", message, RetryPolicy::Never)
         })
     }
 
@@ -189,23 +193,23 @@ impl Rehearsal {
             self.deletes,
             self.failures,
             objects(self.objects),
-            self.rehearsed
+            self.previewed
         );
-        if self.rehearsed < self.primaries {
+        if self.previewed < self.primaries {
             let _ = write!(text, " (of {})", self.primaries);
         }
         text
     }
 
-    fn telling(&self) -> String {
+    fn most_important_examples(&self) -> String {
         match self.examples.first() {
-            Some(Example { deed, object, fields }) => {
+            Some(Example { change, object, fields }) => {
                 let fields = if fields.is_empty() {
                     String::new()
                 } else {
                     format!(" ({})", fields.join(", "))
                 };
-                format!("; for example {} {object}{fields}", deed.as_str().to_lowercase())
+                format!("; for example {} {object}{fields}", change.as_str().to_lowercase())
             }
             None => String::new(),
         }
@@ -220,32 +224,38 @@ fn objects(count: u32) -> String {
 mod tests {
     use super::*;
 
-    fn rehearsal(deeds: &[(Deed, u32)]) -> Rehearsal {
-        let mut rehearsal =
-            Rehearsal { primaries: 10, rehearsed: 10, objects: 20, ..Rehearsal::default() };
-        for (deed, count) in deeds {
+    fn preview(deeds: &[(PlannedChange, u32)]) -> Preview {
+        let mut preview =
+            Preview { primaries: 10, previewed: 10, objects: 20, ..Preview::default() };
+        for (change, count) in deeds {
             for index in 0..*count {
-                rehearsal.add(*deed, format!("Deployment web/{index}"), vec![".spec".to_owned()]);
+                preview.add(*change, format!("Deployment web/{index}"), vec![".spec".to_owned()]);
             }
         }
-        rehearsal
+        preview
     }
 
-    fn reason(rehearsal: &Rehearsal, rollout: &Rollout) -> Option<String> {
-        rehearsal.held_by(rollout).map(|verdict| verdict.reason)
+    fn reason(preview: &Preview, rollout: &Rollout) -> Option<String> {
+        preview.held_by(rollout).map(|rejection| rejection.reason)
     }
 
     #[test]
-    fn any_deletion_and_any_new_failure_needs_a_word_and_changes_do_not() {
+    fn deletions_and_new_failures_require_approval_and_changes_do_not() {
         let rollout = Rollout::default();
-        assert_eq!(reason(&rehearsal(&[(Deed::Change, 20), (Deed::Create, 9)]), &rollout), None);
-        let deletes = rehearsal(&[(Deed::Change, 3), (Deed::Delete, 1)]);
+        assert_eq!(
+            reason(&preview(&[(PlannedChange::Change, 20), (PlannedChange::Create, 9)]), &rollout),
+            None
+        );
+        let deletes = preview(&[(PlannedChange::Change, 3), (PlannedChange::Delete, 1)]);
         assert_eq!(
             deletes.held_by(&rollout).unwrap().message,
             "it would delete 1 object and rollout.maxDeletions is 0; for example delete Deployment web/0 (.spec)"
         );
-        assert_eq!(reason(&rehearsal(&[(Deed::Recreate, 1)]), &rollout).unwrap(), "WouldDelete");
-        assert_eq!(reason(&rehearsal(&[(Deed::Fail, 1)]), &rollout).unwrap(), "WouldFail");
+        assert_eq!(
+            reason(&preview(&[(PlannedChange::Recreate, 1)]), &rollout).unwrap(),
+            "WouldDelete"
+        );
+        assert_eq!(reason(&preview(&[(PlannedChange::Fail, 1)]), &rollout).unwrap(), "WouldFail");
     }
 
     #[test]
@@ -256,24 +266,29 @@ mod tests {
             changed_percent_max: 50,
             ..Rollout::default()
         };
-        let deeds = [(Deed::Delete, 2), (Deed::Fail, 1), (Deed::Change, 10)];
-        assert_eq!(reason(&rehearsal(&deeds), &rollout), None);
-        let more = rehearsal(&[(Deed::Change, 11)]);
+        let deeds =
+            [(PlannedChange::Delete, 2), (PlannedChange::Fail, 1), (PlannedChange::Change, 10)];
+        assert_eq!(reason(&preview(&deeds), &rollout), None);
+        let more = preview(&[(PlannedChange::Change, 11)]);
         assert_eq!(reason(&more, &rollout).unwrap(), "WouldExceedChangeLimit");
         assert!(more.held_by(&rollout).unwrap().message.contains("55 % of 20 objects"));
     }
 
     #[test]
-    fn manual_holds_what_would_do_nothing() {
+    fn manual_strategy_holds_a_candidate_without_changes() {
         let rollout = Rollout { strategy: Strategy::Manual, ..Rollout::default() };
-        assert_eq!(reason(&rehearsal(&[]), &rollout).unwrap(), "NeedsApproval");
+        assert_eq!(reason(&preview(&[]), &rollout).unwrap(), "NeedsApproval");
     }
 
     #[test]
-    fn ten_examples_are_kept_and_the_worst_come_first() {
-        let all =
-            rehearsal(&[(Deed::Create, 30), (Deed::Change, 8), (Deed::Delete, 1), (Deed::Fail, 1)]);
-        let deeds: Vec<_> = all.examples.iter().map(|example| example.deed.as_str()).collect();
+    fn ten_examples_are_kept_with_the_most_severe_first() {
+        let all = preview(&[
+            (PlannedChange::Create, 30),
+            (PlannedChange::Change, 8),
+            (PlannedChange::Delete, 1),
+            (PlannedChange::Fail, 1),
+        ]);
+        let deeds: Vec<_> = all.examples.iter().map(|example| example.change.as_str()).collect();
         assert_eq!(deeds[..3], ["Fail", "Delete", "Change"]);
         assert_eq!(deeds.len(), EXAMPLES_MAX);
         assert_eq!((all.creates, all.changes, all.deletes, all.failures), (30, 8, 1, 1));

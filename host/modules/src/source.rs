@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::{GzEncoder, MultiGzDecoder};
 use sha2::{Digest as _, Sha256};
 
-use crate::{module, parts};
+use crate::{chunks, module};
 
 /// The largest component, unpacked, in bytes: no more than the sandbox loads.
 pub const COMPONENT_BYTES_MAX: usize = innkeeper_sandbox::COMPONENT_BYTES_DEFAULT;
@@ -117,9 +117,9 @@ pub enum SourceError {
     /// A part of it is not there.
     #[error(
         "{what} says that it has {parts} chunks, and {part} does not exist: create it with its bytes under the key {key} of binaryData, or correct the annotation {}",
-        parts::ANNOTATION
+        chunks::ANNOTATION
     )]
-    NoPart {
+    MissingChunk {
         /// The source: its first part.
         what: String,
         /// How many parts it has, as it says.
@@ -132,10 +132,10 @@ pub enum SourceError {
     /// The annotation of its first part is no number of parts.
     #[error(
         "{what} has {value:?} in its annotation {}: it has to be the number of its chunks, 1 to {}",
-        parts::ANNOTATION,
-        parts::PARTS_MAX
+        chunks::ANNOTATION,
+        chunks::CHUNKS_MAX
     )]
-    Parts {
+    InvalidChunkCount {
         /// The source.
         what: String,
         /// What the annotation says.
@@ -185,13 +185,15 @@ impl SourceError {
     /// One CamelCase word for a condition.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::Missing(_) | Self::NoKey { .. } | Self::ManyKeys { .. } | Self::NoPart { .. } => {
-                "SourceNotFound"
-            }
+            Self::Missing(_)
+            | Self::NoKey { .. }
+            | Self::ManyKeys { .. }
+            | Self::MissingChunk { .. } => "SourceNotFound",
             Self::Unreadable { .. } => "SourceUnreadable",
-            Self::Parts { .. } | Self::Empty(_) | Self::Gzip { .. } | Self::NotWasm { .. } => {
-                "SourceMalformed"
-            }
+            Self::InvalidChunkCount { .. }
+            | Self::Empty(_)
+            | Self::Gzip { .. }
+            | Self::NotWasm { .. } => "SourceMalformed",
             Self::TooLarge { .. } => "SourceTooLarge",
         }
     }

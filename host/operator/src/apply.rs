@@ -7,44 +7,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::session::Force;
+use innkeeper_cluster::client::Force;
 use innkeeper_cluster::{ApiError, Applied, Caches, Deleted, Propagation};
+use innkeeper_core::desired::DesiredState;
+use innkeeper_core::in_sync::LastApplied;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::{Action, Leave, Plan, Rejected, Step, Why};
-use innkeeper_core::settled::Remembered;
-use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Manager, Object, Target};
+use innkeeper_core::plan::{Action, ApplyReason, Plan, Rejected, SkipReason, Step};
+use innkeeper_core::{Manager, Object, ObjectRef};
 use jiff::Timestamp;
 
-use crate::deeds::Deed;
-use crate::granted::Granted;
-use crate::memory::Memory;
+use crate::active_module::ActiveModule;
+use crate::granted_secrets::GrantedSecrets;
+use crate::primary_state::PrimaryState;
 use crate::problem::{Problem, Problems, Retry};
-use crate::queue::Work;
-use crate::running::Running;
+use crate::queue::ReconcileRequest;
 use crate::shared::{self, Shared};
+use crate::stats::ObjectChange;
 
 /// What carrying out a plan came to.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Objects that were created, changed or deleted; what a write left as it was is not.
-    pub changed: BTreeMap<Target, Deed>,
+    pub changed: BTreeMap<ObjectRef, ObjectChange>,
     /// How many of the wanted objects are as they are wanted.
-    pub in_order: usize,
+    pub up_to_date: usize,
     /// What was expected turned out to be otherwise: plan again at once.
-    pub again: bool,
+    pub rerun: bool,
     /// The write rate ended the turn before all was done.
     pub limited: bool,
     /// What stands in the way.
     pub problems: Problems,
     /// Objects that were adopted.
-    pub adopted: Vec<Target>,
+    pub adopted: Vec<ObjectRef>,
 }
 
 impl Outcome {
     /// Whether all of the plan was done, and nothing stands in the way.
     pub fn is_clean(&self) -> bool {
-        self.problems.is_empty() && !self.again && !self.limited
+        self.problems.is_empty() && !self.rerun && !self.limited
     }
 }
 
@@ -55,70 +55,85 @@ pub struct Apply<'a> {
     /// The caches, to be told of writes.
     pub caches: &'a Caches,
     /// The module.
-    pub running: &'a Running,
+    pub active: &'a ActiveModule,
     /// The primary's key.
-    pub work: &'a Work,
+    pub request: &'a ReconcileRequest,
     /// The primary, whose managers write.
-    pub me: &'a Primary,
+    pub primary: &'a Primary,
     /// The time.
     pub now: Timestamp,
     /// What masks granted Secrets in texts: the API server's answers quote what it refuses.
-    pub granted: &'a Granted,
+    pub granted: &'a GrantedSecrets,
 }
 
 /// Whether the steps after one go on.
 enum Next {
-    GoOn,
+    Continue,
     EndRound,
 }
 
 impl Apply<'_> {
     /// Carries out a plan, as far as the write rate lets it: the rest is left to a later turn.
-    pub async fn carry_out(&self, plan: &Plan, wish: &Wish, memory: &mut Memory) -> Outcome {
-        let unknown = plan.steps.iter().filter(|step| step.action == Action::Leave(Leave::Unknown));
-        memory.unsettled.extend(unknown.map(|step| step.target.clone()));
-        let mut round = std::mem::take(&mut memory.unfinished_round);
+    pub async fn carry_out(
+        &self,
+        plan: &Plan,
+        desired_state: &DesiredState,
+        primary_state: &mut PrimaryState,
+    ) -> Outcome {
+        let unknown =
+            plan.steps.iter().filter(|step| step.action == Action::Skip(SkipReason::Unknown));
+        primary_state.needs_read.extend(unknown.map(|step| step.object_ref.clone()));
+        let mut round = std::mem::take(&mut primary_state.unfinished_round);
         let mut outcome = Outcome::default();
         outcome.problems.0.extend(round.standing(&plan.steps).cloned());
         let postpones = plan.steps.iter().any(|step| round.postpones(step));
         let mut attempted = BTreeSet::new();
         for step in &plan.steps {
-            let writes = !matches!(step.action, Action::Leave(_));
+            let writes = !matches!(step.action, Action::Skip(_));
             // What was not applied in this round may be what replaces it.
-            if matches!(step.action, Action::Delete { .. } | Action::TakeBack { .. })
-                && (postpones || outcome.again || !outcome.problems.is_empty())
+            if matches!(step.action, Action::Delete { .. } | Action::Unmerge { .. })
+                && (postpones || outcome.rerun || !outcome.problems.is_empty())
             {
                 continue;
             }
             if writes && (outcome.limited || round.postpones(step)) {
                 continue;
             }
-            if writes && !self.shared.may_write(self.work) {
+            if writes && !self.shared.may_write(self.request) {
                 outcome.limited = true;
                 continue;
             }
-            if let Next::EndRound = self.step(step, wish, memory, &mut outcome).await {
+            if let Next::EndRound =
+                self.step(step, desired_state, primary_state, &mut outcome).await
+            {
                 return outcome;
             }
             // One that was deleted to be made anew is created in the same round.
-            if writes && outcome.changed.get(&step.target) != Some(&Deed::Deleted) {
-                attempted.insert(step.target.clone());
+            if writes && outcome.changed.get(&step.object_ref) != Some(&ObjectChange::Deleted) {
+                attempted.insert(step.object_ref.clone());
             }
         }
         if outcome.limited {
             round.attempted.append(&mut attempted);
             let problems = outcome.problems.0.iter().filter(|problem| {
-                problem.target.as_ref().is_some_and(|target| round.attempted.contains(target))
+                problem
+                    .object_ref
+                    .as_ref()
+                    .is_some_and(|object_ref| round.attempted.contains(object_ref))
             });
             round.problems = problems.cloned().collect();
-            memory.unfinished_round = round;
+            primary_state.unfinished_round = round;
         } else {
-            let refused: BTreeSet<_> =
-                outcome.problems.0.iter().filter_map(|problem| problem.target.as_ref()).collect();
-            outcome.again |= plan
+            let refused: BTreeSet<_> = outcome
+                .problems
+                .0
+                .iter()
+                .filter_map(|problem| problem.object_ref.as_ref())
+                .collect();
+            outcome.rerun |= plan
                 .steps
                 .iter()
-                .any(|step| round.postpones(step) && !refused.contains(&step.target));
+                .any(|step| round.postpones(step) && !refused.contains(&step.object_ref));
         }
         outcome
     }
@@ -126,60 +141,72 @@ impl Apply<'_> {
     async fn step(
         &self,
         step: &Step,
-        wish: &Wish,
-        memory: &mut Memory,
+        desired_state: &DesiredState,
+        primary_state: &mut PrimaryState,
         outcome: &mut Outcome,
     ) -> Next {
-        let target = &step.target;
-        let wanted = step.wanted.and_then(|index| wish.wanted.get(index));
-        let (body, verb) = match (&step.action, wanted) {
-            (Action::Leave(leave), _) => {
-                outcome.problems.0.extend(self.problem_of(target, leave));
-                outcome.in_order +=
-                    usize::from(matches!(leave, Leave::Settled | Leave::CreateOnly));
-                return Next::GoOn;
+        let object_ref = &step.object_ref;
+        let desired_object = step.desired_index.and_then(|index| desired_state.objects.get(index));
+        let (body, verb) = match (&step.action, desired_object) {
+            (Action::Skip(leave), _) => {
+                outcome.problems.0.extend(self.problem_of(object_ref, leave));
+                outcome.up_to_date +=
+                    usize::from(matches!(leave, SkipReason::InSync | SkipReason::CreateOnly));
+                return Next::Continue;
             }
             (Action::Delete { uid } | Action::Recreate { uid }, _) => {
-                return self.delete(target, uid, memory, outcome).await;
+                return self.delete(object_ref, uid, primary_state, outcome).await;
             }
-            (Action::TakeBack { uid }, _) => {
-                return self.take_back(target, uid, memory, outcome).await;
+            (Action::Unmerge { uid }, _) => {
+                return self.unmerge(object_ref, uid, primary_state, outcome).await;
             }
-            (Action::Merge { uid, .. }, Some(wanted)) => (wanted.apply_body(uid), "merge"),
-            (Action::Create, Some(wanted)) => (wanted.create_body(), "create"),
-            (Action::Apply { uid, .. }, Some(wanted)) => (wanted.apply_body(uid), "apply"),
-            (Action::Adopt { uid, resource_version }, Some(wanted)) => {
-                (wanted.adopt_body(uid, resource_version), "apply")
+            (Action::Merge { uid, .. }, Some(desired_object)) => {
+                (desired_object.apply_body(uid), "merge")
+            }
+            (Action::Create, Some(desired_object)) => (desired_object.create_body(), "create"),
+            (Action::Apply { uid, .. }, Some(desired_object)) => {
+                (desired_object.apply_body(uid), "apply")
+            }
+            (Action::Adopt { uid, resource_version }, Some(desired_object)) => {
+                (desired_object.adopt_body(uid, resource_version), "apply")
             }
             // A plan has an index for whatever it writes.
-            (_, None) => return Next::GoOn,
+            (_, None) => return Next::Continue,
         };
-        tracing::info!(module = %self.running.name(), primary = %self.work.key, "{}", self.granted.mask(&step.to_string()));
-        let session = &self.running.session;
+        tracing::info!(module = %self.active.name(), primary = %self.request.key, "{}", self.granted.mask(&step.to_string()));
+        let client = &self.active.client;
         // Its event may overtake the answer: it is told once, as our write.
-        let _writing = self.caches.writing(&target.kind, &target.key);
+        let _writing = self.caches.begin_write(&object_ref.kind, &object_ref.key);
         let (manager, force) = match &step.action {
-            Action::Merge { .. } => (&self.me.merger, Force::No),
-            _ => (&self.me.manager, Force::Yes),
+            Action::Merge { .. } => (&self.primary.merger, Force::No),
+            _ => (&self.primary.manager, Force::Yes),
         };
-        let result = session.apply(&target.kind, &target.key, manager, &body, force).await;
-        match (result, wanted) {
-            (Ok(applied), Some(wanted)) => {
-                self.shared.count_write(self.work, verb);
-                let predecessors = self.me.predecessors(&applied.object);
+        let result = client.apply(&object_ref.kind, &object_ref.key, manager, &body, force).await;
+        match (result, desired_object) {
+            (Ok(applied), Some(desired_object)) => {
+                self.shared.count_write(self.request, verb);
+                let predecessors = self.primary.predecessors(&applied.object);
                 let uid = applied.object.uid.clone();
-                self.applied(step, (wanted.digest(), manager), applied, memory, outcome);
+                self.applied(
+                    step,
+                    (desired_object.digest(), manager),
+                    applied,
+                    primary_state,
+                    outcome,
+                );
                 for predecessor in predecessors {
-                    if let Err(error) = self.empty(target, &uid, &predecessor).await {
-                        return self.refused(target, "", &error, memory, outcome);
+                    if let Err(error) = self.empty(object_ref, &uid, &predecessor).await {
+                        return self.refused(object_ref, "", &error, primary_state, outcome);
                     }
                 }
-                Next::GoOn
+                Next::Continue
             }
-            (Ok(_), None) => Next::GoOn,
-            (Err(error), wanted) => {
-                let digest = wanted.map(|wanted| wanted.digest().to_owned()).unwrap_or_default();
-                self.refused(target, &digest, &error, memory, outcome)
+            (Ok(_), None) => Next::Continue,
+            (Err(error), desired_object) => {
+                let digest = desired_object
+                    .map(|desired_object| desired_object.digest().to_owned())
+                    .unwrap_or_default();
+                self.refused(object_ref, &digest, &error, primary_state, outcome)
             }
         }
     }
@@ -189,40 +216,40 @@ impl Apply<'_> {
         step: &Step,
         (digest, manager): (&str, &Manager),
         applied: Applied,
-        memory: &mut Memory,
+        primary_state: &mut PrimaryState,
         outcome: &mut Outcome,
     ) {
-        let target = &step.target;
+        let object_ref = &step.object_ref;
         let Applied { object, created } = applied;
-        match Remembered::with_digest(digest, &object, manager) {
+        match LastApplied::with_digest(digest, &object, manager) {
             Some(remembered) => {
-                memory.plan.applied.insert(target.clone(), remembered);
+                primary_state.plan.applied.insert(object_ref.clone(), remembered);
             }
             None => {
-                memory.plan.applied.remove(target);
+                primary_state.plan.applied.remove(object_ref);
             }
         }
-        memory.plan.rejected.remove(target);
-        outcome.in_order += 1;
-        if let Action::Apply { reason: Why::Drift { fields, other }, .. } = &step.action {
-            memory.plan.reverts.note(target, fields, other, self.now);
+        primary_state.plan.rejected.remove(object_ref);
+        outcome.up_to_date += 1;
+        if let Action::Apply { reason: ApplyReason::Drift { fields, other }, .. } = &step.action {
+            primary_state.plan.reverts.record(object_ref, fields, other, self.now);
         }
         if let Action::Adopt { .. } = &step.action {
-            outcome.adopted.push(target.clone());
+            outcome.adopted.push(object_ref.clone());
         }
         if created {
-            outcome.changed.insert(target.clone(), Deed::Created);
-        } else if self.is_news(target, &object) {
-            outcome.changed.insert(target.clone(), Deed::Changed);
+            outcome.changed.insert(object_ref.clone(), ObjectChange::Created);
+        } else if self.is_change(object_ref, &object) {
+            outcome.changed.insert(object_ref.clone(), ObjectChange::Changed);
         }
-        shared::wrote(self.shared, self.caches, target, object, self.work);
+        shared::record_write(self.shared, self.caches, object_ref, object, self.request);
     }
 
     /// Whether an apply changed more than nothing: the server answers one that changes nothing
     /// with the version that it has.
-    fn is_news(&self, target: &Target, object: &Object) -> bool {
-        match self.running.view.freeze().get(&target.kind, &target.key) {
-            innkeeper_cluster::Seen::Present(before) => {
+    fn is_change(&self, object_ref: &ObjectRef, object: &Object) -> bool {
+        match self.active.view.snapshot().get(&object_ref.kind, &object_ref.key) {
+            innkeeper_cluster::Lookup::Found(before) => {
                 before.resource_version != object.resource_version
             }
             _ => true,
@@ -230,87 +257,100 @@ impl Apply<'_> {
     }
 
     /// Takes merged fields back: the empty intent of their manager.
-    async fn take_back(
+    async fn unmerge(
         &self,
-        target: &Target,
+        object_ref: &ObjectRef,
         uid: &str,
-        memory: &mut Memory,
+        primary_state: &mut PrimaryState,
         outcome: &mut Outcome,
     ) -> Next {
-        tracing::info!(module = %self.running.name(), primary = %self.work.key, "unmerge from {}", self.granted.mask(&target.to_string()));
-        match self.empty(target, uid, &self.me.merger).await {
+        tracing::info!(module = %self.active.name(), primary = %self.request.key, "unmerge from {}", self.granted.mask(&object_ref.to_string()));
+        match self.empty(object_ref, uid, &self.primary.merger).await {
             Ok(()) => {
-                self.shared.count_write(self.work, "unmerge");
-                memory.plan.applied.remove(target);
-                memory.plan.rejected.remove(target);
-                outcome.changed.insert(target.clone(), Deed::Changed);
-                Next::GoOn
+                self.shared.count_write(self.request, "unmerge");
+                primary_state.plan.applied.remove(object_ref);
+                primary_state.plan.rejected.remove(object_ref);
+                outcome.changed.insert(object_ref.clone(), ObjectChange::Changed);
+                Next::Continue
             }
-            Err(error) => self.refused(target, "", &error, memory, outcome),
+            Err(error) => self.refused(object_ref, "", &error, primary_state, outcome),
         }
     }
 
     /// Applies nothing at all as a manager: what it alone held goes.
-    async fn empty(&self, target: &Target, uid: &str, manager: &Manager) -> Result<(), ApiError> {
-        let mut body = target.body();
+    async fn empty(
+        &self,
+        object_ref: &ObjectRef,
+        uid: &str,
+        manager: &Manager,
+    ) -> Result<(), ApiError> {
+        let mut body = object_ref.body();
         body["metadata"]["uid"] = uid.into();
-        let session = &self.running.session;
-        let _writing = self.caches.writing(&target.kind, &target.key);
-        let applied = session.apply(&target.kind, &target.key, manager, &body, Force::No).await?;
-        shared::wrote(self.shared, self.caches, target, applied.object, self.work);
+        let client = &self.active.client;
+        let _writing = self.caches.begin_write(&object_ref.kind, &object_ref.key);
+        let applied =
+            client.apply(&object_ref.kind, &object_ref.key, manager, &body, Force::No).await?;
+        shared::record_write(self.shared, self.caches, object_ref, applied.object, self.request);
         Ok(())
     }
 
     async fn delete(
         &self,
-        target: &Target,
+        object_ref: &ObjectRef,
         uid: &str,
-        memory: &mut Memory,
+        primary_state: &mut PrimaryState,
         outcome: &mut Outcome,
     ) -> Next {
-        tracing::info!(module = %self.running.name(), primary = %self.work.key, "delete {}", self.granted.mask(&target.to_string()));
-        let session = &self.running.session;
-        let _writing = self.caches.writing(&target.kind, &target.key);
-        let result = session.delete(&target.kind, &target.key, uid, Propagation::Background).await;
+        tracing::info!(module = %self.active.name(), primary = %self.request.key, "delete {}", self.granted.mask(&object_ref.to_string()));
+        let client = &self.active.client;
+        let _writing = self.caches.begin_write(&object_ref.kind, &object_ref.key);
+        let result =
+            client.delete(&object_ref.kind, &object_ref.key, uid, Propagation::Background).await;
         match result {
             Ok(deleted) => {
-                self.shared.count_write(self.work, "delete");
-                memory.plan.applied.remove(target);
-                memory.plan.rejected.remove(target);
+                self.shared.count_write(self.request, "delete");
+                primary_state.plan.applied.remove(object_ref);
+                primary_state.plan.rejected.remove(object_ref);
                 match deleted {
-                    Deleted::Gone => {
-                        self.shared.writes().note_deleted(uid, self.work);
-                        self.caches.deleted(&target.kind, &target.key, uid);
+                    Deleted::Removed => {
+                        self.shared.writes().note_deleted(uid, self.request);
+                        self.caches.record_deletion(&object_ref.kind, &object_ref.key, uid);
                     }
                     Deleted::Terminating(object) => {
-                        shared::wrote(self.shared, self.caches, target, *object, self.work);
+                        shared::record_write(
+                            self.shared,
+                            self.caches,
+                            object_ref,
+                            *object,
+                            self.request,
+                        );
                     }
                 }
-                outcome.changed.insert(target.clone(), Deed::Deleted);
-                Next::GoOn
+                outcome.changed.insert(object_ref.clone(), ObjectChange::Deleted);
+                Next::Continue
             }
-            Err(error) => self.refused(target, "", &error, memory, outcome),
+            Err(error) => self.refused(object_ref, "", &error, primary_state, outcome),
         }
     }
 
     /// Sorts an error: see rules 2 and 10 of the design, and [`ApiError`].
     fn refused(
         &self,
-        target: &Target,
+        object_ref: &ObjectRef,
         digest: &str,
         error: &ApiError,
-        memory: &mut Memory,
+        primary_state: &mut PrimaryState,
         outcome: &mut Outcome,
     ) -> Next {
         let text = self.granted.mask(&error.to_string());
         tracing::info!(
-            module = %self.running.name(), primary = %self.work.key,
-            target = self.granted.mask(&target.to_string()), reason = error.reason(),
+            module = %self.active.name(), primary = %self.request.key,
+            object_ref = self.granted.mask(&object_ref.to_string()), reason = error.reason(),
             "write refused: {text}"
         );
         let mut problem = |retry| {
             outcome.problems.push(Problem {
-                target: Some(target.clone()),
+                object_ref: Some(object_ref.clone()),
                 reason: error.reason().to_owned(),
                 message: text.clone(),
                 retry,
@@ -318,16 +358,16 @@ impl Apply<'_> {
         };
         match error {
             // The cache was behind: look, and plan again. Nothing more is created in this round.
-            ApiError::AlreadyThere { .. }
-            | ApiError::Gone { .. }
+            ApiError::AlreadyExists { .. }
+            | ApiError::ObjectDeleted { .. }
             | ApiError::UidMismatch { .. }
-            | ApiError::VersionConflict { .. } => {
-                self.mark_unknown(target, memory);
-                outcome.again = true;
+            | ApiError::Conflict { .. } => {
+                self.mark_unknown(object_ref, primary_state);
+                outcome.rerun = true;
                 Next::EndRound
             }
-            ApiError::Lost { .. } => {
-                self.mark_unknown(target, memory);
+            ApiError::OutcomeUnknown { .. } => {
+                self.mark_unknown(object_ref, primary_state);
                 problem(Retry::Backoff);
                 Next::EndRound
             }
@@ -339,22 +379,22 @@ impl Apply<'_> {
                     message: self.granted.mask(message),
                     immutable,
                 };
-                memory.plan.rejected.insert(target.clone(), rejected);
+                primary_state.plan.rejected.insert(object_ref.clone(), rejected);
                 // The next round tells what follows: a condition, or a recreate.
-                outcome.again = true;
-                Next::GoOn
+                outcome.rerun = true;
+                Next::Continue
             }
             // Whoever gives the field up changes the object, and that runs the key again.
             ApiError::FieldConflict { .. } => {
                 problem(Retry::OnChange);
-                Next::GoOn
+                Next::Continue
             }
             ApiError::TooManyRequests { .. }
             | ApiError::Unavailable { .. }
             | ApiError::Timeout { .. }
             | ApiError::Unauthorized { .. } => {
                 if error.makes_unknown() {
-                    self.mark_unknown(target, memory);
+                    self.mark_unknown(object_ref, primary_state);
                 }
                 problem(Retry::Backoff);
                 Next::EndRound
@@ -363,52 +403,52 @@ impl Apply<'_> {
             | ApiError::KindMismatch { .. }
             | ApiError::Forbidden { .. }
             | ApiError::Invalid { .. }
-            | ApiError::NamespaceMissing { .. }
+            | ApiError::NamespaceNotFound { .. }
             | ApiError::NamespaceTerminating { .. }
             | ApiError::NotFound { .. }
             | ApiError::Other { .. } => {
                 problem(Retry::Backoff);
-                Next::GoOn
+                Next::Continue
             }
         }
     }
 
-    fn mark_unknown(&self, target: &Target, memory: &mut Memory) {
-        self.caches.mark_unknown(&target.kind, &target.key);
-        memory.unsettled.insert(target.clone());
+    fn mark_unknown(&self, object_ref: &ObjectRef, primary_state: &mut PrimaryState) {
+        self.caches.mark_unknown(&object_ref.kind, &object_ref.key);
+        primary_state.needs_read.insert(object_ref.clone());
     }
 
-    fn problem_of(&self, target: &Target, leave: &Leave) -> Option<Problem> {
-        problem_of(target, leave, self.now).map(|problem| self.granted.mask_problem(problem))
+    fn problem_of(&self, object_ref: &ObjectRef, leave: &SkipReason) -> Option<Problem> {
+        problem_of(object_ref, leave, self.now).map(|problem| self.granted.mask_problem(problem))
     }
 }
 
 /// The problem that leaving an object is, if it is one.
-pub fn problem_of(target: &Target, leave: &Leave, now: Timestamp) -> Option<Problem> {
+pub fn problem_of(object_ref: &ObjectRef, leave: &SkipReason, now: Timestamp) -> Option<Problem> {
     let (reason, retry) = match leave {
         // The kind's state and the object's name were read: a change of either wakes the key.
-        Leave::NotServed => ("NotServed", Retry::OnChange),
-        Leave::Unreadable(_) => ("Unreadable", Retry::OnChange),
-        Leave::Conflict(_) => ("Conflict", Retry::OnChange),
-        Leave::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
-        Leave::Unknown => ("Unknown", Retry::Backoff),
-        Leave::NothingThere => ("MergeTargetMissing", Retry::OnChange),
-        Leave::Contested(contest) => {
+        SkipReason::NotServed => ("NotServed", Retry::OnChange),
+        SkipReason::Unreadable(_) => ("Unreadable", Retry::OnChange),
+        SkipReason::Conflict(_) => ("Conflict", Retry::OnChange),
+        SkipReason::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
+        SkipReason::Unknown => ("Unknown", Retry::Backoff),
+        SkipReason::MergeTargetMissing => ("MergeTargetMissing", Retry::OnChange),
+        SkipReason::FieldContested(contest) => {
             let wait = Duration::try_from(contest.until.duration_since(now)).unwrap_or_default();
             ("Contested", Retry::After(wait))
         }
         // What is blocked is told by the conflict that blocks it.
-        Leave::Blocked(_)
-        | Leave::Settled
-        | Leave::CreateOnly
-        | Leave::Unserved
-        | Leave::Terminating
-        | Leave::Protected
-        | Leave::PruneWaits
-        | Leave::Kept => return None,
+        SkipReason::Blocked(_)
+        | SkipReason::InSync
+        | SkipReason::CreateOnly
+        | SkipReason::OptionalNotServed
+        | SkipReason::Terminating
+        | SkipReason::Protected
+        | SkipReason::PrunePending
+        | SkipReason::Retained => return None,
     };
     Some(Problem {
-        target: Some(target.clone()),
+        object_ref: Some(object_ref.clone()),
         reason: reason.to_owned(),
         message: leave.to_string(),
         retry,
@@ -416,41 +456,41 @@ pub fn problem_of(target: &Target, leave: &Leave, now: Timestamp) -> Option<Prob
 }
 
 /// Reads live what is not known, and tells the caches. `Err` with the problem if that fails.
-pub async fn settle(
-    running: &Running,
+pub async fn refresh(
+    active: &ActiveModule,
     caches: &Caches,
-    memory: &mut Memory,
+    primary_state: &mut PrimaryState,
 ) -> Result<(), Problem> {
     // What a version before declared may be out of this one's reach.
-    memory.unsettled.retain(|target| running.known_kind(&target.kind).is_some());
-    while let Some(target) = memory.unsettled.first().cloned() {
-        let found = match running.session.get(&target.kind, &target.key).await {
+    primary_state.needs_read.retain(|object_ref| active.known_kind(&object_ref.kind).is_some());
+    while let Some(object_ref) = primary_state.needs_read.first().cloned() {
+        let found = match active.client.get(&object_ref.kind, &object_ref.key).await {
             Ok(object) => Some(Arc::new(object)),
             Err(
                 ApiError::NotFound { .. }
-                | ApiError::NamespaceMissing { .. }
+                | ApiError::NamespaceNotFound { .. }
                 | ApiError::NotServed { .. },
             ) => None,
             Err(error) => {
                 return Err(Problem {
-                    target: Some(target),
+                    object_ref: Some(object_ref),
                     reason: error.reason().to_owned(),
                     message: error.to_string(),
                     retry: Retry::Backoff,
                 });
             }
         };
-        caches.settle(&target.kind, &target.key, found.as_ref());
-        memory.unsettled.remove(&target);
+        caches.resolve_unknown(&object_ref.kind, &object_ref.key, found.as_ref());
+        primary_state.needs_read.remove(&object_ref);
     }
     Ok(())
 }
 
 /// As the plan says it, for whoever asks what would be done.
-pub fn tell(plan: &Plan) -> Vec<String> {
+pub fn describe_plan(plan: &Plan) -> Vec<String> {
     plan.steps
         .iter()
-        .filter(|step| !matches!(step.action, Action::Leave(_)))
+        .filter(|step| !matches!(step.action, Action::Skip(_)))
         .map(ToString::to_string)
         .collect()
 }

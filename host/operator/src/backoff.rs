@@ -34,14 +34,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_doubles_up_to_its_greatest() {
+    fn delay_doubles_up_to_its_maximum() {
         let backoff = Backoff::default();
         let seconds = |failures| backoff.delay(failures, 0.5).as_secs();
         assert_eq!([1, 2, 3, 9, 10, 1_000_000].map(seconds), [1, 2, 4, 256, 300, 300]);
     }
 
     #[test]
-    fn jitter_varies_it_by_a_tenth() {
+    fn jitter_varies_the_delay_by_a_tenth() {
         let backoff = Backoff::default();
         assert_eq!(backoff.delay(1, 0.0), Duration::from_millis(900));
         assert_eq!(backoff.delay(1, 1.0), Duration::from_millis(1_100));

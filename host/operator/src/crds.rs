@@ -8,14 +8,14 @@ mod objects;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use innkeeper_cluster::session::Force;
-use innkeeper_cluster::{ApiError, Session, crd};
+use innkeeper_cluster::client::Force;
+use innkeeper_cluster::{ApiClient, ApiError, crd};
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Manager, Object, additive, foreign, settled};
+use innkeeper_core::{Manager, Object, ObjectKey, crd_compat, foreign, in_sync};
 use innkeeper_modules::definitions::MODULE_LABEL;
 use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::rollout::Example;
-use innkeeper_modules::{Again, CrdWish, Deed, Verdict};
+use innkeeper_modules::{CrdRequest, PlannedChange, Rejection, RetryPolicy};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -35,7 +35,7 @@ const REFUSAL_BYTES_MAX: usize = 512;
 #[derive(Clone, Copy, Debug)]
 pub struct Installer<'a> {
     /// Requests as the module's ServiceAccount.
-    pub session: &'a Session,
+    pub client: &'a ApiClient,
     /// The module's name.
     pub module: &'a str,
     /// The namespaces of its primaries; empty for all.
@@ -64,81 +64,84 @@ impl Installer<'_> {
     ///
     /// # Errors
     /// Why the guest cannot serve: the first definition that stands in the way.
-    pub async fn install(&self, wishes: &[CrdWish]) -> Result<(), Verdict> {
+    pub async fn install(&self, wishes: &[CrdRequest]) -> Result<(), Rejection> {
         // All are decided before one is written: a candidate that is held changes nothing.
         let mut decisions = Vec::new();
-        for wish in wishes {
-            decisions.push((wish, self.decide(wish).await?));
+        for desired_state in wishes {
+            decisions.push((desired_state, self.decide(desired_state).await?));
         }
-        for (wish, decision) in decisions {
+        for (desired_state, decision) in decisions {
             let Decision::Apply { body, exists, fields } = decision else { continue };
-            match self.apply(wish, &body).await {
+            match self.apply(desired_state, &body).await {
                 // Only labels or texts would change: an account without that right may still serve.
-                Err(verdict) if exists && fields.is_empty() && verdict.reason == "CRDForbidden" => {
-                    tracing::warn!(crd = %wish.name, module = self.module, "{}", verdict.message);
+                Err(rejection)
+                    if exists && fields.is_empty() && rejection.reason == "CRDForbidden" =>
+                {
+                    tracing::warn!(crd = %desired_state.name, module = self.module, "{}", rejection.message);
                 }
                 result => result?,
             }
         }
-        for wish in wishes {
-            crd::established(self.session, &wish.name, ESTABLISHED_WITHIN).await.map_err(
-                |error| Verdict::new("CRDNotEstablished", error.to_string(), Again::Later),
+        for desired_state in wishes {
+            crd::established(self.client, &desired_state.name, ESTABLISHED_WITHIN).await.map_err(
+                |error| Rejection::new("CRDNotEstablished", error.to_string(), RetryPolicy::Later),
             )?;
         }
         Ok(())
     }
 
     /// What installing would change, and what would be refused. Nothing is written.
-    pub async fn preview(&self, wishes: &[CrdWish]) -> Vec<Example> {
+    pub async fn preview(&self, wishes: &[CrdRequest]) -> Vec<Example> {
         let mut changes = Vec::new();
-        for wish in wishes {
-            let (deed, fields) = match self.decide(wish).await {
-                Ok(Decision::Apply { exists: false, .. }) => (Deed::Create, Vec::new()),
+        for desired_state in wishes {
+            let (change, fields) = match self.decide(desired_state).await {
+                Ok(Decision::Apply { exists: false, .. }) => (PlannedChange::Create, Vec::new()),
                 Ok(Decision::Apply { fields, .. }) if fields.is_empty() => continue,
-                Ok(Decision::Apply { fields, .. }) => (Deed::Change, fields),
-                Err(refused) if refused.reason == CRD_NOT_ADDITIVE => {
-                    (Deed::Change, vec![foreign::one_line(&refused.message, REFUSAL_BYTES_MAX)])
-                }
+                Ok(Decision::Apply { fields, .. }) => (PlannedChange::Change, fields),
+                Err(refused) if refused.reason == CRD_NOT_ADDITIVE => (
+                    PlannedChange::Change,
+                    vec![foreign::one_line(&refused.message, REFUSAL_BYTES_MAX)],
+                ),
                 // Installing reports the other errors.
                 Ok(Decision::Keep) | Err(_) => continue,
             };
             let object = format!(
                 "{} {}",
                 crd::kind().kind,
-                foreign::one_line(&wish.name, REFUSAL_BYTES_MAX)
+                foreign::one_line(&desired_state.name, REFUSAL_BYTES_MAX)
             );
-            changes.push(Example { deed, object, fields });
+            changes.push(Example { change, object, fields });
         }
         changes
     }
 
-    async fn decide(&self, wish: &CrdWish) -> Result<Decision, Verdict> {
-        let Some(live) = self.live(wish).await? else {
-            if !wish.granted {
-                return Err(not_granted(wish));
+    async fn decide(&self, desired_state: &CrdRequest) -> Result<Decision, Rejection> {
+        let Some(live) = self.live(desired_state).await? else {
+            if !desired_state.granted {
+                return Err(not_granted(desired_state));
             }
-            let body = with_metadata(self.body(wish), "resourceVersion", "1");
+            let body = with_metadata(self.body(desired_state), "resourceVersion", "1");
             return Ok(Decision::Apply { body, exists: false, fields: Vec::new() });
         };
-        if !is_ours(&live) || !wish.granted {
-            check_foreign(wish, &live)?;
+        if !is_ours(&live) || !desired_state.granted {
+            check_foreign(desired_state, &live)?;
             return Ok(Decision::Keep);
         }
         let definition: Value = serde_json::from_str(&live.text).unwrap_or_default();
         if let Some(owner) = live.labels.get(MODULE_LABEL).filter(|owner| *owner != self.module) {
-            check_shared(wish, owner, &definition)?;
+            check_shared(desired_state, owner, &definition)?;
             return Ok(Decision::Keep);
         }
-        refuse_webhook(wish)?;
-        let body = self.body(wish);
-        if settled::is_settled_after_restart(&live, &Manager::Host, &body)
-            || !changes_additively(wish, &definition)?
+        refuse_webhook(desired_state)?;
+        let body = self.body(desired_state);
+        if in_sync::is_in_sync_after_restart(&live, &Manager::Host, &body)
+            || !changes_additively(desired_state, &definition)?
         {
             return Ok(Decision::Keep);
         }
-        let fields = additive::changed(&definition, &wish.definition, FIELDS_MAX);
+        let fields = crd_compat::changed(&definition, &desired_state.definition, FIELDS_MAX);
         if !fields.is_empty() {
-            objects::check(self, wish, &definition).await?;
+            objects::check(self, desired_state, &definition).await?;
         }
         // What somebody changed since it was read has not been compared.
         let body = with_metadata(body, "uid", &live.uid);
@@ -146,36 +149,36 @@ impl Installer<'_> {
         Ok(Decision::Apply { body, exists: true, fields })
     }
 
-    async fn live(&self, wish: &CrdWish) -> Result<Option<Object>, Verdict> {
-        match self.session.get(&crd::kind(), &Key::new("", &wish.name)).await {
+    async fn live(&self, desired_state: &CrdRequest) -> Result<Option<Object>, Rejection> {
+        match self.client.get(&crd::kind(), &ObjectKey::new("", &desired_state.name)).await {
             Ok(object) => Ok(Some(object)),
             Err(ApiError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(refused(wish, &error)),
+            Err(error) => Err(refused(desired_state, &error)),
         }
     }
 
     /// What is sent: the definition with the module that it belongs to.
-    fn body(&self, wish: &CrdWish) -> Value {
-        let mut body = wish.definition.clone();
+    fn body(&self, desired_state: &CrdRequest) -> Value {
+        let mut body = desired_state.definition.clone();
         body["metadata"]["labels"][MODULE_LABEL] = self.module.into();
-        settled::stamp(&mut body);
+        in_sync::set_digest(&mut body);
         body
     }
 
-    async fn apply(&self, wish: &CrdWish, body: &Value) -> Result<(), Verdict> {
-        refuse_webhook(wish)?;
-        tracing::info!(crd = %wish.name, module = self.module, "definition installation started");
-        if !wish.dropped.is_empty() {
+    async fn apply(&self, desired_state: &CrdRequest, body: &Value) -> Result<(), Rejection> {
+        refuse_webhook(desired_state)?;
+        tracing::info!(crd = %desired_state.name, module = self.module, "definition installation started");
+        if !desired_state.dropped.is_empty() {
             tracing::warn!(
-                crd = %wish.name, module = self.module,
+                crd = %desired_state.name, module = self.module,
                 "of the definition only name, descriptive labels and spec are installed, not {}",
-                wish.dropped.join(", ")
+                desired_state.dropped.join(", ")
             );
         }
-        let key = Key::new("", &wish.name);
-        match self.session.apply(&crd::kind(), &key, &Manager::Host, body, Force::Yes).await {
+        let key = ObjectKey::new("", &desired_state.name);
+        match self.client.apply(&crd::kind(), &key, &Manager::Host, body, Force::Yes).await {
             Ok(_) => Ok(()),
-            Err(error) => Err(refused(wish, &error)),
+            Err(error) => Err(refused(desired_state, &error)),
         }
     }
 }
@@ -185,35 +188,36 @@ fn is_ours(live: &Object) -> bool {
     live.applied_by(&Manager::Host).is_some()
 }
 
-fn refuse_webhook(wish: &CrdWish) -> Result<(), Verdict> {
-    let strategy = wish.definition.pointer("/spec/conversion/strategy").and_then(Value::as_str);
+fn refuse_webhook(desired_state: &CrdRequest) -> Result<(), Rejection> {
+    let strategy =
+        desired_state.definition.pointer("/spec/conversion/strategy").and_then(Value::as_str);
     if strategy != Some("Webhook") {
         return Ok(());
     }
-    Err(Verdict::new(
+    Err(Rejection::new(
         "CRDConversionWebhook",
         format!(
             "the CustomResourceDefinition {} asks for a conversion webhook; a guest cannot serve one",
-            wish.name
+            desired_state.name
         ),
-        Again::Never,
+        RetryPolicy::Never,
     ))
 }
 
 /// Whether a definition is to be written over the live one of ours: it may only add. One that the live
 /// one takes all of, as when an older version of a guest serves again, is left out: definitions are
 /// never taken back.
-fn changes_additively(wish: &CrdWish, live: &Value) -> Result<bool, Verdict> {
-    let broken = additive::breaking(live, &wish.definition);
+fn changes_additively(desired_state: &CrdRequest, live: &Value) -> Result<bool, Rejection> {
+    let broken = crd_compat::breaking(live, &desired_state.definition);
     if broken.is_empty() {
         return Ok(true);
     }
-    if additive::breaking(&wish.definition, live).is_empty() {
-        tracing::info!(crd = %wish.name, "the installed definition has all that this one has: it stays");
+    if crd_compat::breaking(&desired_state.definition, live).is_empty() {
+        tracing::info!(crd = %desired_state.name, "the installed definition has all that this one has: it stays");
         return Ok(false);
     }
     Err(incompatible(
-        wish,
+        desired_state,
         &format!(
             "would take less than the installed one: {}; add fields instead of changing some",
             first(&broken)
@@ -230,15 +234,15 @@ fn first(broken: &[String]) -> String {
 }
 
 /// A definition that must not replace the installed one.
-fn incompatible(wish: &CrdWish, why: &str) -> Verdict {
+fn incompatible(desired_state: &CrdRequest, why: &str) -> Rejection {
     // What is installed may be changed at any time, by a person, so it is looked at again.
-    Verdict::new(
+    Rejection::new(
         CRD_NOT_ADDITIVE,
         format!(
             "the CustomResourceDefinition {} {why}, or change the installed definition yourself",
-            wish.name
+            desired_state.name
         ),
-        Again::Later,
+        RetryPolicy::Later,
     )
 }
 
@@ -248,24 +252,24 @@ fn with_metadata(mut body: Value, name: &str, value: &str) -> Value {
 }
 
 /// A definition that another module installed is used if it takes all that this one takes.
-fn check_shared(wish: &CrdWish, owner: &str, live: &Value) -> Result<(), Verdict> {
-    let missing = additive::breaking(&wish.definition, live);
+fn check_shared(desired_state: &CrdRequest, owner: &str, live: &Value) -> Result<(), Rejection> {
+    let missing = crd_compat::breaking(&desired_state.definition, live);
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Verdict::new(
+    Err(Rejection::new(
         "CRDOwnedByModule",
         format!(
             "the CustomResourceDefinition {} belongs to the module {owner}, and the installed one takes less than this module needs: {}; let {owner} install it, or set the label {MODULE_LABEL} of the definition to this module's name",
-            wish.name,
+            desired_state.name,
             first(&missing)
         ),
-        Again::Later,
+        RetryPolicy::Later,
     ))
 }
 
 /// A definition of somebody else is used as it is, if it serves the versions.
-fn check_foreign(wish: &CrdWish, live: &Object) -> Result<(), Verdict> {
+fn check_foreign(desired_state: &CrdRequest, live: &Object) -> Result<(), Rejection> {
     let served = |definition: &Value| -> Vec<String> {
         let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
         versions
@@ -276,51 +280,51 @@ fn check_foreign(wish: &CrdWish, live: &Object) -> Result<(), Verdict> {
             .collect()
     };
     let live: Value = serde_json::from_str(&live.text).unwrap_or_default();
-    let (wanted, has) = (served(&wish.definition), served(&live));
+    let (wanted, has) = (served(&desired_state.definition), served(&live));
     let missing: Vec<&String> = wanted.iter().filter(|version| !has.contains(version)).collect();
     if missing.is_empty() {
         return Ok(());
     }
     let missing: Vec<&str> = missing.into_iter().map(String::as_str).collect();
-    Err(Verdict::new(
+    Err(Rejection::new(
         "CRDVersionMissing",
         format!(
             "the CustomResourceDefinition {} was installed by somebody else and does not serve {}",
-            wish.name,
+            desired_state.name,
             missing.join(", ")
         ),
-        Again::Later,
+        RetryPolicy::Later,
     ))
 }
 
-fn not_granted(wish: &CrdWish) -> Verdict {
-    Verdict::new(
+fn not_granted(desired_state: &CrdRequest) -> Rejection {
+    Rejection::new(
         "CRDGroupNotAllowed",
         format!(
             "the CustomResourceDefinition {} is not installed, and the Module does not let the host install it; add {} to spec.allowedCRDGroups, or install it yourself",
-            wish.name, wish.group
+            desired_state.name, desired_state.group
         ),
-        Again::Later,
+        RetryPolicy::Later,
     )
 }
 
-fn refused(wish: &CrdWish, error: &ApiError) -> Verdict {
+fn refused(desired_state: &CrdRequest, error: &ApiError) -> Rejection {
     let again = match error {
         ApiError::Invalid { .. } | ApiError::Malformed { .. } | ApiError::Immutable { .. } => {
-            Again::WhenSpecChanges
+            RetryPolicy::WhenSpecChanges
         }
-        _ => Again::Later,
+        _ => RetryPolicy::Later,
     };
-    Verdict::new(
+    Rejection::new(
         format!("CRD{}", error.reason()),
-        format!("the CustomResourceDefinition {}: {error}", wish.name),
+        format!("the CustomResourceDefinition {}: {error}", desired_state.name),
         again,
     )
 }
 
 /// What a CustomResourceDefinition says of the statuses of a kind.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Statuses {
+pub enum StatusSchema {
     /// Nothing would be pruned, or nothing is known.
     #[default]
     Whole,
@@ -330,7 +334,7 @@ pub enum Statuses {
     Absent,
 }
 
-impl Statuses {
+impl StatusSchema {
     /// Reads a definition; `Whole` if it has no such version or schema.
     pub fn of(definition: &Value, kind: &Kind) -> Self {
         let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
@@ -357,8 +361,8 @@ mod tests {
 
     use super::*;
 
-    fn wish(granted: bool) -> CrdWish {
-        CrdWish {
+    fn desired_state(granted: bool) -> CrdRequest {
+        CrdRequest {
             name: "podroutes.quay.io".into(),
             group: "quay.io".into(),
             granted,
@@ -376,11 +380,16 @@ mod tests {
     #[test]
     fn a_definition_of_somebody_else_is_used_if_it_serves_the_version() {
         assert_eq!(
-            check_foreign(&wish(true), &live(&json!([{"name": "v1alpha1", "served": true}]))),
+            check_foreign(
+                &desired_state(true),
+                &live(&json!([{"name": "v1alpha1", "served": true}]))
+            ),
             Ok(())
         );
-        let refused =
-            check_foreign(&wish(true), &live(&json!([{"name": "v1alpha1", "served": false}])));
+        let refused = check_foreign(
+            &desired_state(true),
+            &live(&json!([{"name": "v1alpha1", "served": false}])),
+        );
         assert_eq!(
             refused.unwrap_err().message,
             "the CustomResourceDefinition podroutes.quay.io was installed by somebody else and does not serve v1alpha1"
@@ -393,13 +402,13 @@ mod tests {
             json!([{"name": "v1alpha1", "served": true,
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}}])
         };
-        let wish = |properties: &Value| CrdWish {
+        let desired_state = |properties: &Value| CrdRequest {
             definition: json!({"spec": {"versions": versions(properties)}}),
-            ..wish(true)
+            ..desired_state(true)
         };
         let live = live(&versions(&json!({"a": {"type": "string"}, "b": {}})));
         let live: Value = serde_json::from_str(&live.text).unwrap();
-        let of = |properties: Value| changes_additively(&wish(&properties), &live);
+        let of = |properties: Value| changes_additively(&desired_state(&properties), &live);
         assert_eq!(of(json!({"a": {"type": "string"}, "b": {}, "c": {}})), Ok(true));
         assert_eq!(of(json!({"a": {"type": "string"}})), Ok(false));
         let refused = of(json!({"a": {"type": "integer"}, "c": {}})).unwrap_err();
@@ -413,14 +422,14 @@ mod tests {
             json!([{"name": "v1alpha1", "served": true,
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}}])
         };
-        let wish = CrdWish {
+        let desired_state = CrdRequest {
             definition: json!({"spec": {"versions": versions(&json!({"a": {"type": "string"}}))}}),
-            ..wish(true)
+            ..desired_state(true)
         };
         let live = |properties: Value| json!({"spec": {"versions": versions(&properties)}});
         let more = live(json!({"a": {"type": "string"}, "b": {}}));
-        assert_eq!(check_shared(&wish, "first", &more), Ok(()));
-        let refused = check_shared(&wish, "first", &live(json!({"b": {}}))).unwrap_err();
+        assert_eq!(check_shared(&desired_state, "first", &more), Ok(()));
+        let refused = check_shared(&desired_state, "first", &live(json!({"b": {}}))).unwrap_err();
         assert_eq!(refused.reason, "CRDOwnedByModule");
         assert!(refused.message.contains("belongs to the module first"), "{}", refused.message);
         assert!(refused.message.contains(".a is gone"), "{}", refused.message);
@@ -435,21 +444,21 @@ mod tests {
                 {"name": "v1alpha1", "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
             ]}})
         };
-        let of = |definition: &Value| Statuses::of(definition, &kind);
+        let of = |definition: &Value| StatusSchema::of(definition, &kind);
         assert_eq!(
             of(&with(json!({"properties": {"status": {"type": "object", "properties": {}}}}))),
-            Statuses::Pruned(json!({"type": "object", "properties": {}}))
+            StatusSchema::Pruned(json!({"type": "object", "properties": {}}))
         );
         assert_eq!(
             of(&with(json!({"type": "object"}))),
-            Statuses::Pruned(json!({"type": "object"}))
+            StatusSchema::Pruned(json!({"type": "object"}))
         );
         assert_eq!(
             of(&with(json!({"x-kubernetes-preserve-unknown-fields": true}))),
-            Statuses::Whole
+            StatusSchema::Whole
         );
-        assert_eq!(of(&json!({})), Statuses::Whole);
+        assert_eq!(of(&json!({})), StatusSchema::Whole);
         let v1 = Kind::namespaced("quay.io/v1", "Podroute", "podroutes");
-        assert_eq!(Statuses::of(&with(json!({})), &v1), Statuses::Absent);
+        assert_eq!(StatusSchema::of(&with(json!({})), &v1), StatusSchema::Absent);
     }
 }

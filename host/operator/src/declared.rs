@@ -7,23 +7,23 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use innkeeper_cluster::error::KIND_MISMATCH;
-use innkeeper_cluster::{KindState, Mismatch, Served, Session};
-use innkeeper_modules::{Again, Verdict, manifest};
+use innkeeper_cluster::{ApiClient, KindState, Mismatch, ServedKind};
+use innkeeper_modules::{Rejection, RetryPolicy, manifest};
 use innkeeper_sandbox::Guest;
 
-use crate::running::{self, Running};
+use crate::active_module::{self, ActiveModule};
 
 /// How old an answer of discovery may be on which a candidate is let through.
 const AGE_MAX: Duration = Duration::from_secs(5);
 
 /// The most mismatches that one message lists.
-const TOLD_MAX: usize = 5;
+const MESSAGE_KINDS_MAX: usize = 5;
 
 /// Why a candidate is refused.
 #[derive(Debug)]
 pub struct Refused {
     /// What is said of it.
-    pub verdict: Verdict,
+    pub rejection: Rejection,
     /// The groups whose kinds are served otherwise: a change there may help.
     pub groups: BTreeSet<String>,
 }
@@ -32,17 +32,17 @@ pub struct Refused {
 ///
 /// # Errors
 /// If one is served otherwise, or discovery does not answer.
-pub async fn check(host: &Session, guest: &Guest) -> Result<(), Refused> {
+pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), Refused> {
     // One that is no manifest is refused as such, and its names are not asked for.
     if manifest::check(guest.manifest()).is_err() {
         return Ok(());
     }
     let mut found = Vec::new();
     let mut groups = BTreeSet::new();
-    for kind in running::declared(guest) {
-        match host.discovery().served(&kind, AGE_MAX).await {
-            Ok(Served::AsDeclared | Served::Not) => {}
-            Ok(Served::Otherwise(mismatch)) => {
+    for kind in active_module::declared(guest) {
+        match host.discovery().check(&kind, AGE_MAX).await {
+            Ok(ServedKind::AsDeclared | ServedKind::NotServed) => {}
+            Ok(ServedKind::Mismatched(mismatch)) => {
                 groups.insert(kind.group().to_owned());
                 found.push(mismatch);
             }
@@ -50,19 +50,19 @@ pub async fn check(host: &Session, guest: &Guest) -> Result<(), Refused> {
                 let message = format!(
                     "{kind} cannot be compared with what the API server serves: {error}; it is tried again"
                 );
-                let verdict = Verdict::new(error.reason(), message, Again::Later);
-                return Err(Refused { verdict, groups });
+                let rejection = Rejection::new(error.reason(), message, RetryPolicy::Later);
+                return Err(Refused { rejection, groups });
             }
         }
     }
-    verdict(&found).map_err(|verdict| Refused { verdict, groups })
+    rejection(&found).map_err(|rejection| Refused { rejection, groups })
 }
 
 /// The same by what a candidate's caches have found meanwhile.
 ///
 /// # Errors
 /// If a kind is served otherwise.
-pub fn check_view(candidate: &Running) -> Result<(), Refused> {
+pub fn check_view(candidate: &ActiveModule) -> Result<(), Refused> {
     let states = candidate.view.states();
     let mut found = Vec::new();
     let mut groups = BTreeSet::new();
@@ -72,16 +72,17 @@ pub fn check_view(candidate: &Running) -> Result<(), Refused> {
             found.push(mismatch.clone());
         }
     }
-    verdict(&found).map_err(|verdict| Refused { verdict, groups })
+    rejection(&found).map_err(|rejection| Refused { rejection, groups })
 }
 
-fn verdict(found: &[Mismatch]) -> Result<(), Verdict> {
+fn rejection(found: &[Mismatch]) -> Result<(), Rejection> {
     if found.is_empty() {
         return Ok(());
     }
-    let mut told: Vec<String> = found.iter().take(TOLD_MAX).map(ToString::to_string).collect();
-    if found.len() > TOLD_MAX {
-        told.push(format!("and {} more", found.len() - TOLD_MAX));
+    let mut told: Vec<String> =
+        found.iter().take(MESSAGE_KINDS_MAX).map(ToString::to_string).collect();
+    if found.len() > MESSAGE_KINDS_MAX {
+        told.push(format!("and {} more", found.len() - MESSAGE_KINDS_MAX));
     }
-    Err(Verdict::new(KIND_MISMATCH, told.join("; "), Again::Later))
+    Err(Rejection::new(KIND_MISMATCH, told.join("; "), RetryPolicy::Later))
 }

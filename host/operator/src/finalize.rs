@@ -3,27 +3,27 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use innkeeper_cluster::session::Force;
-use innkeeper_cluster::{ApiError, Caches, Session};
-use innkeeper_core::{Finalizer, Object, Target};
+use innkeeper_cluster::client::Force;
+use innkeeper_cluster::{ApiClient, ApiError, Caches};
+use innkeeper_core::{Finalizer, Object, ObjectRef};
 
-use crate::memory::Memory;
+use crate::active_module::ActiveModule;
+use crate::primary_state::PrimaryState;
 use crate::problem::{Problem, Retry};
-use crate::queue::Work;
-use crate::running::Running;
+use crate::queue::ReconcileRequest;
 use crate::shared::{self, Shared};
 
 /// What taking a finalizer off is counted as.
 pub const RELEASE: &str = "remove_finalizer";
 
 /// How a write of finalizers ended.
-pub enum Written {
+pub enum WriteOutcome {
     /// As it should.
-    Yes,
+    Applied,
     /// The primary has changed: it is looked at anew.
-    Overtaken,
+    Conflict,
     /// It cannot be written.
-    No(Problem),
+    Failed(Problem),
 }
 
 /// One primary whose finalizers are written.
@@ -33,9 +33,9 @@ pub struct Finalizers<'a> {
     /// The caches, to be told of writes.
     pub caches: &'a Caches,
     /// The module.
-    pub running: &'a Running,
+    pub active: &'a ActiveModule,
     /// The primary's key.
-    pub work: &'a Work,
+    pub request: &'a ReconcileRequest,
     /// The primary, as it was seen.
     pub primary: &'a Arc<Object>,
 }
@@ -47,86 +47,87 @@ pub struct Finalizers<'a> {
 ///
 /// # Errors
 /// What the API server answers.
-pub async fn take_off(
-    session: &Session,
+pub async fn remove_finalizer(
+    client: &ApiClient,
     finalizer: &Finalizer,
-    target: &Target,
+    object_ref: &ObjectRef,
     primary: &Object,
     is_done: bool,
 ) -> Result<Object, ApiError> {
-    let (kind, key, manager) = (&target.kind, &target.key, finalizer.manager());
+    let (kind, key, manager) = (&object_ref.kind, &object_ref.key, finalizer.manager());
     let mut primary = Cow::Borrowed(primary);
-    if let Some(body) = finalizer.disclaim(target, &primary) {
-        let applied = session.apply(kind, key, manager, &body, Force::Yes).await?;
+    if let Some(body) = finalizer.relinquish_body(object_ref, &primary) {
+        let applied = client.apply(kind, key, manager, &body, Force::Yes).await?;
         primary = Cow::Owned(applied.object);
     }
-    match finalizer.release(&primary, is_done) {
-        Some(body) => session.merge_patch(kind, key, manager, &body).await,
+    match finalizer.removal_patch(&primary, is_done) {
+        Some(body) => client.merge_patch(kind, key, manager, &body).await,
         None => Ok(primary.into_owned()),
     }
 }
 
 impl Finalizers<'_> {
     /// Writes the module's finalizer.
-    pub async fn add(&self, memory: &mut Memory) -> Written {
-        let target = self.target();
-        let finalizer = &self.running.finalizer;
-        let body = finalizer.body(&target, &self.primary.uid);
-        let session = &self.running.session;
-        let _writing = self.caches.writing(&target.kind, &target.key);
-        let result = session
-            .apply(&target.kind, &target.key, finalizer.manager(), &body, Force::Yes)
+    pub async fn add(&self, primary_state: &mut PrimaryState) -> WriteOutcome {
+        let object_ref = self.object_ref();
+        let finalizer = &self.active.finalizer;
+        let body = finalizer.body(&object_ref, &self.primary.uid);
+        let client = &self.active.client;
+        let _writing = self.caches.begin_write(&object_ref.kind, &object_ref.key);
+        let result = client
+            .apply(&object_ref.kind, &object_ref.key, finalizer.manager(), &body, Force::Yes)
             .await
             .map(|applied| applied.object);
-        self.ended(target, result, memory, ("add_finalizer", "added"))
+        self.ended(object_ref, result, primary_state, ("add_finalizer", "added"))
     }
 
     /// Takes the module's finalizers off. `is_done`: the guest has nothing left to do.
-    pub async fn release(&self, is_done: bool, memory: &mut Memory) -> Written {
-        let target = self.target();
-        let running = self.running;
-        let _writing = self.caches.writing(&target.kind, &target.key);
+    pub async fn release(&self, is_done: bool, primary_state: &mut PrimaryState) -> WriteOutcome {
+        let object_ref = self.object_ref();
+        let active = self.active;
+        let _writing = self.caches.begin_write(&object_ref.kind, &object_ref.key);
         let result =
-            take_off(&running.session, &running.finalizer, &target, self.primary, is_done).await;
-        self.ended(target, result, memory, (RELEASE, "removed"))
+            remove_finalizer(&active.client, &active.finalizer, &object_ref, self.primary, is_done)
+                .await;
+        self.ended(object_ref, result, primary_state, (RELEASE, "removed"))
     }
 
-    fn target(&self) -> Target {
-        Target::new(self.running.primary.clone(), self.primary.key.clone())
+    fn object_ref(&self) -> ObjectRef {
+        ObjectRef::new(self.active.primary.clone(), self.primary.key.clone())
     }
 
     fn ended(
         &self,
-        target: Target,
+        object_ref: ObjectRef,
         result: Result<Object, ApiError>,
-        memory: &mut Memory,
+        primary_state: &mut PrimaryState,
         (verb, what): (&str, &str),
-    ) -> Written {
+    ) -> WriteOutcome {
         let error = match result {
             Ok(object) => {
-                tracing::info!(module = %self.running.name(), primary = %self.work.key, "finalizer {what}");
-                self.shared.count_write(self.work, verb);
-                shared::wrote(self.shared, self.caches, &target, object, self.work);
-                return Written::Yes;
+                tracing::info!(module = %self.active.name(), primary = %self.request.key, "finalizer {what}");
+                self.shared.count_write(self.request, verb);
+                shared::record_write(self.shared, self.caches, &object_ref, object, self.request);
+                return WriteOutcome::Applied;
             }
             Err(error) => error,
         };
         match error {
-            ApiError::VersionConflict { .. }
-            | ApiError::Gone { .. }
+            ApiError::Conflict { .. }
+            | ApiError::ObjectDeleted { .. }
             | ApiError::UidMismatch { .. }
             | ApiError::NotFound { .. } => {
-                self.caches.mark_unknown(&target.kind, &target.key);
-                memory.unsettled.insert(target);
-                Written::Overtaken
+                self.caches.mark_unknown(&object_ref.kind, &object_ref.key);
+                primary_state.needs_read.insert(object_ref);
+                WriteOutcome::Conflict
             }
             error => {
                 if error.makes_unknown() {
-                    self.caches.mark_unknown(&target.kind, &target.key);
-                    memory.unsettled.insert(target.clone());
+                    self.caches.mark_unknown(&object_ref.kind, &object_ref.key);
+                    primary_state.needs_read.insert(object_ref.clone());
                 }
-                Written::No(Problem {
-                    target: Some(target),
+                WriteOutcome::Failed(Problem {
+                    object_ref: Some(object_ref),
                     reason: error.reason().to_owned(),
                     message: format!("the finalizer cannot be {what}: {error}"),
                     retry: Retry::Backoff,

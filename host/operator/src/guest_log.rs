@@ -4,11 +4,11 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 
 use innkeeper_cluster::Env;
-use innkeeper_core::Key;
+use innkeeper_core::ObjectKey;
 use innkeeper_sandbox::Level;
 use tokio::time::Instant;
 
-use crate::rate::{BURST, Rate};
+use crate::write_rate::{BURST, WriteRateLimiter};
 
 /// Lines a second that a module may log in the long run; twenty seconds' worth at once, which is more than
 /// one run can log within its bytes.
@@ -23,7 +23,7 @@ pub struct GuestLog {
 
 #[derive(Debug)]
 struct Lines {
-    rate: Rate,
+    rate: WriteRateLimiter,
     /// Lines that were left out since the last one that was not.
     left_out: u64,
 }
@@ -31,13 +31,13 @@ struct Lines {
 impl GuestLog {
     /// An empty log.
     pub fn new(env: &Env) -> Self {
-        let mut rate = Rate::default();
+        let mut rate = WriteRateLimiter::default();
         rate.set(LINES_PER_SECOND);
         Self { since: env.instant(), lines: Mutex::new(Lines { rate, left_out: 0 }) }
     }
 
     /// Writes a line into the host's log, unless there were too many.
-    pub fn write(&self, env: &Env, module: &str, key: &Key, (level, message): (Level, &str)) {
+    pub fn write(&self, env: &Env, module: &str, key: &ObjectKey, (level, message): (Level, &str)) {
         let Some(left_out) = self.admit(env.instant()) else { return };
         if left_out > 0 {
             tracing::warn!(
@@ -75,10 +75,10 @@ mod tests {
     #[test]
     fn lines_beyond_the_rate_are_left_out_and_counted() {
         let since = Instant::now();
-        let mut rate = Rate::default();
+        let mut rate = WriteRateLimiter::default();
         rate.set(LINES_PER_SECOND);
         let log = GuestLog { since, lines: Mutex::new(Lines { rate, left_out: 0 }) };
-        let burst = u64::from(LINES_PER_SECOND.get()) * crate::rate::BURST.as_secs();
+        let burst = u64::from(LINES_PER_SECOND.get()) * crate::write_rate::BURST.as_secs();
         let written = (0..2 * burst).filter(|_| log.admit(since).is_some()).count();
         assert_eq!(written as u64, burst + 1, "what is at its bound may be written");
         let later = since + Duration::from_secs(1);

@@ -3,53 +3,53 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use innkeeper_cluster::cache::Unreadable;
-use innkeeper_cluster::{Frozen, Seen};
+use innkeeper_cluster::cache::CacheReadError;
+use innkeeper_cluster::{CacheSnapshot, Lookup};
 use innkeeper_contract::{Kind, Unapplied};
 use innkeeper_core::observed::{self, Observed};
-use innkeeper_core::{Key, Object, Selector, Target, names, readiness};
+use innkeeper_core::{Object, ObjectKey, ObjectRef, Selector, names, readiness};
 use innkeeper_sandbox::{CallError, Host, Level, ReadError, ResourceKind};
 use jiff::Timestamp;
 
-use crate::granted::Granted;
+use crate::active_module::ActiveModule;
+use crate::granted_secrets::GrantedSecrets;
 use crate::record::ReadRecord;
-use crate::running::Running;
 
 /// What one run sees, and what it has read so far.
 pub struct Observation<'a> {
-    running: &'a Running,
-    frozen: &'a Frozen,
+    active: &'a ActiveModule,
+    snapshot: &'a CacheSnapshot,
     primary: Arc<Object>,
     now: Timestamp,
-    granted: &'a Granted,
+    secrets: &'a GrantedSecrets,
     reads: ReadRecord,
     /// What was read and has to be read live first.
-    unknown: BTreeSet<Target>,
+    unknown: BTreeSet<ObjectRef>,
 }
 
 impl<'a> Observation<'a> {
     /// The observation of a primary at `now`, with the Secrets that the Module grants.
     pub fn new(
-        running: &'a Running,
-        frozen: &'a Frozen,
+        active: &'a ActiveModule,
+        snapshot: &'a CacheSnapshot,
         primary: Arc<Object>,
         now: Timestamp,
-        granted: &'a Granted,
+        secrets: &'a GrantedSecrets,
     ) -> Self {
         Self {
-            running,
-            frozen,
+            active,
+            snapshot,
             primary,
             now,
-            granted,
+            secrets,
             reads: ReadRecord::default(),
             unknown: BTreeSet::new(),
         }
     }
 
     /// The module.
-    pub fn running(&self) -> &'a Running {
-        self.running
+    pub fn active(&self) -> &'a ActiveModule {
+        self.active
     }
 
     /// The primary.
@@ -58,23 +58,23 @@ impl<'a> Observation<'a> {
     }
 
     /// The Secrets that the guest sees whole.
-    pub fn granted(&self) -> &'a Granted {
-        self.granted
+    pub fn secrets(&self) -> &'a GrantedSecrets {
+        self.secrets
     }
 
     /// The objects that the primary owns, made or merged into, in order, also of kinds that only
     /// versions before declared; recorded as read.
-    pub fn made(&mut self) -> Vec<(Target, Arc<Object>)> {
+    pub fn owned(&mut self) -> Vec<(ObjectRef, Arc<Object>)> {
         let home = self.primary.key.namespace();
-        let within = if self.running.settings().allow_cross_namespace { "" } else { home };
+        let within = if self.active.settings().allow_cross_namespace { "" } else { home };
         self.reads.owned(&self.primary.uid, within);
-        self.frozen
+        self.snapshot
             .owned_by(&self.primary.uid)
             .into_iter()
             .filter(|(_, object)| self.is_within_reach(object))
             .filter_map(|(kind, object)| {
-                let kind = self.running.known_kind(&kind)?.clone();
-                Some((Target::new(kind, object.key.clone()), object))
+                let kind = self.active.known_kind(&kind)?.clone();
+                Some((ObjectRef::new(kind, object.key.clone()), object))
             })
             .collect()
     }
@@ -86,14 +86,14 @@ impl<'a> Observation<'a> {
         let has_entry = || object.entries.iter().any(|entry| entry.manager.uid() == Some(uid));
         home.is_empty()
             || object.key.namespace() == home
-            || self.running.settings().allow_cross_namespace && has_entry()
+            || self.active.settings().allow_cross_namespace && has_entry()
     }
 
     /// Declared kinds that are not served.
     pub fn unserved(&self) -> Vec<Kind> {
-        self.running
+        self.active
             .kinds()
-            .filter(|kind| self.frozen.unreadable(kind) == Some(Unreadable::NotServed))
+            .filter(|kind| self.snapshot.unreadable(kind) == Some(CacheReadError::NotServed))
             .map(|kind| (**kind).clone())
             .collect()
     }
@@ -104,15 +104,15 @@ impl<'a> Observation<'a> {
     /// [`CallError::ObservedTooLarge`] if it would have more than `limit` bytes, before it is joined.
     pub fn document(
         &self,
-        made: &[(Target, Arc<Object>)],
+        made: &[(ObjectRef, Arc<Object>)],
         unapplied: &[Unapplied],
         limit: usize,
     ) -> Result<String, CallError> {
-        let declared = |target: &Target| {
-            self.running.kind(&target.kind.api_version, &target.kind.kind).is_some()
+        let declared = |object_ref: &ObjectRef| {
+            self.active.kind(&object_ref.kind.api_version, &object_ref.kind.kind).is_some()
         };
         let owned: Vec<_> =
-            own(made, &self.primary).filter(|(target, _)| declared(target)).collect();
+            own(made, &self.primary).filter(|(object_ref, _)| declared(object_ref)).collect();
         let texts = observed::bytes(owned.iter().map(|(_, object)| &**object));
         let messages: usize = unapplied.iter().map(|one| one.message.len()).sum();
         if texts.saturating_add(self.primary.text.len()).saturating_add(messages) > limit {
@@ -120,28 +120,28 @@ impl<'a> Observation<'a> {
         }
         let owned: Vec<_> = owned
             .into_iter()
-            .map(|(target, object)| (&**object, readiness::of(&target.kind, object)))
+            .map(|(object_ref, object)| (&**object, readiness::of(&object_ref.kind, object)))
             .collect();
         let document = Observed {
             object: &self.primary,
             owned: &owned,
             unapplied,
             unserved: &self.unserved(),
-            parameters: &self.running.parameters,
+            parameters: &self.active.parameters,
             deleting: self.primary.is_terminating(),
         };
         Ok(document.document())
     }
 
     /// What is at a name; recorded as read.
-    pub fn look(&mut self, target: &Target) -> Seen {
-        self.reads.get(&target.kind, &target.key);
-        self.frozen.get(&target.kind, &target.key)
+    pub fn lookup(&mut self, object_ref: &ObjectRef) -> Lookup {
+        self.reads.get(&object_ref.kind, &object_ref.key);
+        self.snapshot.get(&object_ref.kind, &object_ref.key)
     }
 
     /// What the guest read that is not known: the run is worth nothing then, until live reads
     /// have settled it.
-    pub fn take_unknown(&mut self) -> BTreeSet<Target> {
+    pub fn take_unknown(&mut self) -> BTreeSet<ObjectRef> {
         std::mem::take(&mut self.unknown)
     }
 
@@ -151,7 +151,7 @@ impl<'a> Observation<'a> {
     }
 
     fn kind(&self, kind: &ResourceKind) -> Result<Arc<Kind>, ReadError> {
-        self.running.kind(&kind.api_version, &kind.kind).cloned().ok_or(ReadError::Undeclared)
+        self.active.kind(&kind.api_version, &kind.kind).cloned().ok_or(ReadError::Undeclared)
     }
 }
 
@@ -168,25 +168,25 @@ impl Host for Observation<'_> {
         if !names::is_name_of(&kind, name) || !is_namespace(namespace) {
             return Err(ReadError::NotFound);
         }
-        let target = Target::new(kind, Key::new(namespace, name));
-        match self.look(&target) {
-            Seen::Present(object) => {
+        let object_ref = ObjectRef::new(kind, ObjectKey::new(namespace, name));
+        match self.lookup(&object_ref) {
+            Lookup::Found(object) => {
                 // What is gone from the cache is gone, whatever was read live.
-                let object = match self.granted.get(&target.kind, &target.key) {
+                let object = match self.secrets.get(&object_ref.kind, &object_ref.key) {
                     Some(granted) => granted,
                     None => &object,
                 };
                 if observed::bytes([object]) > room {
                     return Err(ReadError::TooLarge);
                 }
-                Ok(observed::object_document(object, &readiness::of(&target.kind, object)))
+                Ok(observed::object_document(object, &readiness::of(&object_ref.kind, object)))
             }
-            Seen::Absent => Err(ReadError::NotFound),
-            Seen::Unknown => {
-                self.unknown.insert(target);
+            Lookup::Absent => Err(ReadError::NotFound),
+            Lookup::Unknown => {
+                self.unknown.insert(object_ref);
                 Err(ReadError::NotFound)
             }
-            Seen::Unreadable(why) => Err(refused(why)),
+            Lookup::Unreadable(why) => Err(refused(why)),
         }
     }
 
@@ -205,8 +205,10 @@ impl Host for Observation<'_> {
         }
         self.reads.list(&kind, namespace, selector.clone());
         let within = (!namespace.is_empty()).then_some(namespace);
-        let objects =
-            self.frozen.list(&kind, within, &|labels| selector.matches(labels)).map_err(refused)?;
+        let objects = self
+            .snapshot
+            .list(&kind, within, &|labels| selector.matches(labels))
+            .map_err(refused)?;
         if observed::bytes(objects.iter().map(|object| &**object)) > room {
             return Err(ReadError::TooLarge);
         }
@@ -220,17 +222,17 @@ impl Host for Observation<'_> {
     }
 
     fn log(&mut self, level: Level, message: &str) {
-        let (running, key) = (self.running, &self.primary.key);
-        let message = self.granted.mask(message);
-        running.log.write(running.session.env(), running.name(), key, (level, &message));
+        let (active, key) = (self.active, &self.primary.key);
+        let message = self.secrets.mask(message);
+        active.log.write(active.client.env(), active.name(), key, (level, &message));
     }
 }
 
 /// Of what a primary made or merged into, what is its own.
 pub fn own<'a>(
-    made: &'a [(Target, Arc<Object>)],
+    made: &'a [(ObjectRef, Arc<Object>)],
     primary: &Object,
-) -> impl Iterator<Item = &'a (Target, Arc<Object>)> {
+) -> impl Iterator<Item = &'a (ObjectRef, Arc<Object>)> {
     made.iter().filter(|(_, object)| object.is_made_for(&primary.uid))
 }
 
@@ -239,12 +241,12 @@ fn is_namespace(text: &str) -> bool {
     text.is_empty() || names::is_label(text)
 }
 
-fn refused(why: Unreadable) -> ReadError {
+fn refused(why: CacheReadError) -> ReadError {
     match why {
-        Unreadable::NotServed => ReadError::NotServed,
-        Unreadable::Undeclared => ReadError::Undeclared,
-        Unreadable::Forbidden(denial) => ReadError::Forbidden(denial.to_string()),
-        Unreadable::Mismatched(mismatch) => ReadError::Forbidden(mismatch.to_string()),
-        Unreadable::NotSynced(why) => ReadError::Forbidden(why),
+        CacheReadError::NotServed => ReadError::NotServed,
+        CacheReadError::Undeclared => ReadError::Undeclared,
+        CacheReadError::Forbidden(denial) => ReadError::Forbidden(denial.to_string()),
+        CacheReadError::Mismatched(mismatch) => ReadError::Forbidden(mismatch.to_string()),
+        CacheReadError::NotSynced(why) => ReadError::Forbidden(why),
     }
 }

@@ -10,11 +10,11 @@ use innkeeper_sandbox::{CacheFigures, Engine, Limits};
 use tokio::sync::{mpsc, watch};
 
 use crate::backoff::Backoff;
-use crate::folder::FromFolder;
+use crate::directory::DirectorySource;
 use crate::metrics::Metrics;
 use crate::queue::{self, Queue};
-use crate::shared::{Execution, Shared, Waker};
-use crate::sources::{FromCluster, Happened, Place};
+use crate::shared::{CacheEventHandler, Execution, Shared};
+use crate::sources::{ClusterSource, ModuleSource, SupervisorEvent};
 use crate::supervise::Supervisor;
 use crate::workers;
 
@@ -24,11 +24,11 @@ pub const WORKERS_DEFAULT: usize = 8;
 
 /// Where modules come from.
 #[derive(Clone, Debug)]
-pub enum ModulesFrom {
+pub enum ModulesLocation {
     /// Module objects of the API server.
     Cluster,
     /// Manifests of a folder.
-    Folder(PathBuf),
+    Directory(PathBuf),
 }
 
 /// How much is done at once.
@@ -60,9 +60,9 @@ pub struct Operator {
     shared: Arc<Shared>,
     caches: Caches,
     engine: Engine,
-    from: ModulesFrom,
-    outbox: mpsc::UnboundedSender<Happened>,
-    inbox: Arc<std::sync::Mutex<Option<mpsc::UnboundedReceiver<Happened>>>>,
+    from: ModulesLocation,
+    outbox: mpsc::UnboundedSender<SupervisorEvent>,
+    inbox: Arc<std::sync::Mutex<Option<mpsc::UnboundedReceiver<SupervisorEvent>>>>,
 }
 
 impl Operator {
@@ -76,7 +76,7 @@ impl Operator {
     pub fn new(
         cluster: Cluster,
         engine: Engine,
-        from: ModulesFrom,
+        from: ModulesLocation,
         bounds: Bounds,
         execution: Execution,
         instance: &str,
@@ -93,7 +93,7 @@ impl Operator {
             queue,
         ));
         let (outbox, inbox) = mpsc::unbounded_channel();
-        let waker = Waker { shared: shared.clone(), supervisor: outbox.clone() };
+        let waker = CacheEventHandler { shared: shared.clone(), supervisor: outbox.clone() };
         let caches = Caches::new(env, Arc::new(waker));
         let inbox = Arc::new(std::sync::Mutex::new(Some(inbox)));
         Ok(Self { shared, caches, engine, from, outbox, inbox })
@@ -107,13 +107,13 @@ impl Operator {
         let Some(inbox) = inbox else { return };
         let env = self.shared.env.clone();
         let (place, kind) = match &self.from {
-            ModulesFrom::Cluster => (
-                Place::Cluster(Box::new(FromCluster::new(self.shared.cluster.clone()))),
-                innkeeper_modules::Place::Cluster,
+            ModulesLocation::Cluster => (
+                ModuleSource::Cluster(Box::new(ClusterSource::new(self.shared.cluster.clone()))),
+                innkeeper_modules::SourceKind::Cluster,
             ),
-            ModulesFrom::Folder(path) => (
-                Place::Folder(Box::new(FromFolder::new(path, env.clone()))),
-                innkeeper_modules::Place::Folder,
+            ModulesLocation::Directory(path) => (
+                ModuleSource::Directory(Box::new(DirectorySource::new(path, env.clone()))),
+                innkeeper_modules::SourceKind::Directory,
             ),
         };
         let supervisor = Supervisor::new(
@@ -130,7 +130,7 @@ impl Operator {
             let (shared, stop) = (self.shared.clone(), stop.clone());
             async move { shared.watchdog.watch(supervisor.supervise(stop)).await }
         });
-        workers::work(self.shared.clone(), self.caches.clone(), stop).await;
+        workers::run_workers(self.shared.clone(), self.caches.clone(), stop).await;
         supervising.await;
         self.close();
     }

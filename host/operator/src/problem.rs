@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use innkeeper_contract::Unapplied;
-use innkeeper_core::Target;
+use innkeeper_core::ObjectRef;
 
-use crate::queue::Done;
+use crate::queue::ReconcileResult;
 
 /// One obstacle, said so that a condition can be made from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The object that it is about; `None` if it is about the run as a whole.
-    pub target: Option<Target>,
+    pub object_ref: Option<ObjectRef>,
     /// One CamelCase word.
     pub reason: String,
     /// What is wrong and, where it is not plain, what to do. Stable text.
@@ -36,7 +36,7 @@ pub enum Retry {
 pub struct Problems(pub Vec<Problem>);
 
 /// So many problems are told in a condition; the others show up when these are mended.
-const TOLD_MAX: usize = 5;
+const MESSAGE_PROBLEMS_MAX: usize = 5;
 
 impl Problems {
     /// Adds one.
@@ -58,16 +58,16 @@ impl Problems {
     pub fn message(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
         for problem in &self.0 {
-            let line = match &problem.target {
-                Some(target) => format!("{target}: {}", problem.message),
+            let line = match &problem.object_ref {
+                Some(object_ref) => format!("{object_ref}: {}", problem.message),
                 None => problem.message.clone(),
             };
             if !lines.contains(&line) {
                 lines.push(line);
             }
         }
-        if lines.len() > TOLD_MAX {
-            lines.truncate(TOLD_MAX);
+        if lines.len() > MESSAGE_PROBLEMS_MAX {
+            lines.truncate(MESSAGE_PROBLEMS_MAX);
             lines.push("and more".to_owned());
         }
         lines.join("; ")
@@ -79,7 +79,7 @@ impl Problems {
             .iter()
             .filter_map(|problem| {
                 Some(Unapplied {
-                    reference: problem.target.as_ref()?.reference(),
+                    reference: problem.object_ref.as_ref()?.reference(),
                     reason: problem.reason.clone(),
                     message: problem.message.clone(),
                 })
@@ -88,9 +88,9 @@ impl Problems {
     }
 
     /// How the work on the key ends. `after` is when it is to be run again in any case.
-    pub fn done(&self, after: Option<Duration>) -> Done {
+    pub fn result(&self, after: Option<Duration>) -> ReconcileResult {
         if self.0.iter().any(|problem| problem.retry == Retry::Backoff) {
-            return Done::Failed;
+            return ReconcileResult::Failed;
         }
         let again = self
             .0
@@ -101,7 +101,11 @@ impl Problems {
             })
             .chain(after)
             .min();
-        if self.is_empty() { Done::Ok(again) } else { Done::Stuck(again) }
+        if self.is_empty() {
+            ReconcileResult::Ok(again)
+        } else {
+            ReconcileResult::AwaitChange(again)
+        }
     }
 }
 
@@ -110,27 +114,27 @@ mod tests {
     use super::*;
 
     fn problem(message: &str, retry: Retry) -> Problem {
-        Problem { target: None, reason: "Because".into(), message: message.into(), retry }
+        Problem { object_ref: None, reason: "Because".into(), message: message.into(), retry }
     }
 
     #[test]
-    fn the_most_impatient_problem_decides() {
+    fn the_problem_with_the_earliest_retry_decides() {
         let minute = Duration::from_mins(1);
         let of = |retries: &[Retry], after| {
-            Problems(retries.iter().map(|retry| problem("m", *retry)).collect()).done(after)
+            Problems(retries.iter().map(|retry| problem("m", *retry)).collect()).result(after)
         };
-        assert_eq!(of(&[], None), Done::Ok(None));
-        assert_eq!(of(&[], Some(minute)), Done::Ok(Some(minute)));
-        assert_eq!(of(&[Retry::OnChange], None), Done::Stuck(None));
+        assert_eq!(of(&[], None), ReconcileResult::Ok(None));
+        assert_eq!(of(&[], Some(minute)), ReconcileResult::Ok(Some(minute)));
+        assert_eq!(of(&[Retry::OnChange], None), ReconcileResult::AwaitChange(None));
         assert_eq!(
             of(&[Retry::OnChange, Retry::After(minute)], Some(minute * 2)),
-            Done::Stuck(Some(minute))
+            ReconcileResult::AwaitChange(Some(minute))
         );
-        assert_eq!(of(&[Retry::OnChange, Retry::Backoff], Some(minute)), Done::Failed);
+        assert_eq!(of(&[Retry::OnChange, Retry::Backoff], Some(minute)), ReconcileResult::Failed);
     }
 
     #[test]
-    fn a_message_tells_each_problem_once_and_only_so_many() {
+    fn a_message_lists_each_problem_once_up_to_its_limit() {
         let problems = Problems(vec![
             problem("a", Retry::OnChange),
             problem("a", Retry::OnChange),

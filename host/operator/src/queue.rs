@@ -4,15 +4,15 @@
 //! - A key waits at most once, and is worked on by at most one worker: a wake during the work
 //!   runs it once more afterwards.
 //! - Modules take turns: one with many keys cannot hold up one with few.
-//! - Tenants of a module take turns too ([`crate::lane`]): a tenant is a namespace, or a cluster-scoped
+//! - Tenants of a module take turns too ([`crate::module_queue`]): a tenant is a namespace, or a cluster-scoped
 //!   primary. The one that had its turn longest ago comes first.
 //! - Keys that a change woke come before keys whose time has come and before those that are woken
 //!   because their module, or what it may read, is another; these get one turn of
-//!   [`ROUTINE_TURN`](crate::lane::ROUTINE_TURN) at least.
+//!   [`ROUTINE_TURN`](crate::module_queue::ROUTINE_TURN) at least.
 //! - At most [`Bounds::running_per_module`] keys of one module are worked on at once, and at most
 //!   [`Bounds::running_per_tenant`] of one tenant.
 //! - A module that has written as much as it may waits, and so does a tenant
-//!   ([`Rate`](crate::rate::Rate)); the others do not. A run that has to stop for that goes on later,
+//!   ([`WriteRateLimiter`](crate::write_rate::WriteRateLimiter)); the others do not. A run that has to stop for that goes on later,
 //!   after keys that a change woke.
 //! - A key that failed waits by [`Backoff`]; a change that concerns it runs it at once. Its
 //!   failures are forgotten when it succeeds.
@@ -27,11 +27,11 @@ use std::num::NonZeroU32;
 use std::ops::Bound;
 use std::time::Duration;
 
-use innkeeper_core::Key;
+use innkeeper_core::ObjectKey;
 
 use crate::backoff::Backoff;
-use crate::cause::{Cause, Causes};
-use crate::lane::{Class, Lane, Ticket};
+use crate::module_queue::{ModuleQueue, Priority, Ticket};
+use crate::trigger::{Trigger, Triggers};
 
 /// Limits of the queue.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +46,13 @@ pub struct Bounds {
 
 /// How the work on a key ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum ReconcileResult {
     /// As it should be; come again after a time, if one is given.
     Ok(Option<Duration>),
     /// It failed: come again after a backoff.
     Failed,
     /// It failed, and only a change helps: no backoff. Come again after a time, if one is given.
-    Stuck(Option<Duration>),
+    AwaitChange(Option<Duration>),
     /// It has to stop writing for now: continue as soon as further writes may be made.
     Continue,
     /// The primary is gone.
@@ -61,17 +61,17 @@ pub enum Done {
 
 /// A key of the queue: a module's name and a primary's key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Work {
+pub struct ReconcileRequest {
     /// The module's name.
     pub module: std::sync::Arc<str>,
     /// The primary.
-    pub key: Key,
+    pub key: ObjectKey,
 }
 
 #[derive(Debug, Default)]
-struct OfModule {
-    lane: Lane,
-    entries: BTreeMap<Key, Entry>,
+struct QueuedModule {
+    queue: ModuleQueue,
+    entries: BTreeMap<ObjectKey, Entry>,
 }
 
 #[derive(Debug, Default)]
@@ -81,13 +81,13 @@ struct Entry {
     /// A worker has it.
     running: bool,
     /// It was woken while a worker has it.
-    again: Option<Class>,
+    rerun: Option<Priority>,
     /// It is in `due` for this time.
     due: Option<Duration>,
     /// Failures in a row.
     failures: u32,
     /// What has woken it since it was worked on last.
-    causes: Option<Causes>,
+    triggers: Option<Triggers>,
 }
 
 /// The queue. See the [module's documentation](self) for what it guarantees.
@@ -95,10 +95,10 @@ struct Entry {
 pub struct Queue {
     bounds: Bounds,
     backoff: Backoff,
-    modules: BTreeMap<std::sync::Arc<str>, OfModule>,
+    modules: BTreeMap<std::sync::Arc<str>, QueuedModule>,
     /// Whose turn it is: the module after this one.
     last: Option<std::sync::Arc<str>>,
-    due: BTreeSet<(Duration, Work)>,
+    due: BTreeSet<(Duration, ReconcileRequest)>,
     running: usize,
     closed: bool,
 }
@@ -118,57 +118,58 @@ impl Queue {
     }
 
     /// Something that concerns a key changed: it is worked on as soon as there is room.
-    pub fn wake(&mut self, work: &Work, cause: &Cause) {
-        let class = Class::of(cause);
-        let OfModule { lane, entries } = self.modules.entry(work.module.clone()).or_default();
-        let entry = entries.entry(work.key.clone()).or_default();
-        Causes::note(&mut entry.causes, cause);
+    pub fn wake(&mut self, request: &ReconcileRequest, trigger: &Trigger) {
+        let class = Priority::of(trigger);
+        let QueuedModule { queue: module_queue, entries } =
+            self.modules.entry(request.module.clone()).or_default();
+        let entry = entries.entry(request.key.clone()).or_default();
+        Triggers::note(&mut entry.triggers, trigger);
         if let Some(due) = entry.due.take() {
-            self.due.remove(&(due, work.clone()));
+            self.due.remove(&(due, request.clone()));
         }
         if entry.running {
-            entry.again = entry.again.max(Some(class));
+            entry.rerun = entry.rerun.max(Some(class));
             return;
         }
         match entry.ready {
             Some(ticket) if ticket.class >= class => return,
-            Some(ticket) => lane.remove(&work.key, ticket),
+            Some(ticket) => module_queue.remove(&request.key, ticket),
             None => {}
         }
-        entry.ready = Some(lane.push(&work.key, class));
+        entry.ready = Some(module_queue.push(&request.key, class));
     }
 
     /// A key is worked on at `when`, unless something wakes it before. An earlier time that
     /// it already has stays.
-    pub fn wake_at(&mut self, work: &Work, when: Duration) {
-        let entries = &mut self.modules.entry(work.module.clone()).or_default().entries;
-        let entry = entries.entry(work.key.clone()).or_default();
+    pub fn wake_at(&mut self, request: &ReconcileRequest, when: Duration) {
+        let entries = &mut self.modules.entry(request.module.clone()).or_default().entries;
+        let entry = entries.entry(request.key.clone()).or_default();
         if entry.ready.is_some()
-            || entry.again.is_some()
+            || entry.rerun.is_some()
             || entry.due.is_some_and(|due| due <= when)
         {
             return;
         }
         if let Some(due) = entry.due.replace(when) {
-            self.due.remove(&(due, work.clone()));
+            self.due.remove(&(due, request.clone()));
         }
-        self.due.insert((when, work.clone()));
+        self.due.insert((when, request.clone()));
     }
 
     /// The next key to work on and why, if there is one and there is room; [`Queue::done`] must follow.
-    pub fn next(&mut self, now: Duration) -> Option<(Work, Causes)> {
-        while let Some((when, work)) = self.due.first() {
+    pub fn next(&mut self, now: Duration) -> Option<(ReconcileRequest, Triggers)> {
+        while let Some((when, request)) = self.due.first() {
             if *when > now {
                 break;
             }
-            let work = work.clone();
-            let module = self.modules.get(&work.module);
-            let entry = module.and_then(|module| module.entries.get(&work.key));
-            let cause = match entry.map(|entry| entry.failures) {
-                None | Some(0) => Cause::Due,
-                Some(failures) => Cause::Failed(failures),
+            let request = request.clone();
+            let module = self.modules.get(&request.module);
+            let entry = module.and_then(|module| module.entries.get(&request.key));
+            let trigger = match entry.map(|entry| entry.failures) {
+                None | Some(0) => Trigger::Scheduled,
+                Some(failures) => Trigger::Retry(failures),
             };
-            self.wake(&work, &cause);
+            self.wake(&request, &trigger);
         }
         if self.closed || self.running >= self.bounds.running {
             return None;
@@ -177,13 +178,13 @@ impl Queue {
             Some(last) => (Bound::Excluded(last.clone()), Bound::Included(last.clone())),
             None => (Bound::Unbounded, Bound::Unbounded),
         };
-        let (work, entry) = match self.take(now, (after, Bound::Unbounded)) {
+        let (request, entry) = match self.take(now, (after, Bound::Unbounded)) {
             Some(taken) => Some(taken),
             None => self.take(now, (Bound::Unbounded, until)),
         }?;
-        self.last = Some(work.module.clone());
+        self.last = Some(request.module.clone());
         self.running += 1;
-        Some((work, entry))
+        Some((request, entry))
     }
 
     /// The next key of the first module within a range that has one.
@@ -191,90 +192,104 @@ impl Queue {
         &mut self,
         now: Duration,
         range: (Bound<std::sync::Arc<str>>, Bound<std::sync::Arc<str>>),
-    ) -> Option<(Work, Causes)> {
+    ) -> Option<(ReconcileRequest, Triggers)> {
         let Bounds { running_per_module, running_per_tenant, .. } = self.bounds;
         self.modules.range_mut(range).find_map(|(module, of_module)| {
-            let OfModule { lane, entries } = of_module;
-            if lane.running() >= running_per_module {
+            let QueuedModule { queue: module_queue, entries } = of_module;
+            if module_queue.running() >= running_per_module {
                 return None;
             }
-            let key = lane.take(now, running_per_tenant)?;
+            let key = module_queue.take(now, running_per_tenant)?;
             let entry = entries.entry(key.clone()).or_default();
             entry.ready = None;
             entry.running = true;
             // Whatever made it ready said why.
-            let causes = entry.causes.take().unwrap_or(Causes { first: Cause::Due, more: 0 });
-            Some((Work { module: module.clone(), key }, causes))
+            let triggers =
+                entry.triggers.take().unwrap_or(Triggers { first: Trigger::Scheduled, more: 0 });
+            Some((ReconcileRequest { module: module.clone(), key }, triggers))
         })
     }
 
     /// The work on a key ended. `jitter` in 0..1 spreads backoffs.
-    pub fn done(&mut self, work: &Work, done: Done, now: Duration, jitter: f64) {
-        let Some(OfModule { lane, entries }) = self.modules.get_mut(&work.module) else { return };
-        let Some(entry) = entries.get_mut(&work.key) else { return };
+    pub fn done(
+        &mut self,
+        request: &ReconcileRequest,
+        done: ReconcileResult,
+        now: Duration,
+        jitter: f64,
+    ) {
+        let Some(QueuedModule { queue: module_queue, entries }) =
+            self.modules.get_mut(&request.module)
+        else {
+            return;
+        };
+        let Some(entry) = entries.get_mut(&request.key) else { return };
         if !entry.running {
             return;
         }
         entry.running = false;
-        lane.finished(&work.key);
+        module_queue.finished(&request.key);
         self.running -= 1;
-        let mut again = entry.again.take();
+        let mut again = entry.rerun.take();
         let when = match done {
-            Done::Ok(after) => {
+            ReconcileResult::Ok(after) => {
                 entry.failures = 0;
                 after
             }
-            Done::Stuck(after) => after,
-            Done::Failed => {
+            ReconcileResult::AwaitChange(after) => after,
+            ReconcileResult::Failed => {
                 entry.failures = entry.failures.saturating_add(1);
                 Some(self.backoff.delay(entry.failures, jitter))
             }
-            Done::Continue => {
-                Causes::note(&mut entry.causes, &Cause::Continued);
-                again = again.max(Some(Class::of(&Cause::Continued)));
+            ReconcileResult::Continue => {
+                Triggers::note(&mut entry.triggers, &Trigger::Continued);
+                again = again.max(Some(Priority::of(&Trigger::Continued)));
                 None
             }
-            Done::Forget => None,
+            ReconcileResult::Forget => None,
         };
         if let Some(class) = again {
-            entry.ready = Some(lane.push(&work.key, class));
+            entry.ready = Some(module_queue.push(&request.key, class));
         } else if let Some(when) = when {
-            self.wake_at(work, now.saturating_add(when));
-        } else if done == Done::Forget || (entry.failures == 0 && entry.due.is_none()) {
-            entries.remove(&work.key);
+            self.wake_at(request, now.saturating_add(when));
+        } else if done == ReconcileResult::Forget || (entry.failures == 0 && entry.due.is_none()) {
+            entries.remove(&request.key);
         }
     }
 
     /// So many writes a second may a module make.
     pub fn set_rate(&mut self, module: &std::sync::Arc<str>, writes_per_second: NonZeroU32) {
-        self.modules.entry(module.clone()).or_default().lane.set_rate(writes_per_second);
+        self.modules.entry(module.clone()).or_default().queue.set_rate(writes_per_second);
     }
 
     /// Whether a module may make a further write for a key that is worked on.
-    pub fn may_write(&mut self, work: &Work, now: Duration) -> bool {
-        let module = self.modules.get_mut(&work.module);
-        module.is_none_or(|module| module.lane.may_write(&work.key, now))
+    pub fn may_write(&mut self, request: &ReconcileRequest, now: Duration) -> bool {
+        let module = self.modules.get_mut(&request.module);
+        module.is_none_or(|module| module.queue.may_write(&request.key, now))
     }
 
     /// A module has written something for a key.
-    pub fn wrote(&mut self, work: &Work, now: Duration) {
-        if let Some(module) = self.modules.get_mut(&work.module) {
-            module.lane.wrote(&work.key, now);
+    pub fn wrote(&mut self, request: &ReconcileRequest, now: Duration) {
+        if let Some(module) = self.modules.get_mut(&request.module) {
+            module.queue.wrote(&request.key, now);
         }
     }
 
     /// Forgets all keys of a module that no worker has.
     pub fn forget_module(&mut self, module: &str) {
-        let Some(OfModule { lane, entries }) = self.modules.get_mut(module) else { return };
-        lane.clear();
+        let Some(QueuedModule { queue: module_queue, entries }) = self.modules.get_mut(module)
+        else {
+            return;
+        };
+        module_queue.clear();
         entries.retain(|_, entry| {
             entry.ready = None;
-            entry.again = None;
+            entry.rerun = None;
             entry.due = None;
-            entry.causes = None;
+            entry.triggers = None;
             entry.running
         });
-        self.due.retain(|(_, work)| &*work.module != module);
+        self.due.retain(|(_, request)| &*request.module != module);
         if entries.is_empty() {
             self.modules.remove(module);
         }
@@ -288,14 +303,14 @@ impl Queue {
     /// When the next key becomes due, if one waits for a time; also for its module's or its tenant's
     /// writes, if these have to wait at `now`.
     pub fn next_due(&self, now: Duration) -> Option<Duration> {
-        let written = self.modules.values().filter_map(|module| module.lane.next_paid(now));
+        let written = self.modules.values().filter_map(|module| module.queue.next_paid(now));
         self.due.first().map(|(when, _)| *when).into_iter().chain(written).min()
     }
 
     /// Whether no key of a module is ready or worked on.
     pub fn is_idle(&self, module: &str) -> bool {
         let module = self.modules.get(module);
-        module.is_none_or(|module| module.lane.running() == 0 && module.lane.ready() == 0)
+        module.is_none_or(|module| module.queue.running() == 0 && module.queue.ready() == 0)
     }
 
     /// Keys that are worked on now.
@@ -305,13 +320,13 @@ impl Queue {
 
     /// Keys of each module that are ready to be worked on.
     pub fn depths(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.modules.iter().map(|(module, of_module)| (&**module, of_module.lane.ready()))
+        self.modules.iter().map(|(module, of_module)| (&**module, of_module.queue.ready()))
     }
 
     /// Whether nothing is ready, running or due by `now`.
     pub fn is_quiet(&self, now: Duration) -> bool {
         self.running == 0
-            && self.modules.values().all(|module| module.lane.ready() == 0)
+            && self.modules.values().all(|module| module.queue.ready() == 0)
             && self.next_due(now).is_none_or(|due| due > now)
     }
 }
@@ -327,20 +342,20 @@ mod tests {
         Queue::new(Bounds { running, running_per_module, running_per_tenant }, Backoff::default())
     }
 
-    fn work(module: &str, name: &str) -> Work {
-        Work { module: module.into(), key: Key::new("n", name) }
+    fn request(module: &str, name: &str) -> ReconcileRequest {
+        ReconcileRequest { module: module.into(), key: ObjectKey::new("n", name) }
     }
 
-    fn wake(queue: &mut Queue, work: &Work) {
-        queue.wake(work, &Cause::Meanwhile);
+    fn wake(queue: &mut Queue, request: &ReconcileRequest) {
+        queue.wake(request, &Trigger::ReadChanged);
     }
 
     /// Takes keys until there are none, each done at once.
     fn drain(queue: &mut Queue, now: Duration) -> Vec<String> {
         std::iter::from_fn(|| {
-            let (work, _) = queue.next(now)?;
-            queue.done(&work, Done::Ok(None), now, 0.5);
-            Some(format!("{}/{}", work.module, work.key.name()))
+            let (request, _) = queue.next(now)?;
+            queue.done(&request, ReconcileResult::Ok(None), now, 0.5);
+            Some(format!("{}/{}", request.module, request.key.name()))
         })
         .collect()
     }
@@ -349,7 +364,7 @@ mod tests {
     fn a_key_waits_once() {
         let mut queue = queue(4, 4);
         for _ in 0..3 {
-            wake(&mut queue, &work("m", "a"));
+            wake(&mut queue, &request("m", "a"));
         }
         assert_eq!(drain(&mut queue, SECOND), ["m/a"]);
     }
@@ -357,12 +372,12 @@ mod tests {
     #[test]
     fn one_worker_a_key_and_a_wake_during_the_work_runs_it_again() {
         let mut queue = queue(4, 4);
-        wake(&mut queue, &work("m", "a"));
+        wake(&mut queue, &request("m", "a"));
         let (first, _) = queue.next(SECOND).unwrap();
-        wake(&mut queue, &work("m", "a"));
-        wake(&mut queue, &work("m", "a"));
+        wake(&mut queue, &request("m", "a"));
+        wake(&mut queue, &request("m", "a"));
         assert_eq!(queue.next(SECOND), None);
-        queue.done(&first, Done::Ok(None), SECOND, 0.5);
+        queue.done(&first, ReconcileResult::Ok(None), SECOND, 0.5);
         assert_eq!(drain(&mut queue, SECOND), ["m/a"]);
     }
 
@@ -370,10 +385,10 @@ mod tests {
     fn modules_take_turns() {
         let mut queue = queue(1, 1);
         for name in ["a", "b", "c", "d"] {
-            wake(&mut queue, &work("busy", name));
+            wake(&mut queue, &request("busy", name));
         }
-        wake(&mut queue, &work("calm", "x"));
-        wake(&mut queue, &work("quiet", "y"));
+        wake(&mut queue, &request("calm", "x"));
+        wake(&mut queue, &request("quiet", "y"));
         assert_eq!(
             drain(&mut queue, SECOND),
             ["busy/a", "calm/x", "quiet/y", "busy/b", "busy/c", "busy/d"]
@@ -384,26 +399,26 @@ mod tests {
     fn a_module_cannot_take_all_workers() {
         let mut queue = queue(4, 2);
         for name in ["a", "b", "c"] {
-            wake(&mut queue, &work("busy", name));
+            wake(&mut queue, &request("busy", name));
         }
         assert!(queue.next(SECOND).is_some());
         assert!(queue.next(SECOND).is_some());
         assert_eq!(queue.next(SECOND), None);
-        wake(&mut queue, &work("calm", "x"));
-        assert_eq!(queue.next(SECOND).unwrap().0, work("calm", "x"));
+        wake(&mut queue, &request("calm", "x"));
+        assert_eq!(queue.next(SECOND).unwrap().0, request("calm", "x"));
     }
 
     #[test]
     fn failures_wait_longer_each_time_until_a_success() {
         let mut queue = queue(1, 1);
-        let a = work("m", "a");
+        let a = request("m", "a");
         wake(&mut queue, &a);
         let mut now = Duration::ZERO;
         let mut delays = Vec::new();
         for _ in 0..10 {
-            let (work, _) = queue.next(now).expect("it is due");
+            let (request, _) = queue.next(now).expect("it is due");
             // Jitter 0.5 is the middle of its range, which adds nothing.
-            queue.done(&work, Done::Failed, now, 0.5);
+            queue.done(&request, ReconcileResult::Failed, now, 0.5);
             let due = queue.next_due(now).unwrap();
             assert_eq!(queue.next(due.saturating_sub(Duration::from_millis(1))), None);
             delays.push(due.saturating_sub(now).as_secs());
@@ -411,10 +426,10 @@ mod tests {
         }
         assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
         let (again, _) = queue.next(now).unwrap();
-        queue.done(&again, Done::Ok(None), now, 0.5);
+        queue.done(&again, ReconcileResult::Ok(None), now, 0.5);
         wake(&mut queue, &a);
         let (again, _) = queue.next(now).unwrap();
-        queue.done(&again, Done::Failed, now, 0.5);
+        queue.done(&again, ReconcileResult::Failed, now, 0.5);
         assert_eq!(queue.next_due(now), Some(now + SECOND));
     }
 
@@ -425,10 +440,10 @@ mod tests {
         queue.set_rate(&noisy, NonZeroU32::new(1).unwrap());
         let now = Duration::from_mins(1);
         for _ in 0..25 {
-            queue.wrote(&work("noisy", "a"), now);
+            queue.wrote(&request("noisy", "a"), now);
         }
-        wake(&mut queue, &work("noisy", "a"));
-        wake(&mut queue, &work("calm", "x"));
+        wake(&mut queue, &request("noisy", "a"));
+        wake(&mut queue, &request("calm", "x"));
         assert_eq!(drain(&mut queue, now), ["calm/x"]);
         assert_eq!(queue.next_due(now), Some(now + SECOND * 5));
         assert!(!queue.is_quiet(now), "a change is not worked on for longer, not forgotten");
@@ -438,32 +453,32 @@ mod tests {
     #[test]
     fn a_change_does_not_wait_for_the_backoff() {
         let mut queue = queue(1, 1);
-        wake(&mut queue, &work("m", "a"));
+        wake(&mut queue, &request("m", "a"));
         let (first, _) = queue.next(SECOND).unwrap();
-        queue.done(&first, Done::Failed, SECOND, 0.5);
+        queue.done(&first, ReconcileResult::Failed, SECOND, 0.5);
         assert_eq!(queue.next(SECOND), None);
-        wake(&mut queue, &work("m", "a"));
-        assert_eq!(queue.next(SECOND).unwrap().0, work("m", "a"));
+        wake(&mut queue, &request("m", "a"));
+        assert_eq!(queue.next(SECOND).unwrap().0, request("m", "a"));
         assert_eq!(queue.next_due(SECOND), None);
     }
 
     #[test]
-    fn a_stuck_key_waits_for_a_change() {
+    fn a_key_without_backoff_waits_for_a_change() {
         let mut queue = queue(1, 1);
-        wake(&mut queue, &work("m", "a"));
+        wake(&mut queue, &request("m", "a"));
         let (first, _) = queue.next(SECOND).unwrap();
-        queue.done(&first, Done::Stuck(None), SECOND, 0.5);
+        queue.done(&first, ReconcileResult::AwaitChange(None), SECOND, 0.5);
         assert_eq!((queue.next(SECOND * 10_000), queue.next_due(SECOND)), (None, None));
-        wake(&mut queue, &work("m", "a"));
+        wake(&mut queue, &request("m", "a"));
         assert!(queue.next(SECOND).is_some());
     }
 
     #[test]
     fn the_earlier_of_two_times_counts() {
         let mut queue = queue(1, 1);
-        queue.wake_at(&work("m", "a"), SECOND * 9);
-        queue.wake_at(&work("m", "a"), SECOND * 3);
-        queue.wake_at(&work("m", "a"), SECOND * 6);
+        queue.wake_at(&request("m", "a"), SECOND * 9);
+        queue.wake_at(&request("m", "a"), SECOND * 3);
+        queue.wake_at(&request("m", "a"), SECOND * 6);
         assert_eq!(queue.next_due(SECOND), Some(SECOND * 3));
         assert_eq!(drain(&mut queue, SECOND * 3), ["m/a"]);
         assert!(queue.is_quiet(SECOND * 100));
@@ -472,45 +487,45 @@ mod tests {
     #[test]
     fn a_closed_queue_gives_out_nothing_and_lets_work_finish() {
         let mut queue = queue(2, 2);
-        wake(&mut queue, &work("m", "a"));
-        wake(&mut queue, &work("m", "b"));
+        wake(&mut queue, &request("m", "a"));
+        wake(&mut queue, &request("m", "b"));
         let (first, _) = queue.next(SECOND).unwrap();
         queue.close();
         assert_eq!(queue.next(SECOND), None);
         assert_eq!(queue.running(), 1);
-        queue.done(&first, Done::Ok(None), SECOND, 0.5);
+        queue.done(&first, ReconcileResult::Ok(None), SECOND, 0.5);
         assert_eq!(queue.running(), 0);
     }
 
     #[test]
     fn a_forgotten_module_leaves_nothing_behind() {
         let mut queue = queue(2, 2);
-        wake(&mut queue, &work("m", "a"));
-        wake(&mut queue, &work("m", "b"));
-        queue.wake_at(&work("m", "c"), SECOND);
+        wake(&mut queue, &request("m", "a"));
+        wake(&mut queue, &request("m", "b"));
+        queue.wake_at(&request("m", "c"), SECOND);
         let (first, _) = queue.next(Duration::ZERO).unwrap();
         queue.forget_module("m");
-        queue.done(&first, Done::Failed, Duration::ZERO, 0.5);
+        queue.done(&first, ReconcileResult::Failed, Duration::ZERO, 0.5);
         queue.forget_module("m");
         assert_eq!(queue.next(SECOND * 100), None);
         assert_eq!(queue.next_due(SECOND), None);
     }
 
     #[test]
-    fn whoever_gets_a_key_learns_what_has_woken_it_since_the_last_time() {
+    fn a_taken_key_lists_its_triggers_since_the_last_run() {
         let mut queue = queue(1, 1);
-        let a = work("m", "a");
+        let a = request("m", "a");
         let next = |queue: &mut Queue, now| queue.next(now).unwrap().1.to_string();
-        queue.wake(&a, &Cause::Serves);
-        queue.wake(&a, &Cause::Meanwhile);
+        queue.wake(&a, &Trigger::RevisionActive);
+        queue.wake(&a, &Trigger::ReadChanged);
         assert_eq!(next(&mut queue, SECOND), "revision activated, and 1 more");
         // A wake during the work is why it is worked on once more.
-        queue.wake(&a, &Cause::Meanwhile);
-        queue.done(&a, Done::Ok(None), SECOND, 0.5);
+        queue.wake(&a, &Trigger::ReadChanged);
+        queue.done(&a, ReconcileResult::Ok(None), SECOND, 0.5);
         assert_eq!(next(&mut queue, SECOND), "an input changed during the run");
-        queue.done(&a, Done::Ok(Some(SECOND)), SECOND, 0.5);
+        queue.done(&a, ReconcileResult::Ok(Some(SECOND)), SECOND, 0.5);
         assert_eq!(next(&mut queue, SECOND * 2), "requeue time reached");
-        queue.done(&a, Done::Failed, SECOND * 2, 0.5);
+        queue.done(&a, ReconcileResult::Failed, SECOND * 2, 0.5);
         assert_eq!(next(&mut queue, SECOND * 3), "retry after a failure");
     }
 
@@ -518,9 +533,9 @@ mod tests {
     fn a_change_moves_a_routine_key_ahead_of_other_routine_keys() {
         let mut queue = queue(1, 1);
         for name in ["a", "b", "c"] {
-            queue.wake(&work("m", name), &Cause::Serves);
+            queue.wake(&request("m", name), &Trigger::RevisionActive);
         }
-        wake(&mut queue, &work("m", "c"));
+        wake(&mut queue, &request("m", "c"));
         assert_eq!(drain(&mut queue, SECOND), ["m/c", "m/a", "m/b"]);
         assert!(queue.is_quiet(SECOND) && queue.modules["m"].entries.is_empty());
     }
@@ -529,8 +544,8 @@ mod tests {
     fn a_routine_wake_leaves_a_changed_key_where_it_is() {
         let mut queue = queue(1, 1);
         for name in ["a", "b"] {
-            wake(&mut queue, &work("m", name));
-            queue.wake(&work("m", name), &Cause::Serves);
+            wake(&mut queue, &request("m", name));
+            queue.wake(&request("m", name), &Trigger::RevisionActive);
         }
         assert_eq!(drain(&mut queue, SECOND), ["m/a", "m/b"]);
     }

@@ -25,10 +25,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Object};
+use innkeeper_core::{Object, ObjectKey};
 
 use self::lists::{Lists, SmallSet};
-use crate::queue::Work;
+use crate::queue::ReconcileRequest;
 pub use crate::record::Read;
 use crate::record::{Budget, ReadRecord, SMALL_RECORD_BYTES};
 
@@ -52,7 +52,7 @@ pub struct Change {
     /// The object now; `None` if it is gone.
     pub after: Option<Arc<Object>>,
     /// The key whose own write this is: it knows already.
-    pub writer: Option<Work>,
+    pub writer: Option<ReconcileRequest>,
 }
 
 impl Change {
@@ -68,18 +68,18 @@ impl Change {
 /// A run under way: changes from here on count for it.
 #[derive(Debug)]
 #[must_use = "a run that began must be recorded or abandoned"]
-pub struct Begun {
+pub struct RunStart {
     from: u64,
 }
 
 /// Who read what. See the [module's documentation](self).
 #[derive(Debug, Default)]
-pub struct Index {
-    by_key: BTreeMap<Work, Box<[Read]>>,
-    gets: BTreeMap<(Arc<Kind>, Key), SmallSet<Work>>,
+pub struct DependencyIndex {
+    by_key: BTreeMap<ReconcileRequest, Box<[Read]>>,
+    gets: BTreeMap<(Arc<Kind>, ObjectKey), SmallSet<ReconcileRequest>>,
     lists: BTreeMap<Arc<Kind>, BTreeMap<Box<str>, Lists>>,
     /// By the uid of the owner, and by the namespace in which it can own; empty for all.
-    owned: BTreeMap<Box<str>, BTreeMap<Box<str>, SmallSet<Work>>>,
+    owned: BTreeMap<Box<str>, BTreeMap<Box<str>, SmallSet<ReconcileRequest>>>,
     /// Bytes of the records of each module.
     bytes: BTreeMap<Arc<str>, usize>,
     /// The changes since the oldest run under way; the first has the number `first`.
@@ -87,69 +87,71 @@ pub struct Index {
     log_bytes: usize,
     first: u64,
     /// How many runs under way began at each number.
-    begun: BTreeMap<u64, usize>,
+    runs: BTreeMap<u64, usize>,
 }
 
-impl Index {
+impl DependencyIndex {
     /// A run of a key begins; to be called before its snapshot is taken.
-    pub fn begin(&mut self, work: &Work) -> Begun {
-        for read in self.by_key.get(work).into_iter().flatten() {
+    pub fn begin(&mut self, request: &ReconcileRequest) -> RunStart {
+        for read in self.by_key.get(request).into_iter().flatten() {
             if let Read::List { kind, namespace, selector } = read
                 && selector.is_everything()
                 && let Some(lists) = self.lists.get_mut(kind).and_then(|all| all.get_mut(namespace))
             {
-                lists.begin(work);
+                lists.begin(request);
             }
         }
         let from = self.first + self.log.len() as u64;
-        *self.begun.entry(from).or_default() += 1;
-        Begun { from }
+        *self.runs.entry(from).or_default() += 1;
+        RunStart { from }
     }
 
     /// The run ended and read this. Gives whether a change since its begin concerns it, so that
     /// it must run again. The records of its module may take `bytes_max`.
     pub fn record(
         &mut self,
-        work: &Work,
-        begun: Begun,
+        request: &ReconcileRequest,
+        begun: RunStart,
         mut record: ReadRecord,
         bytes_max: usize,
     ) -> bool {
-        let is_missed = self.has_missed(work, &begun, &record);
+        let is_missed = self.has_missed(request, &begun, &record);
         self.end(begun);
-        let of_others = self.bytes_of(&work.module).saturating_sub(self.bytes_of_key(work));
+        let of_others = self.bytes_of(&request.module).saturating_sub(self.bytes_of_key(request));
         if record.bytes() > SMALL_RECORD_BYTES && of_others + record.bytes() > bytes_max {
             record.make_small();
         }
         let reads = record.into_reads();
-        if self.by_key.get(work).is_none_or(|before| *before != reads) {
-            self.forget(work);
+        if self.by_key.get(request).is_none_or(|before| *before != reads) {
+            self.forget(request);
             for read in &reads {
-                self.insert(work, read);
+                self.insert(request, read);
             }
             let bytes: usize = reads.iter().map(Read::bytes).sum();
-            *self.bytes.entry(work.module.clone()).or_default() += bytes;
-            self.by_key.insert(work.clone(), reads);
+            *self.bytes.entry(request.module.clone()).or_default() += bytes;
+            self.by_key.insert(request.clone(), reads);
         }
         is_missed
     }
 
     /// The run ended without anything to record.
-    pub fn abandon(&mut self, begun: Begun) {
+    pub fn abandon(&mut self, begun: RunStart) {
         self.end(begun);
     }
 
     /// A key reads nothing any more.
-    pub fn forget(&mut self, work: &Work) {
-        let Some(reads) = self.by_key.remove(work) else { return };
+    pub fn forget(&mut self, request: &ReconcileRequest) {
+        let Some(reads) = self.by_key.remove(request) else { return };
         for read in &reads {
             match read {
                 Read::Get { kind, key } => {
-                    remove(&mut self.gets, &(kind.clone(), key.clone()), work);
+                    remove(&mut self.gets, &(kind.clone(), key.clone()), request);
                 }
                 Read::List { kind, namespace, selector } => {
                     let Some(of_kind) = self.lists.get_mut(kind) else { continue };
-                    if of_kind.get_mut(namespace).is_some_and(|lists| lists.remove(work, selector))
+                    if of_kind
+                        .get_mut(namespace)
+                        .is_some_and(|lists| lists.remove(request, selector))
                     {
                         of_kind.remove(namespace);
                     }
@@ -159,7 +161,7 @@ impl Index {
                 }
                 Read::Owned { uid, namespace } => {
                     let Some(within) = self.owned.get_mut(uid) else { continue };
-                    remove(within, namespace, work);
+                    remove(within, namespace, request);
                     if within.is_empty() {
                         self.owned.remove(uid);
                     }
@@ -167,20 +169,20 @@ impl Index {
             }
         }
         let bytes: usize = reads.iter().map(Read::bytes).sum();
-        if let Some(of_module) = self.bytes.get_mut(&work.module) {
+        if let Some(of_module) = self.bytes.get_mut(&request.module) {
             *of_module = of_module.saturating_sub(bytes);
             if *of_module == 0 {
-                self.bytes.remove(&work.module);
+                self.bytes.remove(&request.module);
             }
         }
     }
 
     /// Forgets all keys of a module.
     pub fn forget_module(&mut self, module: &str) {
-        let of_module: Vec<Work> =
-            self.by_key.keys().filter(|work| &*work.module == module).cloned().collect();
-        for work in of_module {
-            self.forget(&work);
+        let of_module: Vec<ReconcileRequest> =
+            self.by_key.keys().filter(|request| &*request.module == module).cloned().collect();
+        for request in of_module {
+            self.forget(&request);
         }
     }
 
@@ -190,7 +192,7 @@ impl Index {
     }
 
     /// Something changed: the keys that it concerns, without its writer.
-    pub fn changed(&mut self, change: &Arc<Change>) -> BTreeSet<Work> {
+    pub fn changed(&mut self, change: &Arc<Change>) -> BTreeSet<ReconcileRequest> {
         self.log(change);
         let mut found = BTreeSet::new();
         for object in change.versions() {
@@ -212,7 +214,7 @@ impl Index {
     }
 
     /// Adds the keys that listed a changed object.
-    fn add_listing(&mut self, change: &Change, found: &mut BTreeSet<Work>) {
+    fn add_listing(&mut self, change: &Change, found: &mut BTreeSet<ReconcileRequest>) {
         let Some(of_kind) = self.lists.get_mut(&change.kind) else { return };
         let mut budgets = Budgets::default();
         let (before, after) = (change.before.as_ref(), change.after.as_ref());
@@ -220,7 +222,7 @@ impl Index {
         let before =
             before.filter(|before| after.is_none_or(|after| after.labels != before.labels));
         let key = change.versions().next().map(|object| &object.key);
-        let Some(namespace) = key.map(Key::namespace) else { return };
+        let Some(namespace) = key.map(ObjectKey::namespace) else { return };
         let namespaces = [namespace, ""];
         let namespaces = if namespace.is_empty() { &namespaces[..1] } else { &namespaces };
         for namespace in namespaces {
@@ -230,9 +232,10 @@ impl Index {
         }
         for lists in namespaces.iter().filter_map(|namespace| of_kind.get(*namespace)) {
             for object in before.into_iter().chain(after) {
-                for (work, selector) in lists.selecting(&object.labels).flat_map(SmallSet::iter) {
-                    if budgets.of(&work.module).matches(selector, &object.labels) {
-                        found.insert(work.clone());
+                for (request, selector) in lists.selecting(&object.labels).flat_map(SmallSet::iter)
+                {
+                    if budgets.of(&request.module).matches(selector, &object.labels) {
+                        found.insert(request.clone());
                     }
                 }
             }
@@ -240,12 +243,17 @@ impl Index {
     }
 
     /// Whether a change since the begin of a run concerns it, or may.
-    fn has_missed(&self, work: &Work, begun: &Begun, record: &ReadRecord) -> bool {
+    fn has_missed(
+        &self,
+        request: &ReconcileRequest,
+        begun: &RunStart,
+        record: &ReadRecord,
+    ) -> bool {
         let Some(skip) = begun.from.checked_sub(self.first) else { return true };
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let mut budget = Budget(COMPARISONS_MAX);
         self.log.iter().skip(skip).any(|change| {
-            change.writer.as_ref() != Some(work)
+            change.writer.as_ref() != Some(request)
                 && change
                     .versions()
                     .any(|object| record.concerns(&change.kind, object, &mut budget))
@@ -254,7 +262,7 @@ impl Index {
 
     /// Keeps a change for the runs under way.
     fn log(&mut self, change: &Arc<Change>) {
-        if self.begun.is_empty() {
+        if self.runs.is_empty() {
             return;
         }
         self.log.push_back(change.clone());
@@ -275,35 +283,35 @@ impl Index {
         self.bytes.get(module).copied().unwrap_or(0)
     }
 
-    fn bytes_of_key(&self, work: &Work) -> usize {
-        self.by_key.get(work).map_or(0, |reads| reads.iter().map(Read::bytes).sum())
+    fn bytes_of_key(&self, request: &ReconcileRequest) -> usize {
+        self.by_key.get(request).map_or(0, |reads| reads.iter().map(Read::bytes).sum())
     }
 
-    fn insert(&mut self, work: &Work, read: &Read) {
+    fn insert(&mut self, request: &ReconcileRequest, read: &Read) {
         match read {
             Read::Get { kind, key } => {
-                self.gets.entry((kind.clone(), key.clone())).or_default().insert(work.clone());
+                self.gets.entry((kind.clone(), key.clone())).or_default().insert(request.clone());
             }
             Read::List { kind, namespace, selector } => {
                 let of_kind = self.lists.entry(kind.clone()).or_default();
-                of_kind.entry(namespace.clone()).or_default().insert(work, selector);
+                of_kind.entry(namespace.clone()).or_default().insert(request, selector);
             }
             Read::Owned { uid, namespace } => {
                 let within = self.owned.entry(uid.clone()).or_default();
-                within.entry(namespace.clone()).or_default().insert(work.clone());
+                within.entry(namespace.clone()).or_default().insert(request.clone());
             }
         }
     }
 
     /// Ends a run, and drops the changes that no run under way needs.
-    fn end(&mut self, Begun { from }: Begun) {
-        if let Some(count) = self.begun.get_mut(&from) {
+    fn end(&mut self, RunStart { from }: RunStart) {
+        if let Some(count) = self.runs.get_mut(&from) {
             *count -= 1;
             if *count == 0 {
-                self.begun.remove(&from);
+                self.runs.remove(&from);
             }
         }
-        let needed_from = self.begun.keys().next().copied().unwrap_or(u64::MAX);
+        let needed_from = self.runs.keys().next().copied().unwrap_or(u64::MAX);
         while self.first < needed_from && !self.log.is_empty() {
             self.drop_first();
         }
@@ -322,8 +330,12 @@ impl<'a> Budgets<'a> {
     }
 }
 
-fn remove<K: Ord>(map: &mut BTreeMap<K, SmallSet<Work>>, place: &K, work: &Work) {
-    if map.get_mut(place).is_some_and(|works| works.remove(work)) {
+fn remove<K: Ord>(
+    map: &mut BTreeMap<K, SmallSet<ReconcileRequest>>,
+    place: &K,
+    request: &ReconcileRequest,
+) {
+    if map.get_mut(place).is_some_and(|works| works.remove(request)) {
         map.remove(place);
     }
 }

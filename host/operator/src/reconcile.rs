@@ -4,31 +4,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::cache::Unreadable;
-use innkeeper_cluster::{Caches, Frozen, KindState, Seen};
+use innkeeper_cluster::cache::CacheReadError;
+use innkeeper_cluster::{CacheSnapshot, Caches, KindState, Lookup};
 use innkeeper_contract::{Desired, Event, EventType, Failure, Unapplied};
-use innkeeper_core::finalizer::Turn;
+use innkeeper_core::desired::{DesiredState, InvalidDesired};
+use innkeeper_core::finalizer::FinalizerAction;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Plan};
-use innkeeper_core::wanted::{Refusal, Wish};
-use innkeeper_core::{Object, Target, consent, foreign, said};
+use innkeeper_core::{Object, ObjectRef, consent, foreign, guest_status};
 use innkeeper_sandbox::{CallError, Outcome, Run};
 use jiff::Timestamp;
 
+use crate::active_module::{ActiveModule, RESYNC_ANNOTATION};
 use crate::apply::{self, Apply};
-use crate::cause::Cause;
-use crate::deeds::Deeds;
-use crate::finalize::{Finalizers, Written};
-use crate::granted::Granted;
+use crate::finalize::{Finalizers, WriteOutcome};
+use crate::granted_secrets::GrantedSecrets;
 use crate::health::Failing;
-use crate::lane;
-use crate::memory::Memory;
+use crate::module_queue;
 use crate::observe::{Observation, own};
+use crate::primary_state::PrimaryState;
 use crate::problem::{Problem, Problems, Retry};
-use crate::queue::{Done, Work};
-use crate::report::{self, Findings};
-use crate::running::{RESYNC_ANNOTATION, Running};
+use crate::queue::{ReconcileRequest, ReconcileResult};
+use crate::report::{self, StatusInput};
 use crate::shared::{Execution, Shared};
+use crate::stats::ReconcileStats;
+use crate::trigger::Trigger;
 use crate::unfinished::UnfinishedRound;
 
 /// So many rounds in a row may write; then the guest does not converge.
@@ -48,20 +48,20 @@ const UNFINISHED_REPORT: Duration = Duration::from_secs(10);
 /// How one round ended.
 enum Round {
     /// Something was written or learnt: run again at once.
-    Again(Box<Sight>),
+    Again(Box<Evaluation>),
     /// The write rate ended it: continue when the rate lets it.
-    Limited(Box<Sight>),
+    Limited(Box<Evaluation>),
     /// Nothing is left to do for now.
-    Quiet(Box<Sight>),
+    Stable(Box<Evaluation>),
     /// There is nothing to report on: the primary is gone, going, or not this module's.
-    Nothing(Done),
+    Ended(ReconcileResult),
 }
 
 /// What a round saw and found.
-struct Sight {
-    running: Arc<Running>,
+struct Evaluation {
+    active: Arc<ActiveModule>,
     primary: Arc<Object>,
-    findings: Findings,
+    status_input: StatusInput,
     failing: Option<Failing>,
     requeue: Option<Duration>,
     /// Whether the guest was asked; else nothing is known of how it runs.
@@ -70,12 +70,12 @@ struct Sight {
     finalized: bool,
 }
 
-impl Sight {
-    fn of(running: &Arc<Running>, primary: &Arc<Object>) -> Box<Self> {
+impl Evaluation {
+    fn new(active: &Arc<ActiveModule>, primary: &Arc<Object>) -> Box<Self> {
         Box::new(Self {
-            running: running.clone(),
+            active: active.clone(),
             primary: primary.clone(),
-            findings: Findings::default(),
+            status_input: StatusInput::default(),
             failing: None,
             requeue: None,
             guest_ran: true,
@@ -84,84 +84,91 @@ impl Sight {
     }
 
     /// What is to be masked in whatever is said.
-    fn granted(mut self: Box<Self>, granted: Granted) -> Box<Self> {
-        self.findings.granted = Arc::new(granted);
+    fn granted(mut self: Box<Self>, granted: GrantedSecrets) -> Box<Self> {
+        self.status_input.granted = Arc::new(granted);
         self
     }
 
     /// Nothing can be done, and it is not the guest's fault.
-    fn hindered(mut self: Box<Self>, problem: Problem) -> Round {
-        let problem = self.findings.granted.mask_problem(problem);
-        self.findings.problems.push(problem);
+    fn blocked(mut self: Box<Self>, problem: Problem) -> Round {
+        let problem = self.status_input.granted.mask_problem(problem);
+        self.status_input.problems.push(problem);
         self.guest_ran = false;
-        Round::Quiet(self)
+        Round::Stable(self)
     }
 }
 
 /// Works on one key until it is quiet, and notes what that came to.
-pub async fn reconcile(shared: &Shared, caches: &Caches, work: &Work, deeds: &mut Deeds) -> Done {
-    let mut memory = shared.memories.take(work);
-    let done = burst(shared, caches, work, &mut memory, deeds).await;
-    if done == Done::Forget {
-        shared.index().forget(work);
-        shared.health.note(work, None);
-        shared.events.forget(&work.module, &memory.uid);
+pub async fn reconcile(
+    shared: &Shared,
+    caches: &Caches,
+    request: &ReconcileRequest,
+    stats: &mut ReconcileStats,
+) -> ReconcileResult {
+    let mut primary_state = shared.primary_states.take(request);
+    let done = reconcile_until_stable(shared, caches, request, &mut primary_state, stats).await;
+    if done == ReconcileResult::Forget {
+        shared.index().forget(request);
+        shared.health.record(request, None);
+        shared.events.forget(&request.module, &primary_state.uid);
     } else {
-        shared.memories.put(work, memory);
+        shared.primary_states.put(request, primary_state);
     }
     // A module that was stopped meanwhile leaves nothing behind: its keys were forgotten before this
     // one was recorded.
-    if shared.module(&work.module).is_none() {
-        shared.index().forget(work);
-        shared.memories.take(work);
+    if shared.module(&request.module).is_none() {
+        shared.index().forget(request);
+        shared.primary_states.take(request);
     }
     done
 }
 
-async fn burst(
+async fn reconcile_until_stable(
     shared: &Shared,
     caches: &Caches,
-    work: &Work,
-    memory: &mut Memory,
-    deeds: &mut Deeds,
-) -> Done {
-    let mut burst = std::mem::take(&mut memory.unfinished);
+    request: &ReconcileRequest,
+    primary_state: &mut PrimaryState,
+    stats: &mut ReconcileStats,
+) -> ReconcileResult {
+    let mut burst = std::mem::take(&mut primary_state.unfinished);
     let mut changed_now = BTreeMap::new();
     loop {
         // Each round takes the version that serves when it begins: once a new one has served a
         // key, the old one writes nothing for it any more.
-        let Some(running) = shared.module(&work.module) else { return Done::Forget };
-        let round = round(shared, caches, &running, work, memory).await;
+        let Some(active) = shared.module(&request.module) else { return ReconcileResult::Forget };
+        let round = round(shared, caches, &active, request, primary_state).await;
         let (mut seen, again, limited) = match round {
-            Round::Nothing(done) => {
-                deeds.count(&changed_now, 0);
+            Round::Ended(done) => {
+                stats.count(&changed_now, 0);
                 return done;
             }
             Round::Again(seen) => (seen, true, false),
             Round::Limited(seen) => (seen, false, true),
-            Round::Quiet(seen) => (seen, false, false),
+            Round::Stable(seen) => (seen, false, false),
         };
         burst.rounds += u32::from(!limited);
-        burst.adopted.append(&mut seen.findings.adopted);
-        burst.changed.extend(seen.findings.changed.iter().map(|(one, deed)| (one.clone(), *deed)));
-        changed_now.append(&mut seen.findings.changed);
-        for event in seen.findings.events.drain(..) {
-            if burst.events.len() < said::EVENTS_MAX && !burst.events.contains(&event) {
+        burst.adopted.append(&mut seen.status_input.adopted);
+        burst
+            .changed
+            .extend(seen.status_input.changed.iter().map(|(one, change)| (one.clone(), *change)));
+        changed_now.append(&mut seen.status_input.changed);
+        for event in seen.status_input.events.drain(..) {
+            if burst.events.len() < guest_status::EVENTS_MAX && !burst.events.contains(&event) {
                 burst.events.push(event);
             }
         }
         if again && burst.rounds < WRITING_ROUNDS_MAX {
             continue;
         }
-        deeds.count(&changed_now, seen.findings.in_order);
+        stats.count(&changed_now, seen.status_input.up_to_date);
         if limited {
-            memory.unfinished = burst;
-            return interrupt(shared, caches, work, *seen, memory, deeds).await;
+            primary_state.unfinished = burst;
+            return interrupt(shared, caches, request, *seen, primary_state, stats).await;
         }
-        memory.unfinished_round = UnfinishedRound::default();
+        primary_state.unfinished_round = UnfinishedRound::default();
         if again {
-            seen.findings.problems.push(Problem {
-                target: None,
+            seen.status_input.problems.push(Problem {
+                object_ref: None,
                 reason: "NotConverging".to_owned(),
                 message:
                     "The guest wants something else after each write; it is tried again later."
@@ -169,10 +176,10 @@ async fn burst(
                 retry: Retry::Backoff,
             });
         }
-        seen.findings.adopted = burst.adopted;
-        seen.findings.changed = burst.changed;
-        seen.findings.events = burst.events;
-        return finish(shared, caches, work, *seen, memory, deeds).await;
+        seen.status_input.adopted = burst.adopted;
+        seen.status_input.changed = burst.changed;
+        seen.status_input.events = burst.events;
+        return finish(shared, caches, request, *seen, primary_state, stats).await;
     }
 }
 
@@ -180,250 +187,267 @@ async fn burst(
 async fn interrupt(
     shared: &Shared,
     caches: &Caches,
-    work: &Work,
-    mut seen: Sight,
-    memory: &mut Memory,
-    deeds: &mut Deeds,
-) -> Done {
-    let Sight { running, primary, findings, .. } = &mut seen;
+    request: &ReconcileRequest,
+    mut seen: Evaluation,
+    primary_state: &mut PrimaryState,
+    stats: &mut ReconcileStats,
+) -> ReconcileResult {
+    let Evaluation { active, primary, status_input, .. } = &mut seen;
     let now = shared.elapsed();
-    let is_due = memory
+    let is_due = primary_state
         .unfinished
         .reported
         .is_none_or(|reported| now.saturating_sub(reported) >= UNFINISHED_REPORT);
-    if is_due && !running.settings().paused {
-        findings.problems.push(Problem {
-            target: None,
+    if is_due && !active.settings().paused {
+        status_input.problems.push(Problem {
+            object_ref: None,
             reason: RATE_LIMITED.to_owned(),
             message: "Objects remain to be written: the module has used up limits.writesPerSecond; the host continues as the rate allows."
                 .to_owned(),
             retry: Retry::OnChange,
         });
-        findings.changed.clone_from(&memory.unfinished.changed);
-        memory.unfinished.reported = Some(now);
+        status_input.changed.clone_from(&primary_state.unfinished.changed);
+        primary_state.unfinished.reported = Some(now);
         // A status that cannot be written is logged, and reported when all is written.
         if let Ok(written) =
-            report::report(shared, caches, running, work, primary, findings, memory).await
+            report::report(shared, caches, active, request, primary, status_input, primary_state)
+                .await
         {
-            deeds.status = written;
+            stats.status = written;
         }
     }
-    shared.health.note(work, None);
-    RATE_LIMITED.clone_into(&mut deeds.problem);
-    Done::Continue
+    shared.health.record(request, None);
+    RATE_LIMITED.clone_into(&mut stats.problem);
+    ReconcileResult::Continue
 }
 
 /// Reports, and says when the key is worked on again.
 async fn finish(
     shared: &Shared,
     caches: &Caches,
-    work: &Work,
-    mut seen: Sight,
-    memory: &mut Memory,
-    deeds: &mut Deeds,
-) -> Done {
-    let Sight { running, primary, findings, failing, requeue, guest_ran, .. } = &mut seen;
-    if let Some(Err(message)) = Running::own_resync(primary) {
-        findings.events.push(Event {
+    request: &ReconcileRequest,
+    mut seen: Evaluation,
+    primary_state: &mut PrimaryState,
+    stats: &mut ReconcileStats,
+) -> ReconcileResult {
+    let Evaluation { active, primary, status_input, failing, requeue, guest_ran, .. } = &mut seen;
+    if let Some(Err(message)) = ActiveModule::own_resync(primary) {
+        status_input.events.push(Event {
             type_: EventType::Warning,
             reason: "InvalidResyncPeriod".to_owned(),
             message: format!("The annotation {RESYNC_ANNOTATION} is not heeded: {message}."),
         });
     }
     // A suspended module writes nothing at all.
-    if !running.settings().paused {
-        match report::report(shared, caches, running, work, primary, findings, memory).await {
-            Ok(written) => deeds.status = written,
+    if !active.settings().paused {
+        match report::report(shared, caches, active, request, primary, status_input, primary_state)
+            .await
+        {
+            Ok(written) => stats.status = written,
             Err(problem) => {
                 let told = (problem.reason.clone(), problem.message.clone());
                 *failing = failing.take().or(Some(told));
-                findings.problems.push(problem);
+                status_input.problems.push(problem);
             }
         }
     }
     if *guest_ran {
-        shared.health.note(work, failing.take());
+        shared.health.record(request, failing.take());
     }
-    findings.problems.reason().unwrap_or_default().clone_into(&mut deeds.problem);
-    let after = requeue.iter().copied().chain(running.resync(primary)).min();
-    findings.problems.done(after)
+    status_input.problems.reason().unwrap_or_default().clone_into(&mut stats.problem);
+    let after = requeue.iter().copied().chain(active.resync(primary)).min();
+    status_input.problems.result(after)
 }
 
+#[expect(clippy::too_many_lines, reason = "the steps of one round, in order")]
 async fn round(
     shared: &Shared,
     caches: &Caches,
-    running: &Arc<Running>,
-    work: &Work,
-    memory: &mut Memory,
+    active: &Arc<ActiveModule>,
+    request: &ReconcileRequest,
+    primary_state: &mut PrimaryState,
 ) -> Round {
-    let unsettled = apply::settle(running, caches, memory).await.err();
+    let unsettled = apply::refresh(active, caches, primary_state).await.err();
 
-    let begun = shared.begin(work);
-    let frozen = running.view.freeze();
-    let primary = match find_primary(running, &frozen, work, memory) {
+    let begun = shared.begin_run(request);
+    let snapshot = active.view.snapshot();
+    let primary = match find_primary(active, &snapshot, request, primary_state) {
         Ok(primary) => primary,
         Err(done) => {
-            if done == Done::Ok(None) {
-                shared.health.note(work, None);
+            if done == ReconcileResult::Ok(None) {
+                shared.health.record(request, None);
             }
-            return Round::Nothing(done);
+            return Round::Ended(done);
         }
     };
-    if memory.uid != primary.uid {
-        shared.events.forget(&work.module, &memory.uid);
-        *memory = Memory { uid: primary.uid.clone(), ..Memory::default() };
+    if primary_state.uid != primary.uid {
+        shared.events.forget(&request.module, &primary_state.uid);
+        *primary_state = PrimaryState { uid: primary.uid.clone(), ..PrimaryState::default() };
     }
-    memory.unfinished_round.begin(primary.generation);
+    primary_state.unfinished_round.begin(primary.generation);
 
-    let seen = Sight::of(running, &primary);
+    let seen = Evaluation::new(active, &primary);
     if let Some(problem) = unsettled {
         // It names an object, and a guest can name one after a value.
-        return match Granted::read(running, &primary.key).await {
-            Ok(granted) => seen.granted(granted).hindered(problem),
-            Err(problem) => seen.hindered(problem),
+        return match GrantedSecrets::read(active, &primary.key).await {
+            Ok(granted) => seen.granted(granted).blocked(problem),
+            Err(problem) => seen.blocked(problem),
         };
     }
-    let finalizers = Finalizers { shared, caches, running, work, primary: &primary };
-    let held = running.settings().paused || is_paused(&primary);
-    let mut seen = match take_turn(&finalizers, held, seen, memory).await {
+    let finalizers = Finalizers { shared, caches, active, request, primary: &primary };
+    let held = active.settings().paused || is_paused(&primary);
+    let mut seen = match ensure_finalizer(&finalizers, held, seen, primary_state).await {
         Ok(seen) => seen,
         Err(round) => return round,
     };
     let deleting = primary.is_terminating();
 
-    let granted = match Granted::read(running, &primary.key).await {
+    let granted = match GrantedSecrets::read(active, &primary.key).await {
         Ok(granted) => Arc::new(granted),
-        Err(problem) => return seen.hindered(problem),
+        Err(problem) => return seen.blocked(problem),
     };
-    seen.findings.granted = granted.clone();
+    seen.status_input.granted = granted.clone();
     let now = shared.env.now();
-    let mut observation = Observation::new(running, &frozen, primary.clone(), now, &granted);
-    let made = observation.made();
-    let result = run(shared, running, &made, &memory.unapplied, &mut observation).await;
+    let mut observation = Observation::new(active, &snapshot, primary.clone(), now, &granted);
+    let made = observation.owned();
+    let result = run(shared, active, &made, &primary_state.unapplied, &mut observation).await;
 
     let unknown = observation.take_unknown();
     if !unknown.is_empty() {
-        memory.unsettled.extend(unknown);
+        primary_state.needs_read.extend(unknown);
         return Round::Again(seen);
     }
-    seen.findings.unserved = unserved_optional(running, &frozen);
-    let me = running.owner(&primary);
-    let planned = match take_outcome(running, result, &me, &mut seen) {
-        Ok((complete, wish)) => {
-            let plan =
-                make_plan(&mut observation, &frozen, &me, &wish, complete, &made, memory, now);
-            Some((complete, wish, plan))
+    seen.status_input.unserved = unserved_optional(active, &snapshot);
+    let me = active.owner(&primary);
+    let planned = match take_outcome(active, result, &me, &mut seen) {
+        Ok((complete, desired_state)) => {
+            let plan = make_plan(
+                &mut observation,
+                &snapshot,
+                &me,
+                &desired_state,
+                complete,
+                &made,
+                primary_state,
+                now,
+            );
+            Some((complete, desired_state, plan))
         }
         Err((refused, figure)) => {
-            let labels = [&**running.name(), figure];
+            let labels = [&**active.name(), figure];
             shared.metrics.guest_failures.with_label_values(&labels).inc();
             seen.failing = Some((refused.reason.clone(), refused.message.clone()));
-            seen.findings.problems.push(refused);
+            seen.status_input.problems.push(refused);
             None
         }
     };
-    seen.findings.owned = own(&made, &primary).cloned().collect();
+    seen.status_input.owned = own(&made, &primary).cloned().collect();
     let reads = observation.into_reads();
-    if begun.record(work, reads, running.settings().recorded_read_bytes) {
-        shared.wake(work, &Cause::Meanwhile);
+    if begun.record(request, reads, active.settings().recorded_read_bytes) {
+        shared.wake(request, &Trigger::ReadChanged);
     }
-    let Some((complete, wish, plan)) = planned else {
-        memory.plan.clean = false;
-        return Round::Quiet(seen);
+    let Some((complete, desired_state, plan)) = planned else {
+        primary_state.plan.clean = false;
+        return Round::Stable(seen);
     };
 
     // A pause stops no deletion.
     if held && !deleting {
-        return Round::Quiet(paused(seen, &plan, memory, now));
+        return Round::Stable(paused(seen, &plan, primary_state, now));
     }
-    let apply = Apply { shared, caches, running, work, me: &me, now, granted: &granted };
-    let outcome = apply.carry_out(&plan, &wish, memory).await;
+    let apply = Apply { shared, caches, active, request, primary: &me, now, granted: &granted };
+    let outcome = apply.carry_out(&plan, &desired_state, primary_state).await;
     let clean = complete && outcome.is_clean();
-    let became_clean = clean && !memory.plan.clean;
-    memory.plan.clean = clean;
-    forget_old(memory, &wish, now);
-    seen.findings.problems = outcome.problems;
-    seen.findings.adopted = outcome.adopted;
-    seen.findings.in_order = outcome.in_order;
+    let became_clean = clean && !primary_state.plan.clean;
+    primary_state.plan.clean = clean;
+    forget_old(primary_state, &desired_state, now);
+    seen.status_input.problems = outcome.problems;
+    seen.status_input.adopted = outcome.adopted;
+    seen.status_input.up_to_date = outcome.up_to_date;
     let wrote = !outcome.changed.is_empty();
-    seen.findings.changed = outcome.changed;
+    seen.status_input.changed = outcome.changed;
     if outcome.limited {
         return Round::Limited(seen);
     }
-    let transient = seen.findings.problems.0.iter().any(|problem| problem.retry == Retry::Backoff);
+    let transient =
+        seen.status_input.problems.0.iter().any(|problem| problem.retry == Retry::Backoff);
     // A guest that says what could not be applied says it of this round, not of the one before.
-    let has_news = memory.learn(seen.findings.problems.unapplied());
+    let has_news = primary_state.record_unapplied(seen.status_input.problems.unapplied());
     // A prune that waits for a clean round has it now, if the kinds were readable.
-    let prune_now = became_clean && plan.prune_waits && all_readable(running, &frozen);
-    if ((wrote || has_news) && !transient) || outcome.again || prune_now {
+    let prune_now = became_clean && plan.prune_pending && all_readable(active, &snapshot);
+    if ((wrote || has_news) && !transient) || outcome.rerun || prune_now {
         return Round::Again(seen);
     }
-    let nothing_left = plan.going.is_empty() && seen.findings.problems.is_empty();
+    let nothing_left = plan.pending_deletion.is_empty() && seen.status_input.problems.is_empty();
     if deleting && seen.finalized && nothing_left {
-        return let_go(&finalizers, true, seen, memory).await;
+        return remove_finalizer(&finalizers, true, seen, primary_state).await;
     }
-    Round::Quiet(seen)
+    Round::Stable(seen)
 }
 
 /// What comes before the guest is asked, by the finalizers. Gives `seen` back if the guest is.
-async fn take_turn(
+async fn ensure_finalizer(
     finalizers: &Finalizers<'_>,
     held: bool,
-    seen: Box<Sight>,
-    memory: &mut Memory,
-) -> Result<Box<Sight>, Round> {
-    match finalizers.running.turn(finalizers.primary) {
-        Turn::Nothing => {
-            finalizers.shared.health.note(finalizers.work, None);
-            Err(Round::Nothing(Done::Ok(None)))
+    seen: Box<Evaluation>,
+    primary_state: &mut PrimaryState,
+) -> Result<Box<Evaluation>, Round> {
+    match finalizers.active.finalizer_action(finalizers.primary) {
+        FinalizerAction::Nothing => {
+            finalizers.shared.health.record(finalizers.request, None);
+            Err(Round::Ended(ReconcileResult::Ok(None)))
         }
-        Turn::Work | Turn::Finalize => Ok(seen),
+        FinalizerAction::Reconcile | FinalizerAction::Finalize => Ok(seen),
         // Nothing is written, so there is nothing that it would have to be asked about.
-        Turn::Add if held => Ok(seen),
-        Turn::Add => Err(match finalizers.add(memory).await {
-            Written::Yes | Written::Overtaken => Round::Again(seen),
-            Written::No(problem) => seen.hindered(problem),
+        FinalizerAction::Add if held => Ok(seen),
+        FinalizerAction::Add => Err(match finalizers.add(primary_state).await {
+            WriteOutcome::Applied | WriteOutcome::Conflict => Round::Again(seen),
+            WriteOutcome::Failed(problem) => seen.blocked(problem),
         }),
-        Turn::Release => Err(let_go(finalizers, false, seen, memory).await),
+        FinalizerAction::Remove => {
+            Err(remove_finalizer(finalizers, false, seen, primary_state).await)
+        }
     }
 }
 
 /// Takes the module's finalizers off a primary. `finalized`: the guest has nothing left to do for it.
-async fn let_go(
+async fn remove_finalizer(
     finalizers: &Finalizers<'_>,
     finalized: bool,
-    seen: Box<Sight>,
-    memory: &mut Memory,
+    seen: Box<Evaluation>,
+    primary_state: &mut PrimaryState,
 ) -> Round {
-    match finalizers.release(finalized, memory).await {
-        Written::Yes => {
-            finalizers.shared.health.note(finalizers.work, None);
-            Round::Nothing(Done::Ok(None))
+    match finalizers.release(finalized, primary_state).await {
+        WriteOutcome::Applied => {
+            finalizers.shared.health.record(finalizers.request, None);
+            Round::Ended(ReconcileResult::Ok(None))
         }
-        Written::Overtaken => Round::Again(seen),
-        Written::No(problem) => seen.hindered(problem),
+        WriteOutcome::Conflict => Round::Again(seen),
+        WriteOutcome::Failed(problem) => seen.blocked(problem),
     }
 }
 
 /// The primary, if there is something to do for it; else how the work on its key ends.
 fn find_primary(
-    running: &Running,
-    frozen: &Frozen,
-    work: &Work,
-    memory: &mut Memory,
-) -> Result<Arc<Object>, Done> {
-    let primary = match frozen.get(&running.primary, &work.key) {
-        Seen::Present(primary) => primary,
-        Seen::Absent => return Err(Done::Forget),
-        Seen::Unknown => {
-            memory.unsettled.insert(Target::new(running.primary.clone(), work.key.clone()));
-            return Err(Done::Failed);
+    active: &ActiveModule,
+    snapshot: &CacheSnapshot,
+    request: &ReconcileRequest,
+    primary_state: &mut PrimaryState,
+) -> Result<Arc<Object>, ReconcileResult> {
+    let primary = match snapshot.get(&active.primary, &request.key) {
+        Lookup::Found(primary) => primary,
+        Lookup::Absent => return Err(ReconcileResult::Forget),
+        Lookup::Unknown => {
+            primary_state
+                .needs_read
+                .insert(ObjectRef::new(active.primary.clone(), request.key.clone()));
+            return Err(ReconcileResult::Failed);
         }
         // Its state's change runs the key again.
-        Seen::Unreadable(_) => return Err(Done::Stuck(None)),
+        Lookup::Unreadable(_) => return Err(ReconcileResult::AwaitChange(None)),
     };
     // A guest never sees a cache that has not been read; what changes that runs the key again.
-    if is_synced(frozen) { Ok(primary) } else { Err(Done::Ok(None)) }
+    if is_synced(snapshot) { Ok(primary) } else { Err(ReconcileResult::Ok(None)) }
 }
 
 /// Runs the guest, when it is its turn. Nothing is written.
@@ -432,20 +456,20 @@ fn find_primary(
 /// the guest's memory how large each may be.
 pub async fn run(
     shared: &Shared,
-    running: &Running,
-    made: &[(Target, Arc<Object>)],
+    active: &ActiveModule,
+    made: &[(ObjectRef, Arc<Object>)],
     unapplied: &[Unapplied],
     observation: &mut Observation<'_>,
 ) -> Result<Run, CallError> {
     let asked = shared.elapsed();
-    let tenant = lane::tenant_of(&observation.primary().key).to_owned();
-    let _permit = shared.permits.acquire(running.name(), &tenant).await;
+    let tenant = module_queue::tenant_of(&observation.primary().key).to_owned();
+    let _permit = shared.permits.acquire(active.name(), &tenant).await;
     shared
         .metrics
         .permit_wait_seconds
         .observe(shared.elapsed().saturating_sub(asked).as_secs_f64());
     let mut call = || {
-        let guest = running.guest();
+        let guest = active.guest();
         let document = observation.document(made, unapplied, guest.limits().memory_bytes)?;
         guest.reconcile(&document, observation)
     };
@@ -454,19 +478,19 @@ pub async fn run(
         Execution::Inline => call(),
     };
     if let Ok(run) = &mut result {
-        observation.granted().mask_outcome(&mut run.outcome);
+        observation.secrets().mask_outcome(&mut run.outcome);
         let seconds = run.figures.time.as_secs_f64();
-        shared.metrics.sandbox_seconds.with_label_values(&[&**running.name()]).observe(seconds);
+        shared.metrics.sandbox_seconds.with_label_values(&[&**active.name()]).observe(seconds);
         let waits = match &run.outcome {
             Outcome::Complete(desired) | Outcome::Partial(desired) => desired.requeue_after_seconds,
             Outcome::Failed(failure) => failure.requeue_after_seconds,
         };
         if run.figures.clock_read
             && waits.is_none()
-            && running.resync(observation.primary()).is_none()
+            && active.resync(observation.primary()).is_none()
         {
             tracing::warn!(
-                module = %running.name(),
+                module = %active.name(),
                 "the guest reads the clock but asks for no requeueAfterSeconds and has no resync period: time alone does not run it again"
             );
         }
@@ -477,40 +501,40 @@ pub async fn run(
 /// What the guest wants, or why it cannot be had and as what that is counted: words of ours,
 /// never the guest's, or it could make figures without end. Notes what it says of the status.
 fn take_outcome(
-    running: &Running,
+    active: &ActiveModule,
     result: Result<Run, CallError>,
     primary: &Primary,
-    seen: &mut Sight,
-) -> Result<(bool, Wish), (Problem, &'static str)> {
+    seen: &mut Evaluation,
+) -> Result<(bool, DesiredState), (Problem, &'static str)> {
     let (complete, desired) = match result.map(|run| run.outcome) {
         Ok(Outcome::Complete(desired)) => (true, desired),
         Ok(Outcome::Partial(desired)) => (false, desired),
         Ok(Outcome::Failed(failure)) => return Err((take_failure(failure, seen), GUEST_FAILED)),
         Err(error) => {
             let problem = Problem {
-                target: None,
+                object_ref: None,
                 reason: error.reason().to_owned(),
                 // It may quote what the guest logged, as a line within this message.
                 message: foreign::one_line(
-                    seen.findings.granted.mask(&format!("The guest failed: {error}")),
-                    said::MESSAGE_BYTES_MAX,
+                    seen.status_input.granted.mask(&format!("The guest failed: {error}")),
+                    guest_status::MESSAGE_BYTES_MAX,
                 ),
                 retry: Retry::Backoff,
             };
             return Err((problem, error.reason()));
         }
     };
-    let wish = running
-        .wish(&desired, primary)
-        .map_err(|refusal| (of_refusal(&refusal, &seen.findings.granted), refusal.reason()))?;
+    let desired_state = active.read_desired(&desired, primary).map_err(|refusal| {
+        (invalid_desired_problem(&refusal, &seen.status_input.granted), refusal.reason())
+    })?;
     let Desired { status, conditions, mut events, requeue_after_seconds, finalized, .. } = desired;
-    said::cut_notes(&mut events);
+    guest_status::cut_notes(&mut events);
     seen.finalized = finalized;
-    seen.findings.status = Some(status.unwrap_or_default());
-    seen.findings.conditions = conditions;
-    seen.findings.events = events;
+    seen.status_input.status = Some(status.unwrap_or_default());
+    seen.status_input.conditions = conditions;
+    seen.status_input.events = events;
     seen.requeue = after(requeue_after_seconds);
-    Ok((complete, wish))
+    Ok((complete, desired_state))
 }
 
 /// A time to come again; zero is none, or the guest would run without end.
@@ -518,9 +542,9 @@ fn after(seconds: Option<u32>) -> Option<Duration> {
     seconds.filter(|seconds| *seconds > 0).map(|seconds| Duration::from_secs(seconds.into()))
 }
 
-fn of_refusal(refusal: &Refusal, granted: &Granted) -> Problem {
+fn invalid_desired_problem(refusal: &InvalidDesired, granted: &GrantedSecrets) -> Problem {
     Problem {
-        target: None,
+        object_ref: None,
         reason: refusal.reason().to_owned(),
         message: granted.mask(&refusal.to_string()),
         // The same input gives the same answer: only a change helps.
@@ -528,7 +552,7 @@ fn of_refusal(refusal: &Refusal, granted: &Granted) -> Problem {
     }
 }
 
-fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
+fn take_failure(failure: Failure, seen: &mut Evaluation) -> Problem {
     let Failure {
         reason,
         message,
@@ -538,18 +562,21 @@ fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
         mut events,
         requeue_after_seconds,
     } = failure;
-    if let Err(problem) = said::check(status.as_ref(), &conditions, &events) {
-        return of_refusal(&Refusal::MalformedStatus { problem }, &seen.findings.granted);
+    if let Err(problem) = guest_status::check(status.as_ref(), &conditions, &events) {
+        return invalid_desired_problem(
+            &InvalidDesired::MalformedStatus { problem },
+            &seen.status_input.granted,
+        );
     }
-    said::cut_notes(&mut events);
-    seen.findings.status = status;
-    seen.findings.conditions = conditions;
-    seen.findings.events = events;
+    guest_status::cut_notes(&mut events);
+    seen.status_input.status = status;
+    seen.status_input.conditions = conditions;
+    seen.status_input.events = events;
     let after = after(requeue_after_seconds);
     Problem {
-        target: None,
-        reason: if said::is_reason(&reason) { reason } else { GUEST_FAILED.to_owned() },
-        message: foreign::message(&message, said::MESSAGE_BYTES_MAX),
+        object_ref: None,
+        reason: if guest_status::is_reason(&reason) { reason } else { GUEST_FAILED.to_owned() },
+        message: foreign::message(&message, guest_status::MESSAGE_BYTES_MAX),
         retry: match after {
             Some(after) => Retry::After(after),
             None if permanent => Retry::OnChange,
@@ -562,24 +589,27 @@ fn take_failure(failure: Failure, seen: &mut Sight) -> Problem {
 #[expect(clippy::too_many_arguments, reason = "a plan is made from all that a round has")]
 pub fn make_plan(
     observation: &mut Observation<'_>,
-    frozen: &Frozen,
+    snapshot: &CacheSnapshot,
     me: &Primary,
-    wish: &Wish,
+    desired_state: &DesiredState,
     complete: bool,
-    made: &[(Target, Arc<Object>)],
-    memory: &Memory,
+    made: &[(ObjectRef, Arc<Object>)],
+    primary_state: &PrimaryState,
     now: Timestamp,
 ) -> Plan {
-    let seen: Vec<plan::Seen> =
-        wish.wanted.iter().map(|wanted| planners(observation.look(&wanted.target))).collect();
+    let seen: Vec<plan::Lookup> = desired_state
+        .objects
+        .iter()
+        .map(|desired_object| planners(observation.lookup(&desired_object.object_ref)))
+        .collect();
     plan::plan(&plan::Input {
         primary: me,
-        wish,
+        desired: desired_state,
         complete,
-        seen: &seen,
-        made,
-        memory: &memory.plan,
-        readable: all_readable(observation.running(), frozen),
+        lookups: &seen,
+        owned: made,
+        state: &primary_state.plan,
+        readable: all_readable(observation.active(), snapshot),
         deleting: observation.primary().is_terminating(),
         adopt: consent::of_user(observation.primary(), ADOPT_ANNOTATION).as_deref() == Some("true"),
         now,
@@ -587,46 +617,52 @@ pub fn make_plan(
 }
 
 /// What the caches say, in the planner's words.
-fn planners(seen: Seen) -> plan::Seen {
+fn planners(seen: Lookup) -> plan::Lookup {
     match seen {
-        Seen::Present(object) => plan::Seen::Present(object),
-        Seen::Absent => plan::Seen::Absent,
-        Seen::Unknown => plan::Seen::Unknown,
-        Seen::Unreadable(Unreadable::NotServed) => plan::Seen::NotServed,
-        Seen::Unreadable(why) => plan::Seen::Unreadable(why.to_string()),
+        Lookup::Found(object) => plan::Lookup::Found(object),
+        Lookup::Absent => plan::Lookup::Absent,
+        Lookup::Unknown => plan::Lookup::Unknown,
+        Lookup::Unreadable(CacheReadError::NotServed) => plan::Lookup::NotServed,
+        Lookup::Unreadable(why) => plan::Lookup::Unreadable(why.to_string()),
     }
 }
 
 /// What a pause holds back is told, and nothing is done.
-fn paused(mut seen: Box<Sight>, plan: &Plan, memory: &mut Memory, now: Timestamp) -> Box<Sight> {
-    seen.findings.paused = Some(apply::tell(plan));
-    let granted = &seen.findings.granted;
-    let problems = left_alone(plan, now).0.into_iter();
-    seen.findings.problems = Problems(problems.map(|one| granted.mask_problem(one)).collect());
-    memory.learn(seen.findings.problems.unapplied());
+fn paused(
+    mut seen: Box<Evaluation>,
+    plan: &Plan,
+    primary_state: &mut PrimaryState,
+    now: Timestamp,
+) -> Box<Evaluation> {
+    seen.status_input.paused = Some(apply::describe_plan(plan));
+    let granted = &seen.status_input.granted;
+    let problems = skipped_problems(plan, now).0.into_iter();
+    seen.status_input.problems = Problems(problems.map(|one| granted.mask_problem(one)).collect());
+    primary_state.record_unapplied(seen.status_input.problems.unapplied());
     seen
 }
 
 /// What a plan leaves alone for a reason that is a problem.
-fn left_alone(plan: &Plan, now: Timestamp) -> Problems {
+fn skipped_problems(plan: &Plan, now: Timestamp) -> Problems {
     let problems = plan.steps.iter().filter_map(|step| match &step.action {
-        Action::Leave(leave) => apply::problem_of(&step.target, leave, now),
+        Action::Skip(leave) => apply::problem_of(&step.object_ref, leave, now),
         _ => None,
     });
     Problems(problems.collect())
 }
 
 /// Old reverts and what is no longer wanted need no memory.
-fn forget_old(memory: &mut Memory, wish: &Wish, now: Timestamp) {
-    memory.plan.reverts.forget_old(now);
-    let wanted: BTreeSet<&Target> = wish.wanted.iter().map(|wanted| &wanted.target).collect();
-    memory.plan.applied.retain(|target, _| wanted.contains(target));
-    memory.plan.rejected.retain(|target, _| wanted.contains(target));
+fn forget_old(primary_state: &mut PrimaryState, desired_state: &DesiredState, now: Timestamp) {
+    primary_state.plan.reverts.drop_expired(now);
+    let desired_object: BTreeSet<&ObjectRef> =
+        desired_state.objects.iter().map(|desired_object| &desired_object.object_ref).collect();
+    primary_state.plan.applied.retain(|object_ref, _| desired_object.contains(object_ref));
+    primary_state.plan.rejected.retain(|object_ref, _| desired_object.contains(object_ref));
 }
 
 /// Every declared kind has been read, or it is known why it cannot be.
-fn is_synced(frozen: &Frozen) -> bool {
-    frozen.states().values().all(|state| {
+fn is_synced(snapshot: &CacheSnapshot) -> bool {
+    snapshot.states().values().all(|state| {
         matches!(
             state,
             KindState::Synced
@@ -638,19 +674,19 @@ fn is_synced(frozen: &Frozen) -> bool {
 }
 
 /// Every declared kind could be read; an optional one may be unserved.
-fn all_readable(running: &Running, frozen: &Frozen) -> bool {
-    running.kinds().all(|kind| match frozen.unreadable(kind) {
+fn all_readable(active: &ActiveModule, snapshot: &CacheSnapshot) -> bool {
+    active.kinds().all(|kind| match snapshot.unreadable(kind) {
         None => true,
-        Some(Unreadable::NotServed) => running.is_optional(kind),
+        Some(CacheReadError::NotServed) => active.is_optional(kind),
         Some(_) => false,
     })
 }
 
-fn unserved_optional(running: &Running, frozen: &Frozen) -> Vec<String> {
-    running
+fn unserved_optional(active: &ActiveModule, snapshot: &CacheSnapshot) -> Vec<String> {
+    active
         .kinds()
         .filter(|kind| {
-            running.is_optional(kind) && frozen.unreadable(kind) == Some(Unreadable::NotServed)
+            active.is_optional(kind) && snapshot.unreadable(kind) == Some(CacheReadError::NotServed)
         })
         .map(ToString::to_string)
         .collect()

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Object, Selector};
+use innkeeper_core::{Object, ObjectKey, Selector};
 
 /// Bytes of the record of one run. Beyond it the reads of the kinds that take the most become
 /// whole namespaces, or the whole kind if there are many.
@@ -41,7 +41,7 @@ pub enum Read {
         /// Its kind.
         kind: Arc<Kind>,
         /// Its key.
-        key: Key,
+        key: ObjectKey,
     },
     /// The objects that match.
     List {
@@ -72,7 +72,7 @@ impl Read {
     }
 }
 
-fn get_bytes(key: &Key) -> usize {
+fn get_bytes(key: &ObjectKey) -> usize {
     GET_BYTES + key.namespace().len() + key.name().len()
 }
 
@@ -99,7 +99,7 @@ impl Budget {
 /// What one run read. See the [module's documentation](self).
 #[derive(Debug, Default)]
 pub struct ReadRecord {
-    kinds: BTreeMap<Arc<Kind>, OfKind>,
+    kinds: BTreeMap<Arc<Kind>, KindReads>,
     /// By uid, the namespace.
     owned: BTreeMap<Box<str>, Box<str>>,
     bytes: usize,
@@ -107,19 +107,19 @@ pub struct ReadRecord {
 
 /// Reads of one kind by namespace; the empty one is that of lists over all namespaces.
 #[derive(Debug, Default)]
-struct OfKind(BTreeMap<Box<str>, OfNamespace>);
+struct KindReads(BTreeMap<Box<str>, NamespaceReads>);
 
 #[derive(Debug, Default)]
-struct OfNamespace {
+struct NamespaceReads {
     /// All its objects were read: the other members are empty.
     is_whole: bool,
-    names: BTreeSet<Key>,
+    names: BTreeSet<ObjectKey>,
     selectors: BTreeSet<Arc<Selector>>,
 }
 
 impl ReadRecord {
     /// An object was looked up by its name.
-    pub fn get(&mut self, kind: &Arc<Kind>, key: &Key) {
+    pub fn get(&mut self, kind: &Arc<Kind>, key: &ObjectKey) {
         let namespace = key.namespace();
         let Some(group) = self.group(kind, namespace) else { return };
         if group.names.insert(key.clone()) {
@@ -210,30 +210,30 @@ impl ReadRecord {
     }
 
     /// Where to note a read; `None` if it is covered already.
-    fn group(&mut self, kind: &Arc<Kind>, namespace: &str) -> Option<&mut OfNamespace> {
+    fn group(&mut self, kind: &Arc<Kind>, namespace: &str) -> Option<&mut NamespaceReads> {
         if !self.kinds.contains_key(kind) {
-            self.kinds.insert(kind.clone(), OfKind::default());
+            self.kinds.insert(kind.clone(), KindReads::default());
         }
         let groups = &mut self.kinds.get_mut(kind)?.0;
         if groups.get("").is_some_and(|group| group.is_whole) {
             return None;
         }
         if !groups.contains_key(namespace) {
-            groups.insert(namespace.into(), OfNamespace::default());
+            groups.insert(namespace.into(), NamespaceReads::default());
         }
         groups.get_mut(namespace).filter(|group| !group.is_whole)
     }
 
     /// All objects of a namespace count as read; those of all namespaces if it is empty.
     fn make_whole(&mut self, kind: &Arc<Kind>, namespace: &str) {
-        let Some(OfKind(groups)) = self.kinds.get_mut(kind) else { return };
+        let Some(KindReads(groups)) = self.kinds.get_mut(kind) else { return };
         let gone = if namespace.is_empty() {
             std::mem::take(groups)
         } else {
             groups.remove_entry(namespace).into_iter().collect()
         };
         let gone: usize = gone.iter().map(|(namespace, group)| group.bytes(namespace)).sum();
-        let whole = OfNamespace { is_whole: true, ..OfNamespace::default() };
+        let whole = NamespaceReads { is_whole: true, ..NamespaceReads::default() };
         self.bytes = self.bytes.saturating_sub(gone) + whole.bytes(namespace);
         groups.insert(namespace.into(), whole);
     }
@@ -247,9 +247,9 @@ impl ReadRecord {
             let largest = self
                 .kinds
                 .iter()
-                .filter(|(_, OfKind(groups))| groups.get("").is_none_or(|group| !group.is_whole))
+                .filter(|(_, KindReads(groups))| groups.get("").is_none_or(|group| !group.is_whole))
                 .max_by_key(|(_, of_kind)| of_kind.bytes());
-            let Some((kind, OfKind(groups))) = largest else { return };
+            let Some((kind, KindReads(groups))) = largest else { return };
             let kind = kind.clone();
             let namespace = groups
                 .iter()
@@ -261,13 +261,13 @@ impl ReadRecord {
     }
 }
 
-impl OfKind {
+impl KindReads {
     fn bytes(&self) -> usize {
         self.0.iter().map(|(namespace, group)| group.bytes(namespace)).sum()
     }
 }
 
-impl OfNamespace {
+impl NamespaceReads {
     fn bytes(&self, namespace: &str) -> usize {
         let names: usize = self.names.iter().map(get_bytes).sum();
         let selectors: usize = self.selectors.iter().map(|one| list_bytes(namespace, one)).sum();
@@ -320,7 +320,7 @@ mod tests {
         record.list(&pods(), "other", selector("a=1"));
         for number in 0..10_000 {
             record.list(&pods(), "n", selector(&format!("a={number}")));
-            record.get(&pods(), &Key::new("n", &format!("p{number}")));
+            record.get(&pods(), &ObjectKey::new("n", &format!("p{number}")));
         }
         let other = Read::List {
             kind: pods(),
@@ -343,10 +343,10 @@ mod tests {
     #[test]
     fn names_beyond_the_limit_become_their_namespace_and_other_kinds_stay_exact() {
         let mut record = ReadRecord::default();
-        let key = Key::new("n", "one");
+        let key = ObjectKey::new("n", "one");
         record.get(&kind("Secret"), &key);
         for number in 0..10_000 {
-            record.get(&pods(), &Key::new("n", &format!("p{number}")));
+            record.get(&pods(), &ObjectKey::new("n", &format!("p{number}")));
             assert!(record.bytes() <= RECORD_BYTES_MAX);
         }
         assert_eq!(*reads(record), [whole(&pods(), "n"), Read::Get { kind: kind("Secret"), key }]);
@@ -356,7 +356,7 @@ mod tests {
     fn names_in_ten_thousand_namespaces_become_the_whole_kind() {
         let mut record = ReadRecord::default();
         for number in 0..10_000 {
-            record.get(&pods(), &Key::new(&format!("n{number}"), "absent"));
+            record.get(&pods(), &ObjectKey::new(&format!("n{number}"), "absent"));
             record.list(&kind("Secret"), &format!("n{number}"), selector("a=1"));
             assert!(record.bytes() <= RECORD_BYTES_MAX);
         }
@@ -368,7 +368,7 @@ mod tests {
         let mut record = ReadRecord::default();
         for number in 0..10_000 {
             let namespace = format!("{}/../{number}", "\u{1F4A3}".repeat(70));
-            record.get(&pods(), &Key::new(&namespace, &"x".repeat(317)));
+            record.get(&pods(), &ObjectKey::new(&namespace, &"x".repeat(317)));
             record.list(&pods(), &namespace, Selector::default());
             assert!(record.bytes() <= RECORD_BYTES_MAX);
         }
@@ -380,7 +380,7 @@ mod tests {
         let mut record = ReadRecord::default();
         for number in 0..1_000_000 {
             let kind = kind(&format!("Kind{}", number % 100));
-            record.get(&kind, &Key::new(&format!("n{}", number % 7), &format!("p{number}")));
+            record.get(&kind, &ObjectKey::new(&format!("n{}", number % 7), &format!("p{number}")));
             assert!(record.bytes() <= RECORD_BYTES_MAX);
             if number > 20_000 {
                 break;
@@ -403,7 +403,7 @@ mod tests {
     fn what_became_whole_concerns_whatever_it_was_read_for() {
         let mut record = ReadRecord::default();
         for number in 0..10_000 {
-            record.get(&pods(), &Key::new("n", &format!("p{number}")));
+            record.get(&pods(), &ObjectKey::new("n", &format!("p{number}")));
         }
         let object = |namespace: &str| {
             let text = format!(r#"{{"metadata":{{"name":"p7","namespace":"{namespace}"}}}}"#);

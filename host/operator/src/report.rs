@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use innkeeper_cluster::client::Force;
 use innkeeper_cluster::events::{Published, Regarding};
-use innkeeper_cluster::session::Force;
 use innkeeper_cluster::{ApiError, Caches};
 use innkeeper_contract::{Condition, ConditionStatus, Event, EventType, ReadinessState};
-use innkeeper_core::{Figures, Manager, Object, Target, foreign, readiness, said, status};
+use innkeeper_core::{
+    LastRun, Manager, Object, ObjectRef, foreign, guest_status, readiness, status,
+};
 use serde_json::{Map, Value};
 
-use crate::crds::Statuses;
-use crate::deeds::Deed;
-use crate::granted::Granted;
-use crate::memory::Memory;
+use crate::active_module::ActiveModule;
+use crate::crds::StatusSchema;
+use crate::granted_secrets::GrantedSecrets;
+use crate::primary_state::PrimaryState;
 use crate::problem::{Problem, Problems, Retry};
-use crate::queue::Work;
-use crate::running::Running;
+use crate::queue::ReconcileRequest;
 use crate::shared::{self, Shared};
+use crate::stats::ObjectChange;
 
 /// Conditions that the host writes on a primary.
 pub mod condition {
@@ -31,7 +33,7 @@ pub mod condition {
 
 /// What a burst of rounds came to, of its last round.
 #[derive(Debug, Default)]
-pub struct Findings {
+pub struct StatusInput {
     /// What the guest gave for the status; `None` if it said nothing.
     pub status: Option<Map<String, Value>>,
     /// The guest's conditions.
@@ -43,41 +45,45 @@ pub struct Findings {
     /// What is left undone since the primary is paused; `None` if it is not.
     pub paused: Option<Vec<String>>,
     /// The objects that the primary owns.
-    pub owned: Vec<(Target, Arc<Object>)>,
+    pub owned: Vec<(ObjectRef, Arc<Object>)>,
     /// Optional kinds that are not served.
     pub unserved: Vec<String>,
     /// Objects that were taken over.
-    pub adopted: Vec<Target>,
+    pub adopted: Vec<ObjectRef>,
     /// Objects that were created, changed or deleted, in all rounds.
-    pub changed: BTreeMap<Target, Deed>,
+    pub changed: BTreeMap<ObjectRef, ObjectChange>,
     /// How many of the objects that the guest wants are as it wants them.
-    pub in_order: usize,
+    pub up_to_date: usize,
     /// What the last round granted, to be masked in whatever is said.
-    pub granted: Arc<Granted>,
+    pub granted: Arc<GrantedSecrets>,
 }
 
-impl Findings {
-    fn figures(&self) -> Figures {
-        Figures { ok: self.in_order, changed: self.changed.len(), failures: self.problems.0.len() }
+impl StatusInput {
+    fn figures(&self) -> LastRun {
+        LastRun {
+            ok: self.up_to_date,
+            changed: self.changed.len(),
+            failures: self.problems.0.len(),
+        }
     }
 }
 
 /// The host's conditions and the guest's, the guest's word first. Types that differ in case only are one
 /// type: `kubectl wait` compares them without regard to case, and would take the guest's for the host's.
-pub fn conditions(findings: &Findings, has_optional: bool) -> Vec<Condition> {
+pub fn conditions(status_input: &StatusInput, has_optional: bool) -> Vec<Condition> {
     let mut all: BTreeMap<String, Condition> = BTreeMap::new();
     let mut add = |condition: Condition| {
         all.entry(condition.type_.to_ascii_lowercase()).or_insert(condition);
     };
-    add(synced(findings));
-    for condition in &findings.conditions {
+    add(synced(status_input));
+    for condition in &status_input.conditions {
         add(condition.clone());
     }
-    if findings.status.is_some() || findings.problems.is_empty() {
-        add(ready(findings));
+    if status_input.status.is_some() || status_input.problems.is_empty() {
+        add(ready(status_input));
     }
     if has_optional {
-        add(served(findings));
+        add(served(status_input));
     }
     all.into_values().collect()
 }
@@ -89,18 +95,18 @@ fn first_of_each_type(conditions: &[Condition]) -> Vec<Condition> {
     conditions.iter().filter(|one| types.insert(one.type_.to_ascii_lowercase())).cloned().collect()
 }
 
-fn synced(findings: &Findings) -> Condition {
-    let (type_, granted) = (condition::SYNCED, &findings.granted);
-    if let Some(undone) = &findings.paused {
+fn synced(status_input: &StatusInput) -> Condition {
+    let (type_, granted) = (condition::SYNCED, &status_input.granted);
+    if let Some(undone) = &status_input.paused {
         let message = match undone.as_slice() {
             [] => "The primary is paused; nothing is left undone.".to_owned(),
             undone => format!("The primary is paused; left undone: {}.", undone.join("; ")),
         };
         return make(granted, type_, ConditionStatus::False, "Paused", &message);
     }
-    match findings.problems.reason() {
+    match status_input.problems.reason() {
         Some(reason) => {
-            make(granted, type_, ConditionStatus::False, reason, &findings.problems.message())
+            make(granted, type_, ConditionStatus::False, reason, &status_input.problems.message())
         }
         None => {
             make(granted, type_, ConditionStatus::True, "Applied", "Everything wanted is applied.")
@@ -108,19 +114,19 @@ fn synced(findings: &Findings) -> Condition {
     }
 }
 
-fn ready(findings: &Findings) -> Condition {
-    let (type_, granted) = (condition::READY, &findings.granted);
-    if !findings.problems.is_empty() {
+fn ready(status_input: &StatusInput) -> Condition {
+    let (type_, granted) = (condition::READY, &status_input.granted);
+    if !status_input.problems.is_empty() {
         return make(
             granted,
             type_,
             ConditionStatus::False,
             "NotSynced",
-            &findings.problems.message(),
+            &status_input.problems.message(),
         );
     }
-    for (target, object) in &findings.owned {
-        let readiness = readiness::of(&target.kind, object);
+    for (object_ref, object) in &status_input.owned {
+        let readiness = readiness::of(&object_ref.kind, object);
         if readiness.state != ReadinessState::Ready {
             let reason = match readiness.state {
                 ReadinessState::InProgress => "InProgress",
@@ -128,16 +134,16 @@ fn ready(findings: &Findings) -> Condition {
                 ReadinessState::Terminating => "Terminating",
                 ReadinessState::Ready | ReadinessState::Unknown => "Unknown",
             };
-            let message = format!("{target}: {}", readiness.message);
+            let message = format!("{object_ref}: {}", readiness.message);
             return make(granted, type_, ConditionStatus::False, reason, &message);
         }
     }
     make(granted, type_, ConditionStatus::True, "ObjectsReady", "Everything made is ready.")
 }
 
-fn served(findings: &Findings) -> Condition {
-    let (type_, granted) = (condition::KINDS_AVAILABLE, &findings.granted);
-    let unserved = &findings.unserved;
+fn served(status_input: &StatusInput) -> Condition {
+    let (type_, granted) = (condition::KINDS_AVAILABLE, &status_input.granted);
+    let unserved = &status_input.unserved;
     if unserved.is_empty() {
         return make(
             granted,
@@ -157,13 +163,13 @@ fn served(findings: &Findings) -> Condition {
 /// A condition; one message may name a thousand objects, and is cut to what can be written. What was granted
 /// is masked first: a value that is escaped and cut is hard to find.
 fn make(
-    granted: &Granted,
+    granted: &GrantedSecrets,
     type_: &str,
     status: ConditionStatus,
     reason: &str,
     message: &str,
 ) -> Condition {
-    let message = foreign::message(granted.mask(message), said::MESSAGE_BYTES_MAX);
+    let message = foreign::message(granted.mask(message), guest_status::MESSAGE_BYTES_MAX);
     Condition { type_: type_.to_owned(), status, reason: reason.to_owned(), message }
 }
 
@@ -174,7 +180,7 @@ fn visible(condition: Condition) -> Condition {
     }
     let message = foreign::message(&condition.message, usize::MAX);
     // Escaped it is longer, and three dots come behind it if it is cut.
-    let message = foreign::message(&message, said::CONDITION_MESSAGE_BYTES_MAX - 3);
+    let message = foreign::message(&message, guest_status::CONDITION_MESSAGE_BYTES_MAX - 3);
     Condition { message, ..condition }
 }
 
@@ -184,68 +190,73 @@ fn visible(condition: Condition) -> Condition {
 pub async fn report(
     shared: &Shared,
     caches: &Caches,
-    running: &Running,
-    work: &Work,
+    active: &ActiveModule,
+    request: &ReconcileRequest,
     primary: &Object,
-    findings: &Findings,
-    memory: &mut Memory,
+    status_input: &StatusInput,
+    primary_state: &mut PrimaryState,
 ) -> Result<bool, Problem> {
-    if running.decorates {
-        events(shared, running, work, primary, findings, memory).await;
+    if active.decorates {
+        events(shared, active, request, primary, status_input, primary_state).await;
         return Ok(false);
     }
-    let manage = running.settings().manage_status;
+    let manage = active.settings().manage_status;
     let mut conditions = if manage {
-        let has_optional = running.guest().manifest().owned.iter().any(|owned| owned.optional);
-        conditions(findings, has_optional)
+        let has_optional = active.guest().manifest().owned.iter().any(|owned| owned.optional);
+        conditions(status_input, has_optional)
     } else {
-        first_of_each_type(&findings.conditions)
+        first_of_each_type(&status_input.conditions)
     };
-    findings.granted.mask_conditions(&mut conditions);
+    status_input.granted.mask_conditions(&mut conditions);
     let conditions: Vec<Condition> = conditions.into_iter().map(visible).collect();
-    let target = Target::new(running.primary.clone(), primary.key.clone());
-    events(shared, running, work, primary, findings, memory).await;
+    let object_ref = ObjectRef::new(active.primary.clone(), primary.key.clone());
+    events(shared, active, request, primary, status_input, primary_state).await;
 
-    let statuses = shared.statuses(&target.kind);
+    let statuses = shared.status_schema(&object_ref.kind);
     let schema = match &*statuses {
-        Statuses::Absent if manage || findings.status.is_some() || !conditions.is_empty() => {
-            return Err(no_subresource(target));
+        StatusSchema::Absent
+            if manage || status_input.status.is_some() || !conditions.is_empty() =>
+        {
+            return Err(no_subresource(object_ref));
         }
-        Statuses::Absent => return Ok(false),
-        Statuses::Whole => None,
-        Statuses::Pruned(schema) => Some(schema),
+        StatusSchema::Absent => return Ok(false),
+        StatusSchema::Whole => None,
+        StatusSchema::Pruned(schema) => Some(schema),
     };
     let Some(wanted) = status::status(&status::Input {
         object: primary,
-        guest: findings.status.as_ref(),
+        guest: status_input.status.as_ref(),
         conditions: &conditions,
         manage,
         schema,
-        figures: findings.figures(),
+        last_run: status_input.figures(),
         now: shared.env.now(),
     }) else {
         return Ok(false);
     };
-    let mut body = target.body();
+    let mut body = object_ref.body();
     body["metadata"]["resourceVersion"] = (&*primary.resource_version).into();
     body["status"] = wanted;
-    let session = &running.session;
-    let _writing = caches.writing(&target.kind, &target.key);
-    match session.apply_status(&target.kind, &target.key, &Manager::Host, &body, Force::Yes).await {
+    let client = &active.client;
+    let _writing = caches.begin_write(&object_ref.kind, &object_ref.key);
+    match client
+        .apply_status(&object_ref.kind, &object_ref.key, &Manager::Host, &body, Force::Yes)
+        .await
+    {
         Ok(applied) => {
-            shared.count_write(work, "status");
-            shared::wrote(shared, caches, &target, applied.object, work);
+            shared.count_write(request, "status");
+            shared::record_write(shared, caches, &object_ref, applied.object, request);
             Ok(true)
         }
         // It changed meanwhile, or is gone: that change runs the key again.
         Err(
-            ApiError::VersionConflict { .. } | ApiError::NotFound { .. } | ApiError::Gone { .. },
+            ApiError::Conflict { .. } | ApiError::NotFound { .. } | ApiError::ObjectDeleted { .. },
         ) => Ok(false),
         Err(error) => {
-            let why = findings.granted.mask(&error.to_string());
-            tracing::warn!(module = %running.name(), primary = %work.key, "the status cannot be written: {why}");
+            let why = status_input.granted.mask(&error.to_string());
+            tracing::warn!(module = %active.name(), primary = %request.key, "the status cannot be written: {why}");
             Err(Problem {
-                target: Some(target),
+                object_ref: Some(object_ref),
                 reason: error.reason().to_owned(),
                 message: format!("the status cannot be written: {why}"),
                 retry: Retry::Backoff,
@@ -256,10 +267,10 @@ pub async fn report(
 
 /// A status cannot be written where there is none, and conditions cannot say so either: the
 /// Module does.
-fn no_subresource(target: Target) -> Problem {
-    let (resource, version) = (target.kind.resource(), target.kind.version().to_owned());
+fn no_subresource(object_ref: ObjectRef) -> Problem {
+    let (resource, version) = (object_ref.kind.resource(), object_ref.kind.version().to_owned());
     Problem {
-        target: Some(target),
+        object_ref: Some(object_ref),
         reason: "NoStatusSubresource".to_owned(),
         message: format!(
             "statuses cannot be written: version {version} of the CustomResourceDefinition {resource} has no status subresource; add `subresources: {{status: {{}}}}` to it, or set spec.manageStatus to false and give no status"
@@ -272,27 +283,27 @@ fn no_subresource(target: Target) -> Problem {
 /// any more; what was adopted; and the guest's own.
 async fn events(
     shared: &Shared,
-    running: &Running,
-    work: &Work,
+    active: &ActiveModule,
+    request: &ReconcileRequest,
     primary: &Object,
-    findings: &Findings,
-    memory: &mut Memory,
+    status_input: &StatusInput,
+    primary_state: &mut PrimaryState,
 ) {
-    let mut events: Vec<Event> = findings
+    let mut events: Vec<Event> = status_input
         .adopted
         .iter()
-        .map(|target| Event {
+        .map(|object_ref| Event {
             type_: EventType::Normal,
             reason: "Adopted".to_owned(),
-            message: format!("Took over {target}, which nobody owned."),
+            message: format!("Took over {object_ref}, which nobody owned."),
         })
         .collect();
-    let reason = findings.problems.reason().unwrap_or_default();
-    if memory.reported.is_none() {
+    let reason = status_input.problems.reason().unwrap_or_default();
+    if primary_state.reported.is_none() {
         // A host that just started repeats no Event: what was said stands in the condition.
-        memory.reported = said_before(primary);
+        primary_state.reported = reported_reason(primary);
     }
-    match memory.reported.as_deref() {
+    match primary_state.reported.as_deref() {
         Some(before) if before == reason => {}
         None if reason.is_empty() => {}
         Some(_) if reason.is_empty() => events.push(Event {
@@ -303,30 +314,30 @@ async fn events(
         _ => events.push(Event {
             type_: EventType::Warning,
             reason: reason.to_owned(),
-            message: findings.problems.message(),
+            message: status_input.problems.message(),
         }),
     }
-    memory.reported = Some(reason.to_owned());
-    events.extend(findings.events.iter().cloned());
+    primary_state.reported = Some(reason.to_owned());
+    events.extend(status_input.events.iter().cloned());
     for mut event in events {
-        findings.granted.mask_event(&mut event);
-        let regarding = Regarding::object(&running.primary, primary);
-        let (session, module) = (&running.session, running.name());
-        let published = shared.events.publish(session, module, &regarding, "Reconcile", &event);
+        status_input.granted.mask_event(&mut event);
+        let regarding = Regarding::object(&active.primary, primary);
+        let (client, module) = (&active.client, active.name());
+        let published = shared.events.publish(client, module, &regarding, "Reconcile", &event);
         match published.await {
-            Ok(Published::Written) => shared.count_write(work, "event"),
+            Ok(Published::Written) => shared.count_write(request, "event"),
             Ok(Published::Counted(_) | Published::TooMany) => {}
             // An Event is a courtesy: what it says stands in the conditions too.
             Err(error) => tracing::warn!(
-                module = %running.name(), primary = %primary.key, "an Event cannot be written: {}",
-                findings.granted.mask(&error.to_string())
+                module = %active.name(), primary = %primary.key, "an Event cannot be written: {}",
+                status_input.granted.mask(&error.to_string())
             ),
         }
     }
 }
 
 /// The reason that the live condition gives for not being synced; empty if it is.
-fn said_before(primary: &Object) -> Option<String> {
+fn reported_reason(primary: &Object) -> Option<String> {
     let conditions = status::live_conditions(primary);
     let synced = conditions.into_iter().find(|one| one.type_ == condition::SYNCED)?;
     Some(if synced.status == ConditionStatus::True { String::new() } else { synced.reason })
@@ -336,12 +347,12 @@ fn said_before(primary: &Object) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn findings() -> Findings {
-        Findings { status: Some(Map::new()), ..Findings::default() }
+    fn status_input() -> StatusInput {
+        StatusInput { status: Some(Map::new()), ..StatusInput::default() }
     }
 
-    fn told(findings: &Findings, has_optional: bool) -> Vec<String> {
-        conditions(findings, has_optional)
+    fn told(status_input: &StatusInput, has_optional: bool) -> Vec<String> {
+        conditions(status_input, has_optional)
             .into_iter()
             .map(|one| {
                 format!("{}={} {}: {}", one.type_, one.status.as_str(), one.reason, one.message)
@@ -350,9 +361,9 @@ mod tests {
     }
 
     #[test]
-    fn all_is_well() {
+    fn conditions_are_true_when_everything_is_applied() {
         assert_eq!(
-            told(&findings(), false),
+            told(&status_input(), false),
             [
                 "Ready=True ObjectsReady: Everything made is ready.",
                 "Synced=True Applied: Everything wanted is applied."
@@ -361,77 +372,77 @@ mod tests {
     }
 
     #[test]
-    fn the_guests_word_on_readiness_goes_before_the_hosts() {
-        let mut findings = findings();
-        findings.conditions.push(make(
-            &Granted::nothing(),
+    fn readiness_of_the_guest_overrides_that_of_the_host() {
+        let mut status_input = status_input();
+        status_input.conditions.push(make(
+            &GrantedSecrets::nothing(),
             "Ready",
             ConditionStatus::False,
             "Warming",
             "up",
         ));
-        assert_eq!(told(&findings, false)[0], "Ready=False Warming: up");
+        assert_eq!(told(&status_input, false)[0], "Ready=False Warming: up");
     }
 
     #[test]
     fn the_host_alone_says_whether_all_is_applied() {
-        let mut findings = findings();
-        findings.conditions.push(make(
-            &Granted::nothing(),
+        let mut status_input = status_input();
+        status_input.conditions.push(make(
+            &GrantedSecrets::nothing(),
             "Synced",
             ConditionStatus::True,
             "Sure",
             "it is",
         ));
-        findings.problems.push(Problem {
-            target: None,
+        status_input.problems.push(Problem {
+            object_ref: None,
             reason: "Conflict".into(),
             message: "m".into(),
             retry: Retry::OnChange,
         });
         assert_eq!(
-            told(&findings, false),
+            told(&status_input, false),
             ["Ready=False NotSynced: m", "Synced=False Conflict: m"]
         );
     }
 
     #[test]
     fn kinds_that_are_not_served_are_named() {
-        let mut findings = findings();
-        findings.unserved.push("route.openshift.io/v1 Route".into());
+        let mut status_input = status_input();
+        status_input.unserved.push("route.openshift.io/v1 Route".into());
         assert_eq!(
-            told(&findings, true)[0],
+            told(&status_input, true)[0],
             "KindsAvailable=False NotServed: This cluster does not serve route.openshift.io/v1 Route; objects of it are made as soon as it does."
         );
     }
 
     #[test]
-    fn a_guest_that_failed_says_nothing_about_readiness() {
-        let mut findings = Findings::default();
-        findings.problems.push(Problem {
-            target: None,
+    fn a_failed_guest_leaves_readiness_unknown() {
+        let mut status_input = StatusInput::default();
+        status_input.problems.push(Problem {
+            object_ref: None,
             reason: "Trap".into(),
             message: "m".into(),
             retry: Retry::Backoff,
         });
-        assert_eq!(told(&findings, false), ["Synced=False Trap: m"]);
+        assert_eq!(told(&status_input, false), ["Synced=False Trap: m"]);
     }
 
     #[test]
     fn a_message_about_a_thousand_objects_can_still_be_written() {
-        let mut findings = findings();
-        findings.paused = Some(vec!["create Service web/a".into(); 1000]);
-        let told = conditions(&findings, false).remove(1);
+        let mut status_input = status_input();
+        status_input.paused = Some(vec!["create Service web/a".into(); 1000]);
+        let told = conditions(&status_input, false).remove(1);
         assert_eq!(told.reason, "Paused");
-        assert_eq!(told.message.len(), said::MESSAGE_BYTES_MAX + 3);
+        assert_eq!(told.message.len(), guest_status::MESSAGE_BYTES_MAX + 3);
     }
 
     #[test]
-    fn what_a_pause_leaves_undone_is_told() {
-        let mut findings = findings();
-        findings.paused = Some(vec!["create Service web/a".into()]);
+    fn skipped_changes_of_a_paused_primary_are_reported() {
+        let mut status_input = status_input();
+        status_input.paused = Some(vec!["create Service web/a".into()]);
         assert_eq!(
-            told(&findings, false)[1],
+            told(&status_input, false)[1],
             "Synced=False Paused: The primary is paused; left undone: create Service web/a."
         );
     }
@@ -440,21 +451,24 @@ mod tests {
     fn what_was_granted_is_masked_before_a_message_is_cut() {
         let value = "correct horse \u{200b} battery staple";
         let problem = |message: String| Problem {
-            target: None,
+            object_ref: None,
             reason: "Because".into(),
             message,
             retry: Retry::OnChange,
         };
-        for before in said::MESSAGE_BYTES_MAX - 100..said::MESSAGE_BYTES_MAX {
+        for before in guest_status::MESSAGE_BYTES_MAX - 100..guest_status::MESSAGE_BYTES_MAX {
             let text = format!("{}{value}", "-".repeat(before));
-            let granted = Arc::new(Granted::of_value(value.as_bytes()));
-            let paused = Findings {
+            let granted = Arc::new(GrantedSecrets::of_value(value.as_bytes()));
+            let paused = StatusInput {
                 paused: Some(vec![text.clone()]),
                 granted: granted.clone(),
-                ..findings()
+                ..status_input()
             };
-            let stuck =
-                Findings { problems: Problems(vec![problem(text.clone())]), granted, ..findings() };
+            let stuck = StatusInput {
+                problems: Problems(vec![problem(text.clone())]),
+                granted,
+                ..status_input()
+            };
             for told in [told(&paused, false), told(&stuck, false)].concat() {
                 for part in ["corr", "hors", "batt", "stap", "200b"] {
                     assert!(!told.contains(part), "{before}: {part} in {told:.9}");

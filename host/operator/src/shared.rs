@@ -9,21 +9,21 @@ use innkeeper_cluster::cache::StateChange;
 use innkeeper_cluster::events::Events;
 use innkeeper_cluster::{Caches, Change as CacheChange, Cluster, Env, KindState, Listener, crd};
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Object, Target};
+use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use innkeeper_sandbox::Permits;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use crate::cause::Cause;
-use crate::crds::Statuses;
+use crate::active_module::ActiveModule;
+use crate::crds::StatusSchema;
 use crate::health::Health;
-use crate::memory::Memories;
 use crate::metrics::Metrics;
-use crate::queue::{Queue, Work};
-use crate::reads::{Begun, Change, Index};
+use crate::primary_state::PrimaryStates;
+use crate::queue::{Queue, ReconcileRequest};
+use crate::reads::{Change, DependencyIndex, RunStart};
 use crate::record::ReadRecord;
-use crate::running::Running;
-use crate::sources::{self, CONFIG_MAP, HOST_MODULE, Happened};
+use crate::sources::{self, CONFIG_MAP, HOST_MODULE, SupervisorEvent};
+use crate::trigger::Trigger;
 use crate::watchdog::Watchdog;
 use crate::writes::Writes;
 
@@ -55,18 +55,18 @@ pub struct Shared {
     /// Whether the supervisor takes its turns.
     pub watchdog: Watchdog,
     /// What is known of each primary from its rounds before.
-    pub memories: Memories,
+    pub primary_states: PrimaryStates,
     /// Held while stored objects of a definition are checked: one check at a time over all modules.
     pub object_checks: tokio::sync::Mutex<()>,
     /// Rings when there may be work.
-    pub bell: Notify,
+    pub notify: Notify,
     started: Instant,
     queue: Mutex<Queue>,
-    index: Mutex<Index>,
+    index: Mutex<DependencyIndex>,
     writes: Mutex<Writes>,
-    modules: RwLock<BTreeMap<Arc<str>, Arc<Running>>>,
+    modules: RwLock<BTreeMap<Arc<str>, Arc<ActiveModule>>>,
     modules_known: AtomicBool,
-    statuses: RwLock<BTreeMap<Kind, Arc<Statuses>>>,
+    status_schemas: RwLock<BTreeMap<Kind, Arc<StatusSchema>>>,
 }
 
 impl Shared {
@@ -90,15 +90,15 @@ impl Shared {
             metrics,
             events,
             health: Health::default(),
-            memories: Memories::default(),
+            primary_states: PrimaryStates::default(),
             object_checks: tokio::sync::Mutex::default(),
-            bell: Notify::new(),
+            notify: Notify::new(),
             queue: Mutex::new(queue),
             index: Mutex::default(),
             writes: Mutex::default(),
             modules: RwLock::default(),
             modules_known: AtomicBool::new(false),
-            statuses: RwLock::default(),
+            status_schemas: RwLock::default(),
         }
     }
 
@@ -113,13 +113,13 @@ impl Shared {
     }
 
     /// Who read what.
-    pub fn index(&self) -> MutexGuard<'_, Index> {
+    pub fn index(&self) -> MutexGuard<'_, DependencyIndex> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A run of a key begins: changes from here on count for it, until it is recorded or dropped.
-    pub fn begin(&self, work: &Work) -> Beginning<'_> {
-        Beginning { begun: Some(self.index().begin(work)), shared: self }
+    pub fn begin_run(&self, request: &ReconcileRequest) -> RunGuard<'_> {
+        RunGuard { start: Some(self.index().begin(request)), shared: self }
     }
 
     /// Whose writes changes are.
@@ -128,22 +128,22 @@ impl Shared {
     }
 
     /// A module as it serves now.
-    pub fn module(&self, name: &str) -> Option<Arc<Running>> {
+    pub fn module(&self, name: &str) -> Option<Arc<ActiveModule>> {
         self.modules.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
     /// All modules that serve, in order.
-    pub fn modules(&self) -> Vec<Arc<Running>> {
+    pub fn modules(&self) -> Vec<Arc<ActiveModule>> {
         self.modules.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// From now on a module serves like this: all its primaries are run.
-    pub fn serve(&self, running: &Arc<Running>) {
-        let name = running.name().clone();
-        self.queue().set_rate(&name, running.settings().writes_per_second);
-        self.health.swapped(&name);
-        self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, running.clone());
-        self.wake_primaries(running, &Cause::Serves);
+    pub fn serve(&self, active: &Arc<ActiveModule>) {
+        let name = active.name().clone();
+        self.queue().set_rate(&name, active.settings().writes_per_second);
+        self.health.reset(&name);
+        self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, active.clone());
+        self.wake_primaries(active, &Trigger::RevisionActive);
     }
 
     /// From now on a module does not serve.
@@ -151,7 +151,7 @@ impl Shared {
         self.modules.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         self.queue().forget_module(name);
         self.index().forget_module(name);
-        self.memories.forget_module(name);
+        self.primary_states.forget_module(name);
         self.health.forget_module(name);
         self.events.forget_reporter(name);
     }
@@ -167,99 +167,106 @@ impl Shared {
     }
 
     /// What the CustomResourceDefinition of a kind says of its statuses.
-    pub fn statuses(&self, kind: &Kind) -> Arc<Statuses> {
-        let statuses = self.statuses.read().unwrap_or_else(PoisonError::into_inner);
+    pub fn status_schema(&self, kind: &Kind) -> Arc<StatusSchema> {
+        let statuses = self.status_schemas.read().unwrap_or_else(PoisonError::into_inner);
         statuses.get(kind).cloned().unwrap_or_default()
     }
 
     /// Notes what the CustomResourceDefinition of a kind says of its statuses. If they can
     /// be written from now on, they are.
-    pub fn set_statuses(&self, kind: Kind, statuses: Statuses) {
-        let appears = *self.statuses(&kind) == Statuses::Absent && statuses != Statuses::Absent;
+    pub fn set_status_schema(&self, kind: Kind, statuses: StatusSchema) {
+        let appears =
+            *self.status_schema(&kind) == StatusSchema::Absent && statuses != StatusSchema::Absent;
         let readers = self.modules().into_iter().filter(|one| appears && *one.primary == kind);
         let readers: Vec<_> = readers.collect();
-        let mut known = self.statuses.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.status_schemas.write().unwrap_or_else(PoisonError::into_inner);
         known.insert(kind, Arc::new(statuses));
         drop(known);
-        for running in readers {
-            self.wake_primaries(&running, &Cause::Statuses);
+        for active in readers {
+            self.wake_primaries(&active, &Trigger::StatusWritable);
         }
     }
 
     /// Whether the write rate lets a module make a further write for a key that is worked on.
-    pub fn may_write(&self, work: &Work) -> bool {
-        self.queue().may_write(work, self.elapsed())
+    pub fn may_write(&self, request: &ReconcileRequest) -> bool {
+        self.queue().may_write(request, self.elapsed())
     }
 
     /// A module has written something for a key: it counts, and counts towards the rate of the module
     /// and of the key's namespace.
-    pub fn count_write(&self, work: &Work, verb: &str) {
-        self.metrics.wrote(&work.module, verb);
-        self.queue().wrote(work, self.elapsed());
+    pub fn count_write(&self, request: &ReconcileRequest, verb: &str) {
+        self.metrics.wrote(&request.module, verb);
+        self.queue().wrote(request, self.elapsed());
     }
 
     /// Runs one key.
-    pub fn wake(&self, work: &Work, cause: &Cause) {
-        self.queue().wake(work, cause);
-        self.bell.notify_one();
+    pub fn wake(&self, request: &ReconcileRequest, trigger: &Trigger) {
+        self.queue().wake(request, trigger);
+        self.notify.notify_one();
     }
 
     /// Runs all primaries of a module.
-    pub fn wake_primaries(&self, running: &Running, cause: &Cause) {
-        let primaries = running.primaries();
+    pub fn wake_primaries(&self, active: &ActiveModule, trigger: &Trigger) {
+        let primaries = active.primaries();
         let mut queue = self.queue();
         for primary in primaries {
-            let work = Work { module: running.name().clone(), key: primary.key.clone() };
-            queue.wake(&work, cause);
+            let request =
+                ReconcileRequest { module: active.name().clone(), key: primary.key.clone() };
+            queue.wake(&request, trigger);
         }
         drop(queue);
-        self.bell.notify_one();
+        self.notify.notify_one();
     }
 }
 
 /// A run under way; abandoned when it is dropped without having been recorded, also by a panic.
-pub struct Beginning<'a> {
+pub struct RunGuard<'a> {
     shared: &'a Shared,
-    begun: Option<Begun>,
+    start: Option<RunStart>,
 }
 
-impl Beginning<'_> {
-    /// The run ended and read this: see [`Index::record`].
-    pub fn record(mut self, work: &Work, record: ReadRecord, bytes_max: usize) -> bool {
-        let Some(begun) = self.begun.take() else { return false };
-        self.shared.index().record(work, begun, record, bytes_max)
+impl RunGuard<'_> {
+    /// The run ended and read this: see [`DependencyIndex::record`].
+    pub fn record(
+        mut self,
+        request: &ReconcileRequest,
+        record: ReadRecord,
+        bytes_max: usize,
+    ) -> bool {
+        let Some(begun) = self.start.take() else { return false };
+        self.shared.index().record(request, begun, record, bytes_max)
     }
 }
 
-impl Drop for Beginning<'_> {
+impl Drop for RunGuard<'_> {
     fn drop(&mut self) {
-        if let Some(begun) = self.begun.take() {
+        if let Some(begun) = self.start.take() {
             self.shared.index().abandon(begun);
         }
     }
 }
 
 /// Wakes keys when caches change, and tells the supervisor what concerns modules.
-pub struct Waker {
+pub struct CacheEventHandler {
     /// The keys.
     pub shared: Arc<Shared>,
     /// The supervisor.
-    pub supervisor: mpsc::UnboundedSender<Happened>,
+    pub supervisor: mpsc::UnboundedSender<SupervisorEvent>,
 }
 
-impl Listener for Waker {
+impl Listener for CacheEventHandler {
     fn changed(&self, change: &CacheChange) {
         let shared = &self.shared;
-        if let Some(happened) = sources::meaning(change) {
-            let _ = self.supervisor.send(happened);
+        if let Some(event) = sources::classify(change) {
+            let _ = self.supervisor.send(event);
         }
         let writer = match (&change.after, &change.before) {
             (Some(object), _) => shared.writes().writer(object).cloned(),
             (None, Some(object)) => shared.writes().deleter(&object.uid).cloned(),
             (None, None) => None,
         };
-        let key: Key = change.key.clone();
-        let cause = Cause::change(change);
+        let key: ObjectKey = change.key.clone();
+        let trigger = Trigger::change(change);
         let change = Arc::new(Change {
             kind: change.kind.clone(),
             before: change.before.clone(),
@@ -267,13 +274,13 @@ impl Listener for Waker {
             writer,
         });
         let mut woken = shared.index().changed(&change);
-        for running in shared.modules() {
-            if running.primary == change.kind {
-                woken.insert(Work { module: running.name().clone(), key: key.clone() });
+        for active in shared.modules() {
+            if active.primary == change.kind {
+                woken.insert(ReconcileRequest { module: active.name().clone(), key: key.clone() });
             }
-            if change.after.is_none() && running.dropped().contains(&change.kind) {
-                let module = running.name().to_string();
-                let _ = self.supervisor.send(Happened::MayBeGone(module));
+            if change.after.is_none() && active.dropped().contains(&change.kind) {
+                let module = active.name().to_string();
+                let _ = self.supervisor.send(SupervisorEvent::LeftoversChanged(module));
             }
         }
         if let Some(writer) = &change.writer {
@@ -281,38 +288,44 @@ impl Listener for Waker {
         }
         if !woken.is_empty() {
             let mut queue = shared.queue();
-            for work in &woken {
-                queue.wake(work, &cause);
+            for request in &woken {
+                queue.wake(request, &trigger);
             }
             drop(queue);
-            shared.bell.notify_one();
+            shared.notify.notify_one();
         }
     }
 
     fn state_changed(&self, change: &StateChange) {
-        let happened = if &*change.module == HOST_MODULE {
+        let event = if &*change.module == HOST_MODULE {
             tracing::info!(kind = %change.kind, state = ?change.state, "the host reads");
             if *change.kind == *CONFIG_MAP && change.state == KindState::Synced {
                 // What changed while nothing was watched is not told one by one.
-                let _ = self.supervisor.send(Happened::SourcesChanged);
+                let _ = self.supervisor.send(SupervisorEvent::SourcesChanged);
             }
             if *change.kind == crd::kind() {
-                Happened::DefinitionsChanged
+                SupervisorEvent::DefinitionsChanged
             } else {
-                Happened::PlaceChanged
+                SupervisorEvent::SourceStateChanged
             }
         } else {
-            Happened::State(change.module.to_string())
+            SupervisorEvent::ReadabilityChanged(change.module.to_string())
         };
-        let _ = self.supervisor.send(happened);
-        if let Some(running) = self.shared.module(&change.module) {
-            self.shared.wake_primaries(&running, &Cause::Readable(change.kind.clone()));
+        let _ = self.supervisor.send(event);
+        if let Some(active) = self.shared.module(&change.module) {
+            self.shared.wake_primaries(&active, &Trigger::ReadabilityChanged(change.kind.clone()));
         }
     }
 }
 
 /// Notes a write of a key and tells the caches.
-pub fn wrote(shared: &Shared, caches: &Caches, target: &Target, object: Object, writer: &Work) {
+pub fn record_write(
+    shared: &Shared,
+    caches: &Caches,
+    object_ref: &ObjectRef,
+    object: Object,
+    writer: &ReconcileRequest,
+) {
     shared.writes().note(&object, writer);
-    caches.wrote(&target.kind, &Arc::new(object));
+    caches.record_write(&object_ref.kind, &Arc::new(object));
 }

@@ -4,26 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 
-use innkeeper_cluster::cache::Unreadable;
-use innkeeper_cluster::session::Force;
+use innkeeper_cluster::cache::CacheReadError;
+use innkeeper_cluster::client::Force;
 use innkeeper_cluster::{
-    ApiError, Caches, Change, Cluster, KindState, Namespaces, Seen, View, crd,
+    ApiError, Caches, Change, Cluster, KindState, Lookup, Namespaces, View, crd,
 };
 use innkeeper_contract::{Condition, Kind};
-use innkeeper_core::{Figures, Key, Labels, Manager, Object, status};
+use innkeeper_core::{Labels, LastRun, Manager, Object, ObjectKey, status};
+use innkeeper_modules::chunks::{self, ChunkReader, ConfigMap, Layout};
 use innkeeper_modules::consent::{self, ALLOWED_MODULES_ANNOTATION};
-use innkeeper_modules::driver::copy_name;
+use innkeeper_modules::driver::snapshot_name;
 use innkeeper_modules::module::{self, NAMESPACE};
-use innkeeper_modules::parts::{self, ConfigMap, Layout, Reading};
 use innkeeper_modules::source::COMPONENT_BYTES_MAX;
 use innkeeper_modules::{
-    Component, Digest, Input, Module, Report, SourceError, SourceRef, Verdict,
+    Component, Digest, Input, Module, Rejection, Report, SourceError, SourceRef,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::copies::COPY_LABEL;
-use crate::crds::Statuses;
+use crate::component_snapshots::SNAPSHOT_LABEL;
+use crate::crds::StatusSchema;
 use crate::shared::Shared;
 
 /// The name under which the host reads for itself. No Module can have it: it is no DNS label.
@@ -52,7 +52,7 @@ pub enum Consent {
 }
 
 /// Something that happened to modules.
-pub enum Happened {
+pub enum SupervisorEvent {
     /// To one module.
     Input {
         /// Its name.
@@ -69,7 +69,7 @@ pub enum Happened {
     /// Any source may give something else now: they were not watched for a while.
     SourcesChanged,
     /// A module's source could not be read and is to be read again.
-    ReadAgain(String),
+    Refetch(String),
     /// The API server serves kinds otherwise than a module's candidate declares them.
     Mismatched {
         /// The module's name.
@@ -82,57 +82,57 @@ pub enum Happened {
     /// A CustomResourceDefinition came, changed or went; its name.
     Definition(String),
     /// A CustomResourceDefinition was read: what it says of a kind's statuses.
-    Statuses {
+    StatusSchema {
         /// The kind.
         kind: Kind,
         /// What it says.
-        statuses: Statuses,
+        schema: StatusSchema,
     },
     /// The copy of a version that is decided is kept, or why not.
-    Kept {
+    SnapshotSaved {
         /// The module's name.
         module: String,
         /// The version.
         digest: Digest,
         /// How it ended.
-        result: Result<(), Verdict>,
+        result: Result<(), Rejection>,
     },
     /// A module can read something else than before.
-    State(String),
+    ReadabilityChanged(String),
     /// Objects may be gone of kinds that only versions before declared; the module's name.
-    MayBeGone(String),
+    LeftoversChanged(String),
     /// The host's finalizer comes off this Module, which is being deleted.
-    LetGo(String),
+    RemoveFinalizer(String),
     /// The place itself has to be looked at.
-    PlaceChanged,
+    SourceStateChanged,
 }
 
 /// How the write of a Module's status ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum WriteOutcome {
     /// It is there.
-    Yes,
+    Applied,
     /// There is no Module to write to.
-    Nowhere,
+    NoObject,
     /// The Module has changed: its event comes, and the status is written then.
-    Overtaken,
+    Conflict,
     /// It cannot be written; the text says why. Nothing but another try mends it.
-    No(String),
+    Failed(String),
 }
 
 /// A read of a source under way.
 pub type Fetch = Pin<Box<dyn Future<Output = Result<Component, SourceError>> + Send>>;
 
 /// Where modules come from.
-pub enum Place {
+pub enum ModuleSource {
     /// The API server.
-    Cluster(Box<FromCluster>),
+    Cluster(Box<ClusterSource>),
     /// A folder.
-    Folder(Box<crate::folder::FromFolder>),
+    Directory(Box<crate::directory::DirectorySource>),
 }
 
 /// Modules of the API server.
-pub struct FromCluster {
+pub struct ClusterSource {
     cluster: Cluster,
     modules: Option<View>,
     config_maps: Option<View>,
@@ -141,16 +141,16 @@ pub struct FromCluster {
     sources: BTreeMap<String, SourceRef>,
 }
 
-impl FromCluster {
+impl ClusterSource {
     /// Modules of this API server.
     pub fn new(cluster: Cluster) -> Self {
         Self { cluster, modules: None, config_maps: None, accounts: None, sources: BTreeMap::new() }
     }
 }
 
-impl Place {
+impl ModuleSource {
     /// Begins to watch.
-    pub fn begin(&mut self, caches: &Caches, outbox: &mpsc::UnboundedSender<Happened>) {
+    pub fn begin(&mut self, caches: &Caches, outbox: &mpsc::UnboundedSender<SupervisorEvent>) {
         match self {
             Self::Cluster(from) => {
                 let host = from.cluster.host();
@@ -174,39 +174,39 @@ impl Place {
                     &sources,
                 ));
             }
-            Self::Folder(from) => from.begin(outbox),
+            Self::Directory(from) => from.begin(outbox),
         }
     }
 
     /// The place itself may have changed: says all modules that there are. Gives whether they
     /// could be read.
-    pub fn look_around(&mut self, outbox: &mpsc::UnboundedSender<Happened>) -> bool {
+    pub fn relist(&mut self, outbox: &mpsc::UnboundedSender<SupervisorEvent>) -> bool {
         match self {
-            Self::Cluster(from) => from.look_around(outbox),
-            Self::Folder(from) => {
-                from.look_around(outbox);
+            Self::Cluster(from) => from.relist(outbox),
+            Self::Directory(from) => {
+                from.relist(outbox);
                 true
             }
         }
     }
 
     /// From now on a module's source is this one.
-    pub fn follow(&mut self, module: &str, source: SourceRef) {
+    pub fn set_source(&mut self, module: &str, source: SourceRef) {
         self.sources_mut().insert(module.to_owned(), source);
     }
 
     /// Whether there is a copy of a version, with all its parts; `None` if that is not known.
-    pub fn has_copy(&self, module: &str, digest: Digest) -> Option<bool> {
+    pub fn has_snapshot(&self, module: &str, digest: Digest) -> Option<bool> {
         let Self::Cluster(from) = self else { return None };
-        let view = from.config_maps.as_ref()?.freeze();
-        let see = |name: &str| match view.get(&CONFIG_MAP, &Key::new(NAMESPACE, name)) {
-            innkeeper_cluster::Seen::Present(object) => Some(Some(object)),
-            innkeeper_cluster::Seen::Absent => Some(None),
+        let view = from.config_maps.as_ref()?.snapshot();
+        let see = |name: &str| match view.get(&CONFIG_MAP, &ObjectKey::new(NAMESPACE, name)) {
+            innkeeper_cluster::Lookup::Found(object) => Some(Some(object)),
+            innkeeper_cluster::Lookup::Absent => Some(None),
             _ => None,
         };
-        let name = copy_name(module, digest);
+        let name = snapshot_name(module, digest);
         let Some(first) = see(&name)? else { return Some(false) };
-        let Some(parts) = parts_of(&first) else { return Some(false) };
+        let Some(parts) = chunks_of(&first) else { return Some(false) };
         for number in 2..=parts.count {
             if see(&parts.name(&name, number))?.is_none() {
                 return Some(false);
@@ -233,11 +233,11 @@ impl Place {
     pub fn modules_of(&self, source: &SourceRef) -> Vec<String> {
         let sources = match self {
             Self::Cluster(from) => &from.sources,
-            Self::Folder(from) => &from.sources,
+            Self::Directory(from) => &from.sources,
         };
         let same = |one: &SourceRef| match (one, source) {
             (SourceRef::ConfigMap { name, .. }, SourceRef::ConfigMap { name: other, .. }) => {
-                name == other || parts::first_of(other) == Some(name)
+                name == other || chunks::first_of(other) == Some(name)
             }
             (one, other) => one == other,
         };
@@ -257,7 +257,7 @@ impl Place {
                 SourceRef::File(_) => None,
             },
             // The folder tells of its sources by itself.
-            Self::Folder(_) => None,
+            Self::Directory(_) => None,
         }
     }
 
@@ -269,8 +269,8 @@ impl Place {
     /// The live Module; `None` in a folder.
     pub fn module_object(&self, name: &str) -> Option<Arc<Object>> {
         let Self::Cluster(from) = self else { return None };
-        match from.modules.as_ref()?.freeze().get(&MODULE, &Key::new("", name)) {
-            innkeeper_cluster::Seen::Present(object) => Some(object),
+        match from.modules.as_ref()?.snapshot().get(&MODULE, &ObjectKey::new("", name)) {
+            innkeeper_cluster::Lookup::Found(object) => Some(object),
             _ => None,
         }
     }
@@ -279,7 +279,7 @@ impl Place {
     pub fn module_objects(&self) -> Vec<Arc<Object>> {
         let Self::Cluster(from) = self else { return Vec::new() };
         let Some(view) = &from.modules else { return Vec::new() };
-        view.freeze().list(&MODULE, None, &|_| true).unwrap_or_default()
+        view.snapshot().list(&MODULE, None, &|_| true).unwrap_or_default()
     }
 
     /// Whether a ServiceAccount allows a module to act as it. A Module of a folder acts as whom it
@@ -287,7 +287,7 @@ impl Place {
     pub fn consent(&self, module: &str, account: &str) -> Consent {
         match self {
             Self::Cluster(from) => from.consent(module, account),
-            Self::Folder(_) => Consent::Given,
+            Self::Directory(_) => Consent::Given,
         }
     }
 
@@ -303,11 +303,11 @@ impl Place {
     }
 
     /// The host's copies of a module's components: names and uids.
-    pub fn copies(&self, module: &str) -> BTreeMap<Key, Box<str>> {
+    pub fn snapshots(&self, module: &str) -> BTreeMap<ObjectKey, Box<str>> {
         let Self::Cluster(from) = self else { return BTreeMap::new() };
         let Some(view) = &from.config_maps else { return BTreeMap::new() };
-        let mine = |labels: &Labels| labels.get(COPY_LABEL) == Some(module);
-        let found = view.freeze().list(&CONFIG_MAP, Some(NAMESPACE), &mine).unwrap_or_default();
+        let mine = |labels: &Labels| labels.get(SNAPSHOT_LABEL) == Some(module);
+        let found = view.snapshot().list(&CONFIG_MAP, Some(NAMESPACE), &mine).unwrap_or_default();
         found.into_iter().map(|object| (object.key.clone(), object.uid.clone())).collect()
     }
 
@@ -318,18 +318,18 @@ impl Place {
         report: &Report,
         shared: &Shared,
         caches: &Caches,
-    ) -> Written {
-        let Some(object) = self.module_object(name) else { return Written::Nowhere };
+    ) -> WriteOutcome {
+        let Some(object) = self.module_object(name) else { return WriteOutcome::NoObject };
         let wanted = status::status(&status::Input {
             object: &object,
             guest: Some(&report.members),
             conditions: &report.conditions,
             manage: true,
             schema: None,
-            figures: Figures::default(),
+            last_run: LastRun::default(),
             now: shared.env.now(),
         });
-        let Some(wanted) = wanted else { return Written::Yes };
+        let Some(wanted) = wanted else { return WriteOutcome::Applied };
         let body = json!({
             "apiVersion": module::API_VERSION,
             "kind": module::KIND,
@@ -337,21 +337,21 @@ impl Place {
             "status": wanted,
         });
         let host = shared.cluster.host();
-        let _writing = caches.writing(&MODULE, &object.key);
+        let _writing = caches.begin_write(&MODULE, &object.key);
         match host.apply_status(&MODULE, &object.key, &Manager::Host, &body, Force::Yes).await {
             Ok(applied) => {
-                caches.wrote(&MODULE, &Arc::new(applied.object));
-                Written::Yes
+                caches.record_write(&MODULE, &Arc::new(applied.object));
+                WriteOutcome::Applied
             }
             // Its change comes, and the status is written then.
             Err(
-                ApiError::VersionConflict { .. }
+                ApiError::Conflict { .. }
                 | ApiError::NotFound { .. }
-                | ApiError::Gone { .. },
-            ) => Written::Overtaken,
+                | ApiError::ObjectDeleted { .. },
+            ) => WriteOutcome::Conflict,
             Err(error) => {
                 tracing::warn!(module = name, "the Module's status cannot be written: {error}");
-                Written::No(error.to_string())
+                WriteOutcome::Failed(error.to_string())
             }
         }
     }
@@ -359,17 +359,17 @@ impl Place {
     fn sources_mut(&mut self) -> &mut BTreeMap<String, SourceRef> {
         match self {
             Self::Cluster(from) => &mut from.sources,
-            Self::Folder(from) => &mut from.sources,
+            Self::Directory(from) => &mut from.sources,
         }
     }
 }
 
-impl FromCluster {
+impl ClusterSource {
     /// Whether a ServiceAccount allows a module to act as it.
     fn consent(&self, module: &str, account: &str) -> Consent {
         let Some(view) = &self.accounts else { return Consent::Pending };
-        match view.freeze().get(&SERVICE_ACCOUNT, &Key::new(NAMESPACE, account)) {
-            Seen::Present(object) => {
+        match view.snapshot().get(&SERVICE_ACCOUNT, &ObjectKey::new(NAMESPACE, account)) {
+            Lookup::Found(object) => {
                 let annotation = object.annotation(ALLOWED_MODULES_ANNOTATION);
                 let annotation = annotation.as_deref();
                 if consent::allows(annotation, module) {
@@ -378,24 +378,24 @@ impl FromCluster {
                     Consent::Missing(consent::not_allowed(account, annotation, module))
                 }
             }
-            Seen::Absent => Consent::Missing(consent::no_account(account, module)),
-            Seen::Unknown | Seen::Unreadable(Unreadable::NotSynced(_)) => Consent::Pending,
-            Seen::Unreadable(why) => Consent::Missing(format!(
+            Lookup::Absent => Consent::Missing(consent::no_account(account, module)),
+            Lookup::Unknown | Lookup::Unreadable(CacheReadError::NotSynced(_)) => Consent::Pending,
+            Lookup::Unreadable(why) => Consent::Missing(format!(
                 "whether ServiceAccount {NAMESPACE}/{account} allows module {module} to act as it cannot be read: {why}; give the host the rights of deploy/base/roles.yaml"
             )),
         }
     }
 
-    fn look_around(&self, outbox: &mpsc::UnboundedSender<Happened>) -> bool {
+    fn relist(&self, outbox: &mpsc::UnboundedSender<SupervisorEvent>) -> bool {
         let accounts = self.accounts.as_ref().map(View::states).unwrap_or_default();
         // No Module is looked at before it can be asked what its account allows.
         if accounts.values().all(|state| *state == KindState::Syncing) {
             return false;
         }
         let Some(view) = &self.modules else { return false };
-        let Ok(objects) = view.freeze().list(&MODULE, None, &|_| true) else { return false };
+        let Ok(objects) = view.snapshot().list(&MODULE, None, &|_| true) else { return false };
         let names = objects.iter().map(|object| object.key.name().to_string()).collect();
-        let _ = outbox.send(Happened::Present(names));
+        let _ = outbox.send(SupervisorEvent::Present(names));
         for object in objects {
             let _ = outbox.send(input_of(&object));
         }
@@ -404,32 +404,33 @@ impl FromCluster {
 }
 
 /// What a change in the host's own caches means for modules; `None` if nothing.
-pub fn meaning(change: &Change) -> Option<Happened> {
+pub fn classify(change: &Change) -> Option<SupervisorEvent> {
     let kind = &*change.kind;
     let key = &change.key;
     if *kind == *MODULE {
         return Some(match &change.after {
             Some(object) => input_of(object),
-            None => {
-                Happened::Input { module: key.name().to_string(), input: Box::new(Input::Gone) }
-            }
+            None => SupervisorEvent::Input {
+                module: key.name().to_string(),
+                input: Box::new(Input::Gone),
+            },
         });
     }
     if *kind == *SERVICE_ACCOUNT && key.namespace() == NAMESPACE {
-        return Some(Happened::AccountChanged(key.name().to_string()));
+        return Some(SupervisorEvent::AccountChanged(key.name().to_string()));
     }
     if *kind == crd::kind() {
-        return Some(Happened::Definition(key.name().to_string()));
+        return Some(SupervisorEvent::Definition(key.name().to_string()));
     }
     if *kind == *CONFIG_MAP && key.namespace() == NAMESPACE {
         let name = key.name().to_string();
-        return Some(Happened::SourceChanged(SourceRef::ConfigMap { name, key: None }));
+        return Some(SupervisorEvent::SourceChanged(SourceRef::ConfigMap { name, key: None }));
     }
     None
 }
 
 /// What a live Module is to the driver.
-pub fn input_of(object: &Object) -> Happened {
+pub fn input_of(object: &Object) -> SupervisorEvent {
     let read = serde_json::from_str::<Value>(&object.text)
         .map_err(|error| error.to_string())
         .and_then(|value| Module::from_value(&value).map_err(|error| error.to_string()));
@@ -437,13 +438,13 @@ pub fn input_of(object: &Object) -> Happened {
         Ok(module) => Input::Module(Box::new(module)),
         Err(message) => Input::Malformed { generation: object.generation, message },
     };
-    Happened::Input { module: object.key.name().to_string(), input: Box::new(input) }
+    SupervisorEvent::Input { module: object.key.name().to_string(), input: Box::new(input) }
 }
 
 /// In how many ConfigMaps a source or a copy lies, by its first one; `None` if that cannot be read.
-fn parts_of(first: &Object) -> Option<Layout> {
+fn chunks_of(first: &Object) -> Option<Layout> {
     let config_map: ConfigMap = serde_json::from_str(&first.text).ok()?;
-    config_map.parts(first.key.name()).ok()
+    config_map.chunks(first.key.name()).ok()
 }
 
 /// Reads the component in a ConfigMap of the modules' namespace, and in its further parts.
@@ -457,7 +458,7 @@ pub async fn read_config_map(
 ) -> Result<Component, SourceError> {
     let missing = || SourceError::Missing(format!("ConfigMap {NAMESPACE}/{name}"));
     let first = get_config_map(cluster, name).await?.ok_or_else(missing)?;
-    let mut reading = Reading::begin(name, &first, key)?;
+    let mut reading = ChunkReader::begin(name, &first, key)?;
     while let Some(part) = reading.wanted() {
         let part = get_config_map(cluster, &part).await?.ok_or_else(|| reading.missing())?;
         reading.take(&part)?;
@@ -467,9 +468,9 @@ pub async fn read_config_map(
 
 /// `None` if it is not there.
 async fn get_config_map(cluster: &Cluster, name: &str) -> Result<Option<ConfigMap>, SourceError> {
-    match cluster.host().get_as(&CONFIG_MAP, &Key::new(NAMESPACE, name)).await {
+    match cluster.host().get_as(&CONFIG_MAP, &ObjectKey::new(NAMESPACE, name)).await {
         Ok(config_map) => Ok(Some(config_map)),
-        Err(ApiError::NotFound { .. } | ApiError::NamespaceMissing { .. }) => Ok(None),
+        Err(ApiError::NotFound { .. } | ApiError::NamespaceNotFound { .. }) => Ok(None),
         Err(error) => Err(SourceError::Unreadable {
             what: format!("ConfigMap {NAMESPACE}/{name}"),
             why: error.to_string(),

@@ -16,26 +16,26 @@ use futures::stream::FuturesUnordered;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_cluster::{Account, Backoff, Caches, Namespaces, Task, crd};
 use innkeeper_contract::{Condition, ConditionStatus, Event};
-use innkeeper_core::{Key, Selector, foreign, said};
+use innkeeper_core::{ObjectKey, Selector, foreign, guest_status};
 use innkeeper_modules::consent::NOT_ALLOWED;
-use innkeeper_modules::driver::Leaving;
+use innkeeper_modules::driver::Teardown;
 use innkeeper_modules::{
-    Action, Again, Digest, Driver, Input, LoadJob, ParametersJob, Report, Served, Settings,
-    SourceError, Verdict, machine, module,
+    Action, Digest, Driver, Input, LoadJob, ParametersJob, Rejection, Report, RetryPolicy,
+    Revision, SourceError, ValidatedSpec, machine, module,
 };
 use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use self::consent::Consents;
 use self::readable::readable;
-use crate::crds::{Installer, Statuses};
+use crate::active_module::{self, ActiveModule};
+use crate::crds::{Installer, StatusSchema};
 use crate::declared;
-use crate::health::{Failing, News, Runs};
-use crate::leave;
-use crate::rehearse;
-use crate::running::{self, Running};
+use crate::health::{Failing, HealthChange, RunHealth};
+use crate::preview;
 use crate::shared::{Execution, Shared};
-use crate::sources::{HOST_MODULE, Happened, Place, Written};
+use crate::sources::{HOST_MODULE, ModuleSource, SupervisorEvent, WriteOutcome};
+use crate::teardown;
 use crate::watchdog::WAKE_PERIOD;
 
 /// So many components are loaded at once. A module has at most one of them, so that one that takes long
@@ -43,16 +43,16 @@ use crate::watchdog::WAKE_PERIOD;
 const LOADS_AT_ONCE: usize = 2;
 
 /// The first wait before something that failed for a reason elsewhere is tried again.
-const RETRY_LEAST: Duration = Duration::from_secs(2);
+const RETRY_MIN: Duration = Duration::from_secs(2);
 
 /// After which time a Module's status that could not be written is tried again.
 const STATUS_RETRY: Duration = Duration::from_secs(10);
 
 /// After which time is looked again whether objects of kinds are gone that no version declares.
-const LEFTOVERS_AGAIN: Duration = Duration::from_secs(1);
+const LEFTOVERS_PERIOD: Duration = Duration::from_secs(1);
 
 /// The longest.
-const RETRY_MOST: Duration = Duration::from_mins(5);
+const RETRY_MAX: Duration = Duration::from_mins(5);
 
 /// Carries out what the driver asks for.
 pub struct Supervisor {
@@ -60,9 +60,9 @@ pub struct Supervisor {
     caches: Caches,
     engine: Engine,
     driver: Driver,
-    place: Place,
-    inbox: mpsc::UnboundedReceiver<Happened>,
-    outbox: mpsc::UnboundedSender<Happened>,
+    source: ModuleSource,
+    inbox: mpsc::UnboundedReceiver<SupervisorEvent>,
+    outbox: mpsc::UnboundedSender<SupervisorEvent>,
     tasks: FuturesUnordered<Task<()>>,
     /// So many components may be compiled at once, of all modules.
     loads: Arc<Semaphore>,
@@ -73,18 +73,18 @@ pub struct Supervisor {
     /// The last read of each module's source.
     fetches: BTreeMap<String, Task<()>>,
     /// What the last version that began to serve has replaced.
-    replaced: Option<Arc<Running>>,
+    replaced: Option<Arc<ActiveModule>>,
     /// The version before of each module on probation.
-    before: BTreeMap<String, Arc<Running>>,
+    rollback_targets: BTreeMap<String, Arc<ActiveModule>>,
     /// The last rehearsal of each module, and of which candidate.
-    rehearsals: BTreeMap<String, (Digest, Task<()>)>,
+    previews: BTreeMap<String, (Digest, Task<()>)>,
     /// What modules may do as their accounts.
     consents: Consents,
     retries: BTreeMap<String, Backoff>,
     /// The groups of the kinds that each module's last candidate declares otherwise than they are served.
     mismatched: BTreeMap<String, BTreeSet<String>>,
     /// What was said last of each module, where there is no status to write to.
-    said: BTreeMap<String, Vec<Condition>>,
+    reported: BTreeMap<String, Vec<Condition>>,
     /// The conditions of each module that have been known since the host started.
     known: BTreeMap<String, BTreeSet<String>>,
 }
@@ -96,16 +96,16 @@ impl Supervisor {
         caches: Caches,
         engine: Engine,
         driver: Driver,
-        place: Place,
-        outbox: mpsc::UnboundedSender<Happened>,
-        inbox: mpsc::UnboundedReceiver<Happened>,
+        source: ModuleSource,
+        outbox: mpsc::UnboundedSender<SupervisorEvent>,
+        inbox: mpsc::UnboundedReceiver<SupervisorEvent>,
     ) -> Self {
         Self {
             shared,
             caches,
             engine,
             driver,
-            place,
+            source,
             inbox,
             outbox,
             tasks: FuturesUnordered::new(),
@@ -114,12 +114,12 @@ impl Supervisor {
             checks: BTreeMap::new(),
             fetches: BTreeMap::new(),
             replaced: None,
-            before: BTreeMap::new(),
-            rehearsals: BTreeMap::new(),
+            rollback_targets: BTreeMap::new(),
+            previews: BTreeMap::new(),
             consents: Consents::default(),
             retries: BTreeMap::new(),
             mismatched: BTreeMap::new(),
-            said: BTreeMap::new(),
+            reported: BTreeMap::new(),
             known: BTreeMap::new(),
         }
     }
@@ -131,22 +131,22 @@ impl Supervisor {
         let host = shared.cluster.host();
         let _definitions =
             self.caches.open_metadata(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All);
-        self.place.begin(&self.caches, &self.outbox);
+        self.source.begin(&self.caches, &self.outbox);
         loop {
             shared.watchdog.rest();
             tokio::select! {
                 biased;
                 _ = stop.changed() => return,
-                Some(happened) = self.inbox.recv() => self.take(happened).await,
+                Some(event) = self.inbox.recv() => self.take(event).await,
                 Some(_) = self.tasks.next() => {}
                 // This distinguishes a supervisor that is not woken from one that has nothing to do.
                 () = shared.env.sleep(WAKE_PERIOD) => {}
-                () = shared.health.bell.notified() => {
-                    for (module, news) in shared.health.take_news() {
-                        match news {
-                            News::Runs(runs) => self.handle(&module, heard(runs)).await,
-                            News::TooManyFail { fresh, failures_max } => {
-                                self.judge(&module, fresh, failures_max);
+                () = shared.health.notify.notified() => {
+                    for (module, health_change) in shared.health.take_changes() {
+                        match health_change {
+                            HealthChange::Runs(runs) => self.handle(&module, to_input(runs)).await,
+                            HealthChange::FailureThresholdExceeded { new_failures, failures_max } => {
+                                self.check_rollback_window(&module, new_failures, failures_max);
                             }
                         }
                     }
@@ -155,11 +155,11 @@ impl Supervisor {
         }
     }
 
-    async fn take(&mut self, happened: Happened) {
+    async fn take(&mut self, event: SupervisorEvent) {
         self.shared.watchdog.begin("taking an event".to_owned());
-        match happened {
-            Happened::Input { module, input } => self.handle(&module, *input).await,
-            Happened::Present(names) => {
+        match event {
+            SupervisorEvent::Input { module, input } => self.handle(&module, *input).await,
+            SupervisorEvent::Present(names) => {
                 let gone: Vec<String> = self
                     .driver
                     .names()
@@ -170,18 +170,18 @@ impl Supervisor {
                     self.handle(&name, Input::Gone).await;
                 }
             }
-            Happened::AccountChanged(account) => self.account_changed(&account).await,
-            Happened::SourceChanged(source) => {
-                for name in self.place.modules_of(&source) {
+            SupervisorEvent::AccountChanged(account) => self.account_changed(&account).await,
+            SupervisorEvent::SourceChanged(source) => {
+                for name in self.source.modules_of(&source) {
                     self.fetch(&name);
                 }
             }
-            Happened::SourcesChanged => {
+            SupervisorEvent::SourcesChanged => {
                 for name in self.driver.names().map(str::to_owned).collect::<Vec<_>>() {
                     self.fetch(&name);
                 }
             }
-            Happened::Definition(name) => {
+            SupervisorEvent::Definition(name) => {
                 if let Some((_, group)) = name.split_once('.') {
                     self.shared.cluster.kinds_changed(group);
                     self.caches.kind_may_be_served(group);
@@ -189,27 +189,29 @@ impl Supervisor {
                 }
                 self.read_definition(&name);
             }
-            Happened::ReadAgain(module) => self.fetch(&module),
-            Happened::Mismatched { module, groups } => {
+            SupervisorEvent::Refetch(module) => self.fetch(&module),
+            SupervisorEvent::Mismatched { module, groups } => {
                 self.mismatched.insert(module, groups);
             }
-            Happened::DefinitionsChanged => {
-                for running in self.shared.modules() {
-                    self.read_definition(&running.primary.resource());
+            SupervisorEvent::DefinitionsChanged => {
+                for active in self.shared.modules() {
+                    self.read_definition(&active.primary.resource());
                 }
             }
-            Happened::Statuses { kind, statuses } => self.shared.set_statuses(kind, statuses),
-            Happened::Kept { module, digest, result } => {
+            SupervisorEvent::StatusSchema { kind, schema: statuses } => {
+                self.shared.set_status_schema(kind, statuses);
+            }
+            SupervisorEvent::SnapshotSaved { module, digest, result } => {
                 self.commit(&module, digest, result).await;
             }
-            Happened::State(module) => {
+            SupervisorEvent::ReadabilityChanged(module) => {
                 self.write_status(&module).await;
-                self.look_for_leftovers(&module).await;
+                self.find_leftovers(&module).await;
             }
-            Happened::MayBeGone(module) => self.look_for_leftovers(&module).await,
-            Happened::LetGo(module) => self.let_go(&module),
-            Happened::PlaceChanged => {
-                if self.place.look_around(&self.outbox) {
+            SupervisorEvent::LeftoversChanged(module) => self.find_leftovers(&module).await,
+            SupervisorEvent::RemoveFinalizer(module) => self.remove_finalizer(&module),
+            SupervisorEvent::SourceStateChanged => {
+                if self.source.relist(&self.outbox) {
                     self.shared.know_modules();
                 }
             }
@@ -236,58 +238,59 @@ impl Supervisor {
     async fn carry_out(&mut self, name: &str, action: Action) {
         match action {
             Action::Fetch(source) => {
-                self.place.follow(name, source);
+                self.source.set_source(name, source);
                 self.fetch(name);
             }
             Action::Load(job) => self.load(name, job),
             Action::CheckParameters(job) => self.check_parameters(name, job),
             Action::InstallCrds { digest, crds: wishes, namespaces, service_account } => {
                 let consent = self.consent(name, service_account.as_deref());
-                let session = self.session(name, service_account.as_deref());
+                let client = self.client(name, service_account.as_deref());
                 let (outbox, module) = (self.outbox.clone(), name.to_owned());
                 let shared = self.shared.clone();
                 self.spawn("install", async move {
                     let installer = Installer {
-                        session: &session,
+                        client: &client,
                         module: &module,
                         namespaces: &namespaces,
                         object_checks: &shared.object_checks,
                     };
                     let result = match consent {
                         Ok(()) => installer.install(&wishes).await,
-                        Err(verdict) => Err(verdict),
+                        Err(rejection) => Err(rejection),
                     };
                     let input = Box::new(Input::Crds { digest, result });
-                    let _ = outbox.send(Happened::Input { module, input });
+                    let _ = outbox.send(SupervisorEvent::Input { module, input });
                 });
             }
-            Action::FetchCopy(digest) => self.fetch_copy(name, digest),
-            Action::Rehearse { digest, candidate } => self.rehearse(name, digest, &candidate),
-            Action::Commit { digest, component } => self.keep(name, digest, component),
-            Action::KeepCopy(component) => self.keep_missing(name, component),
-            Action::BeginProbation { digest, failures_max, time } => {
-                self.shared.health.begin_probation(&name.into(), failures_max);
-                self.before.extend(self.replaced.take().map(|before| (name.to_owned(), before)));
-                self.tell_after(name, time, Input::ProbationOver(digest));
+            Action::FetchSnapshot(digest) => self.fetch_snapshot(name, digest),
+            Action::Preview { digest, candidate } => self.preview(name, digest, &candidate),
+            Action::Commit { digest, component } => self.save_snapshot(name, digest, component),
+            Action::SaveSnapshot(component) => self.save_missing_snapshot(name, component),
+            Action::BeginRollbackWindow { digest, failures_max, time } => {
+                self.shared.health.begin_rollback_window(&name.into(), failures_max);
+                self.rollback_targets
+                    .extend(self.replaced.take().map(|before| (name.to_owned(), before)));
+                self.send_after(name, time, Input::RollbackWindowOver(digest));
             }
-            Action::EndProbation => {
-                self.before.remove(name);
-                self.shared.health.end_probation(name);
+            Action::EndRollbackWindow => {
+                self.rollback_targets.remove(name);
+                self.shared.health.end_rollback_window(name);
             }
-            Action::Serve(served) => self.swap(&served),
-            Action::Leave(leaving) => self.leave(name, leaving),
+            Action::Serve(revision) => self.swap(&revision),
+            Action::Teardown(leaving) => self.teardown(name, leaving),
             // After the report of the same step: that gives the Module another version.
-            Action::LetGo => {
-                let _ = self.outbox.send(Happened::LetGo(name.to_owned()));
+            Action::RemoveFinalizer => {
+                let _ = self.outbox.send(SupervisorEvent::RemoveFinalizer(name.to_owned()));
             }
             Action::RetryLater => {
                 let env = self.shared.env.clone();
                 let wait = self
                     .retries
                     .entry(name.to_owned())
-                    .or_insert_with(|| Backoff::new(&env, RETRY_LEAST, RETRY_MOST))
+                    .or_insert_with(|| Backoff::new(&env, RETRY_MIN, RETRY_MAX))
                     .advance();
-                self.tell_after(name, wait, Input::Retry);
+                self.send_after(name, wait, Input::Retry);
             }
             Action::Report(_) => {
                 self.write_status(name).await;
@@ -295,20 +298,20 @@ impl Supervisor {
             Action::Notify(event) => self.notify(name, &event).await,
             Action::Stop => {
                 tracing::info!(module = name, "module stopped");
-                self.place.forget(name);
+                self.source.forget(name);
                 self.fetches.remove(name);
                 self.checks.retain(|(module, _), _| module != name);
-                self.rehearsals.remove(name);
-                self.before.remove(name);
+                self.previews.remove(name);
+                self.rollback_targets.remove(name);
                 self.retries.remove(name);
                 self.mismatched.remove(name);
-                self.said.remove(name);
+                self.reported.remove(name);
                 self.known.remove(name);
                 self.consents.forget(name);
                 self.shared.stop(name);
                 self.count_serving();
                 // What it stood in the way of may go on now.
-                self.place.look_around(&self.outbox);
+                self.source.relist(&self.outbox);
             }
         }
     }
@@ -330,16 +333,16 @@ impl Supervisor {
 
     /// Reads a module's source. What an earlier read of it still brings is dropped.
     fn fetch(&mut self, name: &str) {
-        let Some(fetch) = self.place.fetch(name, &self.shared.cluster) else { return };
+        let Some(fetch) = self.source.fetch(name, &self.shared.cluster) else { return };
         let (env, outbox, module) = (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
         let reading = self.shared.env.spawn("fetch", async move {
             let result = fetch.await;
             let unreadable = matches!(result, Err(SourceError::Unreadable { .. }));
             let input = Box::new(Input::Source(result));
-            let _ = outbox.send(Happened::Input { module: module.clone(), input });
+            let _ = outbox.send(SupervisorEvent::Input { module: module.clone(), input });
             if unreadable {
-                env.sleep(env.jitter(RETRY_LEAST)).await;
-                let _ = outbox.send(Happened::ReadAgain(module));
+                env.sleep(env.jitter(RETRY_MIN)).await;
+                let _ = outbox.send(SupervisorEvent::Refetch(module));
             }
         });
         self.fetches.insert(name.to_owned(), reading);
@@ -347,9 +350,9 @@ impl Supervisor {
 
     fn load(&mut self, name: &str, job: LoadJob) {
         if let Some(why) = self.consents.refused(name).map(str::to_owned) {
-            let result = Err(Verdict::new(NOT_ALLOWED, why, Again::Later));
+            let result = Err(Rejection::new(NOT_ALLOWED, why, RetryPolicy::Later));
             let input = Box::new(Input::Loaded { digest: job.component.digest, result });
-            let _ = self.outbox.send(Happened::Input { module: name.to_owned(), input });
+            let _ = self.outbox.send(SupervisorEvent::Input { module: name.to_owned(), input });
             return;
         }
         tracing::info!(module = name, component = ?job.component, "revision loading");
@@ -378,15 +381,15 @@ impl Supervisor {
                         Ok(()) => Ok(guest),
                         Err(refused) => {
                             let (module, groups) = (module.clone(), refused.groups);
-                            let _ = outbox.send(Happened::Mismatched { module, groups });
-                            Err(refused.verdict)
+                            let _ = outbox.send(SupervisorEvent::Mismatched { module, groups });
+                            Err(refused.rejection)
                         }
                     };
                     Input::Loaded { digest, result }
                 }
                 input => input,
             };
-            let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
+            let _ = outbox.send(SupervisorEvent::Input { module, input: Box::new(input) });
         });
     }
 
@@ -401,7 +404,7 @@ impl Supervisor {
                 Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
                 Execution::Inline => job.run(&engine),
             };
-            let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
+            let _ = outbox.send(SupervisorEvent::Input { module, input: Box::new(input) });
         });
         self.checks.retain(|_, check| !check.is_finished());
         self.checks.insert(key, checking);
@@ -409,38 +412,40 @@ impl Supervisor {
 
     /// From now on this serves. The new view opens before the old one closes with the last
     /// round that uses it: what both read stays as it is.
-    fn serve(&mut self, served: &Arc<Served>) {
-        let name = &served.module;
-        let Some(running) = self.running(served) else { return };
-        if served.settings.service_account.is_none() {
+    fn serve(&mut self, revision: &Arc<Revision>) {
+        let name = &revision.module;
+        let Some(active) = self.activate(revision) else { return };
+        if revision.settings.service_account.is_none() {
             tracing::warn!(module = %name, "the Module names no serviceAccountName: it acts with all rights of this kubeconfig");
         }
         tracing::info!(
-            module = %name, guest = %served.guest.manifest().name, digest = &served.guest.digest()[..12],
-            version = served.version, "revision active"
+            module = %name, guest = %revision.guest.manifest().name, digest = &revision.guest.digest()[..12],
+            version = revision.version, "revision active"
         );
         self.retries.remove(&**name);
-        self.rehearsals.remove(&**name);
+        self.previews.remove(&**name);
         self.shared.metrics.reloads.with_label_values(&[&**name, "active"]).inc();
         // Its probation begins next, if it has one.
         self.replaced = self.shared.module(name);
-        let running = Arc::new(running);
-        self.shared.serve(&running);
+        let active = Arc::new(active);
+        self.shared.serve(&active);
         if let Some(before) = self.replaced.clone()
-            && leave::is_narrowed(&before, &running)
+            && teardown::is_narrowed(&before, &active)
         {
             let shared = self.shared.clone();
-            self.spawn("narrow", async move { leave::narrow(&shared, &before, &running).await });
+            self.spawn("narrow", async move {
+                teardown::release_unselected(&shared, &before, &active).await;
+            });
         }
         self.count_serving();
-        let primary = &served.guest.manifest().primary;
+        let primary = &revision.guest.manifest().primary;
         self.read_definition(&primary.resource());
     }
 
     /// A version with its identity and its caches.
-    fn running(&mut self, served: &Arc<Served>) -> Option<Running> {
-        let settings: &Settings = &served.settings;
-        let name = &served.module;
+    fn activate(&mut self, revision: &Arc<Revision>) -> Option<ActiveModule> {
+        let settings: &ValidatedSpec = &revision.settings;
+        let name = &revision.module;
         let selector: Selector = match settings.selector.parse() {
             Ok(selector) => selector,
             Err(error) => {
@@ -454,55 +459,60 @@ impl Supervisor {
         } else {
             Namespaces::Only(settings.namespaces.clone())
         };
-        let session = self.session(name, settings.service_account.as_deref());
+        let client = self.client(name, settings.service_account.as_deref());
         // Modules of one account share its caches: one that is revoked closes its view, not theirs.
         let reader = match settings.service_account.as_deref() {
             Some(account) => {
                 self.shared.cluster.as_account(&Account::new(module::NAMESPACE, account))
             }
-            None => session.clone(),
+            None => client.clone(),
         };
-        let view = self.caches.open(&reader, name, &running::watched(served), &namespaces);
-        Some(Running::new(served.clone(), selector, session, view))
+        let view = self.caches.open(&reader, name, &active_module::watched(revision), &namespaces);
+        Some(ActiveModule::new(revision.clone(), selector, client, view))
     }
 
     /// Runs a candidate without writing, beside what serves.
-    fn rehearse(&mut self, name: &str, digest: Digest, candidate: &Arc<Served>) {
-        if let Err(verdict) = self.consent(name, candidate.settings.service_account.as_deref()) {
-            let input = Box::new(Input::Rehearsed { digest, result: Err(verdict) });
-            let _ = self.outbox.send(Happened::Input { module: name.to_owned(), input });
+    fn preview(&mut self, name: &str, digest: Digest, candidate: &Arc<Revision>) {
+        if let Err(rejection) = self.consent(name, candidate.settings.service_account.as_deref()) {
+            let input = Box::new(Input::Previewed { digest, result: Err(rejection) });
+            let _ = self.outbox.send(SupervisorEvent::Input { module: name.to_owned(), input });
             return;
         }
         tracing::info!(module = name, digest = %digest.short(), "preview started");
-        let Some(candidate) = self.running(candidate).map(Arc::new) else { return };
+        let Some(candidate) = self.activate(candidate).map(Arc::new) else { return };
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         let rehearsing = self.shared.env.spawn("rehearse", async move {
             let serving = shared.module(&module);
-            let result = rehearse::rehearse(&shared, &candidate, serving.as_ref()).await;
+            let result = preview::preview(&shared, &candidate, serving.as_ref()).await;
             let result = result.map_err(|refused| {
                 // A change of the definition retries it at once.
                 if !refused.groups.is_empty() {
                     let (module, groups) = (module.clone(), refused.groups);
-                    let _ = outbox.send(Happened::Mismatched { module, groups });
+                    let _ = outbox.send(SupervisorEvent::Mismatched { module, groups });
                 }
-                refused.verdict
+                refused.rejection
             });
-            let input = Box::new(Input::Rehearsed { digest, result });
-            let _ = outbox.send(Happened::Input { module, input });
+            let input = Box::new(Input::Previewed { digest, result });
+            let _ = outbox.send(SupervisorEvent::Input { module, input });
         });
-        self.rehearsals.insert(name.to_owned(), (digest, rehearsing));
+        self.previews.insert(name.to_owned(), (digest, rehearsing));
     }
 
     /// More primaries fail than may since the swap. Those that would fail with the version before as
     /// well are not held against the new one: what a user wrote meanwhile may be at fault.
-    fn judge(&mut self, name: &str, fresh: BTreeMap<Key, Failing>, failures_max: u32) {
-        let Some(before) = self.before.get(name).cloned() else { return };
+    fn check_rollback_window(
+        &mut self,
+        name: &str,
+        fresh: BTreeMap<ObjectKey, Failing>,
+        failures_max: u32,
+    ) {
+        let Some(before) = self.rollback_targets.get(name).cloned() else { return };
         let (shared, outbox, module) =
             (self.shared.clone(), self.outbox.clone(), Arc::<str>::from(name));
         self.spawn("judge", async move {
             let (mut forgiven, mut held) = (Vec::new(), Vec::new());
             for (key, how) in fresh {
-                if rehearse::fails(&shared, &before, &key).await {
+                if preview::fails(&shared, &before, &key).await {
                     forgiven.push(key);
                 } else {
                     held.push(how);
@@ -510,78 +520,84 @@ impl Supervisor {
             }
             match held.first() {
                 Some(first) if held.len() > usize::try_from(failures_max).unwrap_or(usize::MAX) => {
-                    let input = Box::new(Input::TooManyFail(too_many(held.len(), first)));
-                    let _ = outbox.send(Happened::Input { module: module.to_string(), input });
+                    let input = Box::new(Input::FailureThresholdExceeded(
+                        failure_threshold_exceeded(held.len(), first),
+                    ));
+                    let _ =
+                        outbox.send(SupervisorEvent::Input { module: module.to_string(), input });
                 }
                 _ => {
-                    shared.health.forgive(&module, forgiven);
-                    shared.health.begin_probation(&module, failures_max);
+                    shared.health.exclude(&module, forgiven);
+                    shared.health.begin_rollback_window(&module, failures_max);
                 }
             }
         });
     }
 
     /// The primaries of a module that leaves are let go.
-    fn leave(&mut self, name: &str, leaving: Leaving) {
+    fn teardown(&mut self, name: &str, leaving: Teardown) {
         tracing::info!(module = name, "teardown started");
-        self.rehearsals.remove(name);
+        self.previews.remove(name);
         let consent = self.consent(name, leaving.service_account.as_deref());
-        let session = self.session(name, leaving.service_account.as_deref());
+        let client = self.client(name, leaving.service_account.as_deref());
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         self.spawn("leave", async move {
             let result = match consent {
-                Ok(()) => leave::leave(&shared, &session, &module, &leaving).await,
-                Err(verdict) => Err(verdict),
+                Ok(()) => teardown::teardown(&shared, &client, &module, &leaving).await,
+                Err(rejection) => Err(rejection),
             };
-            let input = Box::new(Input::Left(result));
-            let _ = outbox.send(Happened::Input { module, input });
+            let input = Box::new(Input::TornDown(result));
+            let _ = outbox.send(SupervisorEvent::Input { module, input });
         });
     }
 
     /// Takes the host's finalizer off a Module, which goes then; one of a folder is gone already.
-    fn let_go(&mut self, name: &str) {
+    fn remove_finalizer(&mut self, name: &str) {
         let (cluster, outbox, module) =
             (self.shared.cluster.clone(), self.outbox.clone(), name.to_owned());
-        let live = self.place.module_object(name);
+        let live = self.source.module_object(name);
         self.spawn("let go", async move {
             let input = match live {
                 None => Input::Gone,
-                Some(live) => match leave::let_go(&cluster.host(), &live).await {
+                Some(live) => match teardown::remove_finalizer(&cluster.host(), &live).await {
                     // Its event tells that it is gone.
                     Ok(()) => return,
-                    Err(verdict) => Input::Left(Err(verdict)),
+                    Err(rejection) => Input::TornDown(Err(rejection)),
                 },
             };
-            let _ = outbox.send(Happened::Input { module, input: Box::new(input) });
+            let _ = outbox.send(SupervisorEvent::Input { module, input: Box::new(input) });
         });
     }
 
     /// Looks whether of the kinds that only versions before declared anything is there.
-    async fn look_for_leftovers(&mut self, name: &str) {
-        let Some(running) = self.shared.module(name) else { return };
-        if running.dropped().is_empty() {
+    async fn find_leftovers(&mut self, name: &str) {
+        let Some(active) = self.shared.module(name) else { return };
+        if active.dropped().is_empty() {
             return;
         }
         // A round of the version before may be making one.
         if !self.shared.queue().is_idle(name) {
-            return self.tell_later(LEFTOVERS_AGAIN, Happened::MayBeGone(name.to_owned()));
+            return self.send_event_after(
+                LEFTOVERS_PERIOD,
+                SupervisorEvent::LeftoversChanged(name.to_owned()),
+            );
         }
-        let gone = leave::gone(&running);
+        let gone = teardown::leftovers_gone(&active);
         if !gone.is_empty() {
-            self.handle(name, Input::NothingLeft(gone)).await;
+            self.handle(name, Input::LeftoversGone(gone)).await;
         }
     }
 
-    fn tell_after(&mut self, name: &str, time: Duration, input: Input) {
-        let happened = Happened::Input { module: name.to_owned(), input: Box::new(input) };
-        self.tell_later(time, happened);
+    fn send_after(&mut self, name: &str, time: Duration, input: Input) {
+        let event = SupervisorEvent::Input { module: name.to_owned(), input: Box::new(input) };
+        self.send_event_after(time, event);
     }
 
-    fn tell_later(&mut self, time: Duration, happened: Happened) {
+    fn send_event_after(&mut self, time: Duration, event: SupervisorEvent) {
         let (env, outbox) = (self.shared.env.clone(), self.outbox.clone());
         self.spawn("later", async move {
             env.sleep(time).await;
-            let _ = outbox.send(happened);
+            let _ = outbox.send(event);
         });
     }
 
@@ -596,50 +612,51 @@ impl Supervisor {
     /// schema would prune is not sent in a status.
     fn read_definition(&mut self, name: &str) {
         let modules = self.shared.modules();
-        let Some(running) = modules.into_iter().find(|one| one.primary.resource() == name) else {
+        let Some(active) = modules.into_iter().find(|one| one.primary.resource() == name) else {
             return;
         };
-        let (session, kind) = (self.shared.cluster.host(), running.primary.clone());
+        let (client, kind) = (self.shared.cluster.host(), active.primary.clone());
         let (outbox, name) = (self.outbox.clone(), name.to_owned());
         self.spawn("definition", async move {
-            let key = Key::new("", &name);
-            let definition = session.get(&crd::kind(), &key).await;
+            let key = ObjectKey::new("", &name);
+            let definition = client.get(&crd::kind(), &key).await;
             let statuses = match definition {
                 Ok(object) => serde_json::from_str(&object.text)
-                    .map_or(Statuses::Whole, |value| Statuses::of(&value, &kind)),
+                    .map_or(StatusSchema::Whole, |value| StatusSchema::of(&value, &kind)),
                 Err(error) => {
                     tracing::info!(definition = %name, "cannot be read, so statuses are sent whole: {error}");
-                    Statuses::Whole
+                    StatusSchema::Whole
                 }
             };
-            let _ = outbox.send(Happened::Statuses { kind: (*kind).clone(), statuses });
+            let _ = outbox.send(SupervisorEvent::StatusSchema { kind: (*kind).clone(), schema: statuses });
         });
     }
 
     /// The driver's report and what the module may and can read.
     fn report(&self, name: &str) -> Option<Report> {
-        Some(self.complete(name, self.driver.report(name)?))
+        Some(self.complete_report(name, self.driver.report(name)?))
     }
 
-    fn complete(&self, name: &str, mut report: Report) -> Report {
-        if let Some(running) = self.shared.module(name) {
-            report.conditions.extend(readable(&running));
+    fn complete_report(&self, name: &str, mut report: Report) -> Report {
+        if let Some(active) = self.shared.module(name) {
+            report.conditions.extend(readable(&active));
         }
-        self.consents.tell(name, &mut report.conditions);
+        self.consents.report(name, &mut report.conditions);
         // A guest's names and schemas may be of any length; a message that is too long would make
         // the whole status unwritable.
         for condition in &mut report.conditions {
-            condition.message = foreign::message(&condition.message, said::MESSAGE_BYTES_MAX);
+            condition.message =
+                foreign::message(&condition.message, guest_status::MESSAGE_BYTES_MAX);
         }
         report
     }
 
     /// Writes a Module's status; `None` if there is nothing to write yet.
-    async fn write_status(&mut self, name: &str) -> Option<Written> {
+    async fn write_status(&mut self, name: &str) -> Option<WriteOutcome> {
         let report = self.report(name)?;
         if self.consents.missing(name).is_none()
             && self.is_starting(name, &report)
-            && !self.place.live_conditions(name).is_empty()
+            && !self.source.live_conditions(name).is_empty()
         {
             return None;
         }
@@ -647,28 +664,31 @@ impl Supervisor {
     }
 
     /// Writes down which version is decided, also if nothing serves yet.
-    async fn write_decision(&mut self, name: &str) -> Option<Written> {
-        let decision = self.complete(name, self.driver.decision(name)?);
+    async fn write_decision(&mut self, name: &str) -> Option<WriteOutcome> {
+        let decision = self.complete_report(name, self.driver.decision(name)?);
         self.write_report(name, decision).await
     }
 
-    async fn write_report(&mut self, name: &str, mut report: Report) -> Option<Written> {
-        let live = self.place.live_conditions(name);
+    async fn write_report(&mut self, name: &str, mut report: Report) -> Option<WriteOutcome> {
+        let live = self.source.live_conditions(name);
         let known = self.known.entry(name.to_owned()).or_default();
         carry_over(&mut report.conditions, &live, known);
         for condition in &report.conditions {
             let before = self
-                .said
+                .reported
                 .get(name)
                 .and_then(|said| said.iter().find(|before| before.type_ == condition.type_));
             if before != Some(condition) {
-                say(name, condition);
+                log_condition(name, condition);
             }
         }
-        self.said.insert(name.to_owned(), report.conditions.clone());
-        let written = self.place.write_status(name, &report, &self.shared, &self.caches).await;
-        if matches!(written, Written::No(_)) {
-            self.tell_later(STATUS_RETRY, Happened::State(name.to_owned()));
+        self.reported.insert(name.to_owned(), report.conditions.clone());
+        let written = self.source.write_status(name, &report, &self.shared, &self.caches).await;
+        if matches!(written, WriteOutcome::Failed(_)) {
+            self.send_event_after(
+                STATUS_RETRY,
+                SupervisorEvent::ReadabilityChanged(name.to_owned()),
+            );
         }
         Some(written)
     }
@@ -677,7 +697,7 @@ impl Supervisor {
     /// and what the Module says of the time before is truer than "loading".
     fn is_starting(&self, name: &str, report: &Report) -> bool {
         let loading = report.conditions.iter().any(|condition| {
-            condition.type_ == machine::condition::LOADED
+            condition.type_ == machine::condition::LOADED_CONDITION
                 && condition.status == ConditionStatus::Unknown
         });
         loading && self.shared.module(name).is_none()
@@ -688,11 +708,11 @@ impl Supervisor {
             tracing::warn!(module = name, reason = event.reason, "{}", event.message);
             self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();
         }
-        let Some(object) = self.place.module_object(name) else { return };
-        let regarding = Regarding::object(self.place.module_kind(), &object);
-        let session = self.shared.cluster.host();
+        let Some(object) = self.source.module_object(name) else { return };
+        let regarding = Regarding::object(self.source.module_kind(), &object);
+        let client = self.shared.cluster.host();
         let written =
-            self.shared.events.publish(&session, HOST_MODULE, &regarding, "Load", event).await;
+            self.shared.events.publish(&client, HOST_MODULE, &regarding, "Load", event).await;
         if let Err(error) = written {
             tracing::warn!(module = name, "an Event cannot be written: {error}");
         }
@@ -700,20 +720,22 @@ impl Supervisor {
 }
 
 /// What is heard of the runs, in the driver's words.
-fn heard(runs: Runs) -> Input {
-    Input::Runs(match runs {
-        Runs::Succeed => Ok(()),
-        Runs::Fail((reason, message)) => Err(Verdict::new(reason, message, Again::Later)),
+fn to_input(runs: RunHealth) -> Input {
+    Input::Health(match runs {
+        RunHealth::Succeed => Ok(()),
+        RunHealth::Fail((reason, message)) => {
+            Err(Rejection::new(reason, message, RetryPolicy::Later))
+        }
     })
 }
 
 /// What is said of primaries that fail and would not with the version before.
-fn too_many(count: usize, (reason, message): &Failing) -> Verdict {
+fn failure_threshold_exceeded(count: usize, (reason, message): &Failing) -> Rejection {
     let primaries = if count == 1 { "primary fails" } else { "primaries fail" };
     let message = format!(
         "{count} {primaries} where the version before does not, for example with {reason}: {message}"
     );
-    Verdict::new(reason, message, Again::Later)
+    Rejection::new(reason, message, RetryPolicy::Later)
 }
 
 /// What is not known yet since the host started stays as it was said before.
@@ -729,7 +751,7 @@ fn carry_over(conditions: &mut [Condition], live: &[Condition], known: &mut BTre
     }
 }
 
-fn say(name: &str, condition: &Condition) {
+fn log_condition(name: &str, condition: &Condition) {
     let (type_, status) = (&condition.type_, condition.status.as_str());
     tracing::info!(module = name, condition = %type_, status, reason = %condition.reason, "{}", condition.message);
 }

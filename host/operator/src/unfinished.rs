@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use innkeeper_contract::Event;
-use innkeeper_core::Target;
+use innkeeper_core::ObjectRef;
 use innkeeper_core::plan::{Action, Step};
 
-use crate::deeds::Deed;
 use crate::problem::Problem;
+use crate::stats::ObjectChange;
 
 /// What the turns before have done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub struct Unfinished {
     /// Rounds that have ended.
     pub rounds: u32,
     /// Objects that were adopted.
-    pub adopted: Vec<Target>,
+    pub adopted: Vec<ObjectRef>,
     /// Objects that were created, changed or deleted.
-    pub changed: BTreeMap<Target, Deed>,
+    pub changed: BTreeMap<ObjectRef, ObjectChange>,
     /// The guest's Events.
     pub events: Vec<Event>,
     /// When the status was reported last.
@@ -35,7 +35,7 @@ pub struct UnfinishedRound {
     /// The generation of the primary; a new one begins a new round.
     pub generation: i64,
     /// Objects that were written or refused.
-    pub attempted: BTreeSet<Target>,
+    pub attempted: BTreeSet<ObjectRef>,
     /// Why objects were refused.
     pub problems: Vec<Problem>,
 }
@@ -50,15 +50,15 @@ impl UnfinishedRound {
 
     /// Whether a step has to wait for the next round.
     pub fn postpones(&self, step: &Step) -> bool {
-        !matches!(step.action, Action::Leave(_)) && self.attempted.contains(&step.target)
+        !matches!(step.action, Action::Skip(_)) && self.attempted.contains(&step.object_ref)
     }
 
     /// The refusals that still stand: the plan would attempt these objects again.
     pub fn standing<'a>(&'a self, steps: &'a [Step]) -> impl Iterator<Item = &'a Problem> {
-        let postponed: BTreeSet<&Target> =
-            steps.iter().filter(|step| self.postpones(step)).map(|step| &step.target).collect();
+        let postponed: BTreeSet<&ObjectRef> =
+            steps.iter().filter(|step| self.postpones(step)).map(|step| &step.object_ref).collect();
         self.problems.iter().filter(move |problem| {
-            problem.target.as_ref().is_some_and(|target| postponed.contains(target))
+            problem.object_ref.as_ref().is_some_and(|object_ref| postponed.contains(object_ref))
         })
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 pub const WAKE_PERIOD: Duration = Duration::from_secs(10);
 
 /// The supervisor neither computes nor sleeps for so long without a turn.
-pub const TURN_MAX: Duration = Duration::from_mins(1);
+pub const IDLE_MAX: Duration = Duration::from_mins(1);
 
 /// One step of the supervisor, its requests and their retries included, takes no longer.
 pub const STEP_MAX: Duration = Duration::from_mins(5);
@@ -25,11 +25,11 @@ pub const STEP_MAX: Duration = Duration::from_mins(5);
 #[derive(Debug)]
 pub struct Watchdog {
     env: Env,
-    turn: Mutex<Turn>,
+    turn: Mutex<SupervisorTurn>,
 }
 
 #[derive(Debug, Default)]
-struct Turn {
+struct SupervisorTurn {
     /// When the supervisor last began or stopped computing; `None` while it does not run.
     seen: Option<Instant>,
     is_computing: bool,
@@ -54,7 +54,7 @@ impl Watchdog {
         })
         .await;
         // A supervisor that panics does not get here, and is found hanging.
-        *self.turn() = Turn::default();
+        *self.turn() = SupervisorTurn::default();
         output
     }
 
@@ -78,7 +78,7 @@ impl Watchdog {
             None => ("resting", quiet),
         };
         let hangs = if turn.is_computing || turn.step.is_none() {
-            quiet > TURN_MAX
+            quiet > IDLE_MAX
         } else {
             lasts > STEP_MAX
         };
@@ -93,7 +93,7 @@ impl Watchdog {
         turn.is_computing = is_computing;
     }
 
-    fn turn(&self) -> MutexGuard<'_, Turn> {
+    fn turn(&self) -> MutexGuard<'_, SupervisorTurn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -132,7 +132,7 @@ mod tests {
         let supervisor = async {
             watchdog.begin("handling the module a".to_owned());
             // What a hang within one poll looks like from another thread.
-            tokio::time::advance(TURN_MAX).await;
+            tokio::time::advance(IDLE_MAX).await;
             let mut once = true;
             poll_fn(|context| {
                 if std::mem::take(&mut once) {
@@ -147,7 +147,7 @@ mod tests {
         watchdog.watch(supervisor).await;
         watchdog.see(true);
         watchdog.begin("handling the module a".to_owned());
-        tokio::time::advance(TURN_MAX + SECOND).await;
+        tokio::time::advance(IDLE_MAX + SECOND).await;
         assert_eq!(
             watchdog.stalled().unwrap(),
             "the supervisor of modules hangs: it has been handling the module a for 61 s"
@@ -182,7 +182,7 @@ mod tests {
             async move { watchdog.watch(async { panic!("a mistake") }).await }
         });
         assert!(broken.await.is_err());
-        tokio::time::sleep(TURN_MAX + SECOND).await;
+        tokio::time::sleep(IDLE_MAX + SECOND).await;
         assert!(watchdog.stalled().unwrap().contains("resting for 61 s"));
     }
 }

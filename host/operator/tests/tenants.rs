@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Target};
+use innkeeper_core::{ObjectKey, ObjectRef};
 use innkeeper_operator::backoff::Backoff;
-use innkeeper_operator::cause::{Cause, Turn};
-use innkeeper_operator::queue::{Bounds, Done, Queue, Work};
+use innkeeper_operator::queue::{Bounds, Queue, ReconcileRequest, ReconcileResult};
+use innkeeper_operator::trigger::{ChangeKind, Trigger};
 
 /// How long a run takes: 3,000 of them on five workers take 27 s.
 const RUN: Duration = Duration::from_millis(46);
@@ -24,9 +24,9 @@ const LATER: Duration = Duration::from_secs(10);
 struct Host {
     queue: Queue,
     now: Duration,
-    running: BTreeSet<(Duration, Work)>,
+    running: BTreeSet<(Duration, ReconcileRequest)>,
     /// When each key had its first turn.
-    first: BTreeMap<Work, Duration>,
+    first: BTreeMap<ReconcileRequest, Duration>,
     /// How the runs of the noisy namespaces end.
     noisy: Noise,
 }
@@ -56,11 +56,11 @@ impl Host {
     /// Works on keys until then.
     fn run_until(&mut self, until: Duration) {
         loop {
-            while let Some((work, _)) = self.queue.next(self.now) {
-                self.first.entry(work.clone()).or_insert(self.now);
-                let is_slow = matches!(self.noisy, Noise::Slow) && is_noisy(&work);
+            while let Some((request, _)) = self.queue.next(self.now) {
+                self.first.entry(request.clone()).or_insert(self.now);
+                let is_slow = matches!(self.noisy, Noise::Slow) && is_noisy(&request);
                 let time = if is_slow { Duration::from_secs(10) } else { RUN };
-                self.running.insert((self.now + time, work));
+                self.running.insert((self.now + time, request));
             }
             let end = self.running.first().map(|(end, _)| *end);
             let due = self.queue.next_due(self.now).filter(|due| *due > self.now);
@@ -69,28 +69,30 @@ impl Host {
                 None => break,
             }
             while self.running.first().is_some_and(|(end, _)| *end <= self.now) {
-                let (_, work) = self.running.pop_first().unwrap();
-                self.end(&work);
+                let (_, request) = self.running.pop_first().unwrap();
+                self.end(&request);
             }
         }
         self.now = until;
     }
 
-    fn end(&mut self, work: &Work) {
+    fn end(&mut self, request: &ReconcileRequest) {
         let done = match self.noisy {
-            Noise::Fails if is_noisy(work) => Done::Failed,
-            Noise::Resyncs if is_noisy(work) => Done::Ok(Some(Duration::from_secs(1))),
-            Noise::Flips if is_noisy(work) => {
-                self.queue.wake(work, &changed(work));
-                Done::Ok(None)
+            Noise::Fails if is_noisy(request) => ReconcileResult::Failed,
+            Noise::Resyncs if is_noisy(request) => {
+                ReconcileResult::Ok(Some(Duration::from_secs(1)))
             }
-            _ => Done::Ok(None),
+            Noise::Flips if is_noisy(request) => {
+                self.queue.wake(request, &changed(request));
+                ReconcileResult::Ok(None)
+            }
+            _ => ReconcileResult::Ok(None),
         };
-        self.queue.done(work, done, self.now, 0.5);
+        self.queue.done(request, done, self.now, 0.5);
     }
 
-    fn change(&mut self, work: &Work) {
-        self.queue.wake(work, &changed(work));
+    fn change(&mut self, request: &ReconcileRequest) {
+        self.queue.wake(request, &changed(request));
     }
 
     fn flood(&mut self, namespace: &str, count: usize) {
@@ -100,27 +102,33 @@ impl Host {
     }
 
     /// How long a change of a primary waits for its first turn.
-    fn wait_of(&mut self, work: &Work) -> Duration {
+    fn wait_of(&mut self, request: &ReconcileRequest) -> Duration {
         self.run_until(LATER);
-        self.first.remove(work);
+        self.first.remove(request);
         let began = self.now;
-        self.change(work);
+        self.change(request);
         self.run_until(began + Duration::from_mins(1));
-        self.first.get(work).map_or(Duration::MAX, |first| first.saturating_sub(began))
+        self.first.get(request).map_or(Duration::MAX, |first| first.saturating_sub(began))
     }
 }
 
-fn is_noisy(work: &Work) -> bool {
-    work.key.namespace().starts_with("noisy")
+fn is_noisy(request: &ReconcileRequest) -> bool {
+    request.key.namespace().starts_with("noisy")
 }
 
-fn primary(namespace: &str, number: usize) -> Work {
-    Work { module: "m".into(), key: Key::new(namespace, &format!("p{number:04}")) }
+fn primary(namespace: &str, number: usize) -> ReconcileRequest {
+    ReconcileRequest {
+        module: "m".into(),
+        key: ObjectKey::new(namespace, &format!("p{number:04}")),
+    }
 }
 
-fn changed(work: &Work) -> Cause {
+fn changed(request: &ReconcileRequest) -> Trigger {
     let kind = Arc::new(Kind::namespaced("example.com/v1", "Primary", "primaries"));
-    Cause::Object { target: Target::new(kind, work.key.clone()), turn: Turn::Changed }
+    Trigger::Object {
+        object: ObjectRef::new(kind, request.key.clone()),
+        change_kind: ChangeKind::Changed,
+    }
 }
 
 #[test]
@@ -193,8 +201,8 @@ fn a_primary_runs_soon_beside_runs_that_take_ten_seconds() {
 fn a_primary_runs_soon_when_all_primaries_are_run_for_a_new_version() {
     let mut host = Host::new(Noise::Calm);
     for number in 0..3_000 {
-        host.queue.wake(&primary("noisy", number), &Cause::Serves);
-        host.queue.wake(&primary("quiet", number), &Cause::Serves);
+        host.queue.wake(&primary("noisy", number), &Trigger::RevisionActive);
+        host.queue.wake(&primary("quiet", number), &Trigger::RevisionActive);
     }
     let wait = host.wait_of(&primary("quiet", 2_999));
     assert!(wait < SOON, "{wait:?}");
@@ -208,7 +216,7 @@ fn a_noisy_namespace_still_has_its_turns_beside_a_thousand_busy_ones() {
     }
     host.flood("noisy", 3_000);
     host.run_until(Duration::from_mins(1));
-    let of_noisy = host.first.keys().filter(|work| work.key.namespace() == "noisy").count();
+    let of_noisy = host.first.keys().filter(|request| request.key.namespace() == "noisy").count();
     // 1,001 namespaces take turns: in a minute some 7,800 runs, so each has seven or eight.
     assert!((6..=9).contains(&of_noisy), "{of_noisy}");
 }

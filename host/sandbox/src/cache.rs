@@ -56,8 +56,8 @@ struct Inner {
     key: Option<Key>,
     bytes_max: u64,
     counts: Counts,
-    told_unwritable: AtomicBool,
-    told_refused: AtomicBool,
+    reported_unwritable: AtomicBool,
+    reported_refused: AtomicBool,
 }
 
 #[derive(Default)]
@@ -112,8 +112,8 @@ impl CodeCache {
             key,
             bytes_max,
             counts: Counts::default(),
-            told_unwritable: AtomicBool::new(false),
-            told_refused: AtomicBool::new(false),
+            reported_unwritable: AtomicBool::new(false),
+            reported_refused: AtomicBool::new(false),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -193,7 +193,7 @@ impl Entry<'_> {
                 return None;
             }
             Err(error) => {
-                if !self.cache.told_unwritable.swap(true, Ordering::Relaxed) {
+                if !self.cache.reported_unwritable.swap(true, Ordering::Relaxed) {
                     tracing::warn!(
                         folder = %self.cache.folder.path().display(),
                         %error,
@@ -213,8 +213,8 @@ impl Entry<'_> {
     fn open(&self, wasm: &wasmtime::Engine) -> Result<Option<Component>, String> {
         let folder = &self.cache.folder;
         let (mut file, bytes) = match folder.open_file(&self.name.file()) {
-            Ok(Found::Ours { file, bytes }) => (file, bytes),
-            Ok(Found::Nothing) => return Ok(None),
+            Ok(Found::Own { file, bytes }) => (file, bytes),
+            Ok(Found::Absent) => return Ok(None),
             Ok(Found::Foreign(what)) => return Err(what),
             Err(error) => return Err(format!("it cannot be opened: {error}")),
         };
@@ -234,7 +234,7 @@ impl Entry<'_> {
         let folder = &self.cache.folder;
         let file = self.name.file();
         let path = folder.path().join(&file);
-        if self.cache.told_refused.swap(true, Ordering::Relaxed) {
+        if self.cache.reported_refused.swap(true, Ordering::Relaxed) {
             tracing::debug!(path = %path.display(), reason, "cached code is refused");
         } else {
             tracing::warn!(

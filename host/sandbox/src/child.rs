@@ -47,7 +47,7 @@ const REASON_BYTES_MAX: u64 = 8 << 10;
 const EXIT_REFUSED: u8 = 65;
 
 /// Exit status of a child that cannot work (`EX_OSERR`).
-const EXIT_TROUBLE: u8 = 71;
+const EXIT_UNAVAILABLE: u8 = 71;
 
 /// Exit status of a child that panicked: Cranelift does where memory ends.
 const EXIT_PANICKED: i32 = 101;
@@ -90,11 +90,11 @@ pub(crate) enum ChildError {
     /// The result would be larger than [`Request::output_bytes`].
     OutputTooLarge,
     /// The child broke down over the input.
-    BrokeDown(String),
+    Crashed(String),
     /// Something else than its parent killed the child: the kernel, if memory is short.
     Killed,
     /// The child could not work. That is the host's trouble.
-    Trouble(String),
+    Unavailable(String),
 }
 
 impl Request {
@@ -132,14 +132,16 @@ pub(crate) fn run(
         .stdout(output)
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| ChildError::Trouble(format!("starting {}: {error}", program.display())))?;
+        .map_err(|error| {
+            ChildError::Unavailable(format!("starting {}: {error}", program.display()))
+        })?;
     match finish(&mut child, limit) {
-        Ok(Some((status, reason))) => judge(status, &without_marks(&reason)),
+        Ok(Some((status, reason))) => classify_exit(status, &without_marks(&reason)),
         Ok(None) => Err(ChildError::TimedOut),
         Err(error) => {
             // Best effort: the error at hand says more than a failing kill.
             let _ = stop(&mut child);
-            Err(ChildError::Trouble(format!("waiting for the compiler: {error}")))
+            Err(ChildError::Unavailable(format!("waiting for the compiler: {error}")))
         }
     }
 }
@@ -196,7 +198,7 @@ fn read_aside(mut stderr: ChildStderr) -> io::Result<Receiver<String>> {
 }
 
 /// What the end of the child means.
-fn judge(status: ExitStatus, reason: &str) -> Result<(), ChildError> {
+fn classify_exit(status: ExitStatus, reason: &str) -> Result<(), ChildError> {
     use rustix::process::Signal;
 
     if status.success() {
@@ -205,7 +207,7 @@ fn judge(status: ExitStatus, reason: &str) -> Result<(), ChildError> {
     if status.code() == Some(EXIT_REFUSED.into()) {
         return Err(ChildError::Refused(reason.to_owned()));
     }
-    let broke_down = |what: String| Err(ChildError::BrokeDown(what));
+    let broke_down = |what: String| Err(ChildError::Crashed(what));
     if status.code() == Some(EXIT_PANICKED) {
         return broke_down(reason.to_owned());
     }
@@ -219,7 +221,7 @@ fn judge(status: ExitStatus, reason: &str) -> Result<(), ChildError> {
             broke_down(format!("{status}, {reason}"))
         }
         // The program that ends the host may end its children too, and a disk may fail.
-        _ => Err(ChildError::Trouble(format!("the compiler ended with {status} ({reason})"))),
+        _ => Err(ChildError::Unavailable(format!("the compiler ended with {status} ({reason})"))),
     }
 }
 
@@ -233,7 +235,7 @@ pub fn compile_child() -> ExitCode {
     let (code, reason) = match work() {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Refusal::Input(reason)) => (EXIT_REFUSED, reason),
-        Err(Refusal::Trouble(reason)) => (EXIT_TROUBLE, reason),
+        Err(Refusal::Unavailable(reason)) => (EXIT_UNAVAILABLE, reason),
     };
     // The parent sees the exit code even if nobody reads the reason.
     let _ = writeln!(io::stderr(), "{reason}");
@@ -245,12 +247,12 @@ pub(crate) enum Refusal {
     /// The input cannot be worked on.
     Input(String),
     /// The child cannot work.
-    Trouble(String),
+    Unavailable(String),
 }
 
 impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Self {
-        Self::Trouble(error.to_string())
+        Self::Unavailable(error.to_string())
     }
 }
 
@@ -259,7 +261,7 @@ fn work() -> Result<(), Refusal> {
     let mut line = String::new();
     stdin.read_line(&mut line)?;
     let request: Request = serde_json::from_str(&line).map_err(|error| {
-        Refusal::Trouble(format!("{SUBCOMMAND} is for Innkeeper's own use: {error}"))
+        Refusal::Unavailable(format!("{SUBCOMMAND} is for Innkeeper's own use: {error}"))
     })?;
     bound_this_process(&request)?;
     for what in confine() {

@@ -167,14 +167,14 @@ fn refused(error: ChildError, limit: Duration, memory: u64) -> LoadError {
         ChildError::OutputTooLarge => LoadError::CompileFailed {
             what: format!("its code would have more than {ARTIFACT_BYTES_MAX} bytes"),
         },
-        ChildError::BrokeDown(reason) => LoadError::CompileFailed {
+        ChildError::Crashed(reason) => LoadError::CompileFailed {
             what: text(format!(
                 "the compiler gave up, which may take {memory} bytes, a part of the memory of the \
                  host's container ({reason})"
             )),
         },
         ChildError::Killed => LoadError::CompileKilled,
-        ChildError::Trouble(what) => LoadError::Compiler { what: text(what) },
+        ChildError::Unavailable(what) => LoadError::Compiler { what: text(what) },
     }
 }
 
@@ -215,6 +215,6 @@ fn deserialize(wasm: &wasmtime::Engine, artifact: &Path) -> wasmtime::Result<Com
 /// In the child: from a component to its artifact.
 pub(crate) fn compile_here(interruption: Interruption, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
     let engine = wasmtime::Engine::new(&settings::compiler(interruption))
-        .map_err(|error| Refusal::Trouble(format!("{error:#}")))?;
+        .map_err(|error| Refusal::Unavailable(format!("{error:#}")))?;
     engine.precompile_component(bytes).map_err(|error| Refusal::Input(format!("{error:#}")))
 }

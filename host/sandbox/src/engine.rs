@@ -107,7 +107,7 @@ impl Engine {
     /// # Errors
     /// [`SchemaError`].
     pub fn validate(&self, schema: &Value, document: &Value) -> Result<(), SchemaError> {
-        schema::validate_aside(&self.shared, schema, document)
+        schema::validate_confined(&self.shared, schema, document)
     }
 
     /// The permits for calls of this engine's guests.

@@ -255,7 +255,7 @@ pub struct Trap {
     pub message: String,
     /// The last line that the guest logged as an error before it: a panic message, from
     /// guests whose SDK logs it.
-    pub said: Option<String>,
+    pub panic_message: Option<String>,
     /// Where it was.
     pub backtrace: Backtrace,
 }
@@ -263,7 +263,7 @@ pub struct Trap {
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        if let Some(said) = &self.said {
+        if let Some(said) = &self.panic_message {
             write!(f, "; it said: {said}")?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::contract::bindings::exports::innkeeper::guest::reconciler;
 use crate::contract::bindings::{ReconcilerGuest, ReconcilerGuestPre};
 use crate::engine::Engine;
 use crate::error::{Backtrace, CallError, LoadError, Trap, text};
-use crate::host::{Host, LOAN, Loan, Nobody};
+use crate::host::{Host, LOAN, Loan, NoHost};
 use crate::limits::Limits;
 use crate::settings::{FUEL_PER_MS, Interruption, TICK};
 use crate::state::{State, TooLarge, TooManyReads};
@@ -86,7 +86,7 @@ impl Guest {
         let pre = shared.linker.instantiate_pre(&component).map_err(wrong_type)?;
         let pre = ReconcilerGuestPre::new(pre).map_err(wrong_type)?;
 
-        let (described, _) = call(engine, &pre, limits, (None, 0), &mut Nobody, |guest, store| {
+        let (described, _) = call(engine, &pre, limits, (None, 0), &mut NoHost, |guest, store| {
             guest.innkeeper_guest_reconciler().call_describe(store)
         });
         let manifest: Manifest = output::read(&described?, limits)?;
@@ -317,7 +317,7 @@ fn classify(error: &wasmtime::Error, state: &State) -> CallError {
     }
     CallError::Trap(Box::new(Trap {
         message: text(trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string)),
-        said: state.said.clone(),
+        panic_message: state.panic_message.clone(),
         backtrace: error
             .downcast_ref::<WasmBacktrace>()
             .map(Backtrace::from_wasm)

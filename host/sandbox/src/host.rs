@@ -98,9 +98,9 @@ impl<'a> scoped_tls_hkt::ReborrowMut<'a> for Loan<'_> {
 scoped_tls_hkt::scoped_thread_local!(pub(crate) static mut LOAN: for<'a> Loan<'a>);
 
 /// The host of `describe`: there is no cluster yet.
-pub(crate) struct Nobody;
+pub(crate) struct NoHost;
 
-impl Host for Nobody {
+impl Host for NoHost {
     fn get(&mut self, _: &ResourceKind, _: &str, _: &str, _: usize) -> Result<String, ReadError> {
         Err(ReadError::Undeclared)
     }

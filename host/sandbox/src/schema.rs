@@ -5,8 +5,8 @@
 //! the steps that the evaluation takes at most (`cost`), and only then the evaluation itself
 //! (`evaluate`). [`Engine::validate`](crate::Engine::validate) does all of it in a child process.
 
-mod aside;
 mod bounds;
+mod child;
 mod cost;
 mod evaluate;
 
@@ -15,12 +15,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use aside::VALIDATE_TIME;
-pub(crate) use aside::{validate_aside, validate_here};
 pub use bounds::{
     PATTERN_BYTES_MAX, PATTERN_PROGRAM_BYTES_MAX, PATTERNS_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX,
     SCHEMA_VALUES_MAX, SUBSCHEMAS_MAX,
 };
+pub use child::VALIDATE_TIME;
+pub(crate) use child::{validate_confined, validate_here};
 pub use cost::{EVALUATION_DEPTH_MAX, EVALUATION_STEPS_MAX};
 
 /// The longest text of a problem, in bytes.

@@ -17,8 +17,8 @@ const SELECTOR_BYTES_MAX: usize = 4_096;
 /// longer ones.
 const NAME_BYTES_MAX: usize = 317;
 
-/// The longest error line kept for [`Trap::said`](crate::Trap::said), in bytes.
-const SAID_BYTES_MAX: usize = 1_000;
+/// The longest error line kept for [`Trap::panic_message`](crate::Trap::panic_message), in bytes.
+const PANIC_BYTES_MAX: usize = 1_000;
 
 /// What stands at the end of a text that was cut.
 const CUT: &str = "...";
@@ -37,7 +37,7 @@ pub(crate) struct State {
     now_ms: Option<f64>,
     log_bytes: usize,
     pub(crate) log_cut_bytes: usize,
-    pub(crate) said: Option<String>,
+    pub(crate) panic_message: Option<String>,
 }
 
 /// Memory and tables of one call.
@@ -82,7 +82,7 @@ impl State {
             now_ms: None,
             log_bytes: 0,
             log_cut_bytes: 0,
-            said: None,
+            panic_message: None,
         }
     }
 
@@ -185,7 +185,7 @@ impl log::Host for State {
     fn write(&mut self, level: log::Level, mut message: String) -> Result<()> {
         let level = Level::from(level);
         if level == Level::Error {
-            self.said = Some(cut(&message, SAID_BYTES_MAX));
+            self.panic_message = Some(cut(&message, PANIC_BYTES_MAX));
         }
         // The end of the line costs one, so that empty lines end too.
         let left = self.limits.log_bytes.saturating_sub(self.log_bytes).saturating_sub(1);

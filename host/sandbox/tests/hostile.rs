@@ -383,7 +383,7 @@ fn error_line_longer_than_the_limit_shows_that_it_was_cut() {
         .on_reconcile("(call $log (i32.const 3) (i32.const 65536) (i32.const 1001)) unreachable");
     let error = tiny.load().unwrap().reconcile("{}", &mut Cluster::default()).unwrap_err();
     let CallError::Trap(trap) = error else { panic!("{error}") };
-    let said = trap.said.unwrap();
+    let said = trap.panic_message.unwrap();
     assert!(said.len() == 1_003 && said.ends_with("..."), "{said:?}");
 }
 

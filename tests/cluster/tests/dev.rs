@@ -199,7 +199,9 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
     }
     assert_eq!(said, "Good day", "what the last command of the document shows");
 
-    let [dev, change, by_hand @ ..] = &commands(&document, "## Change it while it runs")[..] else {
+    let [dev, change, remove_directly @ ..] =
+        &commands(&document, "## Change it while it runs")[..]
+    else {
         bail!("the document shows no change");
     };
     let dev = author.command(&guest, &format!("exec {dev}"))?;
@@ -243,7 +245,7 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
     .await?;
     dev.interrupt().await?;
     author.save(".data(\"text\", format!(\"{}?!\", spec.text))")?;
-    for line in by_hand {
+    for line in remove_directly {
         said = author.run(&guest, line).await?;
     }
     assert!(said.contains("Active:     hello 0.1.0"), "{said}");

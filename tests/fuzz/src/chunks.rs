@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use innkeeper_modules::parts::{self, ConfigMap, Reading};
+use innkeeper_modules::chunks::{self, ChunkReader, ConfigMap};
 use innkeeper_modules::{Component, Digest};
 use serde_json::{Map, Value};
 
@@ -22,12 +22,12 @@ pub fn fuzz_entry(data: &[u8]) {
     }
     let bytes = component(data);
     let component = Component { digest: Digest::of(&bytes), bytes: Arc::from(bytes) };
-    let mut documents = parts::config_maps("web", &component, &Map::new());
+    let mut documents = chunks::config_maps("web", &component, &Map::new());
     for document in &documents {
         let encoded = document["binaryData"]["guest.wasm"].as_str().map_or(0, str::len);
-        assert!(encoded / 4 * 3 <= parts::CONFIG_MAP_BYTES_MAX + 3, "{encoded} encoded bytes");
+        assert!(encoded / 4 * 3 <= chunks::CONFIG_MAP_BYTES_MAX + 3, "{encoded} encoded bytes");
     }
-    assert!(documents.len() <= parts::PARTS_MAX);
+    assert!(documents.len() <= chunks::CHUNKS_MAX);
     // The first part is written last.
     documents.reverse();
     let joined = join(&documents, BYTES_MAX + 8).expect("what was split is joined");
@@ -42,12 +42,12 @@ pub fn fuzz_entry(data: &[u8]) {
 fn join(documents: &[Value], limit: usize) -> Option<Component> {
     let mut maps =
         documents.iter().map(|one| serde_json::from_value::<ConfigMap>(one.clone()).ok());
-    let mut reading = Reading::begin("web", &maps.next()??, None).ok()?;
+    let mut reading = ChunkReader::begin("web", &maps.next()??, None).ok()?;
     let mut names = 1;
     while let Some(name) = reading.wanted() {
         names += 1;
-        assert!(names <= parts::PARTS_MAX, "more parts than there may be");
-        assert_eq!(parts::first_of(&name), Some("web"), "{name}");
+        assert!(names <= chunks::CHUNKS_MAX, "more parts than there may be");
+        assert_eq!(chunks::first_of(&name), Some("web"), "{name}");
         reading.take(&maps.next()??).ok()?;
     }
     let component = reading.component(limit).ok()?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_core::additive::breaking;
+use innkeeper_core::crd_compat::breaking;
 use serde_json::Value;
 
 /// Reads up to three definitions (a JSON list). None breaks itself; two steps that only add make one

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use innkeeper_contract::{Desired, Manifest, Policy};
+use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::host_names::{self, Grants};
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::wanted::{Wanted, Wish};
-use innkeeper_core::{Key, Target, order, settled};
+use innkeeper_core::{ObjectKey, ObjectRef, in_sync, order};
 use serde_json::{Value, json};
 
 /// The manifest of the guest that gives the document.
@@ -37,14 +37,14 @@ pub fn fuzz_entry(data: &[u8]) {
     assert_eq!(desired, again, "a document changes when it is printed and read");
 
     let kind = Arc::new(MANIFEST.primary.clone());
-    let primary = Primary::new("g", Target::new(kind, Key::new("home", "first")), "u1");
+    let primary = Primary::new("g", ObjectRef::new(kind, ObjectKey::new("home", "first")), "u1");
     let mut least = None;
     for (cross_namespace, finalizers) in
         [(false, false), (false, true), (true, false), (true, true)]
     {
         let grants = Grants { cross_namespace, finalizers, ..Grants::default() };
-        let wish = Wish::read(&desired, &MANIFEST, &primary, grants);
-        let second = Wish::read(&again, &MANIFEST, &primary, grants);
+        let wish = DesiredState::read(&desired, &MANIFEST, &primary, grants);
+        let second = DesiredState::read(&again, &MANIFEST, &primary, grants);
         assert_eq!(wish, second, "reading is not stable");
         // Whatever is accepted without grants is accepted with them, and gives the same.
         let least = least.get_or_insert_with(|| wish.clone());
@@ -59,19 +59,19 @@ pub fn fuzz_entry(data: &[u8]) {
     }
 }
 
-fn accepted(wish: &Wish, desired: &Desired, primary: &Primary, grants: Grants) {
-    assert_eq!(wish.wanted.len(), desired.objects.len());
-    let targets: BTreeSet<&Target> = wish.wanted.iter().map(|one| &one.target).collect();
-    assert_eq!(targets.len(), wish.wanted.len(), "an object is there twice");
-    let ranks: Vec<_> = wish.wanted.iter().map(|one| order::sort_key(&one.target)).collect();
+fn accepted(wish: &DesiredState, desired: &Desired, primary: &Primary, grants: Grants) {
+    assert_eq!(wish.objects.len(), desired.objects.len());
+    let targets: BTreeSet<&ObjectRef> = wish.objects.iter().map(|one| &one.object_ref).collect();
+    assert_eq!(targets.len(), wish.objects.len(), "an object is there twice");
+    let ranks: Vec<_> = wish.objects.iter().map(|one| order::sort_key(&one.object_ref)).collect();
     assert!(ranks.is_sorted(), "the objects are not in order");
-    for wanted in &wish.wanted {
+    for wanted in &wish.objects {
         complete(wanted, primary, grants);
     }
 }
 
-fn complete(wanted: &Wanted, primary: &Primary, grants: Grants) {
-    let Wanted { target, body, .. } = wanted;
+fn complete(wanted: &DesiredObject, primary: &Primary, grants: Grants) {
+    let DesiredObject { object_ref: target, body, .. } = wanted;
     let owned = MANIFEST.owned.iter().find(|owned| owned.kind == *target.kind);
     let owned = owned.expect("the kind is declared");
     assert!(!owned.merges || wanted.has(Policy::Merge), "made where it is only merged: {target}");
@@ -98,6 +98,6 @@ fn complete(wanted: &Wanted, primary: &Primary, grants: Grants) {
         Value::Null => {}
         owners => assert_eq!(*owners, json!([primary.owner_reference()])),
     }
-    assert_eq!(settled::digest(body), wanted.digest(), "the stamp changes the digest");
+    assert_eq!(in_sync::digest(body), wanted.digest(), "the stamp changes the digest");
     assert_eq!(metadata["annotations"][wanted.annotation(primary)], wanted.digest());
 }

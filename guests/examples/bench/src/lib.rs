@@ -6,8 +6,9 @@
 
 use innkeeper_sdk::kinds::{Container, Deployment, PodTemplate, Service};
 use innkeeper_sdk::{
-    Apply, Column, Context, CustomResource, Describe, Desired, Ending, LogLevel, Manifest,
-    Metadata, Observed, Outcome, Primary, ReadError, Reconciler, Resource, World, labels, read,
+    Apply, ClusterReader, Column, Context, CustomResource, Describe, Desired, LogLevel, Manifest,
+    Metadata, Observed, Outcome, Primary, RawOutcome, ReadError, Reconciler, Resource, labels,
+    read,
 };
 use serde::{Deserialize, Serialize};
 
@@ -106,14 +107,14 @@ innkeeper_sdk::export!(Guest);
 /// document (`desired`, or `failure` if the text is no document).
 pub fn reconcile_json(observed: &str) -> String {
     match innkeeper_sdk::reconcile_text::<Guest>(&Nowhere, observed) {
-        Ending::Complete(text) | Ending::Partial(text) | Ending::Failed(text) => text,
+        RawOutcome::Complete(text) | RawOutcome::Partial(text) | RawOutcome::Failed(text) => text,
     }
 }
 
 /// A world without anything: this guest reads nothing beyond what it is given.
 struct Nowhere;
 
-impl World for Nowhere {
+impl ClusterReader for Nowhere {
     fn get(&self, _: &str, _: &str, _: &str, _: &str) -> Result<String, ReadError> {
         Err(ReadError::Undeclared)
     }

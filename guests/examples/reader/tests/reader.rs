@@ -10,7 +10,7 @@ fn given(read: &serde_json::Value) -> Scenario<Guest> {
     Scenario::of(json!({
         "metadata": { "name": "r", "namespace": "n" }, "spec": { "reads": [read] },
     }))
-    .beside(json!({"apiVersion": "v1", "kind": "ConfigMap",
+    .with_object(json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "a", "namespace": "n"}, "data": {"x": "y"}}))
 }
 

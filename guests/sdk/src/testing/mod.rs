@@ -4,7 +4,7 @@
 //! cluster holds besides. [`Scenario::run`] goes through the same documents as the component
 //! and gives a [`Run`], whose assertions read as sentences and fail with what there was instead.
 //!
-//! A [`SmallCluster`] goes on from there: what a run desires is applied, and the guest is run
+//! A [`FakeCluster`] goes on from there: what a run desires is applied, and the guest is run
 //! again until it wants nothing else.
 //!
 //! ```ignore
@@ -16,13 +16,13 @@
 //!     .with("/spec/replicas", 3);
 //! ```
 
-mod cluster;
+mod fake_cluster;
+mod fake_reader;
 mod run;
 mod scenario;
 mod selector;
-mod world;
 
-pub use cluster::SmallCluster;
+pub use fake_cluster::FakeCluster;
+pub use fake_reader::FakeReader;
 pub use run::{DesiredView, Run};
 pub use scenario::Scenario;
-pub use world::MemoryWorld;

@@ -7,7 +7,7 @@
 use innkeeper_contract::{Desired, DesiredObject};
 use serde_json::Value;
 
-use crate::reconciler::Ending;
+use crate::reconciler::RawOutcome;
 use crate::{Condition, ConditionStatus, Failure, LogLevel, Manifest, Policy, Resource};
 
 /// What a run gave. Assertions return the run, so that they can be chained.
@@ -27,11 +27,15 @@ enum End {
 
 impl Run {
     /// Reads the documents as strictly as the host does.
-    pub(super) fn new(ending: &Ending, manifest: &Manifest, log: Vec<(LogLevel, String)>) -> Self {
+    pub(super) fn new(
+        ending: &RawOutcome,
+        manifest: &Manifest,
+        log: Vec<(LogLevel, String)>,
+    ) -> Self {
         let end = match ending {
-            Ending::Complete(text) => End::Complete(desired(text, manifest)),
-            Ending::Partial(text) => End::Partial(desired(text, manifest)),
-            Ending::Failed(text) => match serde_json::from_str(text) {
+            RawOutcome::Complete(text) => End::Complete(desired(text, manifest)),
+            RawOutcome::Partial(text) => End::Partial(desired(text, manifest)),
+            RawOutcome::Failed(text) => match serde_json::from_str(text) {
                 Ok(failure) => End::Failed(failure),
                 Err(error) => panic!("the host would refuse this failure ({error}): {text}"),
             },

@@ -2,7 +2,7 @@ use std::marker::PhantomData;
 
 use serde_json::{Value, json};
 
-use super::{MemoryWorld, Run};
+use super::{FakeReader, Run};
 use crate::reconciler::reconcile_text;
 use crate::{Readiness, ReadinessState, Reconciler, Resource, Unapplied};
 
@@ -17,7 +17,7 @@ pub struct Scenario<R> {
     unserved: Vec<crate::Kind>,
     parameters: Value,
     deleting: bool,
-    world: MemoryWorld,
+    reader: FakeReader,
     guest: PhantomData<R>,
 }
 
@@ -26,8 +26,8 @@ impl<R: Reconciler> Scenario<R> {
     /// (`apiVersion`, `kind`, a namespace, a uid, a generation) is filled in where it is missing.
     pub fn of(primary: Value) -> Self {
         let primary = filled::<R::Primary>(primary);
-        let mut world = MemoryWorld::of(&R::describe());
-        world.add(primary.clone(), Readiness::default());
+        let mut reader = FakeReader::of(&R::describe());
+        reader.add(primary.clone(), Readiness::default());
         Self {
             primary,
             owned: Vec::new(),
@@ -35,7 +35,7 @@ impl<R: Reconciler> Scenario<R> {
             unserved: Vec::new(),
             parameters: Value::Null,
             deleting: false,
-            world,
+            reader,
             guest: PhantomData,
         }
     }
@@ -43,7 +43,7 @@ impl<R: Reconciler> Scenario<R> {
     /// The primary has made this object (with `apiVersion` and `kind`), and it is so ready.
     pub fn owns(mut self, object: Value, readiness: Readiness) -> Self {
         let object = placed(object, &self.primary);
-        self.world.add(object.clone(), readiness.clone());
+        self.reader.add(object.clone(), readiness.clone());
         self.owned.push((object, readiness));
         self
     }
@@ -70,27 +70,30 @@ impl<R: Reconciler> Scenario<R> {
     }
 
     /// The cluster holds this object (with `apiVersion` and `kind`), which somebody else made.
-    pub fn beside(self, object: Value) -> Self {
-        self.beside_with(object, Readiness { state: ReadinessState::Ready, message: String::new() })
+    pub fn with_object(self, object: Value) -> Self {
+        self.with_object_and_readiness(
+            object,
+            Readiness { state: ReadinessState::Ready, message: String::new() },
+        )
     }
 
     /// The cluster holds this object, which somebody else made, and it is so ready.
-    pub fn beside_with(mut self, object: Value, readiness: Readiness) -> Self {
+    pub fn with_object_and_readiness(mut self, object: Value, readiness: Readiness) -> Self {
         let object = placed(object, &self.primary);
-        self.world.add(object, readiness);
+        self.reader.add(object, readiness);
         self
     }
 
     /// The API server does not serve this kind.
     pub fn without<K: Resource>(mut self) -> Self {
-        self.world.do_not_serve(&K::kind());
+        self.reader.do_not_serve(&K::kind());
         self.unserved.push(K::kind());
         self
     }
 
     /// The module may not read this kind.
-    pub fn forbidding<K: Resource>(mut self) -> Self {
-        self.world.forbid(&K::kind());
+    pub fn deny_reads<K: Resource>(mut self) -> Self {
+        self.reader.forbid(&K::kind());
         self
     }
 
@@ -115,7 +118,7 @@ impl<R: Reconciler> Scenario<R> {
 
     /// The time is this many milliseconds after 1970.
     pub fn at_ms(mut self, now_ms: f64) -> Self {
-        self.world.set_now_ms(now_ms);
+        self.reader.set_now_ms(now_ms);
         self
     }
 
@@ -149,8 +152,8 @@ impl<R: Reconciler> Scenario<R> {
 
     /// Runs the guest.
     pub fn run(&self) -> Run {
-        let ending = reconcile_text::<R>(&self.world, &self.document());
-        Run::new(&ending, &R::describe(), self.world.logged())
+        let ending = reconcile_text::<R>(&self.reader, &self.document());
+        Run::new(&ending, &R::describe(), self.reader.logged())
     }
 }
 

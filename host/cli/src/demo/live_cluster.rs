@@ -14,7 +14,7 @@ use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
 use innkeeper_core::host_objects::HOST_NAMESPACE;
 use innkeeper_lab::{Api, ApiFailure, Content};
 use innkeeper_modules::module;
-use innkeeper_operator::{Bounds, Execution, ModulesFrom, Operator};
+use innkeeper_operator::{Bounds, Execution, ModulesLocation, Operator};
 use innkeeper_sandbox::{CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Engine};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -132,7 +132,7 @@ impl LiveCluster {
                 CodeCache::open(CacheFolder::open(folder)?, &CacheKey::Kept, CACHE_BYTES_DEFAULT)
             })
             .transpose()?;
-        let api = Api::real(config.open(None).await?.host());
+        let api = Api::cluster(config.open(None).await?.host());
         let nodes = api.list("/api/v1/nodes").await.context("the demo cannot list the nodes")?;
         let has_nodes = nodes.iter().any(|node| !is_created_by_demo(node));
 
@@ -249,7 +249,7 @@ impl LiveCluster {
         if let Some(cache) = cache {
             engine = engine.cache(cache);
         }
-        let (from, bounds) = (ModulesFrom::Cluster, Bounds::default());
+        let (from, bounds) = (ModulesLocation::Cluster, Bounds::default());
         let engine = engine.build()?;
         let operator =
             Operator::new(cluster, engine, from, bounds, Execution::Threads, "innkeeper-demo")?;

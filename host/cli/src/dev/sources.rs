@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How often they are looked at. What was saved is taken after two looks.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_PERIOD: Duration = Duration::from_millis(250);
 
 /// Written by cargo itself.
 const LOCKFILE: &str = "Cargo.lock";
@@ -36,12 +36,12 @@ impl Sources {
     }
 
     /// Remembers them as they are now.
-    pub(super) fn look(&mut self) {
+    pub(super) fn poll(&mut self) {
         self.seen = self.stamps();
     }
 
     /// Remembers the lockfile as it is now: a build may have written it.
-    pub(super) fn look_past_the_lockfile(&mut self) {
+    pub(super) fn poll_ignoring_lockfile(&mut self) {
         let path = self.folder.join(LOCKFILE);
         match stamp(&path) {
             Some(stamp) => self.seen.insert(path, stamp),
@@ -53,7 +53,7 @@ impl Sources {
     pub(super) async fn changed(&self) {
         let mut before = self.seen.clone();
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_PERIOD).await;
             let now = self.stamps();
             if now != self.seen && now == before {
                 return;
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     async fn is_changed(sources: &Sources) -> bool {
-        tokio::time::timeout(LOOK_EVERY * 4, sources.changed()).await.is_ok()
+        tokio::time::timeout(POLL_PERIOD * 4, sources.changed()).await.is_ok()
     }
 
     #[tokio::test(start_paused = true)]
@@ -116,7 +116,7 @@ mod tests {
         };
         write("src/lib.rs", "one");
         let mut sources = Sources::new(folder.path());
-        sources.look();
+        sources.poll();
         write("target/release/lib.wasm", "built");
         write(".git/index", "x");
         write("src/.lib.rs.swp", "x");
@@ -125,14 +125,14 @@ mod tests {
         for path in ["src/lib.rs", "src/more/new.rs", ".cargo/config.toml", "crd.json"] {
             write(path, "something else");
             assert!(is_changed(&sources).await, "{path}");
-            sources.look();
+            sources.poll();
             assert!(!is_changed(&sources).await, "{path} again");
         }
         fs::remove_file(folder.path().join("crd.json")).unwrap();
         assert!(is_changed(&sources).await);
-        sources.look();
+        sources.poll();
         write("Cargo.lock", "by the build");
-        sources.look_past_the_lockfile();
+        sources.poll_ignoring_lockfile();
         assert!(!is_changed(&sources).await);
         write("Cargo.lock", "by `cargo update`");
         assert!(is_changed(&sources).await);

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use innkeeper_cluster::{ApiError, Propagation, Session};
-use innkeeper_core::Key;
-use innkeeper_modules::folder::{Change, Folder};
+use innkeeper_cluster::{ApiClient, ApiError, Propagation};
+use innkeeper_core::ObjectKey;
+use innkeeper_modules::directory::{Change, ModuleDirectory};
 use innkeeper_modules::module::NAMESPACE;
 use innkeeper_modules::source::COMPONENT_BYTES_MAX;
 use innkeeper_toolchain::componentize;
 
 use crate::component::Opened;
-use crate::modules::{describe_candidate, describe_rehearsal};
+use crate::modules::{describe_candidate, describe_preview};
 use crate::out::{self, Page};
-use crate::push::{self, Fate, LOOK_EVERY, Pushed, config_map_kind};
+use crate::push::{self, POLL_PERIOD, PushOutcome, Pushed, config_map_kind};
 use crate::run::KubeArguments;
 
 /// An operator that has said nothing for so long may not be there.
@@ -34,7 +34,7 @@ pub(super) enum Target {
 }
 
 /// A guest that was swapped in.
-pub(super) enum Swapped {
+pub(super) enum Updated {
     /// As ConfigMaps.
     Pushed(Pushed),
     /// As a file.
@@ -43,7 +43,7 @@ pub(super) enum Swapped {
 
 /// A Module of the cluster.
 pub(super) struct InCluster {
-    session: Session,
+    client: ApiClient,
     module: String,
     /// The ConfigMaps that were made here: none but the last ones are of use.
     made: Vec<String>,
@@ -52,15 +52,15 @@ pub(super) struct InCluster {
 impl Target {
     /// A Module of the cluster; an error if it is not there.
     pub(super) async fn cluster(kube: &KubeArguments, module: &str) -> anyhow::Result<Self> {
-        let session = kube.connect().await?.host();
-        push::expect_module(&session, module).await?;
+        let client = kube.connect().await?.host();
+        push::expect_module(&client, module).await?;
         let module = module.to_owned();
-        Ok(Self::Cluster(Box::new(InCluster { session, module, made: Vec::new() })))
+        Ok(Self::Cluster(Box::new(InCluster { client, module, made: Vec::new() })))
     }
 
     /// A Module of a folder; an error unless it is there and has a file as its source.
     pub(super) fn folder(folder: &Path, module: &str) -> anyhow::Result<Self> {
-        let changes = Folder::new(folder, COMPONENT_BYTES_MAX).scan();
+        let changes = ModuleDirectory::new(folder, COMPONENT_BYTES_MAX).scan();
         let mut problems = Vec::new();
         for change in changes {
             match change {
@@ -91,12 +91,12 @@ impl Target {
     }
 
     /// Swaps a guest in.
-    pub(super) async fn swap(&mut self, opened: &Opened) -> anyhow::Result<Swapped> {
+    pub(super) async fn swap(&mut self, opened: &Opened) -> anyhow::Result<Updated> {
         match self {
-            Self::Cluster(cluster) => cluster.push(opened).await.map(Swapped::Pushed),
+            Self::Cluster(cluster) => cluster.push(opened).await.map(Updated::Pushed),
             Self::File { path, .. } => {
                 componentize::write(path, &opened.component.bytes)?;
-                Ok(Swapped::Written)
+                Ok(Updated::Written)
             }
         }
     }
@@ -105,10 +105,10 @@ impl Target {
     pub(super) async fn follow(
         &mut self,
         opened: &Opened,
-        swapped: &Swapped,
+        swapped: &Updated,
     ) -> anyhow::Result<()> {
         let digest = opened.component.digest.short();
-        if let (Self::Cluster(cluster), Swapped::Pushed(pushed)) = (&mut *self, swapped) {
+        if let (Self::Cluster(cluster), Updated::Pushed(pushed)) = (&mut *self, swapped) {
             return cluster.follow(&digest, pushed).await;
         }
         out::line(format_args!(
@@ -120,13 +120,13 @@ impl Target {
 
 impl InCluster {
     async fn push(&mut self, opened: &Opened) -> anyhow::Result<Pushed> {
-        let config_map = Key::new(NAMESPACE, &push::config_map_name(&self.module, opened));
-        let is_new = match self.session.get(&config_map_kind(), &config_map).await {
+        let config_map = ObjectKey::new(NAMESPACE, &push::config_map_name(&self.module, opened));
+        let is_new = match self.client.get(&config_map_kind(), &config_map).await {
             Ok(_) => false,
-            Err(ApiError::NotFound { .. } | ApiError::NamespaceMissing { .. }) => true,
+            Err(ApiError::NotFound { .. } | ApiError::NamespaceNotFound { .. }) => true,
             Err(error) => return Err(error.into()),
         };
-        let pushed = push::put(&self.session, &self.module, opened).await?;
+        let pushed = push::put(&self.client, &self.module, opened).await?;
         if is_new {
             self.made.extend(pushed.config_maps.iter().cloned());
         }
@@ -135,33 +135,33 @@ impl InCluster {
 
     async fn follow(&mut self, digest: &str, pushed: &Pushed) -> anyhow::Result<()> {
         let begun = Instant::now();
-        let mut told = Fate::Unseen;
+        let mut told = PushOutcome::NotObserved;
         let mut complaint = String::new();
         loop {
-            let trouble = match push::fate(&self.session, &self.module, pushed).await {
+            let trouble = match push::outcome(&self.client, &self.module, pushed).await {
                 Ok(fate) => {
                     if fate != told {
-                        tell(&self.module, digest, &fate)?;
-                        if let Fate::Serves(_) = fate {
+                        print_status(&self.module, digest, &fate)?;
+                        if let PushOutcome::Active(_) = fate {
                             self.tidy(pushed).await;
                         }
                         told = fate;
                     }
-                    if told == Fate::Unseen && begun.elapsed() > QUIET {
+                    if told == PushOutcome::NotObserved && begun.elapsed() > QUIET {
                         "the operator has not looked at it; does it run?".to_owned()
                     } else {
                         String::new()
                     }
                 }
-                Err(error) => out::told(&error),
+                Err(error) => out::error_chain(&error),
             };
             if trouble != complaint {
                 if !trouble.is_empty() {
-                    out::complain(&trouble);
+                    out::eprint(&trouble);
                 }
                 complaint = trouble;
             }
-            self.session.env().sleep(LOOK_EVERY).await;
+            self.client.env().sleep(POLL_PERIOD).await;
         }
     }
 
@@ -174,18 +174,18 @@ impl InCluster {
                 self.made.push(name);
                 continue;
             }
-            let key = Key::new(NAMESPACE, &name);
-            let deleted = match self.session.get(&kind, &key).await {
+            let key = ObjectKey::new(NAMESPACE, &name);
+            let deleted = match self.client.get(&kind, &key).await {
                 Ok(found) => {
                     let delete =
-                        self.session.delete(&kind, &key, &found.uid, Propagation::Background);
+                        self.client.delete(&kind, &key, &found.uid, Propagation::Background);
                     delete.await.map(drop)
                 }
                 Err(error) => Err(error),
             };
             match deleted {
                 Ok(()) | Err(ApiError::NotFound { .. }) => {}
-                Err(error) => out::complain(&format!(
+                Err(error) => out::eprint(&format!(
                     "ConfigMap {NAMESPACE}/{name} is of no use any more and cannot be deleted: {error}"
                 )),
             }
@@ -193,11 +193,11 @@ impl InCluster {
     }
 }
 
-fn tell(module: &str, digest: &str, fate: &Fate) -> anyhow::Result<()> {
+fn print_status(module: &str, digest: &str, fate: &PushOutcome) -> anyhow::Result<()> {
     match fate {
-        Fate::Unseen => Ok(()),
-        Fate::Coming(state) => out::line(format_args!("{digest} {state}")),
-        Fate::Held(candidate) => {
+        PushOutcome::NotObserved => Ok(()),
+        PushOutcome::InProgress(state) => out::line(format_args!("{digest} {state}")),
+        PushOutcome::Held(candidate) => {
             let mut page = Page::default();
             describe_candidate(&mut page, candidate);
             page.line(format_args!(
@@ -205,14 +205,14 @@ fn tell(module: &str, digest: &str, fate: &Fate) -> anyhow::Result<()> {
             ));
             out::page(&page)
         }
-        Fate::Refused(why) => {
+        PushOutcome::Rejected(why) => {
             out::line(format_args!("{digest} is refused, and the version before goes on: {why}"))
         }
-        Fate::Serves(rehearsal) => {
+        PushOutcome::Active(rehearsal) => {
             let mut page = Page::default();
             page.line(format_args!("{digest} serves"));
             if let Some(rehearsal) = rehearsal {
-                describe_rehearsal(&mut page, rehearsal);
+                describe_preview(&mut page, rehearsal);
             }
             out::page(&page)
         }

@@ -261,7 +261,7 @@ fn no_text_of_a_manifest_changes_the_structure_of_the_output() {
             let other =
                 printed.chars().find(|&c| c != '\n' && !innkeeper_core::foreign::is_visible(c));
             assert_eq!(other, None, "{text:?}:\n{printed}");
-            for value in least(&manifest, "pr", "pr-account") {
+            for value in minimal_rules(&manifest, "pr", "pr-account") {
                 let kinds =
                     ["ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
                 assert!(kinds.contains(&value["kind"].as_str().unwrap()), "{value}");
@@ -274,7 +274,7 @@ fn no_text_of_a_manifest_changes_the_structure_of_the_output() {
 fn rights_as_objects_are_those_that_are_printed() {
     let namespaces = [];
     let printed = print(&manifest(), &granted(&namespaces)).unwrap();
-    assert_eq!(read(printed.text()), least(&manifest(), "pr", "pr-account"));
+    assert_eq!(read(printed.text()), minimal_rules(&manifest(), "pr", "pr-account"));
 }
 
 #[test]

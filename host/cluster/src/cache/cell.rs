@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Object};
+use innkeeper_core::{Object, ObjectKey};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::change::{Change, KindState, Notice, Source, StateChange};
 use super::objects::{Objects, Step};
-use crate::{Denial, Identity, Mismatch, Session, Task};
+use crate::{ApiClient, Denial, Identity, Mismatch, Task};
 
 /// Which cache.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,14 +66,14 @@ pub(super) enum Admission {
 
 /// An identity that views a cache.
 pub(super) struct Member {
-    pub(super) session: Session,
+    pub(super) client: ApiClient,
     pub(super) admission: Admission,
     /// When the server last showed that it may read: by a review, or by a whole list.
     pub(super) proven: Instant,
     /// Its views by number, and what each was told last.
     pub(super) views: BTreeMap<u64, (Arc<str>, KindState)>,
     /// Its review starts over: what it waits for has changed.
-    pub(super) poke: Arc<Notify>,
+    pub(super) notify: Arc<Notify>,
     pub(super) _review: Task<()>,
 }
 
@@ -86,13 +86,13 @@ pub(super) struct Cache {
     /// Whose session fills it.
     pub(super) holder: Option<Identity>,
     /// Its task looks around: the holder may have gone, the kind may be served.
-    pub(super) poke: Arc<Notify>,
+    pub(super) notify: Arc<Notify>,
     pub(super) _task: Task<()>,
 }
 
 impl Cache {
     /// Takes something in. Before the first list is done, nothing is told.
-    pub(super) fn enter(
+    pub(super) fn apply(
         &mut self,
         id: &CacheId,
         notices: &mut Vec<Notice>,
@@ -107,7 +107,7 @@ impl Cache {
 
 /// How long a member's review waits, and whether it then has to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum MemberState {
     /// It fills the cache: its own list tells first, then reviews do.
     Holder,
     Pending,
@@ -116,13 +116,13 @@ pub(super) enum Standing {
 }
 
 /// An event of a watch.
-pub(super) enum News {
+pub(super) enum WatchEvent {
     Applied(Arc<Object>),
     Deleted(Arc<Object>),
 }
 
-impl News {
-    pub(super) fn key(&self) -> &Key {
+impl WatchEvent {
+    pub(super) fn key(&self) -> &ObjectKey {
         match self {
             Self::Applied(object) | Self::Deleted(object) => &object.key,
         }

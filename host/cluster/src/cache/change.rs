@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Object};
+use innkeeper_core::{Object, ObjectKey};
 
 use crate::{Denial, Mismatch};
 
@@ -28,7 +28,7 @@ pub struct Change {
     /// in a cache of each sort, and is then told of twice.
     pub namespace: Option<Arc<str>>,
     /// Namespace and name of the object.
-    pub key: Key,
+    pub key: ObjectKey,
     /// As it was; `None` if it was not there.
     pub before: Option<Arc<Object>>,
     /// As it is; `None` if it is gone. With another uid than `before` if it was deleted
@@ -107,7 +107,7 @@ pub(super) struct Notices {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Notice>,
-    telling: bool,
+    is_delivering: bool,
 }
 
 impl Notices {
@@ -123,21 +123,21 @@ impl Notices {
     }
 
     /// Tells what waits, unless somebody is at it already (who then tells this too).
-    pub(super) fn tell(&self) {
+    pub(super) fn deliver(&self) {
         {
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-            if queue.telling || queue.waiting.is_empty() {
+            if queue.is_delivering || queue.waiting.is_empty() {
                 return;
             }
-            queue.telling = true;
+            queue.is_delivering = true;
         }
         // A listener that panics must not silence the caches for ever.
-        let _told = Told(&self.queue);
+        let _told = DeliveryGuard(&self.queue);
         loop {
             let notice = {
                 let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(notice) = queue.waiting.pop_front() else {
-                    queue.telling = false;
+                    queue.is_delivering = false;
                     return;
                 };
                 notice
@@ -150,12 +150,12 @@ impl Notices {
     }
 }
 
-struct Told<'a>(&'a Mutex<Queue>);
+struct DeliveryGuard<'a>(&'a Mutex<Queue>);
 
-impl Drop for Told<'_> {
+impl Drop for DeliveryGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).telling = false;
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).is_delivering = false;
         }
     }
 }

@@ -5,9 +5,9 @@
 //! the one that fills it goes or loses its right, another admitted one takes over.
 //!
 //! # Guarantees
-//! - What is read from a [`Frozen`] is of one moment, over all kinds.
+//! - What is read from a [`CacheSnapshot`] is of one moment, over all kinds.
 //! - A cache is not read before it has been listed once.
-//! - Own writes are seen at once ([`Caches::wrote`]) and pass for one's own ([`Caches::writing`]).
+//! - Own writes are seen at once ([`Caches::record_write`]) and pass for one's own ([`Caches::begin_write`]).
 //! - A watch that dies in silence is resumed after `watch_timeout + watch_grace` at the latest.
 //! - Kinds that are not served, or may not be read, work as soon as they are or may.
 //!
@@ -17,24 +17,24 @@
 
 mod cell;
 mod change;
-mod follow;
-mod frozen;
 mod objects;
 mod raw;
 mod review;
 mod shared;
+mod snapshot;
 mod view;
+mod watch;
 
 use std::sync::Arc;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Object};
+use innkeeper_core::{Object, ObjectKey};
 
 pub use change::{Change, KindState, Listener, Source, StateChange};
-pub use frozen::{Frozen, Seen, Unreadable};
+pub use snapshot::{CacheReadError, CacheSnapshot, Lookup};
 pub use view::{Namespaces, View};
 
-use crate::{Env, Session};
+use crate::{ApiClient, Env};
 use cell::Content;
 use shared::Shared;
 
@@ -77,58 +77,58 @@ impl Caches {
     /// then stays as it is. Dropping the view closes it; caches that nobody views are closed.
     pub fn open(
         &self,
-        session: &Session,
+        client: &ApiClient,
         module: &str,
         kinds: &[Kind],
         namespaces: &Namespaces,
     ) -> View {
-        View::open(&self.shared, session, module, kinds, namespaces, Content::Whole)
+        View::open(&self.shared, client, module, kinds, namespaces, Content::Whole)
     }
 
     /// The same with the metadata of objects only: for what is big and rarely read, and then by
     /// a GET (sources of modules, definitions). Objects have no more than `metadata` in
-    /// their text. [`Caches::wrote`] does not reach these caches: they learn from their watch.
+    /// their text. [`Caches::record_write`] does not reach these caches: they learn from their watch.
     pub fn open_metadata(
         &self,
-        session: &Session,
+        client: &ApiClient,
         module: &str,
         kinds: &[Kind],
         namespaces: &Namespaces,
     ) -> View {
-        View::open(&self.shared, session, module, kinds, namespaces, Content::Metadata)
+        View::open(&self.shared, client, module, kinds, namespaces, Content::Metadata)
     }
 
     /// A write of an object is about to be sent. While the guard lives, what watches say of the
     /// object waits: an event often overtakes the answer to the write that caused it, and would pass
     /// for somebody else's. So: take the guard, send the write, tell its answer
-    /// ([`Caches::wrote`], [`Caches::deleted`], [`Caches::mark_unknown`]), drop the guard.
+    /// ([`Caches::record_write`], [`Caches::record_deletion`], [`Caches::mark_unknown`]), drop the guard.
     #[must_use = "events wait for as long as the guard lives"]
-    pub fn writing(&self, kind: &Kind, key: &Key) -> Writing {
+    pub fn begin_write(&self, kind: &Kind, key: &ObjectKey) -> InFlightWrite {
         let kind = Arc::new(kind.clone());
         self.shared.write_begins(&kind, key);
-        Writing { shared: self.shared.clone(), kind, key: key.clone() }
+        InFlightWrite { shared: self.shared.clone(), kind, key: key.clone() }
     }
 
     /// A write was answered by this object: it is taken like an event of the watch, unless the
     /// cache has something newer; the event that follows is not told again.
-    pub fn wrote(&self, kind: &Kind, object: &Arc<Object>) {
+    pub fn record_write(&self, kind: &Kind, object: &Arc<Object>) {
         self.shared.each(kind, object.key.namespace(), Source::Write, WHOLE, |objects, _| {
-            objects.wrote(object.clone())
+            objects.record_write(object.clone())
         });
     }
 
     /// A delete was answered by "gone": the object with this uid goes, and what a late
     /// event or answer says of it is dropped.
-    pub fn deleted(&self, kind: &Kind, key: &Key, uid: &str) {
+    pub fn record_deletion(&self, kind: &Kind, key: &ObjectKey, uid: &str) {
         self.shared.each(kind, key.namespace(), Source::Write, ALL, |objects, now| {
-            objects.deleted(key, uid, now)
+            objects.record_deletion(key, uid, now)
         });
     }
 
     /// What is cached under this name is wrong or doubtful: the answer to a write was lost,
-    /// or proved it wrong. Lookups answer [`Seen::Unknown`] until an event, a relist or
-    /// [`Caches::settle`].
-    pub fn mark_unknown(&self, kind: &Kind, key: &Key) {
+    /// or proved it wrong. Lookups answer [`Lookup::Unknown`] until an event, a relist or
+    /// [`Caches::resolve_unknown`].
+    pub fn mark_unknown(&self, kind: &Kind, key: &ObjectKey) {
         self.shared.each(kind, key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.mark_unknown(key);
             None
@@ -136,9 +136,9 @@ impl Caches {
     }
 
     /// A live GET has been answered, by an object or by "not found".
-    pub fn settle(&self, kind: &Kind, key: &Key, found: Option<&Arc<Object>>) {
+    pub fn resolve_unknown(&self, kind: &Kind, key: &ObjectKey, found: Option<&Arc<Object>>) {
         self.shared.each(kind, key.namespace(), Source::Lookup, WHOLE, |objects, _| {
-            objects.settle(key, found.cloned())
+            objects.resolve_unknown(key, found.cloned())
         });
     }
 
@@ -155,20 +155,20 @@ impl Caches {
     }
 }
 
-/// A write that is under way: see [`Caches::writing`].
-pub struct Writing {
+/// A write that is under way: see [`Caches::begin_write`].
+pub struct InFlightWrite {
     shared: Arc<Shared>,
     kind: Arc<Kind>,
-    key: Key,
+    key: ObjectKey,
 }
 
-impl std::fmt::Debug for Writing {
+impl std::fmt::Debug for InFlightWrite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Writing({} {})", self.kind, self.key)
     }
 }
 
-impl Drop for Writing {
+impl Drop for InFlightWrite {
     fn drop(&mut self) {
         self.shared.write_ends(&self.kind, &self.key);
     }

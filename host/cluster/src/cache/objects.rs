@@ -10,18 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_core::{Key, Object};
+use innkeeper_core::{Object, ObjectKey};
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use tokio::time::Instant;
 
-use crate::settings::GRAVE;
+use crate::settings::TOMBSTONE_TTL;
 
 /// An object, ordered and found by its key.
 #[derive(Clone, Debug)]
 struct ByKey(Arc<Object>);
 
-impl Borrow<Key> for ByKey {
-    fn borrow(&self) -> &Key {
+impl Borrow<ObjectKey> for ByKey {
+    fn borrow(&self) -> &ObjectKey {
         &self.0.key
     }
 }
@@ -52,13 +52,13 @@ pub(super) struct Live {
     objects: RedBlackTreeSetSync<ByKey>,
     /// The keys of the objects that name an owner or a primary that wrote to them, by its uid;
     /// ordered.
-    owned: RedBlackTreeMapSync<Box<str>, Vec<Key>>,
+    owned: RedBlackTreeMapSync<Box<str>, Vec<ObjectKey>>,
     /// Where the cache is doubtful, and the relist during or after which it became so.
-    unknown: RedBlackTreeMapSync<Key, u64>,
+    unknown: RedBlackTreeMapSync<ObjectKey, u64>,
 }
 
 impl Live {
-    pub(super) fn get(&self, key: &Key) -> Option<&Arc<Object>> {
+    pub(super) fn get(&self, key: &ObjectKey) -> Option<&Arc<Object>> {
         self.objects.get(key).map(|found| &found.0)
     }
 
@@ -71,7 +71,7 @@ impl Live {
         namespace: &'a str,
     ) -> impl Iterator<Item = &'a Arc<Object>> {
         self.objects
-            .range::<Key, _>(Key::new(namespace, "")..)
+            .range::<ObjectKey, _>(ObjectKey::new(namespace, "")..)
             .map(|found| &found.0)
             .take_while(move |object| object.key.namespace() == namespace)
     }
@@ -80,11 +80,11 @@ impl Live {
         self.owned.get(uid).into_iter().flatten().filter_map(|key| self.get(key))
     }
 
-    pub(super) fn is_unknown(&self, key: &Key) -> bool {
+    pub(super) fn is_unknown(&self, key: &ObjectKey) -> bool {
         self.unknown.contains_key(key)
     }
 
-    pub(super) fn unknown(&self) -> impl Iterator<Item = &Key> {
+    pub(super) fn unknown(&self) -> impl Iterator<Item = &ObjectKey> {
         self.unknown.keys()
     }
 
@@ -127,7 +127,7 @@ pub(super) struct Step {
 
 /// A uid that is deleted.
 #[derive(Clone, Copy, Debug)]
-struct Grave {
+struct Tombstone {
     /// When, on the clock of timers.
     at: Instant,
     /// The relist during or after which it was deleted.
@@ -146,12 +146,12 @@ pub(super) struct Objects {
     listed: Option<BTreeSet<Box<str>>>,
     /// Objects for which a write response or a lookup vouches and no event yet, and the
     /// relist during or after which it came.
-    vouched: BTreeMap<Key, u64>,
+    confirmed_at: BTreeMap<ObjectKey, u64>,
     /// Those of them that the last relist has not shown.
     unconfirmed: Vec<Arc<Object>>,
-    graves: BTreeMap<Box<str>, Grave>,
+    tombstones: BTreeMap<Box<str>, Tombstone>,
     /// How many were left when old ones were thrown away the last time.
-    graves_left: usize,
+    expired_tombstones: usize,
     /// A relist has ended.
     complete: bool,
     bytes: usize,
@@ -182,9 +182,9 @@ impl Objects {
             && object.version() >= cached.version()
         {
             // The watch has come as far as the write: it needs nobody to vouch for it.
-            self.vouched.remove(&object.key);
+            self.confirmed_at.remove(&object.key);
         }
-        if self.graves.contains_key(&object.uid) {
+        if self.tombstones.contains_key(&object.uid) {
             return None;
         }
         self.put(object)
@@ -192,7 +192,7 @@ impl Objects {
 
     /// An event of the watch: the object is gone.
     pub(super) fn event_deleted(&mut self, object: &Object, now: Instant) -> Option<Step> {
-        self.bury(&object.uid, now, true);
+        self.add_tombstone(&object.uid, now, true);
         let cached = self.live.get(&object.key)?;
         if cached.uid != object.uid {
             return None;
@@ -211,13 +211,13 @@ impl Objects {
 
     /// The list shows an object.
     pub(super) fn listed(&mut self, object: Arc<Object>) -> Option<Step> {
-        if let Some(grave) = self.graves.get(&object.uid) {
+        if let Some(tombstone) = self.tombstones.get(&object.uid) {
             // Deleted while the list was made: the list is older. Deleted before, and listed: it
             // was not deleted, whatever was said.
-            if grave.relist >= self.relist {
+            if tombstone.relist >= self.relist {
                 return None;
             }
-            self.graves.remove(&object.uid);
+            self.tombstones.remove(&object.uid);
         }
         if let Some(listed) = &mut self.listed {
             listed.insert(object.uid.clone());
@@ -235,17 +235,17 @@ impl Objects {
             .all()
             .filter(|object| !listed.contains(&object.uid))
             .cloned()
-            .partition(|object| self.vouched.get(&object.key) == Some(&relist));
+            .partition(|object| self.confirmed_at.get(&object.key) == Some(&relist));
         self.unconfirmed = kept;
         let steps = missing
             .into_iter()
             .map(|object| {
-                self.bury(&object.uid, now, true);
+                self.add_tombstone(&object.uid, now, true);
                 self.take(object)
             })
             .collect();
-        for grave in self.graves.values_mut() {
-            grave.confirmed |= grave.relist < relist;
+        for tombstone in self.tombstones.values_mut() {
+            tombstone.confirmed |= tombstone.relist < relist;
         }
         let settled: Vec<_> = self
             .live
@@ -262,25 +262,34 @@ impl Objects {
     }
 
     /// A write was answered: the object is so.
-    pub(super) fn wrote(&mut self, object: Arc<Object>) -> Option<Step> {
+    pub(super) fn record_write(&mut self, object: Arc<Object>) -> Option<Step> {
         self.vouch(object)
     }
 
     /// A delete was answered: the object with this uid is gone.
-    pub(super) fn deleted(&mut self, key: &Key, uid: &str, now: Instant) -> Option<Step> {
-        self.bury(uid, now, false);
+    pub(super) fn record_deletion(
+        &mut self,
+        key: &ObjectKey,
+        uid: &str,
+        now: Instant,
+    ) -> Option<Step> {
+        self.add_tombstone(uid, now, false);
         let cached = self.live.get(key).filter(|cached| &*cached.uid == uid)?.clone();
         self.live.unknown.remove_mut(key);
         Some(self.take(cached))
     }
 
     /// What is cached under this name is wrong or doubtful.
-    pub(super) fn mark_unknown(&mut self, key: &Key) {
+    pub(super) fn mark_unknown(&mut self, key: &ObjectKey) {
         self.live.unknown.insert_mut(key.clone(), self.relist);
     }
 
     /// A live GET that was made because the key was unknown has been answered.
-    pub(super) fn settle(&mut self, key: &Key, found: Option<Arc<Object>>) -> Option<Step> {
+    pub(super) fn resolve_unknown(
+        &mut self,
+        key: &ObjectKey,
+        found: Option<Arc<Object>>,
+    ) -> Option<Step> {
         // Without the mark an event or a relist has settled it in the meantime, and it knows
         // better than an answer that "nothing is there".
         let unknown = self.live.unknown.remove_mut(key);
@@ -298,7 +307,7 @@ impl Objects {
     /// for, still.
     pub(super) fn unconfirmed(&self) -> Vec<Arc<Object>> {
         let vouched = |object: &&Arc<Object>| {
-            self.vouched.contains_key(&object.key)
+            self.confirmed_at.contains_key(&object.key)
                 && self.live.get(&object.key).is_some_and(|cached| Arc::ptr_eq(cached, object))
         };
         self.unconfirmed.iter().filter(vouched).cloned().collect()
@@ -312,11 +321,11 @@ impl Objects {
     ) -> Option<Step> {
         if let Some(object) = found {
             let step = self.event(object);
-            self.vouched.remove(&was.key);
+            self.confirmed_at.remove(&was.key);
             return step;
         }
         let cached = self.live.get(&was.key)?.clone();
-        (Arc::ptr_eq(&cached, was) && self.vouched.contains_key(&was.key))
+        (Arc::ptr_eq(&cached, was) && self.confirmed_at.contains_key(&was.key))
             .then(|| self.take(cached))
     }
 
@@ -332,13 +341,13 @@ impl Objects {
     }
 
     fn vouch(&mut self, object: Arc<Object>) -> Option<Step> {
-        if self.graves.contains_key(&object.uid) {
+        if self.tombstones.contains_key(&object.uid) {
             return None;
         }
         let key = object.key.clone();
         let step = self.put(object);
         if step.is_some() {
-            self.vouched.insert(key, self.relist);
+            self.confirmed_at.insert(key, self.relist);
         }
         step
     }
@@ -362,21 +371,26 @@ impl Objects {
 
     fn take(&mut self, cached: Arc<Object>) -> Step {
         self.bytes -= cached.bytes();
-        self.vouched.remove(&cached.key);
+        self.confirmed_at.remove(&cached.key);
         self.live.remove(&cached);
         Step { before: Some(cached), after: None }
     }
 
-    fn bury(&mut self, uid: &str, now: Instant, confirmed: bool) {
+    fn add_tombstone(&mut self, uid: &str, now: Instant, confirmed: bool) {
         let relist = self.relist;
-        let grave =
-            self.graves.entry(uid.into()).or_insert(Grave { at: now, relist, confirmed: false });
-        grave.confirmed |= confirmed;
+        let tombstone = self.tombstones.entry(uid.into()).or_insert(Tombstone {
+            at: now,
+            relist,
+            confirmed: false,
+        });
+        tombstone.confirmed |= confirmed;
         // Old ones go when there are twice as many as were left the last time: the cost of it
         // is spread, and the graves stay about those of the last minutes.
-        if self.graves.len() > self.graves_left * 2 + 64 {
-            self.graves.retain(|_, grave| !grave.confirmed || age(now, grave.at) < GRAVE);
-            self.graves_left = self.graves.len();
+        if self.tombstones.len() > self.expired_tombstones * 2 + 64 {
+            self.tombstones.retain(|_, tombstone| {
+                !tombstone.confirmed || age(now, tombstone.at) < TOMBSTONE_TTL
+            });
+            self.expired_tombstones = self.tombstones.len();
         }
     }
 }

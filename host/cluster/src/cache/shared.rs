@@ -7,34 +7,34 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Object};
+use innkeeper_core::{Object, ObjectKey};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::CacheSize;
 use super::cell::{
-    Admission, Cache, CacheId, Content, Member, News, Phase, Standing, changed, first, state_of,
-    told,
+    Admission, Cache, CacheId, Content, Member, MemberState, Phase, WatchEvent, changed, first,
+    state_of, told,
 };
 use super::change::{KindState, Listener, Notice, Notices, Source};
-use super::follow::follow;
-use super::frozen::{Frozen, Part};
 use super::objects::{Objects, Step};
 use super::review::review;
+use super::snapshot::{CacheSnapshot, SnapshotPart};
+use super::watch::watch;
 use crate::settings::GRANT_VALID;
-use crate::{ApiError, Denial, Env, Identity, Mismatch, Session};
+use crate::{ApiClient, ApiError, Denial, Env, Identity, Mismatch};
 
 /// Writes of one object that are under way.
 #[derive(Default)]
-struct InFlight {
+struct InFlightWrites {
     writes: usize,
     /// What watches said of the object meanwhile.
-    parked: Vec<(CacheId, u64, News)>,
+    parked: Vec<(CacheId, u64, WatchEvent)>,
 }
 
 struct Inner {
     caches: BTreeMap<CacheId, Cache>,
-    writing: BTreeMap<Arc<Kind>, BTreeMap<Key, InFlight>>,
+    writing: BTreeMap<Arc<Kind>, BTreeMap<ObjectKey, InFlightWrites>>,
     numbers: u64,
 }
 
@@ -85,7 +85,7 @@ impl Shared {
         if states {
             self.states.notify_waiters();
         }
-        self.notices.tell();
+        self.notices.deliver();
         result
     }
 
@@ -106,7 +106,7 @@ impl Shared {
 
     pub(super) fn join<'a>(
         self: &Arc<Self>,
-        session: &Session,
+        client: &ApiClient,
         module: &Arc<str>,
         ids: impl Iterator<Item = &'a CacheId>,
     ) -> u64 {
@@ -116,43 +116,43 @@ impl Shared {
         for id in ids {
             let cache = inner.caches.entry(id.clone()).or_insert_with(|| self.cache(id, number));
             let serial = cache.serial;
-            let identity = session.identity().clone();
+            let identity = client.identity().clone();
             // The first one needs no review: its own list says whether it may.
             if cache.holder.is_none() && cache.members.is_empty() {
                 cache.holder = Some(identity.clone());
             }
             let member =
-                cache.members.entry(identity).or_insert_with(|| self.member(id, serial, session));
+                cache.members.entry(identity).or_insert_with(|| self.member(id, serial, client));
             let state = state_of(&cache.phase, &member.admission);
             member.views.insert(number, (module.clone(), state));
-            cache.poke.notify_one();
+            cache.notify.notify_one();
         }
         number
     }
 
     fn cache(self: &Arc<Self>, id: &CacheId, serial: u64) -> Cache {
-        let poke = Arc::new(Notify::new());
-        let task = follow(self.clone(), id.clone(), serial, poke.clone());
+        let notify = Arc::new(Notify::new());
+        let task = watch(self.clone(), id.clone(), serial, notify.clone());
         Cache {
             serial,
             objects: Objects::default(),
             phase: Phase::Syncing,
             members: BTreeMap::new(),
             holder: None,
-            poke,
+            notify,
             _task: self.env.spawn("cache", task),
         }
     }
 
-    fn member(self: &Arc<Self>, id: &CacheId, serial: u64, session: &Session) -> Member {
-        let poke = Arc::new(Notify::new());
-        let task = review(self.clone(), id.clone(), serial, session.clone(), poke.clone());
+    fn member(self: &Arc<Self>, id: &CacheId, serial: u64, client: &ApiClient) -> Member {
+        let notify = Arc::new(Notify::new());
+        let task = review(self.clone(), id.clone(), serial, client.clone(), notify.clone());
         Member {
-            session: session.clone(),
+            client: client.clone(),
             admission: Admission::Pending,
             proven: self.env.instant(),
             views: BTreeMap::new(),
-            poke,
+            notify,
             _review: self.env.spawn("access review", task),
         }
     }
@@ -179,7 +179,7 @@ impl Shared {
                 gone_caches.extend(inner.caches.remove(id));
             } else if cache.holder.as_ref() == Some(identity) {
                 cache.holder = None;
-                cache.poke.notify_one();
+                cache.notify.notify_one();
             }
         }
         drop(inner);
@@ -187,12 +187,12 @@ impl Shared {
 
     // What views read.
 
-    pub(super) fn freeze(
+    pub(super) fn snapshot(
         &self,
         number: u64,
         identity: &Identity,
         ids: &BTreeMap<Arc<Kind>, Vec<CacheId>>,
-    ) -> Frozen {
+    ) -> CacheSnapshot {
         let inner = self.lock();
         let part = |id: &CacheId| {
             let cache = inner.caches.get(id);
@@ -207,11 +207,11 @@ impl Shared {
                 }
                 _ => (KindState::Syncing, None),
             };
-            Part { namespace: id.namespace.clone(), state, live }
+            SnapshotPart { namespace: id.namespace.clone(), state, live }
         };
         let kinds =
             ids.iter().map(|(kind, ids)| (kind.clone(), ids.iter().map(part).collect())).collect();
-        Frozen { kinds }
+        CacheSnapshot { kinds }
     }
 
     pub(super) fn sizes(&self) -> Vec<CacheSize> {
@@ -254,14 +254,14 @@ impl Shared {
     }
 
     /// A write of an object begins: what watches say of it waits until the write is answered.
-    pub(super) fn write_begins(&self, kind: &Arc<Kind>, key: &Key) {
+    pub(super) fn write_begins(&self, kind: &Arc<Kind>, key: &ObjectKey) {
         let mut inner = self.lock();
         let keys = inner.writing.entry(kind.clone()).or_default();
         keys.entry(key.clone()).or_default().writes += 1;
     }
 
     /// It has been answered, or given up: what waited enters.
-    pub(super) fn write_ends(&self, kind: &Arc<Kind>, key: &Key) {
+    pub(super) fn write_ends(&self, kind: &Arc<Kind>, key: &ObjectKey) {
         let now = self.env.instant();
         self.with(|inner, notices| {
             let Some(keys) = inner.writing.get_mut(kind) else { return };
@@ -274,10 +274,10 @@ impl Shared {
             if keys.is_empty() {
                 inner.writing.remove(kind);
             }
-            for (id, serial, news) in parked {
+            for (id, serial, watch_event) in parked {
                 let cache = inner.caches.get_mut(&id).filter(|cache| cache.serial == serial);
                 if let Some(cache) = cache {
-                    cache.enter(&id, notices, |objects| news.enter(objects, now));
+                    cache.apply(&id, notices, |objects| watch_event.enter(objects, now));
                 }
             }
         });
@@ -289,7 +289,7 @@ impl Shared {
         let inner = self.lock();
         for (id, cache) in &inner.caches {
             if id.kind.group() == group {
-                cache.poke.notify_one();
+                cache.notify.notify_one();
             }
         }
     }
@@ -297,7 +297,7 @@ impl Shared {
     // What the task of a cache says.
 
     /// Whose session fills the cache from now on; `None` if nobody's may. An error if the cache is closed.
-    pub(super) fn elect(&self, id: &CacheId, serial: u64) -> Result<Option<Session>, Closed> {
+    pub(super) fn elect(&self, id: &CacheId, serial: u64) -> Result<Option<ApiClient>, Closed> {
         self.with_cache(id, serial, |cache, notices| {
             let may = |member: &&Member| !matches!(member.admission, Admission::Denied(_));
             let chosen = cache
@@ -314,14 +314,14 @@ impl Shared {
             }
             cache.holder = chosen;
             let member = cache.holder.as_ref().and_then(|identity| cache.members.get(identity));
-            let session = member.map(|member| member.session.clone());
+            let client = member.map(|member| member.client.clone());
             let is_known = matches!(cache.phase, Phase::NotServed | Phase::Mismatched(_));
-            if session.is_none() && !is_known {
+            if client.is_none() && !is_known {
                 // Nobody watches: what is there is not served until it has been listed again.
                 cache.phase = Phase::Syncing;
                 told(id, cache, notices);
             }
-            session
+            client
         })
         .ok_or(Closed)
     }
@@ -344,17 +344,18 @@ impl Shared {
     }
 
     /// An event of the watch.
-    pub(super) fn event(&self, id: &CacheId, serial: u64, news: News) {
+    pub(super) fn event(&self, id: &CacheId, serial: u64, watch_event: WatchEvent) {
         let now = self.env.instant();
         self.with(|inner, notices| {
             let Some(cache) = inner.caches.get_mut(id).filter(|cache| cache.serial == serial)
             else {
                 return;
             };
-            let flight = inner.writing.get_mut(&id.kind).and_then(|keys| keys.get_mut(news.key()));
+            let flight =
+                inner.writing.get_mut(&id.kind).and_then(|keys| keys.get_mut(watch_event.key()));
             match flight {
-                Some(flight) => flight.parked.push((id.clone(), serial, news)),
-                None => cache.enter(id, notices, |objects| news.enter(objects, now)),
+                Some(flight) => flight.parked.push((id.clone(), serial, watch_event)),
+                None => cache.apply(id, notices, |objects| watch_event.enter(objects, now)),
             }
         });
     }
@@ -366,7 +367,7 @@ impl Shared {
         serial: u64,
         act: impl FnOnce(&mut Objects) -> Option<Step>,
     ) {
-        self.with_cache(id, serial, |cache, notices| cache.enter(id, notices, act));
+        self.with_cache(id, serial, |cache, notices| cache.apply(id, notices, act));
     }
 
     /// A list has ended: the cache can be read, and its holder has shown that it may.
@@ -435,21 +436,21 @@ impl Shared {
     // What reviews say.
 
     /// Where a member stands; an error if it has gone.
-    pub(super) fn standing(
+    pub(super) fn member_state(
         &self,
         id: &CacheId,
         serial: u64,
         identity: &Identity,
-    ) -> Result<Standing, Closed> {
+    ) -> Result<MemberState, Closed> {
         let inner = self.lock();
         let cache = inner.caches.get(id).filter(|cache| cache.serial == serial).ok_or(Closed)?;
         let member = cache.members.get(identity).ok_or(Closed)?;
         Ok(match &member.admission {
-            Admission::Denied(_) => Standing::Denied,
-            Admission::Unproven(_) => Standing::Pending,
-            _ if cache.holder.as_ref() == Some(identity) => Standing::Holder,
-            Admission::Pending => Standing::Pending,
-            Admission::Admitted => Standing::Admitted,
+            Admission::Denied(_) => MemberState::Denied,
+            Admission::Unproven(_) => MemberState::Pending,
+            _ if cache.holder.as_ref() == Some(identity) => MemberState::Holder,
+            Admission::Pending => MemberState::Pending,
+            Admission::Admitted => MemberState::Admitted,
         })
     }
 
@@ -469,16 +470,16 @@ impl Shared {
                     tracing::info!(cache = %id, %denial, "watch forbidden");
                 }
                 member.admission = Admission::Denied(denial);
-                member.poke.notify_one();
+                member.notify.notify_one();
                 if cache.holder.as_ref() == Some(identity) {
                     cache.holder = None;
-                    cache.poke.notify_one();
+                    cache.notify.notify_one();
                 }
             } else {
                 member.admission = Admission::Admitted;
                 member.proven = now;
                 if cache.holder.is_none() {
-                    cache.poke.notify_one();
+                    cache.notify.notify_one();
                 }
             }
             told(id, cache, notices);

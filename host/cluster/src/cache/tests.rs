@@ -26,8 +26,8 @@ fn object(value: &Value) -> Arc<Object> {
     Arc::new(Object::decode(&maps(), &value.to_string(), None).unwrap())
 }
 
-fn key(name: &str) -> Key {
-    Key::new("n", name)
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new("n", name)
 }
 
 /// Writes down what it is told.
@@ -83,8 +83,8 @@ impl Test {
     }
 
     fn open(&self, module: &str) -> View {
-        let session = self.server.session(module);
-        self.caches.open(&session, module, &[maps()], &Namespaces::All)
+        let client = self.server.client(module);
+        self.caches.open(&client, module, &[maps()], &Namespaces::All)
     }
 
     /// A view that has synced, with one watch open; what was told so far is forgotten.
@@ -110,8 +110,8 @@ impl Test {
 }
 
 fn seen(view: &View, name: &str) -> String {
-    match view.freeze().get(&maps(), &key(name)) {
-        Seen::Present(object) => format!("{}@{}", object.uid, object.resource_version),
+    match view.snapshot().get(&maps(), &key(name)) {
+        Lookup::Found(object) => format!("{}@{}", object.uid, object.resource_version),
         other => format!("{other:?}"),
     }
 }
@@ -133,8 +133,8 @@ async fn a_kind_is_not_read_before_it_has_synced() {
     );
     let other = Kind::namespaced("v1", "Secret", "secrets");
     assert_eq!(
-        view.freeze().get(&other, &key("x")),
-        Seen::Unreadable(Unreadable::Undeclared),
+        view.snapshot().get(&other, &key("x")),
+        Lookup::Unreadable(CacheReadError::Undeclared),
         "nothing but declared kinds"
     );
     let log = test.server.log();
@@ -144,7 +144,7 @@ async fn a_kind_is_not_read_before_it_has_synced() {
 #[tokio::test(start_paused = true)]
 async fn events_are_told_in_order_and_a_frozen_view_stays_as_it_is() {
     let (test, view, watch) = Test::synced(&[]).await;
-    let before = view.freeze();
+    let before = view.snapshot();
     watch.send("ADDED", &map("x", "u1", 11));
     watch.send("MODIFIED", &map("x", "u1", 12));
     watch.send("DELETED", &map("x", "u1", 13));
@@ -157,20 +157,20 @@ async fn events_are_told_in_order_and_a_frozen_view_stays_as_it_is() {
     ])
     .await;
     assert_eq!(seen(&view, "x"), "u2@14");
-    assert_eq!(before.get(&maps(), &key("x")), Seen::Absent);
+    assert_eq!(before.get(&maps(), &key("x")), Lookup::Absent);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_is_read_at_once_and_its_echo_and_what_is_older_are_dropped() {
     let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
-    test.caches.wrote(&maps(), &object(&map("x", "u1", 20)));
+    test.caches.record_write(&maps(), &object(&map("x", "u1", 20)));
     assert_eq!(seen(&view, "x"), "u1@20");
     watch.send("MODIFIED", &map("x", "u1", 15));
     watch.send("MODIFIED", &map("x", "u1", 20));
     watch.send("MODIFIED", &map("x", "u1", 21));
     test.tells(&["n/x u1@5 -> u1@20 Write", "n/x u1@20 -> u1@21 Watch"]).await;
     // The response of a write that is older than what the watch has brought.
-    test.caches.wrote(&maps(), &object(&map("x", "u1", 19)));
+    test.caches.record_write(&maps(), &object(&map("x", "u1", 19)));
     assert_eq!(seen(&view, "x"), "u1@21");
     assert_eq!(test.told.take(), Vec::<String>::new());
 }
@@ -178,15 +178,15 @@ async fn a_write_is_read_at_once_and_its_echo_and_what_is_older_are_dropped() {
 #[tokio::test(start_paused = true)]
 async fn a_deleted_object_does_not_come_back_by_late_news() {
     let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
-    test.caches.deleted(&maps(), &key("x"), "u1");
+    test.caches.record_deletion(&maps(), &key("x"), "u1");
     assert_eq!(test.told.take(), ["n/x u1@5 -> - Write"]);
     watch.send("MODIFIED", &map("x", "u1", 18));
     watch.send("DELETED", &map("x", "u1", 19));
     test.settle().await;
-    test.caches.wrote(&maps(), &object(&map("x", "u1", 18)));
+    test.caches.record_write(&maps(), &object(&map("x", "u1", 18)));
     assert_eq!(seen(&view, "x"), "Absent");
     // Another of that name is another.
-    test.caches.wrote(&maps(), &object(&map("x", "u2", 25)));
+    test.caches.record_write(&maps(), &object(&map("x", "u2", 25)));
     watch.send("DELETED", &map("x", "u1", 19));
     test.settle().await;
     assert_eq!(seen(&view, "x"), "u2@25");
@@ -197,7 +197,7 @@ async fn a_deleted_object_does_not_come_back_by_late_news() {
 async fn a_relist_sweeps_what_is_gone_but_not_what_was_written_since_it_began() {
     let (test, view, watch) = Test::synced(&[map("gone", "u1", 5), map("kept", "u2", 6)]).await;
     // Written before the relist begins, and not in it: it was deleted meanwhile.
-    test.caches.wrote(&maps(), &object(&map("early", "u3", 11)));
+    test.caches.record_write(&maps(), &object(&map("early", "u3", 11)));
     test.told.take();
 
     test.server.once(&format!("GET {MAPS}"), Reply::Hang);
@@ -208,7 +208,7 @@ async fn a_relist_sweeps_what_is_gone_but_not_what_was_written_since_it_began() 
     );
     eventually("the relist has begun", || test.server.count("limit=250") == 2).await;
     // Written while the list hangs: vouched for, until it is looked up.
-    test.caches.wrote(&maps(), &object(&map("late", "u4", 12)));
+    test.caches.record_write(&maps(), &object(&map("late", "u4", 12)));
     test.server.always(
         "GET /api/v1/namespaces/n/configmaps/late",
         Reply::Json(
@@ -237,7 +237,7 @@ async fn what_is_unknown_is_settled_by_an_event_a_relist_or_a_lookup() {
     mark("z");
     assert_eq!(seen(&view, "x"), "Unknown");
     assert_eq!(seen(&view, "y"), "u2@6");
-    assert_eq!(view.freeze().unknown().len(), 2);
+    assert_eq!(view.snapshot().unknown().len(), 2);
 
     // What is older than the cache proves nothing; what is newer does.
     watch.send("MODIFIED", &map("x", "u1", 4));
@@ -247,13 +247,13 @@ async fn what_is_unknown_is_settled_by_an_event_a_relist_or_a_lookup() {
     test.settle().await;
     assert_eq!(seen(&view, "x"), "u1@11");
     // An answer "not found" that comes after the event is older news.
-    test.caches.settle(&maps(), &key("x"), None);
+    test.caches.resolve_unknown(&maps(), &key("x"), None);
     assert_eq!(seen(&view, "x"), "u1@11");
 
-    test.caches.settle(&maps(), &key("z"), Some(&object(&map("z", "u3", 12))));
+    test.caches.resolve_unknown(&maps(), &key("z"), Some(&object(&map("z", "u3", 12))));
     assert_eq!(seen(&view, "z"), "u3@12");
     mark("y");
-    test.caches.settle(&maps(), &key("y"), None);
+    test.caches.resolve_unknown(&maps(), &key("y"), None);
     assert_eq!(seen(&view, "y"), "Absent");
     assert_eq!(
         test.told.take(),
@@ -353,7 +353,8 @@ async fn a_right_that_is_granted_later_works_then_and_one_taken_away_is_noticed(
     drop(watch);
     let denied = "ServiceAccount m/a may not watch configmaps in the whole cluster";
     test.tells(&[&format!("a: ConfigMap Forbidden: {denied}")]).await;
-    let Seen::Unreadable(Unreadable::Forbidden(denial)) = view.freeze().get(&maps(), &key("x"))
+    let Lookup::Unreadable(CacheReadError::Forbidden(denial)) =
+        view.snapshot().get(&maps(), &key("x"))
     else {
         panic!("{}", seen(&view, "x"));
     };
@@ -537,7 +538,7 @@ async fn lists_are_ordered_and_owners_found_over_all_kinds() {
     let items = [far, owned("c", "o1"), owned("b", "o1"), map("d", "u4", 5)];
     let (test, view, watch) = Test::synced(&items).await;
     let names = |namespace, selector: &dyn Fn(&innkeeper_core::Labels) -> bool| -> Vec<_> {
-        let found = view.freeze().list(&maps(), namespace, selector).unwrap();
+        let found = view.snapshot().list(&maps(), namespace, selector).unwrap();
         found.iter().map(|object| object.key.to_string()).collect()
     };
     assert_eq!(names(None, &|_| true), ["n/b", "n/c", "n/d", "z/a"]);
@@ -545,7 +546,7 @@ async fn lists_are_ordered_and_owners_found_over_all_kinds() {
     assert_eq!(names(None, &|labels| labels.get("app").is_some()), ["z/a"]);
 
     let owned_by = |uid| -> Vec<_> {
-        view.freeze()
+        view.snapshot()
             .owned_by(uid)
             .into_iter()
             .map(|(_, object)| object.key.name().to_owned())
@@ -565,7 +566,7 @@ async fn lists_are_ordered_and_owners_found_over_all_kinds() {
     assert_eq!(owned_by("o2"), ["b"]);
     let sizes = test.caches.sizes();
     assert_eq!(sizes[0].objects, 3);
-    let all = view.freeze().list(&maps(), None, &|_| true).unwrap();
+    let all = view.snapshot().list(&maps(), None, &|_| true).unwrap();
     assert_eq!(sizes[0].bytes, all.iter().map(|object| object.bytes()).sum::<usize>());
 }
 
@@ -574,15 +575,15 @@ async fn a_view_of_some_namespaces_asks_for_those_and_sees_those() {
     let test = Test::new();
     test.server.always("GET /api/v1/namespaces/n/configmaps", list(10, &[map("x", "u1", 5)]));
     test.server.always("GET /api/v1/namespaces/o/configmaps", list(10, &[]));
-    let session = test.server.session("a");
+    let client = test.server.client("a");
     let namespaces = Namespaces::Only(["n".to_owned(), "o".to_owned()].into());
-    let view = test.caches.open(&session, "a", &[maps()], &namespaces);
+    let view = test.caches.open(&client, "a", &[maps()], &namespaces);
     view.settled().await;
     assert_eq!(seen(&view, "x"), "u1@5");
-    assert_eq!(view.freeze().list(&maps(), None, &|_| true).unwrap().len(), 1);
+    assert_eq!(view.snapshot().list(&maps(), None, &|_| true).unwrap().len(), 1);
     assert_eq!(
-        view.freeze().get(&maps(), &Key::new("p", "x")),
-        Seen::Unreadable(Unreadable::Undeclared)
+        view.snapshot().get(&maps(), &ObjectKey::new("p", "x")),
+        Lookup::Unreadable(CacheReadError::Undeclared)
     );
     assert!(view.covers(&maps(), "n") && !view.covers(&maps(), "p"));
     assert_eq!(test.server.count("/api/v1/configmaps"), 0);
@@ -613,7 +614,7 @@ async fn a_listener_may_use_the_caches() {
             self.told.changed(change);
             if change.key == key("x") {
                 let caches = self.caches.get().unwrap();
-                caches.wrote(&maps(), &object(&map("y", "u2", 99)));
+                caches.record_write(&maps(), &object(&map("y", "u2", 99)));
                 assert_eq!(caches.sizes()[0].objects, 2);
             }
         }
@@ -624,9 +625,9 @@ async fn a_listener_may_use_the_caches() {
     let nosy = Arc::new(Nosy { caches: std::sync::OnceLock::new(), told: Told::default() });
     let caches = Caches::new(Server::env(), nosy.clone());
     let _ = nosy.caches.set(caches.clone());
-    let view = caches.open(&server.session("a"), "a", &[maps()], &Namespaces::All);
+    let view = caches.open(&server.client("a"), "a", &[maps()], &Namespaces::All);
     view.settled().await;
-    caches.wrote(&maps(), &object(&map("x", "u1", 20)));
+    caches.record_write(&maps(), &object(&map("x", "u1", 20)));
     assert_eq!(nosy.told.take(), ["n/x - -> u1@20 Write", "n/y - -> u2@99 Write"]);
 }
 
@@ -648,7 +649,7 @@ fn the_same_seed_asks_the_same() {
                 .into();
             let a = test.open("a");
             let b = test.open("b");
-            let c = test.caches.open(&test.server.session("c"), "c", &kinds, &Namespaces::All);
+            let c = test.caches.open(&test.server.client("c"), "c", &kinds, &Namespaces::All);
             tokio::time::sleep(Duration::from_mins(2)).await;
             test.server.always(&format!("GET {MAPS}"), list(10, &[map("x", "u1", 5)]));
             test.server.always(REVIEW, allowed(true));
@@ -677,20 +678,20 @@ async fn a_refused_impersonation_names_the_host() {
     view.settled().await;
     let KindState::Forbidden(denial) = &view.states()[&maps()] else { panic!() };
     assert_eq!(denial.to_string(), "the host may not impersonate serviceaccounts in namespace m");
-    let error = test.server.session("a").get(&maps(), &key("x")).await.unwrap_err();
+    let error = test.server.client("a").get(&maps(), &key("x")).await.unwrap_err();
     assert!(matches!(error, ApiError::NotServed { .. }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn metadata_alone_is_asked_for_and_cached_apart() {
     let (test, whole, _watch) = Test::synced(&[map("x", "u1", 5)]).await;
-    let session = test.server.session("a");
-    let view = test.caches.open_metadata(&session, "a", &[maps()], &Namespaces::All);
+    let client = test.server.client("a");
+    let view = test.caches.open_metadata(&client, "a", &[maps()], &Namespaces::All);
     view.settled().await;
     assert_eq!(seen(&view, "x"), "u1@5");
     let accepts = test.server.accepts();
     assert_eq!(accepts.iter().filter(|accept| accept.contains("PartialObjectMeta")).count(), 2);
-    test.caches.wrote(&maps(), &object(&map("x", "u1", 20)));
+    test.caches.record_write(&maps(), &object(&map("x", "u1", 20)));
     assert_eq!(seen(&whole, "x"), "u1@20");
     assert_eq!(seen(&view, "x"), "u1@5", "it learns from its watch");
     let sizes: Vec<_> = test.caches.sizes().iter().map(|size| size.metadata_only).collect();
@@ -700,21 +701,21 @@ async fn metadata_alone_is_asked_for_and_cached_apart() {
 #[tokio::test(start_paused = true)]
 async fn an_event_that_overtakes_the_answer_to_its_write_waits_for_it() {
     let (test, view, watch) = Test::synced(&[map("x", "u1", 5), map("y", "u2", 6)]).await;
-    let writing = test.caches.writing(&maps(), &key("x"));
-    let other = test.caches.writing(&maps(), &key("x"));
+    let writing = test.caches.begin_write(&maps(), &key("x"));
+    let other = test.caches.begin_write(&maps(), &key("x"));
     watch.send("MODIFIED", &map("x", "u1", 20));
     watch.send("MODIFIED", &map("x", "u1", 21));
     watch.send("MODIFIED", &map("y", "u2", 22));
     test.tells(&["n/y u2@6 -> u2@22 Watch"]).await;
     assert_eq!(seen(&view, "x"), "u1@5");
-    test.caches.wrote(&maps(), &object(&map("x", "u1", 20)));
+    test.caches.record_write(&maps(), &object(&map("x", "u1", 20)));
     drop(writing);
     assert_eq!(test.told.take(), ["n/x u1@5 -> u1@20 Write"], "another write is under way");
     drop(other);
     assert_eq!(test.told.take(), ["n/x u1@20 -> u1@21 Watch"]);
 
     // A write that is given up lets everything pass.
-    let writing = test.caches.writing(&maps(), &key("x"));
+    let writing = test.caches.begin_write(&maps(), &key("x"));
     watch.send("DELETED", &map("x", "u1", 23));
     test.settle().await;
     assert_eq!(seen(&view, "x"), "u1@21");

@@ -8,9 +8,9 @@ use innkeeper_contract::Kind;
 
 use super::cell::{CacheId, Content};
 use super::change::KindState;
-use super::frozen::Frozen;
 use super::shared::Shared;
-use crate::{Identity, Session};
+use super::snapshot::CacheSnapshot;
+use crate::{ApiClient, Identity};
 
 /// Where a module reads namespaced kinds. Cluster-scoped kinds are read whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct View {
 impl View {
     pub(super) fn open(
         shared: &Arc<Shared>,
-        session: &Session,
+        client: &ApiClient,
         module: &str,
         kinds: &[Kind],
         namespaces: &Namespaces,
@@ -56,14 +56,8 @@ impl View {
             };
             caches.insert(kind, ids);
         }
-        let number = shared.join(session, &module, caches.values().flatten());
-        Self {
-            shared: shared.clone(),
-            number,
-            module,
-            identity: session.identity().clone(),
-            caches,
-        }
+        let number = shared.join(client, &module, caches.values().flatten());
+        Self { shared: shared.clone(), number, module, identity: client.identity().clone(), caches }
     }
 
     /// The module that opened it.
@@ -83,13 +77,13 @@ impl View {
     }
 
     /// What is there now, over all kinds. Costs a few words per kind.
-    pub fn freeze(&self) -> Frozen {
-        self.shared.freeze(self.number, &self.identity, &self.caches)
+    pub fn snapshot(&self) -> CacheSnapshot {
+        self.shared.snapshot(self.number, &self.identity, &self.caches)
     }
 
     /// What can be done with each kind now; of several namespaces, the worst.
     pub fn states(&self) -> BTreeMap<Arc<Kind>, KindState> {
-        self.freeze().states()
+        self.snapshot().states()
     }
 
     /// Waits until no kind is [`KindState::Syncing`] any more.

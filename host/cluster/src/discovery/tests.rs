@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Manager};
+use innkeeper_core::{Manager, ObjectKey};
 use serde_json::{Value, json};
 
 use super::*;
@@ -11,7 +11,7 @@ use crate::{Force, Propagation};
 const CORE: &str = "GET /api/v1";
 const FOOS: &str = "GET /apis/x.dev/v1";
 
-fn served(kind: &Kind, all: &Value) -> Served {
+fn served(kind: &Kind, all: &Value) -> ServedKind {
     #[derive(Deserialize)]
     struct List {
         resources: Vec<Resource>,
@@ -22,7 +22,7 @@ fn served(kind: &Kind, all: &Value) -> Served {
 
 fn mismatch(kind: &Kind, all: &Value) -> String {
     match served(kind, all) {
-        Served::Otherwise(mismatch) => mismatch.to_string(),
+        ServedKind::Mismatched(mismatch) => mismatch.to_string(),
         other => panic!("{kind:?} is {other:?}"),
     }
 }
@@ -36,8 +36,8 @@ fn a_kind_is_served_as_declared_only_with_this_kind_plural_and_scope() {
         ("namespaces", "Namespace", false),
     ]);
     let secret = Kind::namespaced("v1", "Secret", "secrets");
-    assert_eq!(served(&secret, &core), Served::AsDeclared);
-    assert_eq!(served(&Kind::namespaced("v1", "Pod", "pods"), &core), Served::Not);
+    assert_eq!(served(&secret, &core), ServedKind::AsDeclared);
+    assert_eq!(served(&Kind::namespaced("v1", "Pod", "pods"), &core), ServedKind::NotServed);
     for kind in [
         Kind::namespaced("v1", "Sekret", "secrets"),
         Kind::namespaced("v1", "ConfigMap", "secrets"),
@@ -60,7 +60,7 @@ fn a_kind_is_served_as_declared_only_with_this_kind_plural_and_scope() {
 fn a_subresource_is_no_kind_of_its_own() {
     let scale = resources(&[("foos/scale", "Scale", true), ("foos", "Foo", true)]);
     let kind = Kind::namespaced("x.dev/v1", "Scale", "foos/scale");
-    assert_eq!(served(&kind, &scale), Served::Not);
+    assert_eq!(served(&kind, &scale), ServedKind::NotServed);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_resource_whose_objects_are_of_another_group_is_served_otherwise() {
     mismatch(&Kind::namespaced("x.dev/v1", "Foo", "foos"), &list);
     let own = json!({"resources": [
         {"name": "foos", "kind": "Foo", "namespaced": true, "group": "x.dev", "version": "v2"}]});
-    assert_eq!(served(&Kind::namespaced("x.dev/v1", "Foo", "foos"), &own), Served::AsDeclared);
+    assert_eq!(served(&Kind::namespaced("x.dev/v1", "Foo", "foos"), &own), ServedKind::AsDeclared);
 }
 
 #[test]
@@ -95,15 +95,15 @@ async fn one_request_answers_for_all_modules_and_kinds_of_a_version() {
     server.always(FOOS, document("Foo"));
     let cluster = server.cluster();
     let ask = |account: &str, kind: Kind| {
-        let session = cluster.as_account(&crate::Account::new("m", account));
-        async move { session.discovery().served(&kind, Duration::MAX).await.unwrap() }
+        let client = cluster.as_account(&crate::Account::new("m", account));
+        async move { client.discovery().check(&kind, Duration::MAX).await.unwrap() }
     };
     let (a, b, c) = tokio::join!(
         ask("a", foo()),
         ask("b", foo()),
         ask("c", Kind::namespaced("x.dev/v1", "Bar", "bars"))
     );
-    assert_eq!([a, b, c], [Served::AsDeclared, Served::AsDeclared, Served::AsDeclared]);
+    assert_eq!([a, b, c], [ServedKind::AsDeclared, ServedKind::AsDeclared, ServedKind::AsDeclared]);
     assert_eq!(server.log().len(), 1);
 }
 
@@ -111,27 +111,26 @@ async fn one_request_answers_for_all_modules_and_kinds_of_a_version() {
 async fn an_answer_is_asked_for_again_when_it_is_old_doubtful_or_forgotten() {
     let server = Server::new();
     server.always(FOOS, document("Foo"));
-    let session = server.session("a");
-    let ask = async |age: u64| {
-        session.discovery().served(&foo(), Duration::from_secs(age)).await.unwrap()
-    };
+    let client = server.client("a");
+    let ask =
+        async |age: u64| client.discovery().check(&foo(), Duration::from_secs(age)).await.unwrap();
     ask(60).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
     ask(60).await;
     assert_eq!(server.log().len(), 1);
     ask(10).await;
     assert_eq!(server.log().len(), 2, "too old");
-    session.discovery().forget("y.dev");
+    client.discovery().forget("y.dev");
     ask(60).await;
     assert_eq!(server.log().len(), 2, "another group");
     server.always(FOOS, document("Baz"));
-    session.discovery().forget("x.dev");
-    assert!(matches!(ask(60).await, Served::Otherwise(_)));
-    assert!(matches!(ask(60).await, Served::Otherwise(_)));
+    client.discovery().forget("x.dev");
+    assert!(matches!(ask(60).await, ServedKind::Mismatched(_)));
+    assert!(matches!(ask(60).await, ServedKind::Mismatched(_)));
     assert_eq!(server.log().len(), 3);
     server.always(FOOS, document("Foo"));
-    tokio::time::sleep(DOUBT).await;
-    assert_eq!(ask(60).await, Served::AsDeclared, "a bad answer does not hold for long");
+    tokio::time::sleep(RECHECK_PERIOD).await;
+    assert_eq!(ask(60).await, ServedKind::AsDeclared, "a bad answer does not hold for long");
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,8 +138,8 @@ async fn without_an_answer_nothing_is_read_or_written() {
     let server = Server::new();
     let path = "GET /apis/x.dev/v1/namespaces/n/foos/a";
     server.always(path, Reply::Json(200, json!({"metadata": {"namespace": "n", "name": "a"}})));
-    let session = server.session("a");
-    let key = Key::new("n", "a");
+    let client = server.client("a");
+    let key = ObjectKey::new("n", "a");
     for reply in [
         Reply::Json(503, status(503, "ServiceUnavailable", "away", &json!({}))),
         Reply::Json(403, status(403, "Forbidden", "no", &json!({}))),
@@ -148,30 +147,30 @@ async fn without_an_answer_nothing_is_read_or_written() {
         Reply::Text(200, "<html>"),
     ] {
         server.always(FOOS, reply);
-        tokio::time::sleep(DOUBT).await;
-        session.get(&foo(), &key).await.unwrap_err();
+        tokio::time::sleep(RECHECK_PERIOD).await;
+        client.get(&foo(), &key).await.unwrap_err();
     }
     assert_eq!(server.count("foos"), 0, "{:#?}", server.log());
     server.always(FOOS, document("Foo"));
-    tokio::time::sleep(DOUBT).await;
-    session.get(&foo(), &key).await.unwrap();
+    tokio::time::sleep(RECHECK_PERIOD).await;
+    client.get(&foo(), &key).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_request_of_a_module_names_a_kind_that_is_served_otherwise() {
     let server = Server::new();
-    let session = server.session("a");
-    let (loot, key) = (Kind::namespaced("v1", "Loot", "secrets"), Key::new("n", "a"));
+    let client = server.client("a");
+    let (loot, key) = (Kind::namespaced("v1", "Loot", "secrets"), ObjectKey::new("n", "a"));
     let manager = Manager::primary("m", "u");
     let body = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}});
     let errors = [
-        session.get(&loot, &key).await.unwrap_err(),
-        session.get_as::<Value>(&loot, &key).await.unwrap_err(),
-        session.list_as::<Value>(&loot, "").await.unwrap_err(),
-        session.apply(&loot, &key, &manager, &body, Force::Yes).await.unwrap_err(),
-        session.apply_status(&loot, &key, &manager, &body, Force::Yes).await.unwrap_err(),
-        session.merge_patch(&loot, &key, &manager, &body).await.unwrap_err(),
-        session.delete(&loot, &key, "u", Propagation::Background).await.unwrap_err(),
+        client.get(&loot, &key).await.unwrap_err(),
+        client.get_as::<Value>(&loot, &key).await.unwrap_err(),
+        client.list_as::<Value>(&loot, "").await.unwrap_err(),
+        client.apply(&loot, &key, &manager, &body, Force::Yes).await.unwrap_err(),
+        client.apply_status(&loot, &key, &manager, &body, Force::Yes).await.unwrap_err(),
+        client.merge_patch(&loot, &key, &manager, &body).await.unwrap_err(),
+        client.delete(&loot, &key, "u", Propagation::Background).await.unwrap_err(),
     ];
     for error in errors {
         assert_eq!(error.reason(), "KindMismatch", "{error}");
@@ -187,20 +186,20 @@ async fn secrets_of_the_host_are_not_read_and_its_objects_not_written() {
     let cluster = server.cluster().with_secret_key(crate::SecretKey::new(b"k").kept_in("sys"));
     let account = cluster.as_account(&crate::Account::new("m", "a"));
     // A Module of a folder may act with the rights of the host's kubeconfig.
-    for session in [account, cluster.host().for_module()] {
+    for client in [account, cluster.host().for_module()] {
         for namespace in ["innkeeper-system", "innkeeper-modules", "sys"] {
-            let key = Key::new(namespace, "innkeeper-digest-key");
+            let key = ObjectKey::new(namespace, "innkeeper-digest-key");
             let manager = Manager::primary("m", "u");
             let body = json!({"metadata": {"name": "a", "uid": "u"}});
             for error in [
-                session.get(&secrets, &key).await.unwrap_err(),
-                session.get_as::<Value>(&secrets, &key).await.unwrap_err(),
+                client.get(&secrets, &key).await.unwrap_err(),
+                client.get_as::<Value>(&secrets, &key).await.unwrap_err(),
             ] {
                 assert_eq!(error.reason(), "NotFound", "{error}");
             }
             for error in [
-                session.apply(&secrets, &key, &manager, &body, Force::Yes).await.unwrap_err(),
-                session.delete(&secrets, &key, "u", Propagation::Background).await.unwrap_err(),
+                client.apply(&secrets, &key, &manager, &body, Force::Yes).await.unwrap_err(),
+                client.delete(&secrets, &key, "u", Propagation::Background).await.unwrap_err(),
             ] {
                 assert!(error.to_string().contains("belongs to Innkeeper itself"), "{error}");
             }
@@ -209,7 +208,7 @@ async fn secrets_of_the_host_are_not_read_and_its_objects_not_written() {
     assert_eq!(server.count("innkeeper-digest-key"), 0);
     let path = "GET /api/v1/namespaces/sys/secrets/innkeeper-digest-key";
     server.always(path, Reply::Json(200, json!({"metadata": {}})));
-    let key = Key::new("sys", "innkeeper-digest-key");
+    let key = ObjectKey::new("sys", "innkeeper-digest-key");
     cluster.host().get_as::<Value>(&secrets, &key).await.unwrap();
 }
 
@@ -218,12 +217,12 @@ async fn an_object_outside_the_scope_of_its_kind_is_refused() {
     let server = Server::new();
     server.always(FOOS, Reply::Json(200, resources(&[("foos", "Foo", false)])));
     let path = "GET /apis/x.dev/v1/foos/a";
-    let session = server.session("a");
+    let client = server.client("a");
     let foo = Kind::cluster("x.dev/v1", "Foo", "foos");
     let stored = json!({"metadata": {"namespace": "victim", "name": "a"}});
     server.always(path, Reply::Json(200, stored));
-    let error = session.get(&foo, &Key::new("", "a")).await.unwrap_err().to_string();
+    let error = client.get(&foo, &ObjectKey::new("", "a")).await.unwrap_err().to_string();
     assert!(error.contains("lies in namespace \"victim\""), "{error}");
     server.always(path, Reply::Json(200, json!({"metadata": {"name": "a"}})));
-    session.get(&foo, &Key::new("", "a")).await.unwrap();
+    client.get(&foo, &ObjectKey::new("", "a")).await.unwrap();
 }

@@ -36,7 +36,14 @@ fn read(answer: &Answer) -> ApiError {
         name if name.contains("guarded by uid") => Guard::Uid,
         _ => Guard::None,
     };
-    let asked = Asked { identity: &identity, verb, kind: &kind, subresource: "", namespace, guard };
+    let asked = RequestContext {
+        identity: &identity,
+        verb,
+        kind: &kind,
+        subresource: "",
+        namespace,
+        guard,
+    };
     let body = match &answer.body {
         serde_json::Value::String(text) => text.clone(),
         body => body.to_string(),
@@ -53,7 +60,7 @@ fn real_answers_are_told_apart() {
         let more = match &error {
             ApiError::Immutable { field, .. } => field.clone(),
             ApiError::FieldConflict { conflicts, .. } => conflicts[0].to_string(),
-            ApiError::NamespaceMissing { namespace }
+            ApiError::NamespaceNotFound { namespace }
             | ApiError::NamespaceTerminating { namespace } => namespace.clone(),
             ApiError::Forbidden { denial, .. } => denial.to_string(),
             ApiError::NotServed { kind } => kind.clone(),
@@ -96,8 +103,8 @@ fn real_answers_are_told_apart() {
     "]].assert_eq(&table.replace(" \n", "\n"));
 }
 
-fn asked<'a>(identity: &'a Identity, kind: &'a Kind, verb: &'a str) -> Asked<'a> {
-    Asked { identity, verb, kind, subresource: "", namespace: "n", guard: Guard::None }
+fn asked<'a>(identity: &'a Identity, kind: &'a Kind, verb: &'a str) -> RequestContext<'a> {
+    RequestContext { identity, verb, kind, subresource: "", namespace: "n", guard: Guard::None }
 }
 
 #[test]

@@ -15,36 +15,36 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt as _, stream};
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Manager};
+use innkeeper_core::{Manager, ObjectKey};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::runtime::watcher::{self, Event, watcher};
 
-use crate::session::Force;
-use crate::settings::{WATCH_RETRY_LEAST, WATCH_RETRY_MOST};
-use crate::{ApiError, Backoff, Cluster, Env, Fence, Session, Settings};
-use record::{Record, Seen};
+use crate::client::Force;
+use crate::settings::{WATCH_RETRY_MAX, WATCH_RETRY_MIN};
+use crate::{ApiClient, ApiError, Backoff, Cluster, Env, Fence, Settings};
+use record::{ObservedRecord, Record};
 
 /// How long a Lease is held after its last renewal, if nobody says otherwise.
 pub const DURATION_DEFAULT: Duration = Duration::from_secs(15);
 
 /// The shortest: whole seconds stand in a Lease, and a renewal takes time.
-pub const DURATION_LEAST: Duration = Duration::from_secs(3);
+pub const DURATION_MIN: Duration = Duration::from_secs(3);
 
 /// For how long, and how often renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct LeaseConfig {
     /// After so long without a renewal others may take it.
     pub duration: Duration,
 }
 
-impl Default for Terms {
+impl Default for LeaseConfig {
     fn default() -> Self {
         Self { duration: DURATION_DEFAULT }
     }
 }
 
-impl Terms {
+impl LeaseConfig {
     /// How often it is renewed.
     pub fn renewal(self) -> Duration {
         self.duration / 6
@@ -64,7 +64,7 @@ impl Terms {
 
 /// Why a Lease is no longer held.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
+pub enum LeaseLost {
     /// Somebody else has it.
     #[error("{0} has taken it")]
     Taken(String),
@@ -79,76 +79,76 @@ pub enum Lost {
 }
 
 /// One of the hosts that want a Lease.
-pub struct Candidate {
-    session: Session,
-    key: Key,
+pub struct LeaderElector {
+    client: ApiClient,
+    key: ObjectKey,
     identity: String,
-    terms: Terms,
+    config: LeaseConfig,
     fence: Fence,
     /// What was seen last, and when.
-    seen: Option<Seen>,
+    observed: Option<ObservedRecord>,
     /// When the present renewal began, of [`Env::uptime`].
     renewed: Duration,
 }
 
 /// How an attempt to write the Lease ended.
-enum Written {
-    Yes,
+enum WriteOutcome {
+    Applied,
     /// It is another one than was thought.
-    Overtaken,
+    Conflict,
     Failed(ApiError),
 }
 
-impl Candidate {
+impl LeaderElector {
     /// One that wants the Lease `namespace/name`, as `identity`, which no other candidate may have.
-    /// [`Terms::settings`] are the limits for the requests of `cluster`.
+    /// [`LeaseConfig::settings`] are the limits for the requests of `cluster`.
     pub fn new(
         cluster: &Cluster,
         (namespace, name): (&str, &str),
         identity: &str,
-        terms: Terms,
+        config: LeaseConfig,
     ) -> Self {
         Self {
-            session: cluster.host(),
-            key: Key::new(namespace, name),
+            client: cluster.host(),
+            key: ObjectKey::new(namespace, name),
             identity: identity.to_owned(),
-            terms,
+            config,
             fence: Fence::closed(cluster.env()),
-            seen: None,
+            observed: None,
             renewed: Duration::ZERO,
         }
     }
 
     fn env(&self) -> &Env {
-        self.session.env()
+        self.client.env()
     }
 
     /// Waits until the Lease is this candidate's; gives the fence for all that is sent meanwhile, which
     /// never opens again once the Lease is lost. The wait may be dropped at any time; then
-    /// [`Candidate::release`] gives back what may have been taken.
+    /// [`LeaderElector::release`] gives back what may have been taken.
     pub async fn acquire(&mut self) -> Fence {
         let env = self.env().clone();
         self.fence = Fence::closed(&env);
-        let api: Api<Lease> = Api::namespaced(self.session.client().clone(), self.key.namespace());
-        let seconds = self.session.settings().watch_seconds();
+        let api: Api<Lease> = Api::namespaced(self.client.client().clone(), self.key.namespace());
+        let seconds = self.client.settings().watch_seconds();
         let mut changes = pin!(watched(api, self.key.name(), seconds));
-        let mut failing = Failing::new(&env);
+        let mut failing = FailureLog::new(&env);
         let mut known = false;
         loop {
-            let wait = self.seen.as_ref().map_or(Duration::ZERO, |seen| {
-                seen.wait(&self.identity, self.terms.duration, env.uptime())
+            let wait = self.observed.as_ref().map_or(Duration::ZERO, |seen| {
+                seen.wait(&self.identity, self.config.duration, env.uptime())
             });
             if known && wait.is_zero() {
                 match self.take().await {
-                    Written::Yes => {
+                    WriteOutcome::Applied => {
                         tracing::info!(lease = %self.key, identity = self.identity, "leadership acquired");
                         return self.fence.clone();
                     }
-                    Written::Overtaken => {}
-                    Written::Failed(error) => failing.wait(&error.to_string()).await,
+                    WriteOutcome::Conflict => {}
+                    WriteOutcome::Failed(error) => failing.wait(&error.to_string()).await,
                 }
                 // The watch says what is there now, or it is looked at.
-                if let Err(error) = self.look().await {
+                if let Err(error) = self.read().await {
                     failing.wait(&error.to_string()).await;
                 }
                 continue;
@@ -159,7 +159,7 @@ impl Candidate {
                     Ok(lease) => {
                         failing.over();
                         known = true;
-                        self.see(lease.as_ref());
+                        self.observe(lease.as_ref());
                     }
                     Err(error) => failing.wait(&format!("it cannot be watched: {error}")).await,
                 },
@@ -170,19 +170,19 @@ impl Candidate {
 
     /// Renews the Lease for as long as that works; gives why it is no longer held. The fence is closed
     /// then.
-    pub async fn hold(&mut self) -> Lost {
+    pub async fn hold(&mut self) -> LeaseLost {
         let env = self.env().clone();
         let mut why = "this host was paused".to_owned();
-        let mut wait = self.terms.renewal();
+        let mut wait = self.config.renewal();
         loop {
-            let end = self.renewed + self.terms.deadline();
+            let end = self.renewed + self.config.deadline();
             env.sleep(wait.min(end.saturating_sub(env.uptime()))).await;
             let left = end.saturating_sub(env.uptime());
             if left.is_zero() {
                 self.fence.close();
-                return Lost::Late { after: self.terms.deadline(), why };
+                return LeaseLost::Late { after: self.config.deadline(), why };
             }
-            wait = self.terms.renewal();
+            wait = self.config.renewal();
             let attempt = match env.timeout(left, self.take()).await {
                 Ok(written) => written,
                 Err(elapsed) => {
@@ -191,20 +191,20 @@ impl Candidate {
                 }
             };
             match attempt {
-                Written::Yes => "this host was paused".clone_into(&mut why),
-                Written::Overtaken => match env.timeout(left, self.look()).await {
+                WriteOutcome::Applied => "this host was paused".clone_into(&mut why),
+                WriteOutcome::Conflict => match env.timeout(left, self.read()).await {
                     Ok(Ok(Some(holder))) if holder != self.identity => {
                         self.fence.close();
-                        return Lost::Taken(holder);
+                        return LeaseLost::Taken(holder);
                     }
                     // Somebody edited or deleted it, or has given it up: at once again.
                     Ok(Ok(_)) => wait = Duration::ZERO,
                     Ok(Err(error)) => why = error.to_string(),
                     Err(elapsed) => why = elapsed.to_string(),
                 },
-                Written::Failed(error) => {
+                WriteOutcome::Failed(error) => {
                     why = error.to_string();
-                    wait = self.terms.renewal() / 2;
+                    wait = self.config.renewal() / 2;
                     tracing::warn!(lease = %self.key, "lease not renewed: {error}; trying again");
                 }
             }
@@ -216,85 +216,85 @@ impl Candidate {
     pub async fn release(&mut self) {
         self.fence.close();
         // A request that was dropped on the way may have arrived.
-        let released = match self.look().await {
+        let released = match self.read().await {
             Ok(Some(holder)) if holder == self.identity => {
                 let now = self.env().now();
-                let released = self.seen.as_ref().map(|seen| seen.record.released(now));
+                let released = self.observed.as_ref().map(|seen| seen.record.released(now));
                 match released {
                     Some(record) => self.write(record).await,
                     None => return,
                 }
             }
             Ok(_) => return,
-            Err(error) => Written::Failed(error),
+            Err(error) => WriteOutcome::Failed(error),
         };
         match released {
-            Written::Yes => tracing::info!(lease = %self.key, "lease released"),
-            Written::Overtaken => {}
-            Written::Failed(error) => {
+            WriteOutcome::Applied => tracing::info!(lease = %self.key, "lease released"),
+            WriteOutcome::Conflict => {}
+            WriteOutcome::Failed(error) => {
                 tracing::warn!(lease = %self.key, "lease not released: {error}");
             }
         }
     }
 
     /// Writes this candidate into the Lease as it was seen last, and opens the fence.
-    async fn take(&mut self) -> Written {
+    async fn take(&mut self) -> WriteOutcome {
         let (begun, now) = (self.env().uptime(), self.env().now());
-        let before = self.seen.as_ref().map(|seen| &seen.record);
-        let record = Record::taken(before, &self.identity, self.terms.duration, now);
+        let before = self.observed.as_ref().map(|seen| &seen.record);
+        let record = Record::taken(before, &self.identity, self.config.duration, now);
         let written = self.write(record).await;
-        if let Written::Yes = written {
+        if let WriteOutcome::Applied = written {
             self.renewed = begun;
-            self.fence.extend(begun + self.terms.deadline());
+            self.fence.extend(begun + self.config.deadline());
         }
         written
     }
 
-    async fn write(&mut self, record: Record) -> Written {
-        let body = record.body(&self.key, self.seen.as_ref().map(|seen| &*seen.version));
+    async fn write(&mut self, record: Record) -> WriteOutcome {
+        let body = record.body(&self.key, self.observed.as_ref().map(|seen| &*seen.version));
         let kind = kind();
-        match self.session.apply(&kind, &self.key, &Manager::Host, &body, Force::Yes).await {
+        match self.client.apply(&kind, &self.key, &Manager::Host, &body, Force::Yes).await {
             Ok(applied) => {
                 let version = applied.object.resource_version.to_string();
-                self.seen = Some(Seen { record, version, at: self.env().uptime() });
-                Written::Yes
+                self.observed = Some(ObservedRecord { record, version, at: self.env().uptime() });
+                WriteOutcome::Applied
             }
             Err(
-                ApiError::VersionConflict { .. }
-                | ApiError::AlreadyThere { .. }
+                ApiError::Conflict { .. }
+                | ApiError::AlreadyExists { .. }
                 | ApiError::NotFound { .. }
-                | ApiError::Gone { .. }
+                | ApiError::ObjectDeleted { .. }
                 // The answer to an earlier attempt was lost, say.
-                | ApiError::Lost { .. },
-            ) => Written::Overtaken,
-            Err(error) => Written::Failed(error),
+                | ApiError::OutcomeUnknown { .. },
+            ) => WriteOutcome::Conflict,
+            Err(error) => WriteOutcome::Failed(error),
         }
     }
 
     /// Reads the Lease; gives who holds it.
-    async fn look(&mut self) -> Result<Option<String>, ApiError> {
-        let lease: Option<Lease> = match self.session.get_as(&kind(), &self.key).await {
+    async fn read(&mut self) -> Result<Option<String>, ApiError> {
+        let lease: Option<Lease> = match self.client.get_as(&kind(), &self.key).await {
             Ok(lease) => Some(lease),
             Err(ApiError::NotFound { .. }) => None,
             Err(error) => return Err(error),
         };
-        self.see(lease.as_ref());
-        Ok(self.seen.as_ref().and_then(|seen| seen.record.holder.clone()))
+        self.observe(lease.as_ref());
+        Ok(self.observed.as_ref().and_then(|seen| seen.record.holder.clone()))
     }
 
     /// Notes the Lease as it is. One that has not changed is as old as it was.
-    fn see(&mut self, lease: Option<&Lease>) {
+    fn observe(&mut self, lease: Option<&Lease>) {
         let now = self.env().uptime();
-        let found = lease.map(|lease| Seen::of(lease, now));
-        match (&self.seen, found) {
+        let found = lease.map(|lease| ObservedRecord::of(lease, now));
+        match (&self.observed, found) {
             (Some(seen), Some(found)) if seen.version == found.version => {}
             (_, found) => {
                 let holder = found.as_ref().and_then(|seen| seen.record.holder.as_deref());
-                let before = self.seen.as_ref().and_then(|seen| seen.record.holder.as_deref());
+                let before = self.observed.as_ref().and_then(|seen| seen.record.holder.as_deref());
                 if holder != before && holder.is_some_and(|holder| holder != self.identity) {
                     tracing::info!(lease = %self.key, holder, "lease held by another host");
                 }
-                self.seen = found;
+                self.observed = found;
             }
         }
     }
@@ -306,15 +306,15 @@ fn kind() -> Kind {
 }
 
 /// What hinders an election, told once for each text.
-struct Failing {
+struct FailureLog {
     backoff: Backoff,
     env: Env,
     told: Option<String>,
 }
 
-impl Failing {
+impl FailureLog {
     fn new(env: &Env) -> Self {
-        let backoff = Backoff::new(env, WATCH_RETRY_LEAST, WATCH_RETRY_MOST);
+        let backoff = Backoff::new(env, WATCH_RETRY_MIN, WATCH_RETRY_MAX);
         Self { backoff, env: env.clone(), told: None }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use innkeeper_core::Key;
+use innkeeper_core::ObjectKey;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub(super) struct Record {
 
 /// A Lease as it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ObservedRecord {
     pub(super) record: Record,
     /// Its `resourceVersion`.
     pub(super) version: String,
@@ -57,7 +57,7 @@ impl Record {
 
     /// As an apply that is refused if the Lease is not of this version (or is there, if there
     /// is none).
-    pub(super) fn body(&self, key: &Key, version: Option<&str>) -> Value {
+    pub(super) fn body(&self, key: &ObjectKey, version: Option<&str>) -> Value {
         let time = |at: Option<Timestamp>| at.map(|at| format!("{at:.6}"));
         let mut spec = json!({
             "leaseDurationSeconds": self.duration.as_secs().max(1),
@@ -86,7 +86,7 @@ impl Record {
     }
 }
 
-impl Seen {
+impl ObservedRecord {
     pub(super) fn of(lease: &Lease, at: Duration) -> Self {
         let spec = lease.spec.clone().unwrap_or_default();
         let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());

@@ -134,13 +134,13 @@ impl Leases {
         Ok(reply(code, &lease))
     }
 
-    fn candidate(&self, env: &Env, who: &'static str) -> Candidate {
+    fn candidate(&self, env: &Env, who: &'static str) -> LeaderElector {
         let leases = self.clone();
         let service = tower::service_fn(move |request| leases.clone().serve(who, request));
-        let terms = Terms::default();
+        let terms = LeaseConfig::default();
         let cluster = Cluster::over(service, env.clone(), terms.settings(), SecretKey::new(b"k"));
         let at = ("sys", "innkeeper");
-        Candidate::new(&cluster, at, who, terms)
+        LeaderElector::new(&cluster, at, who, terms)
     }
 }
 
@@ -295,7 +295,7 @@ async fn edits_do_not_end_it_and_another_holder_does() {
     assert!(!fence.is_closed());
     leases.edit(|lease| lease["spec"]["holderIdentity"] = "b".into());
     let (lost, waited) = took(a.hold()).await;
-    assert_eq!(lost, Lost::Taken("b".into()));
+    assert_eq!(lost, LeaseLost::Taken("b".into()));
     assert!(waited <= seconds(2.5), "{waited:?}");
     assert!(fence.is_closed());
 }
@@ -305,9 +305,9 @@ async fn requests_behind_a_closed_fence_are_not_sent_nor_repeated() {
     let server = Server::new();
     let env = Server::env();
     let fence = Fence::closed(&env);
-    let session = server.cluster().behind(fence.clone()).host();
-    let (kind, key) = (kind(), Key::new("sys", "innkeeper"));
-    let error = session.get(&kind, &key).await.unwrap_err();
+    let client = server.cluster().behind(fence.clone()).host();
+    let (kind, key) = (kind(), ObjectKey::new("sys", "innkeeper"));
+    let error = client.get(&kind, &key).await.unwrap_err();
     assert!(error.to_string().contains("this host's lease is over"), "{error}");
     assert_eq!(server.log(), Vec::<String>::new());
     // A request has to be answered while the lease lasts, and repeats end with it.
@@ -316,7 +316,7 @@ async fn requests_behind_a_closed_fence_are_not_sent_nor_repeated() {
         "GET /apis/coordination.k8s.io/v1/namespaces/sys/leases/innkeeper",
         crate::scripted::Reply::Hang,
     );
-    let (result, waited) = took(session.get(&kind, &key)).await;
+    let (result, waited) = took(client.get(&kind, &key)).await;
     assert!(waited >= seconds(3.0) && waited < seconds(4.0), "{waited:?}");
     assert!(
         matches!(result, Err(ApiError::Timeout { .. } | ApiError::Unavailable { .. })),

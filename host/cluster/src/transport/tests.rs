@@ -1,13 +1,13 @@
 use std::time::Duration;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Key, Manager};
+use innkeeper_core::{Manager, ObjectKey};
 use serde_json::{Value, json};
 
 use crate::scripted::{Reply, Server, resources, status};
 use crate::{
     Account, ApiError, Applied, Cluster, Deleted, Force, Propagation, Revocation, SecretKey,
-    Served, Settings,
+    ServedKind, Settings,
 };
 
 const MAP: &str = "/api/v1/namespaces/n/configmaps/x";
@@ -16,8 +16,8 @@ fn maps() -> Kind {
     Kind::namespaced("v1", "ConfigMap", "configmaps")
 }
 
-fn key() -> Key {
-    Key::new("n", "x")
+fn key() -> ObjectKey {
+    ObjectKey::new("n", "x")
 }
 
 fn answer(version: u64) -> Value {
@@ -34,7 +34,7 @@ async fn apply(server: &Server, guard: &Value) -> Result<Applied, ApiError> {
     let mut body = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "x" } });
     body["metadata"].as_object_mut().unwrap().extend(guard.as_object().unwrap().clone());
     let manager = Manager::primary("m", "u0");
-    server.session("a").apply(&maps(), &key(), &manager, &body, Force::Yes).await
+    server.client("a").apply(&maps(), &key(), &manager, &body, Force::Yes).await
 }
 
 /// Seconds at which a request was made.
@@ -49,7 +49,7 @@ async fn a_read_is_repeated_until_it_is_answered() {
         server.once(&format!("GET {MAP}"), reply);
     }
     server.always(&format!("GET {MAP}"), found());
-    let object = server.session("a").get(&maps(), &key()).await.unwrap();
+    let object = server.client("a").get(&maps(), &key()).await.unwrap();
     assert_eq!(object.uid.as_ref(), "u1");
     let times = times(&server);
     assert_eq!(times.len(), 5);
@@ -62,7 +62,7 @@ async fn a_read_is_repeated_until_it_is_answered() {
 async fn a_read_that_is_not_answered_ends_in_time() {
     let server = Server::new();
     server.always(&format!("GET {MAP}"), Reply::Hang);
-    let error = server.session("a").get(&maps(), &key()).await.unwrap_err();
+    let error = server.client("a").get(&maps(), &key()).await.unwrap_err();
     assert_eq!(error.to_string(), "the API server did not answer in time: no answer within 35 s");
     assert_eq!(server.log().len(), 5, "once and four repeats");
 }
@@ -72,7 +72,7 @@ async fn a_server_that_is_gone_is_unavailable() {
     let server = Server::new();
     server.always(&format!("GET {MAP}"), Reply::Refused);
     server.always(&format!("PATCH {MAP}"), Reply::Refused);
-    let read = server.session("a").get(&maps(), &key()).await.unwrap_err();
+    let read = server.client("a").get(&maps(), &key()).await.unwrap_err();
     assert_eq!(read.to_string(), "the API server is unavailable: connection refused");
     let write = apply(&server, &json!({ "resourceVersion": "1" })).await.unwrap_err();
     assert_eq!(write.reason(), "Unavailable", "it never arrived");
@@ -123,7 +123,7 @@ async fn an_apply_that_does_the_same_twice_is_repeated() {
 async fn a_server_that_asks_for_a_long_wait_is_not_waited_for() {
     let server = Server::new();
     server.always(&format!("GET {MAP}"), Reply::Busy(429, 120));
-    let error = server.session("a").get(&maps(), &key()).await.unwrap_err();
+    let error = server.client("a").get(&maps(), &key()).await.unwrap_err();
     assert_eq!(error.reason(), "TooManyRequests");
     assert_eq!(server.log().len(), 1);
 }
@@ -158,10 +158,10 @@ async fn what_a_delete_did_is_told_apart() {
     ] {
         let server = Server::new();
         server.always(&path, reply.clone());
-        let session = server.session("a");
-        let deleted = session.delete(&maps(), &key(), "u1", Propagation::Background).await;
+        let client = server.client("a");
+        let deleted = client.delete(&maps(), &key(), "u1", Propagation::Background).await;
         let did = match deleted {
-            Ok(Deleted::Gone) => "gone",
+            Ok(Deleted::Removed) => "gone",
             Ok(Deleted::Terminating(_)) => "terminating",
             Err(error) => error.reason(),
         };
@@ -176,7 +176,7 @@ async fn a_secret_is_read_as_digests() {
     let secret =
         json!({ "metadata": { "namespace": "n", "name": "x" }, "data": { "p": "aHVudGVyMg==" } });
     server.always("GET /api/v1/namespaces/n/secrets/x", Reply::Json(200, secret));
-    let object = server.session("a").get(&secrets, &key()).await.unwrap();
+    let object = server.client("a").get(&secrets, &key()).await.unwrap();
     let digest = crate::SecretKey::new(b"k").digest(&key(), "p", "aHVudGVyMg==");
     assert!(object.text.contains(&digest) && !object.text.contains("aHVudGVyMg"));
 }
@@ -185,18 +185,18 @@ async fn a_secret_is_read_as_digests() {
 async fn whether_a_kind_is_served_is_asked_of_its_group() {
     let server = Server::new();
     let routes = Kind::namespaced("route.openshift.io/v1", "Route", "routes");
-    let session = server.session("a");
+    let client = server.client("a");
     let group = "GET /apis/route.openshift.io/v1";
     for (document, expected) in [
-        (None, Served::Not),
-        (Some(json!({ "resources": [] })), Served::Not),
-        (Some(resources(&[("routes", "Route", true)])), Served::AsDeclared),
+        (None, ServedKind::NotServed),
+        (Some(json!({ "resources": [] })), ServedKind::NotServed),
+        (Some(resources(&[("routes", "Route", true)])), ServedKind::AsDeclared),
     ] {
         if let Some(document) = document {
             server.always(group, Reply::Json(200, document));
         }
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let answer = session.discovery().served(&routes, Duration::MAX).await;
+        let answer = client.discovery().check(&routes, Duration::MAX).await;
         assert_eq!(answer.unwrap(), expected);
     }
     assert_eq!(server.count("host GET /apis/route.openshift.io/v1"), 3, "the host itself asks");
@@ -204,13 +204,13 @@ async fn whether_a_kind_is_served_is_asked_of_its_group() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_is_written_once_and_counted_after_that() {
-    use crate::events::{Events, Published, QUIET, Regarding};
+    use crate::events::{EVENT_DEDUP, Events, Published, Regarding};
     let server = Server::new();
     let post = "POST /apis/events.k8s.io/v1/namespaces/n/events";
     server.once(post, Reply::Json(403, status(403, "Forbidden", "no", &json!({}))));
     server.always(post, Reply::Json(201, json!({})));
     let events = Events::new(Server::env(), "host-1");
-    let session = server.session("a");
+    let client = server.client("a");
     let (kind, key) = (maps(), key());
     let regarding = Regarding { kind: &kind, key: &key, uid: "u1" };
     let event = innkeeper_contract::Event {
@@ -218,23 +218,23 @@ async fn an_event_is_written_once_and_counted_after_that() {
         reason: "Conflict".into(),
         message: "taken".into(),
     };
-    let publish = || events.publish(&session, "m", &regarding, "Reconcile", &event);
+    let publish = || events.publish(&client, "m", &regarding, "Reconcile", &event);
     assert_eq!(publish().await.unwrap_err().reason(), "Forbidden");
     assert_eq!(publish().await.unwrap(), Published::Written, "what failed is tried again");
     assert_eq!(publish().await.unwrap(), Published::Counted(1));
     assert_eq!(publish().await.unwrap(), Published::Counted(2));
-    tokio::time::sleep(QUIET + Duration::from_secs(1)).await;
+    tokio::time::sleep(EVENT_DEDUP + Duration::from_secs(1)).await;
     assert_eq!(publish().await.unwrap(), Published::Written);
     assert_eq!(server.log().len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_object_has_so_many_events_at_once_and_then_one_each_five_minutes() {
-    use crate::events::{AT_ONCE_MAX, Events, Published, Regarding, SPARE};
+    use crate::events::{BURST, Events, Published, REFILL, Regarding};
     let server = Server::new();
     server.always("POST /apis/events.k8s.io/v1/namespaces/n/events", Reply::Json(201, json!({})));
     let events = Events::new(Server::env(), "host-1");
-    let session = server.session("a");
+    let client = server.client("a");
     let (kind, key) = (maps(), key());
     let publish = async |uid: &str, message: u32| {
         let event = innkeeper_contract::Event {
@@ -243,18 +243,18 @@ async fn one_object_has_so_many_events_at_once_and_then_one_each_five_minutes() 
             message: message.to_string(),
         };
         let regarding = Regarding { kind: &kind, key: &key, uid };
-        events.publish(&session, "m", &regarding, "Reconcile", &event).await.unwrap()
+        events.publish(&client, "m", &regarding, "Reconcile", &event).await.unwrap()
     };
-    for message in 0..AT_ONCE_MAX {
+    for message in 0..BURST {
         assert_eq!(publish("u1", message).await, Published::Written);
     }
     assert_eq!(publish("u1", 100).await, Published::TooMany);
     assert_eq!(publish("u2", 100).await, Published::Written, "another object has its own");
     assert_eq!(publish("u1", 0).await, Published::Counted(1), "what is counted costs nothing");
-    tokio::time::sleep(SPARE).await;
+    tokio::time::sleep(REFILL).await;
     assert_eq!(publish("u1", 100).await, Published::Written, "what was dropped may come later");
     assert_eq!(publish("u1", 101).await, Published::TooMany);
-    tokio::time::sleep(2 * SPARE).await;
+    tokio::time::sleep(2 * REFILL).await;
     assert_eq!(publish("u1", 101).await, Published::Written);
     assert_eq!(publish("u1", 102).await, Published::Written);
     assert_eq!(publish("u1", 103).await, Published::TooMany);
@@ -262,11 +262,11 @@ async fn one_object_has_so_many_events_at_once_and_then_one_each_five_minutes() 
 
 #[tokio::test(start_paused = true)]
 async fn events_of_a_module_neither_use_up_those_of_another_nor_outlive_their_object() {
-    use crate::events::{AT_ONCE_MAX, Events, Published, REMEMBERED_MAX, Regarding, SPARE};
+    use crate::events::{BURST, Events, Published, REFILL, REMEMBERED_MAX, Regarding};
     let server = Server::new();
     server.always("POST /apis/events.k8s.io/v1/namespaces/n/events", Reply::Json(201, json!({})));
     let events = Events::new(Server::env(), "host-1");
-    let session = server.session("a");
+    let client = server.client("a");
     let (kind, key) = (maps(), key());
     let publish = async |module: &str, uid: &str, message: &str| {
         let event = innkeeper_contract::Event {
@@ -275,9 +275,9 @@ async fn events_of_a_module_neither_use_up_those_of_another_nor_outlive_their_ob
             message: message.into(),
         };
         let regarding = Regarding { kind: &kind, key: &key, uid };
-        events.publish(&session, module, &regarding, "Reconcile", &event).await.unwrap()
+        events.publish(&client, module, &regarding, "Reconcile", &event).await.unwrap()
     };
-    for message in 0..AT_ONCE_MAX {
+    for message in 0..BURST {
         publish("hostile", "u1", &message.to_string()).await;
     }
     assert_eq!(publish("hostile", "u1", "more").await, Published::TooMany);
@@ -290,7 +290,7 @@ async fn events_of_a_module_neither_use_up_those_of_another_nor_outlive_their_ob
 
     // Ever new Events about one object: what is remembered of it is bounded, and the newest stay.
     for message in 0..4 * REMEMBERED_MAX {
-        tokio::time::sleep(SPARE / 8).await;
+        tokio::time::sleep(REFILL / 8).await;
         publish("hostile", "u2", &format!("late {message}")).await;
     }
     assert_eq!(events.remembered_objects(), 3);
@@ -308,11 +308,11 @@ async fn events_of_a_module_neither_use_up_those_of_another_nor_outlive_their_ob
 
 #[tokio::test(start_paused = true)]
 async fn events_about_ever_new_objects_are_forgotten_when_nothing_of_them_counts() {
-    use crate::events::{Events, QUIET, Regarding};
+    use crate::events::{EVENT_DEDUP, Events, Regarding};
     let server = Server::new();
     server.always("POST /apis/events.k8s.io/v1/namespaces/n/events", Reply::Json(201, json!({})));
     let events = Events::new(Server::env(), "host-1");
-    let session = server.session("a");
+    let client = server.client("a");
     let (kind, key) = (maps(), key());
     let event = innkeeper_contract::Event {
         type_: innkeeper_contract::EventType::Normal,
@@ -322,8 +322,8 @@ async fn events_about_ever_new_objects_are_forgotten_when_nothing_of_them_counts
     for object in 0..10_000 {
         let uid = format!("u{object}");
         let regarding = Regarding { kind: &kind, key: &key, uid: &uid };
-        events.publish(&session, "m", &regarding, "Reconcile", &event).await.unwrap();
-        tokio::time::sleep(QUIET / 1_000).await;
+        events.publish(&client, "m", &regarding, "Reconcile", &event).await.unwrap();
+        tokio::time::sleep(EVENT_DEDUP / 1_000).await;
     }
     assert!(events.remembered_objects() <= 4_096, "{}", events.remembered_objects());
 }
@@ -335,15 +335,15 @@ async fn revoked_session_sends_nothing_and_repeats_nothing() {
     server.always(&format!("GET {MAP}"), found());
     let revocation = Revocation::default();
     let cluster = server.cluster();
-    let session = cluster.as_account_until(&Account::new("m", "a"), &revocation);
+    let client = cluster.as_account_until(&Account::new("m", "a"), &revocation);
     let (maps, key) = (maps(), key());
-    let (result, ()) = tokio::join!(session.get(&maps, &key), async {
+    let (result, ()) = tokio::join!(client.get(&maps, &key), async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         revocation.revoke();
     });
     assert!(result.unwrap_err().to_string().contains("nothing is sent"));
     assert_eq!(server.log().len(), 1, "the repeat is not sent");
-    assert!(session.get(&maps, &key).await.is_err());
+    assert!(client.get(&maps, &key).await.is_err());
     assert_eq!(server.log().len(), 1);
     // Another session of the account is not concerned.
     assert!(cluster.as_account(&Account::new("m", "a")).get(&maps, &key).await.is_ok());
@@ -376,7 +376,7 @@ async fn access_review_grants_only_what_was_asked_and_not_denied() {
         let answer = json!({ "spec": { "resourceAttributes": attributes }, "status": status });
         let review = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
         server.always(review, Reply::Json(201, answer.clone()));
-        let granted = server.session("a").may("list", &maps(), "", Some("n")).await;
+        let granted = server.client("a").can_i("list", &maps(), "", Some("n")).await;
         assert_eq!(granted.ok(), expected, "{answer}");
     }
 }
@@ -396,7 +396,7 @@ async fn impersonation(user: Option<&str>, sent: &[(&str, &str)]) -> Vec<String>
         )))
     });
     let cluster = Cluster::over(service, Server::env(), Settings::default(), SecretKey::new(b"k"));
-    let session = match user {
+    let client = match user {
         Some(name) => cluster.as_account(&Account::new("m", name)),
         None => cluster.host(),
     };
@@ -404,7 +404,7 @@ async fn impersonation(user: Option<&str>, sent: &[(&str, &str)]) -> Vec<String>
     for (name, value) in sent {
         request = request.header(*name, *value);
     }
-    session.send(request.body(Vec::new()).unwrap()).await.unwrap();
+    client.send(request.body(Vec::new()).unwrap()).await.unwrap();
     left.recv().await.unwrap()
 }
 
@@ -438,27 +438,27 @@ async fn page_with_too_many_bytes_is_asked_for_with_fewer_objects() {
     for objects in [8, 4, 2] {
         server.once(list, page(objects));
     }
-    let session = server.session("a").for_module();
-    let read = session.list_raw_page(&maps(), "n", 8, 3 << 10, "").await.unwrap();
+    let client = server.client("a").for_module();
+    let read = client.list_raw_page(&maps(), "n", 8, 3 << 10, "").await.unwrap();
     assert_eq!((read.items.len(), read.limit, &*read.next), (2, 2, "c"));
     let limits = ["limit=8", "limit=4", "limit=2"];
     assert!(limits.iter().all(|limit| server.count(limit) == 1), "{:?}", server.log());
 
     server.always(list, page(1));
-    let error = session.list_raw_page(&maps(), "n", 8, 1 << 10, "").await.unwrap_err();
+    let error = client.list_raw_page(&maps(), "n", 8, 1 << 10, "").await.unwrap_err();
     assert!(error.to_string().contains("one object of the kind ConfigMap has more than 1 KiB"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn create_and_page_of_a_kind_served_otherwise_send_nothing() {
     let server = Server::new();
-    let session = server.session("a").for_module();
+    let client = server.client("a").for_module();
     let wrong = Kind::namespaced("v1", "Secret", "configmaps");
     let body = json!({"metadata": {"name": "x"}});
-    let created = session.create(&wrong, "n", &body).await.unwrap_err();
-    let listed = session.list_raw_page(&wrong, "n", 1, 1 << 20, "").await.unwrap_err();
+    let created = client.create(&wrong, "n", &body).await.unwrap_err();
+    let listed = client.list_raw_page(&wrong, "n", 1, 1 << 20, "").await.unwrap_err();
     assert_eq!((created.reason(), listed.reason()), ("KindMismatch", "KindMismatch"));
-    let reserved = session.create(&maps(), "innkeeper-system", &body).await.unwrap_err();
+    let reserved = client.create(&maps(), "innkeeper-system", &body).await.unwrap_err();
     assert_eq!(reserved.reason(), "Invalid");
     assert_eq!(server.count("configmaps"), 0, "{:?}", server.log());
 }
@@ -472,17 +472,17 @@ async fn namespace_that_the_host_runs_in_is_not_written_by_a_module() {
     };
     let key = SecretKey::new(b"k").kept_in("operators");
     let cluster = Cluster::over(service, Server::env(), Settings::default(), key);
-    let session = cluster.as_account(&Account::new("m", "a")).for_module();
+    let client = cluster.as_account(&Account::new("m", "a")).for_module();
     let namespaces = Kind::cluster("v1", "Namespace", "namespaces");
     for (kind, key) in [
-        (&namespaces, Key::new("", "operators")),
-        (&namespaces, Key::new("", "innkeeper-system")),
-        (&maps(), Key::new("operators", "x")),
+        (&namespaces, ObjectKey::new("", "operators")),
+        (&namespaces, ObjectKey::new("", "innkeeper-system")),
+        (&maps(), ObjectKey::new("operators", "x")),
     ] {
         let body = json!({"metadata": {"name": key.name()}});
         let manager = Manager::primary("m", "u0");
-        let applied = session.apply(kind, &key, &manager, &body, Force::Yes).await.unwrap_err();
-        let deleted = session.delete(kind, &key, "u", Propagation::Background).await.unwrap_err();
+        let applied = client.apply(kind, &key, &manager, &body, Force::Yes).await.unwrap_err();
+        let deleted = client.delete(kind, &key, "u", Propagation::Background).await.unwrap_err();
         assert_eq!((applied.reason(), deleted.reason()), ("Invalid", "Invalid"), "{key}");
     }
     assert!(server.log().is_empty(), "{:?}", server.log());

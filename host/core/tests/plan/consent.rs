@@ -7,7 +7,7 @@ use innkeeper_core::ownership::RETAINED_FOR_LABEL;
 use innkeeper_core::plan::ALLOW_DELETION_ANNOTATION;
 use serde_json::{Value, json};
 
-use crate::world::{World, wanted, world};
+use crate::world::{World, desired_object, world};
 
 const MADE: &str = "innkeeper/podroute/u0";
 const MERGED: &str = "innkeeper/podroute/u1/merge";
@@ -27,7 +27,7 @@ fn labelled(managers: &Value) -> World {
 }
 
 fn labelled_as(label: &str, managers: &Value) -> World {
-    let mut claim = wanted("PersistentVolumeClaim", "data", &json!({}));
+    let mut claim = desired_object("PersistentVolumeClaim", "data", &json!({}));
     claim["policy"] = json!(["orphan", "deletable"]);
     let mut world = world(&json!([claim]));
     let identity = world.primary.identity();
@@ -73,7 +73,7 @@ fn label_that_a_guest_merged_retains_nothing_whoever_made_the_object() {
 
 #[test]
 fn object_that_was_only_merged_into_is_unmerged_before_it_is_adopted_by_its_true_labels() {
-    let mut world = world(&json!([wanted("ConfigMap", "theirs", &json!({}))]));
+    let mut world = world(&json!([desired_object("ConfigMap", "theirs", &json!({}))]));
     world.adopt = true;
     let object = |labels: &Value, managers: &Value| {
         json!({"metadata": {"name": "theirs", "namespace": "web", "uid": "x", "resourceVersion": "3",
@@ -102,7 +102,7 @@ fn claim_with_annotation(manager: &str, expected: &Expect) {
 
 fn claim_annotated_as(name: &str, manager: &str, expected: &Expect) {
     let mut world = world(&json!([]));
-    world.applied(&json!([wanted("PersistentVolumeClaim", "data", &json!({}))]), |value| {
+    world.applied(&json!([desired_object("PersistentVolumeClaim", "data", &json!({}))]), |value| {
         value["metadata"]["annotations"][name] = "true".into();
         let annotation = json!({"f:annotations": {format!("f:{name}"): {}}});
         let managers = value["metadata"]["managedFields"].as_array_mut().unwrap();
@@ -142,7 +142,7 @@ fn old_names_are_read_with_the_same_checks() {
 
 #[test]
 fn update_under_the_name_of_this_primarys_manager_makes_nothing_its_own() {
-    let mut world = world(&json!([wanted("ConfigMap", "theirs", &json!({}))]));
+    let mut world = world(&json!([desired_object("ConfigMap", "theirs", &json!({}))]));
     for (operation, subresource) in [("Update", ""), ("Apply", "status")] {
         world.live.clear();
         world.put(
@@ -158,7 +158,7 @@ fn update_under_the_name_of_this_primarys_manager_makes_nothing_its_own() {
 
 #[test]
 fn primary_is_never_taken_for_an_object_of_its_own() {
-    let mut world = world(&json!([wanted("ConfigMap", "itself", &json!({}))]));
+    let mut world = world(&json!([desired_object("ConfigMap", "itself", &json!({}))]));
     world.adopt = true;
     world.put(
         "ConfigMap",

@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use innkeeper_contract::{Kind, Policy};
-use innkeeper_core::Target;
+use innkeeper_core::ObjectRef;
+use innkeeper_core::in_sync::LastApplied;
 use innkeeper_core::plan::{self, Rejected};
-use innkeeper_core::settled::Remembered;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use world::{NOW, World, deployment, service, wanted, world};
+use world::{NOW, World, deployment, desired_object, service, world};
 
 #[test]
 fn what_is_absent_is_created_in_order() {
@@ -27,7 +27,7 @@ fn what_is_absent_is_created_in_order() {
 }
 
 #[test]
-fn what_is_as_wanted_is_left() {
+fn an_object_in_sync_is_skipped() {
     let objects = json!([deployment(3), service()]);
     let mut world = world(&objects);
     world.applied(&objects, |_| {});
@@ -37,7 +37,7 @@ fn what_is_as_wanted_is_left() {
 }
 
 #[test]
-fn a_changed_wish_is_applied() {
+fn a_changed_desired_object_is_applied() {
     let mut world = world(&json!([deployment(5)]));
     world.applied(&json!([deployment(3)]), |_| {});
     world.check(&expect!["apply Deployment web/a: changed"]);
@@ -75,10 +75,11 @@ fn what_was_remembered_goes_before_the_annotation() {
     let objects = json!([deployment(3)]);
     let mut world = world(&objects);
     world.applied(&objects, |_| {});
-    let (target, object) = world.live[0].clone();
+    let (object_ref, object) = world.live[0].clone();
     let remembered =
-        Remembered::new(&world.wish.wanted[0].body, &object, &world.primary.manager).unwrap();
-    world.memory.applied.insert(target, remembered);
+        LastApplied::new(&world.desired_state.objects[0].body, &object, &world.primary.manager)
+            .unwrap();
+    world.memory.applied.insert(object_ref, remembered);
     world.check(&expect!["leave Deployment web/a: settled"]);
     world.live.clear();
     world.applied(&objects, |live| live["metadata"]["uid"] = "another".into());
@@ -141,7 +142,7 @@ fn adoption_never_takes_what_somebody_owns() {
 
 #[test]
 fn an_optional_kind_that_is_not_served_is_left() {
-    let mut world = world(&json!([service(), wanted("Route", "r", &json!({}))]));
+    let mut world = world(&json!([service(), desired_object("Route", "r", &json!({}))]));
     world.unserved = vec!["Route"];
     world.check(&expect![[r"
         leave Route web/r: the cluster does not serve its kind
@@ -151,7 +152,7 @@ fn an_optional_kind_that_is_not_served_is_left() {
             .plan()
             .steps
             .iter()
-            .any(|step| matches!(&step.action, plan::Action::Leave(leave) if leave.is_problem()))
+            .any(|step| matches!(&step.action, plan::Action::Skip(leave) if leave.is_problem()))
     );
 }
 
@@ -167,7 +168,7 @@ fn a_needed_kind_that_is_not_served_is_a_problem_and_the_others_go_on() {
             .plan()
             .steps
             .iter()
-            .any(|step| matches!(&step.action, plan::Action::Leave(leave) if leave.is_problem()))
+            .any(|step| matches!(&step.action, plan::Action::Skip(leave) if leave.is_problem()))
     );
 }
 
@@ -193,7 +194,10 @@ fn what_is_unknown_is_not_written() {
 #[test]
 fn what_is_no_longer_wanted_is_deleted_last_kinds_first() {
     let mut world = world(&json!([]));
-    world.applied(&json!([deployment(3), service(), wanted("ConfigMap", "c", &json!({}))]), |_| {});
+    world.applied(
+        &json!([deployment(3), service(), desired_object("ConfigMap", "c", &json!({}))]),
+        |_| {},
+    );
     world.check(&expect![[r"
         delete Service web/b
         delete Deployment web/a
@@ -208,7 +212,7 @@ fn nothing_is_pruned_unless_all_is_known_and_clean() {
     world.check(&expect![[r"
         leave Deployment web/a: settled
         leave Service web/b: no longer wanted, goes after one more clean round"]]);
-    assert!(world.plan().prune_waits);
+    assert!(world.plan().prune_pending);
     world.memory.clean = true;
     world.readable = false;
     world.check(&expect![[r"
@@ -237,14 +241,14 @@ fn what_is_kept_or_made_by_others_is_not_pruned() {
         "Deployment",
         &json!({"metadata": {"name": "theirs", "namespace": "web", "uid": "x", "ownerReferences": [world.primary.owner_reference()]}}),
     );
-    world.wish.keep.insert(world.live[0].0.reference());
+    world.desired_state.keep.insert(world.live[0].0.reference());
     world.check(&expect![""]);
 }
 
 #[test]
 fn kinds_that_hold_data_are_not_pruned_unless_the_object_says_so() {
     let claim = |policy: &Value| {
-        let mut claim = wanted("PersistentVolumeClaim", "data", &json!({}));
+        let mut claim = desired_object("PersistentVolumeClaim", "data", &json!({}));
         claim["policy"] = policy.clone();
         claim
     };
@@ -275,15 +279,15 @@ fn create_only_is_made_once() {
 fn what_the_server_refuses_for_good_is_not_tried_again_until_something_else_is_wanted() {
     let mut world = world(&json!([deployment(3)]));
     let rejected = |world: &World, immutable| Rejected {
-        digest: world.wish.wanted[0].digest().to_owned(),
+        digest: world.desired_state.objects[0].digest().to_owned(),
         reason: "Malformed".into(),
         message: "unknown field".into(),
         immutable,
     };
-    let target = world.wish.wanted[0].target.clone();
-    world.memory.rejected.insert(target.clone(), rejected(&world, false));
+    let object_ref = world.desired_state.objects[0].object_ref.clone();
+    world.memory.rejected.insert(object_ref.clone(), rejected(&world, false));
     world.check(&expect!["leave Deployment web/a: unknown field"]);
-    world.memory.rejected.get_mut(&target).unwrap().digest = "another".into();
+    world.memory.rejected.get_mut(&object_ref).unwrap().digest = "another".into();
     world.check(&expect!["create Deployment web/a"]);
 }
 
@@ -301,9 +305,9 @@ fn an_immutable_field_is_changed_by_recreating_only_where_the_guest_said_so() {
         let mut world = world(&object(&policy));
         world.applied(&json!([deployment(3)]), |_| {});
         world.memory.rejected.insert(
-            world.wish.wanted[0].target.clone(),
+            world.desired_state.objects[0].object_ref.clone(),
             Rejected {
-                digest: world.wish.wanted[0].digest().to_owned(),
+                digest: world.desired_state.objects[0].digest().to_owned(),
                 reason: "Immutable".into(),
                 message: "field is immutable".into(),
                 immutable: true,
@@ -316,16 +320,16 @@ fn an_immutable_field_is_changed_by_recreating_only_where_the_guest_said_so() {
 }
 
 #[test]
-fn a_fight_is_left_alone_and_the_other_objects_go_on() {
+fn a_contested_field_is_skipped_and_other_objects_are_applied() {
     let mut world = world(&json!([deployment(3), service()]));
     world.applied(&json!([deployment(3), service()]), |live| {
         let entry = &mut live["metadata"]["managedFields"][0]["fieldsV1"];
         entry.as_object_mut().unwrap().remove("f:spec");
     });
-    let target = world.wish.wanted[0].target.clone();
+    let object_ref = world.desired_state.objects[0].object_ref.clone();
     for second in 0..6 {
         let at = Timestamp::from_second(NOW - 10 + second).unwrap();
-        world.memory.reverts.note(&target, &[".spec.replicas".into()], "autoscaler", at);
+        world.memory.reverts.record(&object_ref, &[".spec.replicas".into()], "autoscaler", at);
     }
     world.check(&expect![[r"
         leave Deployment web/a: autoscaler sets .spec.replicas again and again; left alone for a while
@@ -338,9 +342,9 @@ fn an_object_that_is_seen_in_two_versions_of_its_kind_is_one_object() {
     let mut world = world(&objects);
     world.applied(&objects, |_| {});
     // The same object, as a cache of another version shows it.
-    let (target, object) = world.live[0].clone();
+    let (object_ref, object) = world.live[0].clone();
     let other = Kind::namespaced("apps/v1beta1", "Deployment", "deployments");
-    world.live.push((Target::new(Arc::new(other), target.key), object));
+    world.live.push((ObjectRef::new(Arc::new(other), object_ref.key), object));
     world.check(&expect!["leave Deployment web/a: settled"]);
 }
 
@@ -350,9 +354,9 @@ fn an_adoption_that_the_server_refuses_for_good_is_told_and_not_tried_again() {
     world.foreign("Deployment", "a", &json!([]));
     world.adopt = true;
     world.memory.rejected.insert(
-        world.wish.wanted[0].target.clone(),
+        world.desired_state.objects[0].object_ref.clone(),
         Rejected {
-            digest: world.wish.wanted[0].digest().to_owned(),
+            digest: world.desired_state.objects[0].digest().to_owned(),
             reason: "Immutable".into(),
             message: "spec.selector: field is immutable".into(),
             immutable: true,
@@ -360,6 +364,6 @@ fn an_adoption_that_the_server_refuses_for_good_is_told_and_not_tried_again() {
     );
     world.check(&expect!["leave Deployment web/a: spec.selector: field is immutable"]);
     // Unless the guest says that it may be made anew.
-    world.wish.wanted[0].policy.insert(Policy::RecreateWhenImmutable);
+    world.desired_state.objects[0].policy.insert(Policy::RecreateWhenImmutable);
     world.check(&expect!["recreate Deployment web/a"]);
 }

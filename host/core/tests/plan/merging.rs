@@ -4,10 +4,10 @@ use expect_test::expect;
 use innkeeper_core::plan::Rejected;
 use serde_json::{Value, json};
 
-use crate::world::{World, entry, wanted, world};
+use crate::world::{World, desired_object, entry, world};
 
 fn merged() -> Value {
-    let mut merged = wanted("ConfigMap", "theirs", &json!({"team": "a"}));
+    let mut merged = desired_object("ConfigMap", "theirs", &json!({"team": "a"}));
     merged["policy"] = json!(["merge"]);
     merged
 }
@@ -15,7 +15,7 @@ fn merged() -> Value {
 /// Somebody's object into which this primary has merged.
 fn after_merge(edit: impl Fn(&mut Value)) -> World {
     let mut world = world(&json!([merged()]));
-    let body = world.wish.wanted[0].body.clone();
+    let body = world.desired_state.objects[0].body.clone();
     let mut value = body.clone();
     value["metadata"]["uid"] = "theirs".into();
     value["metadata"]["resourceVersion"] = "5".into();
@@ -46,14 +46,14 @@ fn what_is_merged_already_is_left() {
 }
 
 #[test]
-fn nothing_is_created_to_be_merged_into() {
+fn a_missing_merge_target_is_not_created() {
     world(&json!([merged()])).check(&expect![
         "leave ConfigMap web/theirs: fields are to be merged into it, but it does not exist"
     ]);
 }
 
 #[test]
-fn what_goes_is_not_merged_into() {
+fn a_terminating_object_is_not_merged_into() {
     let world = after_merge(|value| {
         value["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     });
@@ -71,9 +71,9 @@ fn a_field_that_somebody_took_is_asked_for_again_without_force() {
 #[test]
 fn what_is_no_longer_wanted_is_taken_back_and_never_deleted() {
     let mut world = after_merge(|_| {});
-    world.wish.wanted.clear();
+    world.desired_state.objects.clear();
     world.check(&expect!["take back from ConfigMap web/theirs"]);
-    assert_eq!(world.plan().going.len(), 1);
+    assert_eq!(world.plan().pending_deletion.len(), 1);
     world.memory.clean = false;
     world.check(&expect![
         "leave ConfigMap web/theirs: no longer wanted, goes after one more clean round"
@@ -85,13 +85,13 @@ fn what_is_no_longer_wanted_is_taken_back_and_never_deleted() {
 #[test]
 fn what_the_server_refuses_for_good_is_not_sent_again() {
     let mut world = after_merge(|value| value["metadata"]["managedFields"] = json!([]));
-    let wanted = &world.wish.wanted[0];
+    let desired_object = &world.desired_state.objects[0];
     let rejected = Rejected {
-        digest: wanted.digest().to_owned(),
+        digest: desired_object.digest().to_owned(),
         reason: "Malformed".to_owned(),
         message: "no such field".to_owned(),
         immutable: false,
     };
-    world.memory.rejected.insert(wanted.target.clone(), rejected);
+    world.memory.rejected.insert(desired_object.object_ref.clone(), rejected);
     world.check(&expect!["leave ConfigMap web/theirs: no such field"]);
 }

@@ -4,10 +4,10 @@ use expect_test::expect;
 use innkeeper_core::ownership::RETAINED_FOR_LABEL;
 use serde_json::{Value, json};
 
-use crate::world::{World, deployment, service, wanted, world};
+use crate::world::{World, deployment, desired_object, service, world};
 
 fn kept() -> Value {
-    let mut kept = wanted("ConfigMap", "data", &json!({"size": 1}));
+    let mut kept = desired_object("ConfigMap", "data", &json!({"size": 1}));
     kept["policy"] = json!(["orphan"]);
     kept
 }
@@ -21,13 +21,13 @@ fn going(objects: &Value) -> World {
 }
 
 #[test]
-fn what_is_to_outlive_the_primary_stays() {
+fn retained_objects_stay_after_their_primary() {
     let world = going(&json!([deployment(3), kept(), service()]));
     world.check(&expect![[r"
         delete Service web/b
         delete Deployment web/a
         leave ConfigMap web/data: kept when the primary goes"]]);
-    assert_eq!(world.plan().going.len(), 2, "what stays is not waited for");
+    assert_eq!(world.plan().pending_deletion.len(), 2, "what stays is not waited for");
 }
 
 #[test]
@@ -38,16 +38,16 @@ fn what_is_no_longer_wanted_of_a_primary_that_stays_goes_also_if_it_would_outliv
 }
 
 #[test]
-fn what_terminates_is_waited_for() {
+fn a_terminating_object_blocks_its_replacement() {
     let mut world = world(&json!([]));
     world.deleting = true;
     world.applied(&json!([deployment(3)]), |value| {
         value["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     });
     world.check(&expect![""]);
-    assert_eq!(world.plan().going.len(), 1);
-    world.wish.keep.insert(world.live[0].0.reference());
-    assert_eq!(world.plan().going, [], "what the guest keeps is not");
+    assert_eq!(world.plan().pending_deletion.len(), 1);
+    world.desired_state.keep.insert(world.live[0].0.reference());
+    assert_eq!(world.plan().pending_deletion, [], "what the guest keeps is not");
 }
 
 #[test]

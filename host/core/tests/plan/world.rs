@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 use innkeeper_contract::{Desired, Kind, Manifest};
+use innkeeper_core::desired::DesiredState;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::{self, Input, Memory, Plan, Seen};
-use innkeeper_core::wanted::Wish;
-use innkeeper_core::{Key, Object, Target};
+use innkeeper_core::plan::{self, Input, Lookup, Plan, PlanState};
+use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -17,11 +17,11 @@ use serde_json::{Map, Value, json};
 pub(crate) struct World {
     pub(crate) manifest: Manifest,
     pub(crate) primary: Primary,
-    pub(crate) wish: Wish,
-    pub(crate) live: Vec<(Target, Arc<Object>)>,
+    pub(crate) desired_state: DesiredState,
+    pub(crate) live: Vec<(ObjectRef, Arc<Object>)>,
     pub(crate) unserved: Vec<&'static str>,
     pub(crate) unknown: Vec<&'static str>,
-    pub(crate) memory: Memory,
+    pub(crate) memory: PlanState,
     pub(crate) complete: bool,
     pub(crate) readable: bool,
     pub(crate) adopt: bool,
@@ -45,19 +45,20 @@ pub(crate) fn world(objects: &Value) -> World {
     .unwrap();
     let primary = Primary::new(
         "podroute",
-        Target::new(Arc::new(manifest.primary.clone()), Key::new("web", "first")),
+        ObjectRef::new(Arc::new(manifest.primary.clone()), ObjectKey::new("web", "first")),
         "u1",
     );
     let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
-    let wish = Wish::read(&desired, &manifest, &primary, Grants::default()).unwrap();
+    let desired_state =
+        DesiredState::read(&desired, &manifest, &primary, Grants::default()).unwrap();
     World {
         manifest,
         primary,
-        wish,
+        desired_state,
         live: Vec::new(),
         unserved: Vec::new(),
         unknown: Vec::new(),
-        memory: Memory { clean: true, ..Memory::default() },
+        memory: PlanState { clean: true, ..PlanState::default() },
         complete: true,
         readable: true,
         adopt: false,
@@ -65,7 +66,7 @@ pub(crate) fn world(objects: &Value) -> World {
     }
 }
 
-pub(crate) fn wanted(kind: &str, name: &str, spec: &Value) -> Value {
+pub(crate) fn desired_object(kind: &str, name: &str, spec: &Value) -> Value {
     let version = match kind {
         "Deployment" => "apps/v1",
         "Route" => "route.openshift.io/v1",
@@ -76,11 +77,11 @@ pub(crate) fn wanted(kind: &str, name: &str, spec: &Value) -> Value {
 }
 
 pub(crate) fn deployment(replicas: u32) -> Value {
-    wanted("Deployment", "a", &json!({ "replicas": replicas }))
+    desired_object("Deployment", "a", &json!({ "replicas": replicas }))
 }
 
 pub(crate) fn service() -> Value {
-    wanted("Service", "b", &json!({"selector": {"app": "x"}}))
+    desired_object("Service", "b", &json!({"selector": {"app": "x"}}))
 }
 
 /// The entry that applying a body gives, for objects without lists of their own.
@@ -113,20 +114,20 @@ impl World {
     pub(crate) fn put(&mut self, kind: &str, value: &Value) {
         let kind = self.kind(kind);
         let object = Object::decode(&kind, &value.to_string(), None).unwrap();
-        self.live.push((Target::new(kind, object.key.clone()), Arc::new(object)));
+        self.live.push((ObjectRef::new(kind, object.key.clone()), Arc::new(object)));
     }
 
     /// An object as this primary applied it, changed by `edit`.
     pub(crate) fn applied(&mut self, objects: &Value, edit: impl Fn(&mut Value)) {
-        let wish = world(objects).wish;
-        for one in wish.wanted {
+        let desired_state = world(objects).desired_state;
+        for one in desired_state.objects {
             let mut value = one.body.clone();
-            value["metadata"]["uid"] = format!("uid-{}", one.target.key.name()).into();
+            value["metadata"]["uid"] = format!("uid-{}", one.object_ref.key.name()).into();
             value["metadata"]["resourceVersion"] = "5".into();
             value["metadata"]["managedFields"] = json!([{
                 "manager": "innkeeper/podroute/u1", "operation": "Apply", "fieldsV1": entry(&one.body)}]);
             edit(&mut value);
-            self.put(&one.target.kind.kind.clone(), &value);
+            self.put(&one.object_ref.kind.kind.clone(), &value);
         }
     }
 
@@ -140,31 +141,31 @@ impl World {
     }
 
     pub(crate) fn plan(&self) -> Plan {
-        let seen: Vec<Seen> = self
-            .wish
-            .wanted
+        let seen: Vec<Lookup> = self
+            .desired_state
+            .objects
             .iter()
-            .map(|wanted| {
-                let kind = wanted.target.kind.kind.as_str();
+            .map(|desired_object| {
+                let kind = desired_object.object_ref.kind.kind.as_str();
                 if self.unserved.contains(&kind) {
-                    return Seen::NotServed;
+                    return Lookup::NotServed;
                 }
                 if self.unknown.contains(&kind) {
-                    return Seen::Unknown;
+                    return Lookup::Unknown;
                 }
                 self.live
                     .iter()
-                    .find(|(target, _)| *target == wanted.target)
-                    .map_or(Seen::Absent, |(_, object)| Seen::Present(object.clone()))
+                    .find(|(object_ref, _)| *object_ref == desired_object.object_ref)
+                    .map_or(Lookup::Absent, |(_, object)| Lookup::Found(object.clone()))
             })
             .collect();
         plan::plan(&Input {
             primary: &self.primary,
-            wish: &self.wish,
+            desired: &self.desired_state,
             complete: self.complete,
-            seen: &seen,
-            made: &self.live,
-            memory: &self.memory,
+            lookups: &seen,
+            owned: &self.live,
+            state: &self.memory,
             readable: self.readable,
             adopt: self.adopt,
             deleting: self.deleting,

@@ -43,12 +43,12 @@ pub enum CaseError {
 #[derive(Clone, Debug)]
 pub(super) struct Document {
     pub(super) value: Value,
-    pub(super) place: Place,
+    pub(super) place: DocumentLocation,
 }
 
 /// Where a document stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct DocumentLocation {
     pub(super) file: PathBuf,
     /// From 0 on.
     pub(super) index: usize,
@@ -56,7 +56,7 @@ pub(super) struct Place {
     pub(super) in_list: bool,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DocumentLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, document {}", self.file.display(), self.index + 1)
     }
@@ -69,7 +69,7 @@ pub struct Step {
     pub index: u32,
     /// The name of its first file, without number and ending.
     pub name: String,
-    pub(super) delete: Vec<(Reference, Place)>,
+    pub(super) delete: Vec<(Reference, DocumentLocation)>,
     pub(super) apply: Vec<Document>,
     pub(super) asserts: Vec<Document>,
     pub(super) errors: Vec<Document>,
@@ -243,7 +243,7 @@ impl Step {
 }
 
 /// What stands in parentheses in an assert is an expression for Chainsaw.
-fn refuse_expressions(value: &Value, place: &Place) -> Result<(), CaseError> {
+fn refuse_expressions(value: &Value, place: &DocumentLocation) -> Result<(), CaseError> {
     match value {
         Value::Object(members) => members.iter().try_for_each(|(name, value)| {
             if name.starts_with('(') && name.contains(')') {
@@ -263,7 +263,7 @@ pub(super) fn wrong(place: impl fmt::Display, why: impl fmt::Display) -> CaseErr
     CaseError::Wrong { place: place.to_string(), why: why.to_string() }
 }
 
-fn refuse_commands(commands: &[Value], place: &Place) -> Result<(), CaseError> {
+fn refuse_commands(commands: &[Value], place: &DocumentLocation) -> Result<(), CaseError> {
     if commands.is_empty() {
         return Ok(());
     }
@@ -286,13 +286,13 @@ pub(super) fn documents(path: &Path) -> Result<Vec<Document>, CaseError> {
         .map_err(|error| CaseError::Unreadable { path: path.to_owned(), error })?;
     let mut found = Vec::new();
     for (index, document) in serde_yaml_ng::Deserializer::from_str(&text).enumerate() {
-        let place = Place { file: path.to_owned(), index, in_list: false };
+        let place = DocumentLocation { file: path.to_owned(), index, in_list: false };
         let value = Value::deserialize(document)
             .map_err(|error| wrong(&place, format!("is no YAML of an object: {error}")))?;
         match value {
             Value::Null => {}
             Value::Object(_) if value["kind"] == "List" => {
-                let place = Place { in_list: true, ..place };
+                let place = DocumentLocation { in_list: true, ..place };
                 let items = value["items"].as_array().into_iter().flatten().cloned();
                 found.extend(items.map(|value| Document { value, place: place.clone() }));
             }

@@ -8,17 +8,17 @@
 //! - [`Player`] plays one, and gives an [`Outcome`].
 //! - [`junit`] writes outcomes for machines.
 
+mod backend;
 mod case;
 mod document;
 mod matching;
 mod outcome;
-mod place;
-mod play;
+mod player;
 mod suite;
 mod update;
 
+pub use backend::Backend;
 pub use case::{Case, CaseError, Step};
 pub use outcome::{Failure, Outcome, junit};
-pub use place::Place;
-pub use play::Player;
+pub use player::Player;
 pub use suite::Suite;

@@ -3,11 +3,11 @@
 
 use innkeeper_contract::{Kind, Manifest};
 
-use super::{Action, Life};
+use super::{Action, ModuleState};
 use crate::module::KindStatus;
 use crate::registry::{Loaded, Modules};
 
-impl<G: Loaded> Life<G> {
+impl<G: Loaded> ModuleState<G> {
     /// What a manifest owns may be there from now on.
     pub(super) fn note_owned(&mut self, manifest: &Manifest) {
         for owned in &manifest.owned {
@@ -34,30 +34,30 @@ impl<G: Loaded> Life<G> {
         gone: &[Kind],
         modules: &Modules<G>,
     ) -> Vec<Action<G>> {
-        let Some(serving) = self.serving.clone() else { return Vec::new() };
-        let dropped = self.dropped(serving.guest.manifest());
+        let Some(active) = self.active.clone() else { return Vec::new() };
+        let dropped = self.dropped(active.guest.manifest());
         let before = self.owned_kinds.len();
         for kind in gone.iter().filter(|kind| dropped.contains(kind)) {
             self.owned_kinds.remove(&KindStatus::of(kind).name());
         }
-        if self.owned_kinds.len() == before || self.machine.is_leaving() {
+        if self.owned_kinds.len() == before || self.machine.is_tearing_down() {
             return Vec::new();
         }
         let mut actions = Vec::new();
-        let settings = serving.settings.clone();
-        self.serve(name, &serving.guest, settings, modules, &mut actions);
+        let settings = active.settings.clone();
+        self.serve(name, &active.guest, settings, modules, &mut actions);
         actions.push(Action::Report(self.report(name)));
         actions
     }
 }
 
-impl<G: Loaded> Life<G> {
+impl<G: Loaded> ModuleState<G> {
     /// What is known of the module when it leaves.
-    pub(super) fn leaving(&self) -> super::Leaving {
-        let manifest = self.serving.as_ref().map(|serving| serving.guest.manifest());
-        let settings = self.serving.as_ref().map(|serving| &serving.settings);
+    pub(super) fn teardown(&self) -> super::Teardown {
+        let manifest = self.active.as_ref().map(|active| active.guest.manifest());
+        let settings = self.active.as_ref().map(|active| &active.settings);
         let settings = settings.or(self.settings.as_ref());
-        super::Leaving {
+        super::Teardown {
             primary: match manifest {
                 Some(manifest) => Some(manifest.primary.clone()),
                 None => self.primary.as_ref().and_then(KindStatus::known),
@@ -68,24 +68,24 @@ impl<G: Loaded> Life<G> {
             },
             namespaces: settings.map(|settings| settings.namespaces.clone()).unwrap_or_default(),
             service_account: settings.and_then(|settings| settings.service_account.clone()),
-            serves: self.serving.is_some(),
+            is_active: self.active.is_some(),
         }
     }
 
     /// Whether a finalizer of it may be on its primaries.
-    pub(super) fn has_to_leave(&self) -> bool {
-        !self.machine.is_leaving() && self.serving.is_some() && self.finalizer().is_some()
+    pub(super) fn needs_teardown(&self) -> bool {
+        !self.machine.is_tearing_down() && self.active.is_some() && self.finalizer().is_some()
     }
 
     /// The finalizer of what serves, or is about to; `None` if it has none. As in a manifest: empty
     /// for the name that is made of the module's.
     pub(super) fn finalizer(&self) -> Option<String> {
-        let about_to = self.aside.as_ref().filter(|_| self.machine.is_committing());
-        match (about_to, &self.serving) {
-            (Some((_, guest)), serving) => guest.manifest().finalizer.clone().or_else(|| {
-                serving.as_ref().and_then(|serving| serving.guest.manifest().finalizer.clone())
+        let about_to = self.loaded_candidate.as_ref().filter(|_| self.machine.is_committing());
+        match (about_to, &self.active) {
+            (Some((_, guest)), active) => guest.manifest().finalizer.clone().or_else(|| {
+                active.as_ref().and_then(|active| active.guest.manifest().finalizer.clone())
             }),
-            (None, Some(serving)) => serving.guest.manifest().finalizer.clone(),
+            (None, Some(active)) => active.guest.manifest().finalizer.clone(),
             (None, None) => self.finalizer.clone(),
         }
     }

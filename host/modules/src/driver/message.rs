@@ -9,12 +9,12 @@ use innkeeper_sandbox::schema::SchemaError;
 use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
 use serde_json::{Map, Value};
 
-use crate::machine::{Again, Verdict, reason};
+use crate::machine::{Rejection, RetryPolicy, reason};
 use crate::parameters::{self, ParametersError};
-use crate::registry::{Loaded, Served};
-use crate::rollout::Rehearsal;
+use crate::registry::{Loaded, Revision};
+use crate::rollout::Preview;
 use crate::source::{Component, Digest, SourceError};
-use crate::{CrdWish, Module, SourceRef};
+use crate::{CrdRequest, Module, SourceRef};
 
 /// What happens to a module.
 #[derive(Debug)]
@@ -29,11 +29,11 @@ pub enum Input<G = Guest> {
         message: String,
     },
     /// The Module's spec cannot be used, since another module reconciles the same primaries.
-    Contested {
+    Overlapping {
         /// Its generation.
         generation: i64,
         /// Which, and what to do.
-        verdict: Verdict,
+        rejection: Rejection,
     },
     /// The Module was seen, and its ServiceAccount does not allow it to act as it: nothing of its spec is
     /// used.
@@ -41,7 +41,7 @@ pub enum Input<G = Guest> {
         /// The Module.
         module: Box<Module>,
         /// Why, and what to do.
-        verdict: Verdict,
+        rejection: Rejection,
     },
     /// The Module is gone.
     Gone,
@@ -52,7 +52,7 @@ pub enum Input<G = Guest> {
         /// Of what.
         digest: Digest,
         /// What it is, or why it is refused.
-        result: Result<G, Verdict>,
+        result: Result<G, Rejection>,
     },
     /// A [`ParametersJob`] ended.
     ParametersChecked {
@@ -61,48 +61,48 @@ pub enum Input<G = Guest> {
         /// The parameters that were checked.
         parameters: Value,
         /// Whether they fit.
-        result: Result<(), Verdict>,
+        result: Result<(), Rejection>,
     },
-    /// An [`Action::FetchCopy`] ended.
-    Copy {
+    /// An [`Action::FetchSnapshot`] ended.
+    Snapshot {
         /// As in the action.
         digest: Digest,
         /// The component, or why it cannot be had.
         result: Result<Component, SourceError>,
     },
-    /// An [`Action::Rehearse`] ended: what the candidate would do, or why that is not known.
-    Rehearsed {
+    /// An [`Action::Preview`] ended: what the candidate would do, or why that is not known.
+    Previewed {
         /// As in the action.
         digest: Digest,
         /// How it ended.
-        result: Result<Rehearsal, Verdict>,
+        result: Result<Preview, Rejection>,
     },
     /// An [`Action::Commit`] ended: both are written, or why not.
     Committed {
         /// As in the action.
         digest: Digest,
         /// How it ended.
-        result: Result<(), Verdict>,
+        result: Result<(), Rejection>,
     },
     /// More primaries fail than may since the swap.
-    TooManyFail(Verdict),
-    /// The time of an [`Action::BeginProbation`] is over.
-    ProbationOver(Digest),
+    FailureThresholdExceeded(Rejection),
+    /// The time of an [`Action::BeginRollbackWindow`] is over.
+    RollbackWindowOver(Digest),
     /// An [`Action::InstallCrds`] ended: all are established, or why not.
     Crds {
         /// As in the action.
         digest: Digest,
         /// How it ended.
-        result: Result<(), Verdict>,
+        result: Result<(), Rejection>,
     },
-    /// An [`Action::Leave`] ended: what was done, for people, or why not.
-    Left(Result<String, Verdict>),
+    /// An [`Action::Teardown`] ended: what was done, for people, or why not.
+    TornDown(Result<String, Rejection>),
     /// Of these kinds, that a version before made objects of, none is there any more.
-    NothingLeft(Vec<Kind>),
+    LeftoversGone(Vec<Kind>),
     /// The wait after [`Action::RetryLater`] is over.
     Retry,
     /// How the runs of the module go; said when it changes.
-    Runs(Result<(), Verdict>),
+    Health(Result<(), Rejection>),
 }
 
 /// What the owner of the driver is to do for a module.
@@ -115,15 +115,15 @@ pub enum Action<G = Guest> {
     Load(LoadJob),
     /// Run the job and hand its answer to [`Driver::handle`].
     CheckParameters(ParametersJob<G>),
-    /// Fetch the host's copy of this component; answer with [`Input::Copy`].
-    FetchCopy(Digest),
+    /// Fetch the host's copy of this component; answer with [`Input::Snapshot`].
+    FetchSnapshot(Digest),
     /// Run this on the present primaries without writing, and hold it against what serves; answer
-    /// with [`Input::Rehearsed`]. Replaces a rehearsal that is under way for this module.
-    Rehearse {
+    /// with [`Input::Previewed`]. Replaces a rehearsal that is under way for this module.
+    Preview {
         /// To be given back.
         digest: Digest,
         /// The candidate, with the settings that it would serve with.
-        candidate: Arc<Served<G>>,
+        candidate: Arc<Revision<G>>,
     },
     /// Keep a copy of the component, then write the [decision](crate::Driver::decision); answer with
     /// [`Input::Committed`].
@@ -134,10 +134,10 @@ pub enum Action<G = Guest> {
         component: Option<Component>,
     },
     /// Keep a copy of this, if it is known that there is none: nothing hangs on it.
-    KeepCopy(Component),
-    /// Count which primaries fail that did not fail before; say [`Input::TooManyFail`] if they are
-    /// more than `failures_max`, and [`Input::ProbationOver`] after `time`.
-    BeginProbation {
+    SaveSnapshot(Component),
+    /// Count which primaries fail that did not fail before; say [`Input::FailureThresholdExceeded`] if they are
+    /// more than `failures_max`, and [`Input::RollbackWindowOver`] after `time`.
+    BeginRollbackWindow {
         /// What is on probation.
         digest: Digest,
         /// So many may fail.
@@ -146,14 +146,14 @@ pub enum Action<G = Guest> {
         time: Duration,
     },
     /// What is told of failures has no consequences any more.
-    EndProbation,
+    EndRollbackWindow,
     /// Install these as the module's ServiceAccount, wait until they are established, and answer
     /// with [`Input::Crds`].
     InstallCrds {
         /// To be given back.
         digest: Digest,
         /// What is wanted.
-        crds: Vec<CrdWish>,
+        crds: Vec<CrdRequest>,
         /// The namespaces of the module's primaries; empty for all.
         namespaces: BTreeSet<String>,
         /// The account; `None` for the host's own identity (a Module of a folder).
@@ -161,12 +161,12 @@ pub enum Action<G = Guest> {
     },
     /// This serves from now on (it is in [`Modules`] already): watch what it declares, and run
     /// every primary. Also after a change of settings.
-    Serve(Arc<Served<G>>),
+    Serve(Arc<Revision<G>>),
     /// The Module is being deleted: take its finalizer off its primaries, within bounded time, those
-    /// that are being deleted having been asked what is left to do; answer with [`Input::Left`].
-    Leave(Leaving),
+    /// that are being deleted having been asked what is left to do; answer with [`Input::TornDown`].
+    Teardown(Teardown),
     /// Take the host's finalizer off the Module.
-    LetGo,
+    RemoveFinalizer,
     /// Hand in [`Input::Retry`] after a while, with backoff.
     RetryLater,
     /// Write the Module's status.
@@ -179,7 +179,7 @@ pub enum Action<G = Guest> {
 
 /// What is known of a module that leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leaving {
+pub struct Teardown {
     /// The kind of its primaries; `None` if nothing ever served.
     pub primary: Option<Kind>,
     /// Its finalizer, as in its manifest; `None` if it has none.
@@ -189,7 +189,7 @@ pub struct Leaving {
     /// The account; `None` for the host's own identity.
     pub service_account: Option<String>,
     /// Whether a version serves, which can be asked.
-    pub serves: bool,
+    pub is_active: bool,
 }
 
 /// The status of a Module, but for times: `innkeeper-core` compares it with the live one.
@@ -254,31 +254,31 @@ impl<G: Loaded> ParametersJob<G> {
 }
 
 /// What a failed check of parameters means for the candidate or the active revision.
-pub(super) fn misfit(error: &ParametersError) -> Verdict {
+pub(super) fn misfit(error: &ParametersError) -> Rejection {
     let (reason, again) = match error {
-        ParametersError::Schema(_) => (reason::INVALID_PARAMETERS_SCHEMA, Again::Never),
+        ParametersError::Schema(_) => (reason::INVALID_PARAMETERS_SCHEMA, RetryPolicy::Never),
         // Other parameters may take less.
         ParametersError::TooCostly(_) => {
-            (reason::INVALID_PARAMETERS_SCHEMA, Again::WhenSpecChanges)
+            (reason::INVALID_PARAMETERS_SCHEMA, RetryPolicy::WhenSpecChanges)
         }
         ParametersError::NotWanted(_) | ParametersError::Misfit(_) => {
-            (reason::INVALID_PARAMETERS, Again::WhenSpecChanges)
+            (reason::INVALID_PARAMETERS, RetryPolicy::WhenSpecChanges)
         }
-        ParametersError::Unavailable(_) => (reason::PARAMETERS_NOT_CHECKED, Again::Later),
+        ParametersError::Unavailable(_) => (reason::PARAMETERS_NOT_CHECKED, RetryPolicy::Later),
     };
-    Verdict::new(reason, error.to_string(), again)
+    Rejection::new(reason, error.to_string(), again)
 }
 
-fn refused(error: &LoadError) -> Verdict {
+fn refused(error: &LoadError) -> Rejection {
     let again = match error {
-        _ if error.is_temporary() => Again::Later,
+        _ if error.is_temporary() => RetryPolicy::Later,
         // More memory helps a compiler that was killed; a change of the spec asks for another try.
         LoadError::Describe(_) | LoadError::CompileTimeout { .. } | LoadError::CompileKilled => {
-            Again::WhenSpecChanges
+            RetryPolicy::WhenSpecChanges
         }
-        _ => Again::Never,
+        _ => RetryPolicy::Never,
     };
-    Verdict::new(error.reason(), error.to_string(), again)
+    Rejection::new(error.reason(), error.to_string(), again)
 }
 
 #[cfg(test)]
@@ -287,9 +287,12 @@ mod tests {
 
     #[test]
     fn compiler_that_is_killed_is_not_tried_again_until_the_spec_changes() {
-        let verdict = refused(&LoadError::CompileKilled);
-        assert_eq!((&*verdict.reason, verdict.again), ("CompileKilled", Again::WhenSpecChanges));
+        let rejection = refused(&LoadError::CompileKilled);
+        assert_eq!(
+            (&*rejection.reason, rejection.retry),
+            ("CompileKilled", RetryPolicy::WhenSpecChanges)
+        );
         let what = "no disk".to_owned();
-        assert_eq!(refused(&LoadError::Compiler { what }).again, Again::Later);
+        assert_eq!(refused(&LoadError::Compiler { what }).retry, RetryPolicy::Later);
     }
 }

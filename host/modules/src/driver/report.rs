@@ -1,20 +1,20 @@
 //! The status of a Module.
 
-use innkeeper_core::{Finalizer, decoration, foreign};
+use innkeeper_core::{Finalizer, control, foreign};
 use serde_json::{Map, Value, json};
 
-use super::{Life, Report, copy_name};
-use crate::machine::{Candidate, REJECTED, Verdict};
+use super::{ModuleState, Report, snapshot_name};
+use crate::machine::{Candidate, REJECTED, Rejection};
 use crate::module::{CandidateStatus, ExampleStatus, KindStatus, RehearsalStatus};
 use crate::registry::Loaded;
-use crate::rollout::Rehearsal;
+use crate::rollout::Preview;
 use crate::source::Digest;
 
 /// The longest message in a status beside conditions, in bytes: its schema takes three more, which
 /// are the dots of one that is cut.
 const MESSAGE_BYTES_MAX: usize = 4_093;
 
-impl<G: Loaded> Life<G> {
+impl<G: Loaded> ModuleState<G> {
     fn candidate(&self) -> Option<Value> {
         let candidate = self.machine.candidate();
         let mut status = CandidateStatus {
@@ -22,16 +22,18 @@ impl<G: Loaded> Life<G> {
             state: candidate.state().to_owned(),
             ..CandidateStatus::default()
         };
-        if let Some((_, verdict)) = self.machine.refused() {
+        if let Some((_, rejection)) = self.machine.refused() {
             // What is tried again goes through the same states each time: that is no news.
             if !matches!(candidate, Candidate::Committing(_)) {
                 REJECTED.clone_into(&mut status.state);
             }
-            (status.reason, status.message) = (Some(verdict.reason.clone()), Some(told(verdict)));
+            (status.reason, status.message) =
+                (Some(rejection.reason.clone()), Some(bounded_message(rejection)));
         }
         if let Candidate::Held(_, held) = candidate {
-            let (rehearsal, verdict) = &**held;
-            (status.reason, status.message) = (Some(verdict.reason.clone()), Some(told(verdict)));
+            let (rehearsal, rejection) = &**held;
+            (status.reason, status.message) =
+                (Some(rejection.reason.clone()), Some(bounded_message(rejection)));
             let told = RehearsalStatus::of(candidate.digest()?, rehearsal);
             status.primaries = Some(told.primaries);
             status.previewed = Some(told.previewed);
@@ -45,7 +47,7 @@ impl<G: Loaded> Life<G> {
     }
 
     pub(super) fn report(&self, name: &str) -> Report {
-        self.report_with(name, self.machine.standing())
+        self.report_with(name, self.machine.persistent_digests())
     }
 
     /// The report that writes a decision down.
@@ -65,12 +67,12 @@ impl<G: Loaded> Life<G> {
         if let Some(previous) = previous {
             members.insert(
                 "previous".into(),
-                json!({ "digest": previous.to_string(), "configMap": copy_name(name, previous) }),
+                json!({ "digest": previous.to_string(), "configMap": snapshot_name(name, previous) }),
             );
         }
         let serves = serves.map(|digest| digest.to_string());
         let its = |told: &&RehearsalStatus| Some(&told.digest) == serves.as_ref();
-        if let Some(rehearsal) = self.rehearsals.iter().find(its) {
+        if let Some(rehearsal) = self.previews.iter().find(its) {
             members.insert("preview".into(), json!(rehearsal));
         }
         if let Some(candidate) = self.candidate() {
@@ -84,15 +86,15 @@ impl<G: Loaded> Life<G> {
             let finalizer = Finalizer::new(name, Some(&finalizer));
             members.insert("finalizer".into(), finalizer.name().into());
         }
-        if let Some(served) = &self.serving {
-            let manifest = served.guest.manifest();
+        if let Some(revision) = &self.active {
+            let manifest = revision.guest.manifest();
             let mut guest = json!({ "name": manifest.name });
             if !manifest.version.is_empty() {
                 guest["version"] = manifest.version.clone().into();
             }
             members.insert("guest".into(), guest);
             members.insert("primary".into(), json!(KindStatus::of(&manifest.primary)));
-            if decoration::decorates(manifest) {
+            if control::decorates(manifest) {
                 members.insert("decorates".into(), true.into());
             }
             members.insert("contract".into(), innkeeper_contract::VERSION.into());
@@ -110,10 +112,10 @@ impl<G: Loaded> Life<G> {
 }
 
 impl RehearsalStatus {
-    fn of(digest: Digest, rehearsal: &Rehearsal) -> Self {
-        let Rehearsal {
+    fn of(digest: Digest, rehearsal: &Preview) -> Self {
+        let Preview {
             primaries,
-            rehearsed,
+            previewed: rehearsed,
             objects: _,
             creates,
             changes,
@@ -124,7 +126,7 @@ impl RehearsalStatus {
         // Names of members of an object are the guest's.
         let visible = |text: &String| foreign::one_line(text, MESSAGE_BYTES_MAX);
         let examples = examples.iter().map(|example| ExampleStatus {
-            action: example.deed.as_str().to_owned(),
+            action: example.change.as_str().to_owned(),
             object: visible(&example.object),
             fields: example.fields.iter().map(visible).collect(),
         });
@@ -141,21 +143,21 @@ impl RehearsalStatus {
     }
 }
 
-impl<G: Loaded> Life<G> {
+impl<G: Loaded> ModuleState<G> {
     /// Keeps what a rehearsal found until it is known whether the version serves.
-    pub(super) fn note_rehearsal(&mut self, digest: Digest, rehearsal: &Rehearsal) {
-        let served = self.machine.standing().0.map(|digest| digest.to_string());
-        self.rehearsals.retain(|told| Some(&told.digest) == served.as_ref());
-        self.rehearsals.push(RehearsalStatus::of(digest, rehearsal));
+    pub(super) fn record_preview(&mut self, digest: Digest, rehearsal: &Preview) {
+        let revision = self.machine.persistent_digests().0.map(|digest| digest.to_string());
+        self.previews.retain(|told| Some(&told.digest) == revision.as_ref());
+        self.previews.push(RehearsalStatus::of(digest, rehearsal));
     }
 }
 
-fn rejected((digest, verdict): &(Digest, Verdict)) -> Value {
-    json!({ "digest": digest.to_string(), "reason": verdict.reason, "message": told(verdict) })
+fn rejected((digest, rejection): &(Digest, Rejection)) -> Value {
+    json!({ "digest": digest.to_string(), "reason": rejection.reason, "message": bounded_message(rejection) })
 }
 
 /// A verdict's message, no longer than the schema takes: one that is would make the whole status
 /// unwritable, and what a guest says of itself may be of any length.
-fn told(verdict: &Verdict) -> String {
-    foreign::message(&verdict.message, MESSAGE_BYTES_MAX)
+fn bounded_message(rejection: &Rejection) -> String {
+    foreign::message(&rejection.message, MESSAGE_BYTES_MAX)
 }

@@ -2,8 +2,8 @@
 
 mod approval;
 mod grant;
-mod leaving;
 mod parameters;
+mod teardown;
 
 use expect_test::{Expect, expect};
 use innkeeper_contract::Kind;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use innkeeper_sandbox::schema::validate;
 
 use super::*;
-use crate::rollout::{Deed, Rehearsal};
+use crate::rollout::{PlannedChange, Preview};
 use crate::testing::{Fake, manifest};
 
 fn module(generation: i64, spec: &Value) -> Input<Fake> {
@@ -66,33 +66,33 @@ fn show(action: &Action<Fake>) -> String {
                 crds.iter().map(|crd| format!("{} granted={}", crd.name, crd.granted)).collect();
             format!("install {}", crds.join(", "))
         }
-        Action::Serve(served) => format!(
+        Action::Serve(revision) => format!(
             "serve {} #{} parameters={} memory={}",
-            served.guest.manifest.name,
-            served.version,
-            served.settings.parameters,
-            served.guest.limits.memory_bytes
+            revision.guest.manifest.name,
+            revision.version,
+            revision.settings.parameters,
+            revision.guest.limits.memory_bytes
         ),
-        Action::FetchCopy(digest) => format!("fetch copy of {digest:?}"),
-        Action::Rehearse { candidate, .. } => {
+        Action::FetchSnapshot(digest) => format!("fetch copy of {digest:?}"),
+        Action::Preview { candidate, .. } => {
             format!("rehearse {} #{}", candidate.guest.manifest.name, candidate.version)
         }
         Action::Commit { component, .. } => {
             format!("commit{}", if component.is_some() { "" } else { " without bytes" })
         }
-        Action::BeginProbation { failures_max, time, .. } => {
+        Action::BeginRollbackWindow { failures_max, time, .. } => {
             format!("probation of {}s, {failures_max} may fail", time.as_secs())
         }
-        Action::KeepCopy(_) => "keep a copy".into(),
+        Action::SaveSnapshot(_) => "keep a copy".into(),
         Action::CheckParameters(job) => format!("check {}", job.parameters),
-        Action::Leave(leaving) => format!(
+        Action::Teardown(leaving) => format!(
             "leave {} with finalizer {:?}, {}",
             leaving.primary.as_ref().map_or("nothing".to_owned(), ToString::to_string),
             leaving.finalizer,
-            if leaving.serves { "serving" } else { "not serving" }
+            if leaving.is_active { "serving" } else { "not serving" }
         ),
-        Action::LetGo => "let go".into(),
-        Action::EndProbation => "end of probation".into(),
+        Action::RemoveFinalizer => "let go".into(),
+        Action::EndRollbackWindow => "end of probation".into(),
         Action::RetryLater => "retry later".into(),
         Action::Report(report) => {
             let ready = report.conditions.iter().find(|c| c.type_ == "Ready").unwrap();
@@ -141,7 +141,7 @@ fn check_job(action: &Action<Fake>) -> Option<ParametersJob<Fake>> {
 }
 
 fn driver() -> Driver<Fake> {
-    Driver::new(Place::Cluster, Limits::default())
+    Driver::new(SourceKind::Cluster, Limits::default())
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_module_is_fetched_loaded_and_served_and_then_replaced() {
             loaded("a", |_| {}),
             source("b"),
             loaded("b", |_| {}),
-            Input::Rehearsed { digest: component("b").digest, result: Ok(Rehearsal::default()) },
+            Input::Previewed { digest: component("b").digest, result: Ok(Preview::default()) },
         ],
         &expect![[r#"
             fetch ConfigMap innkeeper-modules/m-1; report 1 Waiting
@@ -168,8 +168,8 @@ fn a_module_is_fetched_loaded_and_served_and_then_replaced() {
             commit; report 1 Committing; serve b #2 parameters=null memory=67108864; notify RevisionActive; probation of 120s, 0 may fail; report 1 RevisionActive
         "#]],
     );
-    let served = driver.modules().get("m").unwrap();
-    assert_eq!((served.guest.manifest.name.as_str(), served.version), ("b", 2));
+    let revision = driver.modules().get("m").unwrap();
+    assert_eq!((revision.guest.manifest.name.as_str(), revision.version), ("b", 2));
 }
 
 #[test]
@@ -282,8 +282,8 @@ fn a_manifest_that_makes_no_sense_is_refused() {
 fn bytes_are_kept_only_while_they_may_be_loaded() {
     let mut driver = driver();
     let kept = |driver: &Driver<Fake>| {
-        let life = &driver.lives["m"];
-        (!life.components.is_empty(), life.aside.is_some())
+        let module_state = &driver.states["m"];
+        (!module_state.components.is_empty(), module_state.loaded_candidate.is_some())
     };
     driver.handle("m", module(1, &spec()));
     driver.handle("m", source("a"));
@@ -293,14 +293,14 @@ fn bytes_are_kept_only_while_they_may_be_loaded() {
     driver.handle("m", Input::Committed { digest: component("a").digest, result: Ok(()) });
     assert_eq!(kept(&driver), (false, false));
     driver.handle("m", source("b"));
-    let later = Verdict::new("Busy", "busy", Again::Later);
+    let later = Rejection::new("Busy", "busy", RetryPolicy::Later);
     driver.handle("m", Input::Loaded { digest: component("b").digest, result: Err(later) });
     assert_eq!(kept(&driver), (true, false));
     assert_eq!(
         driver.handle("m", Input::Retry).iter().map(show).next().unwrap(),
         "load b within 67108864 bytes"
     );
-    let never = Verdict::new("Broken", "broken", Again::Never);
+    let never = Rejection::new("Broken", "broken", RetryPolicy::Never);
     driver.handle("m", Input::Loaded { digest: component("b").digest, result: Err(never) });
     assert_eq!(kept(&driver), (false, false));
 }
@@ -350,7 +350,7 @@ fn a_decision_is_told_only_where_it_is_written_down() {
     driver.handle("m", source("b"));
     driver.handle("m", loaded("b", |_| {}));
     let digest = component("b").digest;
-    driver.handle("m", Input::Rehearsed { digest, result: Ok(Rehearsal::default()) });
+    driver.handle("m", Input::Previewed { digest, result: Ok(Preview::default()) });
     // Its copy is not kept yet: a host that starts anew is to find what served.
     assert_eq!(digests(driver.report("m")), (short("a"), None));
     assert_eq!(digests(driver.decision("m")), (short("b"), short("a")));
@@ -366,23 +366,23 @@ fn what_a_rehearsal_found_is_told_of_the_version_that_serves_also_after_a_restar
     host.handle("m", source("a"));
     handle(&mut host, loaded("a", |_| {}));
     assert_eq!(found(&host), None, "the first is not rehearsed");
-    let mut swap = |name: &str, deed: Deed| {
+    let mut swap = |name: &str, deed: PlannedChange| {
         host.handle("m", source(name));
         host.handle("m", loaded(name, |_| {}));
-        let mut rehearsal = Rehearsal { primaries: 2, rehearsed: 2, ..Rehearsal::default() };
+        let mut rehearsal = Preview { primaries: 2, previewed: 2, ..Preview::default() };
         rehearsal.add(deed, "ConfigMap web/a".to_owned(), vec![".data.x".to_owned()]);
         let digest = component(name).digest;
-        host.handle("m", Input::Rehearsed { digest, result: Ok(rehearsal) });
+        host.handle("m", Input::Previewed { digest, result: Ok(rehearsal) });
         host.handle("m", Input::Committed { digest, result: Ok(()) });
         host.report("m").unwrap().members
     };
-    let mut members = swap("b", Deed::Change);
+    let mut members = swap("b", PlannedChange::Change);
     let told = json!({"digest": component("b").digest.to_string(), "primaries": 2, "previewed": 2,
         "creates": 0, "changes": 1, "deletes": 0, "failures": 0, "examples": [
             {"action": "Change", "object": "ConfigMap web/a", "fields": [".data.x"]}]});
     assert_eq!(members["preview"], told);
     // One that is held is told as the candidate, and what serves as before.
-    let held = swap("c", Deed::Delete);
+    let held = swap("c", PlannedChange::Delete);
     assert_eq!(held["candidate"]["deletes"], 1);
     assert_eq!(held["preview"], told);
 
@@ -399,7 +399,7 @@ fn a_refusal_is_told_in_the_status_and_is_never_too_long_for_it() {
     let mut driver = driver();
     driver.handle("m", module(1, &spec()));
     driver.handle("m", source("a"));
-    let result = Err(Verdict::new("InvalidManifest", "x".repeat(20_000), Again::Never));
+    let result = Err(Rejection::new("InvalidManifest", "x".repeat(20_000), RetryPolicy::Never));
     driver.handle("m", Input::Loaded { digest: component("a").digest, result });
     let members = driver.report("m").unwrap().members;
     for told in [&members["candidate"], &members["rejected"][0]] {
@@ -422,7 +422,7 @@ fn what_comes_for_a_module_that_is_gone_is_dropped() {
 /// Every mixture of what may happen, with answers that come late, twice, or not at all: what
 /// must hold, holds, and when the dust settles the present source serves or is refused.
 #[test]
-fn whatever_happens_only_the_present_source_comes_to_serve() {
+fn only_the_present_source_becomes_active_in_any_order_of_events() {
     for seed in 1..=300 {
         let mut dice = Dice(seed);
         let mut driver = driver();
@@ -442,8 +442,8 @@ fn whatever_happens_only_the_present_source_comes_to_serve() {
             let Some(input) = world.answer() else { break };
             world.feed(&mut driver, input, seed);
         }
-        let served = driver.modules().get("m").unwrap();
-        assert_eq!(served.guest.manifest.name, "good", "seed {seed}");
+        let revision = driver.modules().get("m").unwrap();
+        assert_eq!(revision.guest.manifest.name, "good", "seed {seed}");
         let ready = driver.report("m").unwrap().conditions;
         let ready = ready.iter().find(|condition| condition.type_ == "Ready").unwrap();
         assert_eq!(ready.reason, "RevisionActive", "seed {seed}");
@@ -498,11 +498,13 @@ impl World {
                 self.source = Some(name);
                 source(name)
             }
-            6 if dice.roll(3) == 0 => {
-                Input::TooManyFail(Verdict::new("Trap", "trapped", Again::Later))
-            }
+            6 if dice.roll(3) == 0 => Input::FailureThresholdExceeded(Rejection::new(
+                "Trap",
+                "trapped",
+                RetryPolicy::Later,
+            )),
             6 => Input::Retry,
-            _ => self.answer().unwrap_or(Input::Runs(Ok(()))),
+            _ => self.answer().unwrap_or(Input::Health(Ok(()))),
         }
     }
 
@@ -510,7 +512,7 @@ impl World {
     fn answer(&mut self) -> Option<Input<Fake>> {
         if !self.loading.is_empty() {
             let digest = self.loading.remove(0).digest;
-            let refuse = |again| Err(Verdict::new("Refused", "refused", again));
+            let refuse = |again| Err(Rejection::new("Refused", "refused", again));
             let result = match ["crds", "bad", "trouble"]
                 .iter()
                 .find(|name| component(name).digest == digest)
@@ -524,8 +526,8 @@ impl World {
                     })];
                     Ok(Fake::new(manifest))
                 }
-                Some(&"bad") => refuse(Again::Never),
-                Some(_) => refuse(Again::Later),
+                Some(&"bad") => refuse(RetryPolicy::Never),
+                Some(_) => refuse(RetryPolicy::Later),
                 None => Ok(Fake::new(manifest("good"))),
             };
             return Some(Input::Loaded { digest, result });
@@ -535,21 +537,21 @@ impl World {
             let result = if self.generation % 2 == 0 {
                 Ok(())
             } else {
-                Err(Verdict::new("Refused", "refused", Again::Later))
+                Err(Rejection::new("Refused", "refused", RetryPolicy::Later))
             };
             return Some(Input::Crds { digest, result });
         }
         if !self.rehearsing.is_empty() {
             let digest = self.rehearsing.remove(0);
-            let mut rehearsal = Rehearsal { primaries: 1, rehearsed: 1, ..Rehearsal::default() };
+            let mut rehearsal = Preview { primaries: 1, previewed: 1, ..Preview::default() };
             if self.generation % 3 == 0 {
-                rehearsal.add(Deed::Delete, "ConfigMap web/a".into(), Vec::new());
+                rehearsal.add(PlannedChange::Delete, "ConfigMap web/a".into(), Vec::new());
             }
-            return Some(Input::Rehearsed { digest, result: Ok(rehearsal) });
+            return Some(Input::Previewed { digest, result: Ok(rehearsal) });
         }
         if !self.committing.is_empty() {
             let digest = self.committing.remove(0);
-            let refused = Verdict::new("NotCommitted", "not committed", Again::Later);
+            let refused = Rejection::new("NotCommitted", "not committed", RetryPolicy::Later);
             let result = if self.generation % 5 == 0 { Err(refused) } else { Ok(()) };
             return Some(Input::Committed { digest, result });
         }
@@ -567,37 +569,38 @@ impl World {
                     self.loading.push(job.component);
                 }
                 Action::InstallCrds { digest, .. } => self.installing.push(digest),
-                Action::Rehearse { digest, .. } => self.rehearsing.push(digest),
+                Action::Preview { digest, .. } => self.rehearsing.push(digest),
                 Action::Commit { digest, component } => {
                     let held = component.map(|component| component.digest);
                     assert_eq!(held, Some(digest), "seed {seed}: nothing to copy");
                     self.committing.push(digest);
                 }
-                Action::FetchCopy(_) => panic!("seed {seed}: nothing served before the start"),
-                Action::Serve(served) => {
-                    assert_eq!(served.version, self.version + 1, "seed {seed}");
-                    assert_eq!(served.guest.limits, served.settings.limits, "seed {seed}");
+                Action::FetchSnapshot(_) => panic!("seed {seed}: nothing served before the start"),
+                Action::Serve(revision) => {
+                    assert_eq!(revision.version, self.version + 1, "seed {seed}");
+                    assert_eq!(revision.guest.limits, revision.settings.limits, "seed {seed}");
                     if let Some(before) = driver.modules().get("m") {
-                        assert_eq!(before.version, served.version, "seed {seed}: not in force");
+                        assert_eq!(before.version, revision.version, "seed {seed}: not in force");
                     }
-                    self.version = served.version;
+                    self.version = revision.version;
                 }
                 Action::RetryLater => self.retry = true,
-                Action::Stop | Action::Leave(_) | Action::LetGo => {
+                Action::Stop | Action::Teardown(_) | Action::RemoveFinalizer => {
                     panic!("seed {seed}: nobody deleted it")
                 }
                 Action::Fetch(_)
                 | Action::Report(_)
                 | Action::Notify(_)
-                | Action::BeginProbation { .. }
-                | Action::EndProbation
+                | Action::BeginRollbackWindow { .. }
+                | Action::EndRollbackWindow
                 | Action::CheckParameters(_)
-                | Action::KeepCopy(_) => {}
+                | Action::SaveSnapshot(_) => {}
             }
         }
-        let life = &driver.lives.get("m");
+        let module_state = &driver.states.get("m");
         assert!(
-            life.is_none_or(|life| life.serving.is_some() || self.version == 0),
+            module_state
+                .is_none_or(|module_state| module_state.active.is_some() || self.version == 0),
             "seed {seed}: something served, and nothing does now"
         );
         let lost = driver.report("m").is_some_and(|report| {
@@ -633,7 +636,7 @@ fn named(name: &str, generation: i64, spec: &Value, status: &Value) -> Input<Fak
 }
 
 #[test]
-fn of_two_modules_for_the_same_primaries_the_one_that_serves_goes_on() {
+fn of_two_overlapping_modules_the_active_one_stays_active() {
     let mut driver = driver();
     for name in ["b", "a"] {
         handle_as(&mut driver, name, named(name, 1, &spec(), &json!({})));
@@ -666,11 +669,11 @@ fn of_two_modules_for_the_same_primaries_the_one_that_serves_goes_on() {
 }
 
 #[test]
-fn after_a_restart_who_served_goes_first_whoever_is_loaded_first() {
+fn after_a_restart_the_active_module_wins_an_overlap_in_any_load_order() {
     let mut driver = driver();
     let digest = component("x").digest.to_string();
-    let served = json!({"digest": digest, "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute"}});
-    handle_as(&mut driver, "b", named("b", 1, &spec(), &served));
+    let revision = json!({"digest": digest, "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute"}});
+    handle_as(&mut driver, "b", named("b", 1, &spec(), &revision));
     handle_as(&mut driver, "a", named("a", 1, &spec(), &json!({})));
     for name in ["a", "b"] {
         handle_as(&mut driver, name, source("x"));
@@ -685,12 +688,12 @@ fn after_a_restart_who_served_goes_first_whoever_is_loaded_first() {
 #[test]
 fn a_copy_that_somebody_changed_is_refused() {
     let mut driver = driver();
-    let served = json!({"digest": component("x").digest.to_string()});
-    driver.handle("m", named("m", 1, &spec(), &served));
+    let revision = json!({"digest": component("x").digest.to_string()});
+    driver.handle("m", named("m", 1, &spec(), &revision));
     let actions = driver.handle("m", source("y"));
     assert!(actions.iter().any(|action| show(action).starts_with("fetch copy")));
     let digest = component("x").digest;
-    let actions = driver.handle("m", Input::Copy { digest, result: Ok(component("z")) });
+    let actions = driver.handle("m", Input::Snapshot { digest, result: Ok(component("z")) });
     assert!(actions.iter().any(|action| show(action) == "notify SnapshotChanged"));
     // What the source has is not taken for what served: it is rehearsed.
     let actions = driver.handle("m", loaded("y", |_| {}));
@@ -700,8 +703,8 @@ fn a_copy_that_somebody_changed_is_refused() {
 /// A Module whose account does not allow it.
 fn not_allowed(module: Input<Fake>) -> Input<Fake> {
     let Input::Module(module) = module else { panic!("no Module") };
-    let verdict = Verdict::new("AccountNotAllowed", "no", Again::Later);
-    Input::NotAllowed { module, verdict }
+    let rejection = Rejection::new("AccountNotAllowed", "no", RetryPolicy::Later);
+    Input::NotAllowed { module, rejection }
 }
 
 #[test]

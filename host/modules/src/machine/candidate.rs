@@ -1,7 +1,7 @@
 //! What is on its way to serve.
 
-use super::Verdict;
-use crate::rollout::Rehearsal;
+use super::Rejection;
+use crate::rollout::Preview;
 use crate::source::Digest;
 
 /// The name of the state of a candidate that is refused.
@@ -14,35 +14,35 @@ pub enum Candidate {
     Nothing,
     /// What served when the host was here last is fetched from its copy, since the source has
     /// something else.
-    Recalling(Digest),
+    RestoringSnapshot(Digest),
     /// It is compiled aside and asked to describe itself.
     Loading(Digest),
     /// It is checked, and run without writing, beside what serves.
-    Rehearsing(Aside),
+    Previewing(LoadedCandidate),
     /// It needs a person's word, for this reason.
-    Held(Aside, Box<(Rehearsal, Verdict)>),
+    Held(LoadedCandidate, Box<(Preview, Rejection)>),
     /// Its CustomResourceDefinitions are installed.
-    InstallingCrds(Aside),
+    InstallingCrds(LoadedCandidate),
     /// It will serve; that is written down.
-    Committing(Aside),
+    Committing(LoadedCandidate),
     /// It is refused.
-    Rejected(Digest, Verdict),
+    Rejected(Digest, Rejection),
     /// None comes any more: the Module is being deleted.
-    Leaving,
+    Teardown,
 }
 
 impl Candidate {
     /// Which component it is; none if it is nothing.
     pub fn digest(&self) -> Option<Digest> {
         match self {
-            Self::Nothing | Self::Leaving => None,
-            Self::Recalling(digest) | Self::Loading(digest) | Self::Rejected(digest, _) => {
+            Self::Nothing | Self::Teardown => None,
+            Self::RestoringSnapshot(digest) | Self::Loading(digest) | Self::Rejected(digest, _) => {
                 Some(*digest)
             }
-            Self::Rehearsing(aside)
-            | Self::Held(aside, _)
-            | Self::InstallingCrds(aside)
-            | Self::Committing(aside) => Some(aside.digest),
+            Self::Previewing(loaded_candidate)
+            | Self::Held(loaded_candidate, _)
+            | Self::InstallingCrds(loaded_candidate)
+            | Self::Committing(loaded_candidate) => Some(loaded_candidate.digest),
         }
     }
 
@@ -50,21 +50,21 @@ impl Candidate {
     pub fn state(&self) -> &'static str {
         match self {
             Self::Nothing => "Nothing",
-            Self::Recalling(_) => "RestoringSnapshot",
+            Self::RestoringSnapshot(_) => "RestoringSnapshot",
             Self::Loading(_) => "Loading",
-            Self::Rehearsing(_) => "Previewing",
+            Self::Previewing(_) => "Previewing",
             Self::Held(..) => "Held",
             Self::InstallingCrds(_) => "InstallingCRDs",
             Self::Committing(_) => "Committing",
             Self::Rejected(..) => REJECTED,
-            Self::Leaving => "Finalizing",
+            Self::Teardown => "Finalizing",
         }
     }
 }
 
 /// A component that is loaded and checked, and does not serve yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Aside {
+pub struct LoadedCandidate {
     /// Which component.
     pub digest: Digest,
     /// Its name and version.

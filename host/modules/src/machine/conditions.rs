@@ -2,7 +2,7 @@
 
 use innkeeper_contract::{Condition, ConditionStatus};
 
-use super::{Aside, Candidate, Machine, Source, Verdict, condition, reason};
+use super::{Candidate, LoadedCandidate, Machine, Rejection, Source, condition, reason};
 use crate::module;
 use crate::source::Digest;
 
@@ -11,17 +11,23 @@ impl Machine {
     pub fn conditions(&self) -> Vec<Condition> {
         let loaded = self.loaded();
         let ready = self.ready(&loaded);
-        let mut all =
-            vec![self.healthy(), ready, loaded, self.serves(), self.held(), self.blocked()];
+        let mut all = vec![
+            self.healthy(),
+            ready,
+            loaded,
+            self.serving_condition(),
+            self.held(),
+            self.blocked(),
+        ];
         all.sort_by(|a, b| a.type_.cmp(&b.type_));
         all
     }
 
     /// Why the candidate is refused; also while it is tried again, until that is known better.
-    pub fn refused(&self) -> Option<(Digest, &Verdict)> {
+    pub fn refused(&self) -> Option<(Digest, &Rejection)> {
         match (&self.retried, &self.candidate) {
-            (Some((digest, verdict)), _) | (None, Candidate::Rejected(digest, verdict)) => {
-                Some((*digest, verdict))
+            (Some((digest, rejection)), _) | (None, Candidate::Rejected(digest, rejection)) => {
+                Some((*digest, rejection))
             }
             _ => None,
         }
@@ -29,17 +35,17 @@ impl Machine {
 
     fn loaded(&self) -> Condition {
         use ConditionStatus::{False, True, Unknown};
-        let type_ = condition::LOADED;
-        let refused = |verdict: &Verdict, what: String| {
+        let type_ = condition::LOADED_CONDITION;
+        let refused = |rejection: &Rejection, what: String| {
             make(
                 type_,
                 False,
-                &verdict.reason,
-                format!("{what}{}{}", verdict.message, self.goes_on()),
+                &rejection.reason,
+                format!("{what}{}{}", rejection.message, self.goes_on()),
             )
         };
-        if let Some((digest, verdict)) = &self.retried {
-            return refused(verdict, format!("{} is not taken: ", digest.short()));
+        if let Some((digest, rejection)) = &self.retried {
+            return refused(rejection, format!("{} is not taken: ", digest.short()));
         }
         match (&self.candidate, &self.source) {
             (Candidate::Loading(digest), _) => make(
@@ -48,41 +54,48 @@ impl Machine {
                 reason::LOADING,
                 format!("{} is being loaded.", digest.short()),
             ),
-            (Candidate::Recalling(digest), _) => make(
+            (Candidate::RestoringSnapshot(digest), _) => make(
                 type_,
                 Unknown,
                 reason::RECALLING,
                 format!("{}, which served last, is fetched from its copy.", digest.short()),
             ),
-            (Candidate::Rehearsing(aside), _) => make(
+            (Candidate::Previewing(loaded_candidate), _) => make(
                 type_,
                 Unknown,
                 reason::REHEARSING,
-                format!("{} is run without writing.", name(aside)),
+                format!("{} is run without writing.", name(loaded_candidate)),
             ),
-            (Candidate::Held(aside, held), _) => make(
+            (Candidate::Held(loaded_candidate, held), _) => make(
                 type_,
                 True,
                 reason::HELD,
-                format!("{} is loaded and held: {}.", name(aside), held.1.message),
+                format!("{} is loaded and held: {}.", name(loaded_candidate), held.1.message),
             ),
-            (Candidate::InstallingCrds(aside), _) => make(
+            (Candidate::InstallingCrds(loaded_candidate), _) => make(
                 type_,
                 Unknown,
                 reason::INSTALLING_CRDS,
-                format!("The CustomResourceDefinitions of {} are being installed.", name(aside)),
+                format!(
+                    "The CustomResourceDefinitions of {} are being installed.",
+                    name(loaded_candidate)
+                ),
             ),
-            (Candidate::Committing(aside), _) => make(
+            (Candidate::Committing(loaded_candidate), _) => make(
                 type_,
                 Unknown,
                 reason::COMMITTING,
-                format!("{} will serve; that is being written down.", name(aside)),
+                format!("{} will serve; that is being written down.", name(loaded_candidate)),
             ),
-            (Candidate::Rejected(digest, verdict), _) => {
-                refused(verdict, format!("{} is not taken: ", digest.short()))
+            (Candidate::Rejected(digest, rejection), _) => {
+                refused(rejection, format!("{} is not taken: ", digest.short()))
             }
-            (Candidate::Leaving, _) => make(type_, Unknown, reason::LEAVING, self.leaving()),
-            (Candidate::Nothing, Source::Unavailable(verdict)) => refused(verdict, String::new()),
+            (Candidate::Teardown, _) => {
+                make(type_, Unknown, reason::LEAVING, self.teardown_condition())
+            }
+            (Candidate::Nothing, Source::Unavailable(rejection)) => {
+                refused(rejection, String::new())
+            }
             (Candidate::Nothing, Source::Unknown) => {
                 make(type_, Unknown, reason::WAITING, "The source has not been read yet.")
             }
@@ -92,9 +105,9 @@ impl Machine {
         }
     }
 
-    fn leaving(&self) -> String {
-        let why = match &self.leaving {
-            Some(Err(verdict)) => Some(format!(": {}", verdict.message)),
+    fn teardown_condition(&self) -> String {
+        let why = match &self.teardown {
+            Some(Err(rejection)) => Some(format!(": {}", rejection.message)),
             Some(Ok(())) | None => None,
         };
         format!(
@@ -113,50 +126,50 @@ impl Machine {
     }
 
     fn held_version(&self) -> Condition {
-        let type_ = condition::HELD;
-        let Candidate::Held(aside, held) = &self.candidate else {
+        let type_ = condition::HELD_CONDITION;
+        let Candidate::Held(loaded_candidate, held) = &self.candidate else {
             let message = "No candidate waits for an approval.";
             return make(type_, ConditionStatus::False, reason::NOTHING_HELD, message);
         };
-        let (rehearsal, verdict) = &**held;
+        let (rehearsal, rejection) = &**held;
         let message = format!(
             "{} is held: {}. It would be: {}. To let it serve, annotate the Module with {}={}; to refuse it, with {}={}.",
-            name(aside),
-            verdict.message,
+            name(loaded_candidate),
+            rejection.message,
             rehearsal.summary(),
             module::APPROVE_ANNOTATION,
-            aside.digest,
+            loaded_candidate.digest,
             module::REJECT_ANNOTATION,
-            aside.digest
+            loaded_candidate.digest
         );
-        make(type_, ConditionStatus::True, &verdict.reason, message)
+        make(type_, ConditionStatus::True, &rejection.reason, message)
     }
 
     /// The condition Blocked: somebody has to change a definition or an object, not to approve.
     fn blocked(&self) -> Condition {
         let type_ = condition::BLOCKED;
         let blocked =
-            self.refused().filter(|(_, verdict)| verdict.reason == reason::CRD_NOT_ADDITIVE);
-        let Some((digest, verdict)) = blocked else {
+            self.refused().filter(|(_, rejection)| rejection.reason == reason::CRD_NOT_ADDITIVE);
+        let Some((digest, rejection)) = blocked else {
             let message = "No candidate is blocked.";
             return make(type_, ConditionStatus::False, reason::CRDS_COMPATIBLE, message);
         };
         let message = format!(
             "{} is blocked, and an approval does not help: {}.",
             digest.short(),
-            verdict.message
+            rejection.message
         );
-        make(type_, ConditionStatus::True, &verdict.reason, message)
+        make(type_, ConditionStatus::True, &rejection.reason, message)
     }
 
-    fn serves(&self) -> Condition {
-        let type_ = condition::SERVING;
-        match &self.serving {
-            Some(serving) => make(
+    fn serving_condition(&self) -> Condition {
+        let type_ = condition::SERVING_CONDITION;
+        match &self.active {
+            Some(active) => make(
                 type_,
                 ConditionStatus::True,
                 reason::SERVING,
-                format!("{} ({}) serves.", serving.title, serving.digest.short()),
+                format!("{} ({}) serves.", active.title, active.digest.short()),
             ),
             None => make(
                 type_,
@@ -168,20 +181,25 @@ impl Machine {
     }
 
     fn ready(&self, loaded: &Condition) -> Condition {
-        let type_ = condition::READY;
+        let type_ = condition::READY_CONDITION;
         let misfits = self.spec.as_ref().and(self.fits.as_ref()).and(self.grant.as_ref());
-        if let Err(verdict) = misfits {
-            return make(type_, ConditionStatus::False, &verdict.reason, verdict.message.clone());
+        if let Err(rejection) = misfits {
+            return make(
+                type_,
+                ConditionStatus::False,
+                &rejection.reason,
+                rejection.message.clone(),
+            );
         }
-        if self.unchecked.is_some() {
+        if self.pending_check.is_some() {
             let message = "The parameters are being checked against the schema of the guest.";
             return make(type_, ConditionStatus::Unknown, reason::CHECKING_PARAMETERS, message);
         }
         if loaded.status != ConditionStatus::True {
             return make(type_, ConditionStatus::False, &loaded.reason, loaded.message.clone());
         }
-        if let Candidate::Held(aside, held) = &self.candidate {
-            let message = format!("{} is held: {}.", name(aside), held.1.message);
+        if let Candidate::Held(loaded_candidate, held) = &self.candidate {
+            let message = format!("{} is held: {}.", name(loaded_candidate), held.1.message);
             return make(type_, ConditionStatus::False, reason::HELD, message);
         }
         if self.suspended {
@@ -193,14 +211,14 @@ impl Machine {
     }
 
     fn healthy(&self) -> Condition {
-        let type_ = condition::HEALTHY;
+        let type_ = condition::HEALTHY_CONDITION;
         match &self.runs {
             None => make(type_, ConditionStatus::Unknown, reason::NO_RUNS, "Nothing has run yet."),
             Some(Ok(())) => {
                 make(type_, ConditionStatus::True, reason::RUNS_SUCCEED, "The runs do not fail.")
             }
-            Some(Err(verdict)) => {
-                make(type_, ConditionStatus::False, &verdict.reason, verdict.message.clone())
+            Some(Err(rejection)) => {
+                make(type_, ConditionStatus::False, &rejection.reason, rejection.message.clone())
             }
         }
     }
@@ -220,6 +238,6 @@ fn make(
     }
 }
 
-fn name(aside: &Aside) -> String {
-    format!("{} ({})", aside.title, aside.digest.short())
+fn name(loaded_candidate: &LoadedCandidate) -> String {
+    format!("{} ({})", loaded_candidate.title, loaded_candidate.digest.short())
 }

@@ -11,29 +11,29 @@ pub enum Effect {
     Fetch,
     /// Compile and check the component of this digest aside; answer with [`Event::Loaded`].
     Load(Digest),
-    /// Fetch the host's copy of this component; answer with [`Event::Recalled`].
-    Recall(Digest),
-    /// Run the loaded component without writing; answer with [`Event::Rehearsed`].
-    Rehearse(Digest),
+    /// Fetch the host's copy of this component; answer with [`Event::SnapshotRestored`].
+    RestoreSnapshot(Digest),
+    /// Run the loaded component without writing; answer with [`Event::Previewed`].
+    Preview(Digest),
     /// Keep a copy of the component, and write into the Module's status that it serves; answer
     /// with [`Event::Committed`].
     Commit(Digest),
     /// Keep a copy of the component, if there is none yet; nothing hangs on it.
-    KeepCopy(Digest),
+    SaveSnapshot(Digest),
     /// The version before serves again, as it did.
-    SwapBack,
+    Rollback,
     /// From now on count which primaries fail that did not fail before; answer with
-    /// [`Event::TooManyFail`] at once if they are too many, and with [`Event::ProbationOver`]
+    /// [`Event::FailureThresholdExceeded`] at once if they are too many, and with [`Event::RollbackWindowOver`]
     /// after the time of the spec's rollout.
-    BeginProbation(Digest),
+    BeginRollbackWindow(Digest),
     /// The version before is needed no more.
-    EndProbation,
+    EndRollbackWindow,
     /// Install the CustomResourceDefinitions of the loaded component; answer with [`Event::Crds`].
     InstallCrds(Digest),
     /// From now on the loaded component serves, with the present settings; run every primary.
     Swap(Digest),
     /// The serving component goes on with the present settings.
-    Settle {
+    ApplySettings {
         /// Also with the present parameters; else with those that it has, since the present
         /// ones do not fit it.
         parameters: bool,
@@ -42,10 +42,10 @@ pub enum Effect {
     /// [`Event::ParametersChecked`].
     CheckParameters,
     /// Take the module's finalizer off its primaries, those that are being deleted having been asked
-    /// what is left to do; answer with [`Event::Left`].
-    Leave,
+    /// what is left to do; answer with [`Event::TornDown`].
+    Teardown,
     /// Take the host's finalizer off the Module.
-    LetGo,
+    RemoveFinalizer,
     /// Send [`Event::Retry`] after a while, with backoff.
     RetryLater,
     /// Status or conditions changed: write them.

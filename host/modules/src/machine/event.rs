@@ -1,7 +1,7 @@
 //! What happens to a module.
 
-use super::Verdict;
-use crate::rollout::{Rehearsal, Rollout};
+use super::Rejection;
+use crate::rollout::{Preview, Rollout};
 use crate::source::Digest;
 
 /// What happens to a module.
@@ -9,16 +9,16 @@ use crate::source::Digest;
 pub enum Event {
     /// What the Module says of the time before the host started; at most once, before anything
     /// else.
-    Known {
+    StatusLoaded {
         /// What served last.
-        served: Option<Digest>,
+        revision: Option<Digest>,
         /// What served before that.
         previous: Option<Digest>,
         /// What was rejected for good.
-        rejected: Vec<(Digest, Verdict)>,
+        rejected: Vec<(Digest, Rejection)>,
     },
     /// A person's word on versions: what the Module's annotations say now.
-    Word {
+    Approval {
         /// This version may serve, whatever it would do.
         approve: Option<Digest>,
         /// This version must not serve.
@@ -26,64 +26,64 @@ pub enum Event {
     },
     /// Which annotations name no digest, and what to do; `None` if all do.
     InvalidApproval(Option<String>),
-    /// An [`Effect::Recall`] ended: the copy is there, or why not.
-    Recalled {
+    /// An [`Effect::RestoreSnapshot`] ended: the copy is there, or why not.
+    SnapshotRestored {
         /// What was to be fetched.
         digest: Digest,
         /// How it ended.
-        result: Result<(), Verdict>,
+        result: Result<(), Rejection>,
     },
-    /// An [`Effect::Rehearse`] ended: what the candidate would do, or why that is not known.
-    Rehearsed {
+    /// An [`Effect::Preview`] ended: what the candidate would do, or why that is not known.
+    Previewed {
         /// Whose.
         digest: Digest,
         /// How it ended.
-        result: Result<Rehearsal, Verdict>,
+        result: Result<Preview, Rejection>,
     },
     /// An [`Effect::Commit`] ended.
     Committed {
         /// Whose.
         digest: Digest,
         /// How it ended.
-        result: Result<(), Verdict>,
+        result: Result<(), Rejection>,
     },
     /// Since the swap more primaries fail than may; the verdict says how.
-    TooManyFail(Verdict),
-    /// The time is over that an [`Effect::BeginProbation`] began.
-    ProbationOver(Digest),
+    FailureThresholdExceeded(Rejection),
+    /// The time is over that an [`Effect::BeginRollbackWindow`] began.
+    RollbackWindowOver(Digest),
     /// The Module appeared or its spec changed.
     Spec {
         /// `metadata.generation`.
         generation: i64,
         /// Whether the spec can be used.
-        spec: Result<Spec, Verdict>,
+        spec: Result<Spec, Rejection>,
     },
     /// An [`Effect::CheckParameters`] ended: whether the present parameters fit the active revision.
-    ParametersChecked(Result<(), Verdict>),
+    ParametersChecked(Result<(), Rejection>),
     /// The source was read: the digest of its component, or why there is none.
-    Source(Result<Digest, Verdict>),
+    Source(Result<Digest, Rejection>),
     /// An [`Effect::Load`] ended.
     Loaded {
         /// What was loaded.
         digest: Digest,
         /// What it is, or why it is refused.
-        result: Result<Facts, Verdict>,
+        result: Result<ComponentInfo, Rejection>,
     },
     /// An [`Effect::InstallCrds`] ended: all are established, or why not.
     Crds {
         /// Whose.
         digest: Digest,
         /// How it ended.
-        result: Result<(), Verdict>,
+        result: Result<(), Rejection>,
     },
     /// The wait of an [`Effect::RetryLater`] is over.
     Retry,
     /// How the module's runs go, when that changes.
-    Runs(Result<(), Verdict>),
+    Health(Result<(), Rejection>),
     /// The Module is being deleted, and waits for its finalizers.
     Deleting,
-    /// An [`Effect::Leave`] ended: what was done, for people, or why not.
-    Left(Result<String, Verdict>),
+    /// An [`Effect::Teardown`] ended: what was done, for people, or why not.
+    TornDown(Result<String, Rejection>),
     /// The Module is gone.
     Deleted,
 }
@@ -103,11 +103,11 @@ pub struct Spec {
 
 /// What the machine needs to know of a loaded component.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct ComponentInfo {
     /// Name and version, as it describes itself: `podroute 0.1.0`.
     pub title: String,
     /// Whether it describes CustomResourceDefinitions.
     pub has_crds: bool,
     /// Whether the Module's parameters fit it.
-    pub fits: Result<(), Verdict>,
+    pub fits: Result<(), Rejection>,
 }

@@ -9,12 +9,12 @@ use std::time::Duration;
 use innkeeper_contract::Condition;
 
 use super::*;
-use crate::rollout::Deed;
+use crate::rollout::PlannedChange;
 
 mod definitions;
-mod leaving;
 mod picture;
 mod rollout;
+mod teardown;
 
 fn digest(name: &str) -> Digest {
     Digest::of(name.as_bytes())
@@ -32,7 +32,7 @@ fn plain() -> Spec {
         other_parameters: false,
         rollout: Rollout {
             strategy: Strategy::Immediate,
-            probation: Duration::ZERO,
+            rollback_window: Duration::ZERO,
             ..Rollout::default()
         },
     }
@@ -44,34 +44,38 @@ fn guarded(generation: i64) -> Event {
     Event::Spec { generation, spec: Ok(spec) }
 }
 
-fn known(served: &str, rejected: &[&str]) -> Event {
-    let rejected = rejected.iter().map(|name| (digest(name), verdict("Known", Again::Never)));
-    Event::Known { served: Some(digest(served)), previous: None, rejected: rejected.collect() }
+fn known(revision: &str, rejected: &[&str]) -> Event {
+    let rejected =
+        rejected.iter().map(|name| (digest(name), rejection("Known", RetryPolicy::Never)));
+    Event::StatusLoaded {
+        revision: Some(digest(revision)),
+        previous: None,
+        rejected: rejected.collect(),
+    }
 }
 
-fn rehearsed(name: &str, deeds: &[Deed]) -> Event {
-    let mut rehearsal =
-        Rehearsal { primaries: 9, rehearsed: 9, objects: 9, ..Rehearsal::default() };
+fn rehearsed(name: &str, deeds: &[PlannedChange]) -> Event {
+    let mut rehearsal = Preview { primaries: 9, previewed: 9, objects: 9, ..Preview::default() };
     for deed in deeds {
         rehearsal.add(*deed, "ConfigMap web/a".to_owned(), Vec::new());
     }
-    Event::Rehearsed { digest: digest(name), result: Ok(rehearsal) }
+    Event::Previewed { digest: digest(name), result: Ok(rehearsal) }
 }
 
 fn approve(name: &str) -> Event {
-    Event::Word { approve: Some(digest(name)), reject: None }
+    Event::Approval { approve: Some(digest(name)), reject: None }
 }
 
 fn reject(name: &str) -> Event {
-    Event::Word { approve: None, reject: Some(digest(name)) }
+    Event::Approval { approve: None, reject: Some(digest(name)) }
 }
 
-fn recalled(name: &str, result: Result<(), Verdict>) -> Event {
-    Event::Recalled { digest: digest(name), result }
+fn recalled(name: &str, result: Result<(), Rejection>) -> Event {
+    Event::SnapshotRestored { digest: digest(name), result }
 }
 
 fn too_many_fail() -> Event {
-    Event::TooManyFail(verdict("GuestTrapped", Again::Later))
+    Event::FailureThresholdExceeded(rejection("GuestTrapped", RetryPolicy::Later))
 }
 
 fn source(name: &str) -> Event {
@@ -79,23 +83,23 @@ fn source(name: &str) -> Event {
 }
 
 fn missing() -> Event {
-    Event::Source(Err(verdict("SourceNotFound", Again::Never)))
+    Event::Source(Err(rejection("SourceNotFound", RetryPolicy::Never)))
 }
 
-fn verdict(reason: &str, again: Again) -> Verdict {
-    Verdict::new(reason, format!("because of {reason}"), again)
+fn rejection(reason: &str, again: RetryPolicy) -> Rejection {
+    Rejection::new(reason, format!("because of {reason}"), again)
 }
 
 fn loaded(name: &str, has_crds: bool) -> Event {
-    let facts = Facts { title: name.to_owned(), has_crds, fits: Ok(()) };
+    let facts = ComponentInfo { title: name.to_owned(), has_crds, fits: Ok(()) };
     Event::Loaded { digest: digest(name), result: Ok(facts) }
 }
 
-fn refused(name: &str, again: Again) -> Event {
-    Event::Loaded { digest: digest(name), result: Err(verdict("Broken", again)) }
+fn refused(name: &str, again: RetryPolicy) -> Event {
+    Event::Loaded { digest: digest(name), result: Err(rejection("Broken", again)) }
 }
 
-fn crds(name: &str, result: Result<(), Verdict>) -> Event {
+fn crds(name: &str, result: Result<(), Rejection>) -> Event {
     Event::Crds { digest: digest(name), result }
 }
 
@@ -112,18 +116,25 @@ fn state(machine: &Machine) -> String {
     let candidate = match machine.candidate() {
         Candidate::Nothing => "nothing".to_owned(),
         Candidate::Loading(digest) => format!("loading {digest:?}"),
-        Candidate::InstallingCrds(aside) => format!("installing CRDs of {:?}", aside.digest),
+        Candidate::InstallingCrds(loaded_candidate) => {
+            format!("installing CRDs of {:?}", loaded_candidate.digest)
+        }
         Candidate::Rejected(digest, _) => format!("rejected {digest:?}"),
-        Candidate::Recalling(digest) => format!("recalling {digest:?}"),
-        Candidate::Rehearsing(aside) => format!("rehearsing {:?}", aside.digest),
-        Candidate::Held(aside, _) => format!("held {:?}", aside.digest),
-        Candidate::Committing(aside) => format!("committing {:?}", aside.digest),
-        Candidate::Leaving => "none any more".to_owned(),
+        Candidate::RestoringSnapshot(digest) => format!("recalling {digest:?}"),
+        Candidate::Previewing(loaded_candidate) => {
+            format!("rehearsing {:?}", loaded_candidate.digest)
+        }
+        Candidate::Held(loaded_candidate, _) => format!("held {:?}", loaded_candidate.digest),
+        Candidate::Committing(loaded_candidate) => {
+            format!("committing {:?}", loaded_candidate.digest)
+        }
+        Candidate::Teardown => "none any more".to_owned(),
     };
-    let serving = machine.serving().map_or("nothing".to_owned(), |serving| serving.title.clone());
-    let ready = machine.conditions().into_iter().find(|c| c.type_ == condition::READY).unwrap();
+    let active = machine.active().map_or("nothing".to_owned(), |active| active.title.clone());
+    let ready =
+        machine.conditions().into_iter().find(|c| c.type_ == condition::READY_CONDITION).unwrap();
     format!(
-        "serving {serving}, candidate {candidate}, Ready={} {}",
+        "serving {active}, candidate {candidate}, Ready={} {}",
         ready.status.as_str(),
         ready.reason
     )
@@ -153,25 +164,27 @@ fn check(events: impl IntoIterator<Item = Event>, expected: &Expect) {
             Event::Crds { digest, result: Ok(()) } => format!("CRDs of {digest:?}"),
             Event::Crds { digest, .. } => format!("no CRDs of {digest:?}"),
             Event::Retry => "retry".to_owned(),
-            Event::Runs(Ok(())) => "runs succeed".to_owned(),
-            Event::Runs(Err(_)) => "runs fail".to_owned(),
+            Event::Health(Ok(())) => "runs succeed".to_owned(),
+            Event::Health(Err(_)) => "runs fail".to_owned(),
             Event::Deleted => "deleted".to_owned(),
-            Event::Known { .. } => "known".to_owned(),
-            Event::Word { approve, reject } => format!("approve {approve:?}, reject {reject:?}"),
+            Event::StatusLoaded { .. } => "known".to_owned(),
+            Event::Approval { approve, reject } => {
+                format!("approve {approve:?}, reject {reject:?}")
+            }
             Event::InvalidApproval(message) => format!("invalid approval {message:?}"),
-            Event::Recalled { digest, result: Ok(()) } => format!("recalled {digest:?}"),
-            Event::Recalled { digest, .. } => format!("no copy of {digest:?}"),
-            Event::Rehearsed { digest, result: Ok(_) } => format!("rehearsed {digest:?}"),
-            Event::Rehearsed { digest, .. } => format!("no rehearsal of {digest:?}"),
+            Event::SnapshotRestored { digest, result: Ok(()) } => format!("recalled {digest:?}"),
+            Event::SnapshotRestored { digest, .. } => format!("no copy of {digest:?}"),
+            Event::Previewed { digest, result: Ok(_) } => format!("rehearsed {digest:?}"),
+            Event::Previewed { digest, .. } => format!("no rehearsal of {digest:?}"),
             Event::Committed { digest, result: Ok(()) } => format!("committed {digest:?}"),
             Event::Committed { digest, .. } => format!("not committed {digest:?}"),
-            Event::TooManyFail(_) => "too many fail".to_owned(),
+            Event::FailureThresholdExceeded(_) => "too many fail".to_owned(),
             Event::Deleting => "is being deleted".to_owned(),
-            Event::Left(Ok(_)) => "left".to_owned(),
-            Event::Left(Err(_)) => "cannot leave".to_owned(),
+            Event::TornDown(Ok(_)) => "left".to_owned(),
+            Event::TornDown(Err(_)) => "cannot leave".to_owned(),
             Event::ParametersChecked(Ok(())) => "parameters fit".to_owned(),
             Event::ParametersChecked(Err(_)) => "parameters do not fit".to_owned(),
-            Event::ProbationOver(digest) => format!("probation of {digest:?} over"),
+            Event::RollbackWindowOver(digest) => format!("probation of {digest:?} over"),
         };
         let mut effects = machine.step(event);
         if let Some(digest) = effects.iter().find_map(|effect| match effect {
@@ -227,7 +240,7 @@ fn a_broken_candidate_leaves_the_old_one_serving_and_is_not_tried_again() {
             source("a"),
             loaded("a", false),
             source("b"),
-            refused("b", Again::Never),
+            refused("b", RetryPolicy::Never),
             source("b"),
             source("a"),
             source("b"),
@@ -252,7 +265,7 @@ fn a_broken_candidate_leaves_the_old_one_serving_and_is_not_tried_again() {
                 serving a, candidate nothing, Ready=True RevisionActive
             source b: [Report]
                 serving a, candidate rejected b, Ready=False Broken
-            spec 2: [Settle { parameters: true }, Report]
+            spec 2: [ApplySettings { parameters: true }, Report]
                 serving a, candidate rejected b, Ready=False Broken
             source c: [Load(c), Report]
                 serving a, candidate loading c, Ready=False Loading
@@ -268,7 +281,7 @@ fn a_verdict_that_hangs_on_the_spec_is_tried_again_when_the_spec_changes() {
         [
             spec(1),
             source("a"),
-            refused("a", Again::WhenSpecChanges),
+            refused("a", RetryPolicy::WhenSpecChanges),
             Event::Retry,
             spec(2),
             loaded("a", false),
@@ -296,7 +309,7 @@ fn version_refused_for_now_is_loaded_again_when_the_source_returns_to_it() {
         [
             spec(1),
             source("a"),
-            refused("a", Again::Later),
+            refused("a", RetryPolicy::Later),
             source("b"),
             loaded("b", false),
             source("a"),
@@ -327,7 +340,7 @@ fn version_refused_for_good_is_not_loaded_again_when_the_source_returns_to_it() 
         [
             spec(1),
             source("a"),
-            refused("a", Again::Never),
+            refused("a", RetryPolicy::Never),
             source("b"),
             loaded("b", false),
             source("a"),
@@ -355,10 +368,10 @@ fn trouble_of_the_host_is_tried_again_later() {
         [
             spec(1),
             source("a"),
-            refused("a", Again::Later),
+            refused("a", RetryPolicy::Later),
             Event::Retry,
             loaded("a", true),
-            crds("a", Err(verdict("Forbidden", Again::Later))),
+            crds("a", Err(rejection("Forbidden", RetryPolicy::Later))),
             Event::Retry,
             loaded("a", true),
             crds("a", Ok(())),
@@ -451,7 +464,13 @@ fn a_newer_source_supersedes_definitions_that_are_being_installed() {
 #[test]
 fn a_spec_that_changes_while_loading_makes_the_load_worthless() {
     check(
-        [spec(1), source("a"), spec(2), refused("a", Again::WhenSpecChanges), loaded("a", false)],
+        [
+            spec(1),
+            source("a"),
+            spec(2),
+            refused("a", RetryPolicy::WhenSpecChanges),
+            loaded("a", false),
+        ],
         &expect![[r#"
             spec 1: [Fetch, Report]
                 serving nothing, candidate nothing, Ready=False Waiting
@@ -508,7 +527,7 @@ fn another_source_with_the_same_bytes_needs_no_load() {
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
                 serving a, candidate nothing, Ready=True RevisionActive
-            spec 2: [Settle { parameters: true }, Fetch, Report]
+            spec 2: [ApplySettings { parameters: true }, Fetch, Report]
                 serving a, candidate nothing, Ready=False Waiting
             source a: [Report]
                 serving a, candidate nothing, Ready=True RevisionActive
@@ -520,8 +539,8 @@ fn another_source_with_the_same_bytes_needs_no_load() {
 fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
     let others = Spec { other_parameters: true, ..plain() };
     let misfit =
-        Event::ParametersChecked(Err(verdict("InvalidParameters", Again::WhenSpecChanges)));
-    let bad = Err(verdict("InvalidSpec", Again::WhenSpecChanges));
+        Event::ParametersChecked(Err(rejection("InvalidParameters", RetryPolicy::WhenSpecChanges)));
+    let bad = Err(rejection("InvalidSpec", RetryPolicy::WhenSpecChanges));
     check(
         [
             spec(1),
@@ -542,11 +561,11 @@ fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
                 serving a, candidate nothing, Ready=True RevisionActive
-            spec 2: [Settle { parameters: false }, CheckParameters, Report]
+            spec 2: [ApplySettings { parameters: false }, CheckParameters, Report]
                 serving a, candidate nothing, Ready=Unknown CheckingParameters
             parameters do not fit: [Notify(InvalidParameters), Report]
                 serving a, candidate nothing, Ready=False InvalidParameters
-            spec 3: [Settle { parameters: false }, CheckParameters, Report]
+            spec 3: [ApplySettings { parameters: false }, CheckParameters, Report]
                 serving a, candidate nothing, Ready=False InvalidParameters
             parameters do not fit: []
                 serving a, candidate nothing, Ready=False InvalidParameters
@@ -554,7 +573,7 @@ fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
                 serving a, candidate nothing, Ready=False InvalidSpec
             bad spec 5: [Report]
                 serving a, candidate nothing, Ready=False InvalidSpec
-            spec 6: [Settle { parameters: true }, Report]
+            spec 6: [ApplySettings { parameters: true }, Report]
                 serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
@@ -570,7 +589,7 @@ fn suspend_takes_effect_whatever_the_candidate_is() {
             loaded("a", false),
             Event::Spec { generation: 2, spec: Ok(suspended.clone()) },
             source("b"),
-            refused("b", Again::Never),
+            refused("b", RetryPolicy::Never),
             Event::Spec { generation: 3, spec: Ok(suspended) },
         ],
         &expect![[r#"
@@ -580,13 +599,13 @@ fn suspend_takes_effect_whatever_the_candidate_is() {
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
                 serving a, candidate nothing, Ready=True RevisionActive
-            spec 2: [Settle { parameters: true }, Report]
+            spec 2: [ApplySettings { parameters: true }, Report]
                 serving a, candidate nothing, Ready=False Paused
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
             refused b: [Notify(Broken), Report]
                 serving a, candidate rejected b, Ready=False Broken
-            spec 3: [Settle { parameters: true }, Report]
+            spec 3: [ApplySettings { parameters: true }, Report]
                 serving a, candidate rejected b, Ready=False Broken
         "#]],
     );
@@ -594,7 +613,7 @@ fn suspend_takes_effect_whatever_the_candidate_is() {
 
 #[test]
 fn failing_runs_are_said_once_and_forgotten_with_the_next_version() {
-    let fail = || Event::Runs(Err(verdict("GuestTrapped", Again::Never)));
+    let fail = || Event::Health(Err(rejection("GuestTrapped", RetryPolicy::Never)));
     check(
         [
             spec(1),
@@ -602,7 +621,7 @@ fn failing_runs_are_said_once_and_forgotten_with_the_next_version() {
             loaded("a", false),
             fail(),
             fail(),
-            Event::Runs(Ok(())),
+            Event::Health(Ok(())),
             fail(),
             source("b"),
             loaded("b", false),
@@ -649,7 +668,8 @@ fn deletion_stops() {
 fn messages_say_what_goes_on() {
     let mut machine = Machine::default();
     let mut notices = Vec::new();
-    for event in [spec(1), source("a"), loaded("a", false), source("b"), refused("b", Again::Never)]
+    for event in
+        [spec(1), source("a"), loaded("a", false), source("b"), refused("b", RetryPolicy::Never)]
     {
         for effect in machine.step(event) {
             if let Effect::Notify(notice) = effect {
@@ -678,7 +698,7 @@ fn the_memory_of_rejections_is_bounded() {
     for number in 0..100 {
         let name = format!("v{number}");
         machine.step(source(&name));
-        machine.step(refused(&name, Again::Never));
+        machine.step(refused(&name, RetryPolicy::Never));
     }
     assert_eq!(machine.rejected.len(), REJECTED_MAX);
 }

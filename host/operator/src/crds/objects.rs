@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use innkeeper_cluster::ApiError;
 use innkeeper_contract::{Kind, Scope};
-use innkeeper_core::additive::{Misfit, StoredObjects};
+use innkeeper_core::crd_compat::{Misfit, StoredObjects};
 use innkeeper_core::foreign;
-use innkeeper_modules::{Again, CrdWish, Verdict};
+use innkeeper_modules::{CrdRequest, Rejection, RetryPolicy};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -70,42 +70,42 @@ impl Read {
 /// The first object that does not fit, or why not all could be checked.
 pub(super) async fn check(
     installer: &Installer<'_>,
-    wish: &CrdWish,
+    desired_state: &CrdRequest,
     live: &Value,
-) -> Result<(), Verdict> {
-    let Some(stored) = StoredObjects::new(live, &wish.definition) else {
+) -> Result<(), Rejection> {
+    let Some(stored) = StoredObjects::new(live, &desired_state.definition) else {
         return Err(incompatible(
-            wish,
+            desired_state,
             "changes, but no version of the installed definition is served, so its stored objects cannot be checked; serve one",
         ));
     };
     let kind = kind(live, stored.version());
     // Of all modules one check at a time: each holds a page and a parsed object.
     let _turn = installer.object_checks.lock().await;
-    let check = check_all(installer, wish, &kind, &stored);
-    installer.session.env().timeout(TIME_MAX, check).await.unwrap_or_else(|_| {
+    let check = check_all(installer, desired_state, &kind, &stored);
+    installer.client.env().timeout(TIME_MAX, check).await.unwrap_or_else(|_| {
         let why = format!("not all were checked within {} s", TIME_MAX.as_secs());
-        Err(unchecked(wish, &why))
+        Err(unchecked(desired_state, &why))
     })
 }
 
 async fn check_all(
     installer: &Installer<'_>,
-    wish: &CrdWish,
+    desired_state: &CrdRequest,
     kind: &Kind,
     stored: &StoredObjects,
-) -> Result<(), Verdict> {
+) -> Result<(), Rejection> {
     let mut read = Read::default();
-    match check_in(installer, wish, (kind, ""), stored, &mut read).await? {
+    match check_in(installer, desired_state, (kind, ""), stored, &mut read).await? {
         Ok(()) => return Ok(()),
         Err(ApiError::Forbidden { .. })
             if kind.is_namespaced() && !installer.namespaces.is_empty() => {}
-        Err(error) => return Err(unread(wish, &error)),
+        Err(error) => return Err(unread(desired_state, &error)),
     }
     for namespace in installer.namespaces {
-        check_in(installer, wish, (kind, namespace), stored, &mut read)
+        check_in(installer, desired_state, (kind, namespace), stored, &mut read)
             .await?
-            .map_err(|error| unread(wish, &error))?;
+            .map_err(|error| unread(desired_state, &error))?;
     }
     Ok(())
 }
@@ -113,29 +113,29 @@ async fn check_all(
 /// Checks the objects of one namespace, or of all; the inner error is why they cannot be read.
 async fn check_in(
     installer: &Installer<'_>,
-    wish: &CrdWish,
+    desired_state: &CrdRequest,
     (kind, namespace): (&Kind, &str),
     stored: &StoredObjects,
     read: &mut Read,
-) -> Result<Result<(), ApiError>, Verdict> {
+) -> Result<Result<(), ApiError>, Rejection> {
     let (mut start, mut limit) = (String::new(), PAGE);
-    let session = installer.session;
+    let client = installer.client;
     loop {
-        let page = match session.list_raw_page(kind, namespace, limit, PAGE_BYTES_MAX, &start).await
+        let page = match client.list_raw_page(kind, namespace, limit, PAGE_BYTES_MAX, &start).await
         {
             Ok(page) => page,
             // A definition that is not served has no objects that anybody could read.
             Err(
                 ApiError::NotServed { .. }
                 | ApiError::NotFound { .. }
-                | ApiError::NamespaceMissing { .. },
+                | ApiError::NamespaceNotFound { .. },
             ) => return Ok(Ok(())),
             Err(error) => return Ok(Err(error)),
         };
         let is_within = read.add(page.items.len(), page.bytes);
-        is_within.map_err(|why| unchecked(wish, &why))?;
+        is_within.map_err(|why| unchecked(desired_state, &why))?;
         for object in page.items {
-            check_one(wish, kind, stored, &object)?;
+            check_one(desired_state, kind, stored, &object)?;
             // Other tasks of this thread go on meanwhile.
             tokio::task::yield_now().await;
         }
@@ -147,24 +147,24 @@ async fn check_in(
 }
 
 fn check_one(
-    wish: &CrdWish,
+    desired_state: &CrdRequest,
     kind: &Kind,
     stored: &StoredObjects,
     object: &RawValue,
-) -> Result<(), Verdict> {
+) -> Result<(), Rejection> {
     let name = name(object);
     if object.get().len() > OBJECT_BYTES_MAX {
         let mebibytes = OBJECT_BYTES_MAX >> 20;
         let why = format!("{} {name} has more than {mebibytes} MiB", kind.kind);
-        return Err(unchecked(wish, &why));
+        return Err(unchecked(desired_state, &why));
     }
     let object: Value = serde_json::from_str(object.get()).map_err(|error| {
-        unchecked(wish, &format!("{} {name} cannot be read: {error}", kind.kind))
+        unchecked(desired_state, &format!("{} {name} cannot be read: {error}", kind.kind))
     })?;
     match stored.check(&object, STEPS_MAX) {
         Ok(()) => Ok(()),
         Err(Misfit::At(place)) => Err(incompatible(
-            wish,
+            desired_state,
             &format!(
                 "does not fit what is stored: {} {name}: {}; change that object",
                 kind.kind,
@@ -173,7 +173,7 @@ fn check_one(
         )),
         Err(Misfit::TooManySteps) => {
             let why = format!("{} {name} takes more than {STEPS_MAX} steps to check", kind.kind);
-            Err(unchecked(wish, &why))
+            Err(unchecked(desired_state, &why))
         }
     }
 }
@@ -198,23 +198,23 @@ fn name(object: &RawValue) -> String {
     }
 }
 
-fn unchecked(wish: &CrdWish, why: &str) -> Verdict {
+fn unchecked(desired_state: &CrdRequest, why: &str) -> Rejection {
     incompatible(
-        wish,
+        desired_state,
         &format!(
             "changes, and its stored objects cannot all be checked against it: {why}; have fewer of them"
         ),
     )
 }
 
-fn unread(wish: &CrdWish, error: &ApiError) -> Verdict {
-    Verdict::new(
+fn unread(desired_state: &CrdRequest, error: &ApiError) -> Rejection {
+    Rejection::new(
         format!("CRD{}", error.reason()),
         format!(
             "the CustomResourceDefinition {} changes, and its stored objects cannot be checked against it: {error}",
-            wish.name
+            desired_state.name
         ),
-        Again::Later,
+        RetryPolicy::Later,
     )
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use innkeeper_core::{Labels, Selector};
 
-use crate::queue::Work;
+use crate::queue::ReconcileRequest;
 
 /// An ordered set. Mostly it has one member, and there are as many of these as objects: so it
 /// becomes a tree only when it is large.
@@ -88,15 +88,15 @@ impl<T: Ord> IntoIterator for SmallSet<T> {
 }
 
 /// Who listed with which selector.
-pub(super) type Selecting = SmallSet<(Work, Arc<Selector>)>;
+pub(super) type Selecting = SmallSet<(ReconcileRequest, Arc<Selector>)>;
 
 /// Who listed objects of one kind in one namespace, or in all.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     /// All of them, and no change has woken them since their last run began.
-    whole: SmallSet<Work>,
+    whole: SmallSet<ReconcileRequest>,
     /// All of them, and a change has woken them: their next run has yet to begin.
-    woken: SmallSet<Work>,
+    woken: SmallSet<ReconcileRequest>,
     /// By a label's name and value, those whose selector asks for it.
     labelled: BTreeMap<Box<str>, BTreeMap<Box<str>, Selecting>>,
     /// Those whose selector asks for no one value.
@@ -104,9 +104,9 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    pub(super) fn insert(&mut self, work: &Work, selector: &Arc<Selector>) {
+    pub(super) fn insert(&mut self, request: &ReconcileRequest, selector: &Arc<Selector>) {
         if selector.is_everything() {
-            self.whole.insert(work.clone());
+            self.whole.insert(request.clone());
             return;
         }
         let selecting = match selector.first_equality() {
@@ -115,16 +115,16 @@ impl Lists {
                 self.labelled.entry(name.into()).or_default().entry(value.into()).or_default()
             }
         };
-        selecting.insert((work.clone(), selector.clone()));
+        selecting.insert((request.clone(), selector.clone()));
     }
 
     /// Takes a list out; gives whether none is left.
-    pub(super) fn remove(&mut self, work: &Work, selector: &Arc<Selector>) -> bool {
+    pub(super) fn remove(&mut self, request: &ReconcileRequest, selector: &Arc<Selector>) -> bool {
         if selector.is_everything() {
-            self.whole.remove(work);
-            self.woken.remove(work);
+            self.whole.remove(request);
+            self.woken.remove(request);
         } else if let Some((name, value)) = selector.first_equality() {
-            let reader = (work.clone(), selector.clone());
+            let reader = (request.clone(), selector.clone());
             if let Some(values) = self.labelled.get_mut(name) {
                 if values.get_mut(value).is_some_and(|selecting| selecting.remove(&reader)) {
                     values.remove(value);
@@ -134,7 +134,7 @@ impl Lists {
                 }
             }
         } else {
-            self.others.remove(&(work.clone(), selector.clone()));
+            self.others.remove(&(request.clone(), selector.clone()));
         }
         self.labelled.is_empty()
             && self.whole.iter().next().is_none()
@@ -143,22 +143,26 @@ impl Lists {
     }
 
     /// Adds those that listed all and that a change of somebody else wakes.
-    pub(super) fn wake_whole(&mut self, writer: Option<&Work>, found: &mut BTreeSet<Work>) {
-        for work in std::mem::take(&mut self.whole) {
-            if Some(&work) == writer {
-                self.whole.insert(work);
+    pub(super) fn wake_whole(
+        &mut self,
+        writer: Option<&ReconcileRequest>,
+        found: &mut BTreeSet<ReconcileRequest>,
+    ) {
+        for request in std::mem::take(&mut self.whole) {
+            if Some(&request) == writer {
+                self.whole.insert(request);
             } else {
-                found.insert(work.clone());
-                self.woken.insert(work);
+                found.insert(request.clone());
+                self.woken.insert(request);
             }
         }
     }
 
     /// A run of a reader begins: from now on a change wakes it again.
-    pub(super) fn begin(&mut self, work: &Work) {
-        if self.woken.contains(work) {
-            self.woken.remove(work);
-            self.whole.insert(work.clone());
+    pub(super) fn begin(&mut self, request: &ReconcileRequest) {
+        if self.woken.contains(request) {
+            self.woken.remove(request);
+            self.whole.insert(request.clone());
         }
     }
 

@@ -16,12 +16,12 @@ fn change(before: Option<Arc<Object>>, after: Option<Arc<Object>>) -> Arc<Change
     Arc::new(Change { kind: kind("Pod"), before, after, writer: None })
 }
 
-fn work(name: &str) -> Work {
-    Work { module: "m".into(), key: Key::new("n", name) }
+fn request(name: &str) -> ReconcileRequest {
+    ReconcileRequest { module: "m".into(), key: ObjectKey::new("n", name) }
 }
 
 fn get(name: &str) -> Read {
-    Read::Get { kind: kind("Pod"), key: Key::new("n", name) }
+    Read::Get { kind: kind("Pod"), key: ObjectKey::new("n", name) }
 }
 
 fn list(namespace: &str, selector: &str) -> Read {
@@ -51,23 +51,23 @@ fn record(read: &Read) -> ReadRecord {
     record
 }
 
-fn index(reads: &[(&str, Read)]) -> Index {
-    let mut index = Index::default();
+fn index(reads: &[(&str, Read)]) -> DependencyIndex {
+    let mut index = DependencyIndex::default();
     for (name, read) in reads {
-        let begun = index.begin(&work(name));
-        assert!(!index.record(&work(name), begun, record(read), ALL));
+        let begun = index.begin(&request(name));
+        assert!(!index.record(&request(name), begun, record(read), ALL));
     }
     index
 }
 
 /// The names of those that a change wakes, each of which is run then.
-fn woken(index: &mut Index, change: &Arc<Change>) -> Vec<String> {
+fn woken(index: &mut DependencyIndex, change: &Arc<Change>) -> Vec<String> {
     let woken = index.changed(change);
-    for work in &woken {
-        let begun = index.begin(work);
+    for request in &woken {
+        let begun = index.begin(request);
         index.abandon(begun);
     }
-    woken.into_iter().map(|work| work.key.name().into()).collect()
+    woken.into_iter().map(|request| request.key.name().into()).collect()
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn object_that_names_an_owner_of_another_namespace_wakes_nobody() {
     let planted = change(None, Some(object("x", &json!({}), "u")));
     assert_eq!(woken(&mut index, &planted), ["all", "here"]);
     for name in ["here", "away", "all"] {
-        index.forget(&work(name));
+        index.forget(&request(name));
     }
     assert!(index.owned.is_empty(), "{:?}", index.owned);
 }
@@ -118,29 +118,29 @@ fn object_that_names_an_owner_of_another_namespace_wakes_nobody() {
 fn a_writer_is_not_woken_by_its_own_write() {
     let mut index = index(&[("a", get("x")), ("b", get("x"))]);
     let mut written = (*change(None, Some(object("x", &json!({}), "")))).clone();
-    written.writer = Some(work("a"));
+    written.writer = Some(request("a"));
     assert_eq!(woken(&mut index, &Arc::new(written)), ["b"]);
 }
 
 #[test]
 fn a_change_during_a_run_is_not_missed() {
-    let mut index = Index::default();
-    let (first, second) = (index.begin(&work("run")), index.begin(&work("run")));
+    let mut index = DependencyIndex::default();
+    let (first, second) = (index.begin(&request("run")), index.begin(&request("run")));
     assert_eq!(woken(&mut index, &change(None, Some(object("x", &json!({}), "")))), [""; 0]);
-    let third = index.begin(&work("run"));
-    assert!(index.record(&work("a"), first, record(&get("x")), ALL));
-    assert!(!index.record(&work("b"), second, record(&get("y")), ALL));
-    assert!(!index.record(&work("c"), third, record(&get("x")), ALL));
+    let third = index.begin(&request("run"));
+    assert!(index.record(&request("a"), first, record(&get("x")), ALL));
+    assert!(!index.record(&request("b"), second, record(&get("y")), ALL));
+    assert!(!index.record(&request("c"), third, record(&get("x")), ALL));
     assert!(index.log.is_empty(), "no run under way needs it");
 }
 
 #[test]
 fn the_log_is_kept_only_as_long_as_a_run_needs_it() {
-    let mut index = Index::default();
-    let long = index.begin(&work("run"));
+    let mut index = DependencyIndex::default();
+    let long = index.begin(&request("run"));
     for _ in 0..10 {
         let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))));
-        let short = index.begin(&work("run"));
+        let short = index.begin(&request("run"));
         index.abandon(short);
     }
     assert_eq!(index.log.len(), 10);
@@ -163,29 +163,29 @@ fn reads_of_the_last_run_count_only() {
 fn names(count: usize) -> ReadRecord {
     let mut record = ReadRecord::default();
     for number in 0..count {
-        record.get(&kind("Pod"), &Key::new("n", &format!("p{number}")));
+        record.get(&kind("Pod"), &ObjectKey::new("n", &format!("p{number}")));
     }
     record
 }
 
-fn bytes(index: &Index) -> usize {
+fn bytes(index: &DependencyIndex) -> usize {
     index.bytes().map(|(_, bytes)| bytes).sum()
 }
 
 #[test]
 fn records_beyond_the_bytes_of_the_module_become_whole_kinds() {
-    let mut index = Index::default();
+    let mut index = DependencyIndex::default();
     for number in 0..100 {
-        let begun = index.begin(&work("run"));
-        index.record(&work(&format!("w{number:02}")), begun, names(500), 1 << 20);
+        let begun = index.begin(&request("run"));
+        index.record(&request(&format!("w{number:02}")), begun, names(500), 1 << 20);
     }
     let small = 100 * SMALL_RECORD_BYTES;
     assert!(bytes(&index) < (1 << 20) + small, "{}", bytes(&index));
     // One that is small is kept as it is, of the same module and of another.
-    let begun = index.begin(&work("run"));
-    index.record(&work("small"), begun, record(&get("p0")), 1 << 20);
-    let other = Work { module: "other".into(), key: Key::new("n", "other") };
-    let begun = index.begin(&work("run"));
+    let begun = index.begin(&request("run"));
+    index.record(&request("small"), begun, record(&get("p0")), 1 << 20);
+    let other = ReconcileRequest { module: "other".into(), key: ObjectKey::new("n", "other") };
+    let begun = index.begin(&request("run"));
     index.record(&other, begun, names(500), 1 << 20);
     let unread = change(None, Some(object("unread", &json!({}), "")));
     let woken = woken(&mut index, &unread);
@@ -199,11 +199,11 @@ fn records_beyond_the_bytes_of_the_module_become_whole_kinds() {
 
 #[test]
 fn a_record_that_takes_the_place_of_another_counts_once() {
-    let mut index = Index::default();
+    let mut index = DependencyIndex::default();
     for _ in 0..100 {
         for count in [500, 499] {
-            let begun = index.begin(&work("run"));
-            index.record(&work("a"), begun, names(count), 200_000);
+            let begun = index.begin(&request("run"));
+            index.record(&request("a"), begun, names(count), 200_000);
         }
     }
     assert_eq!(bytes(&index), names(499).bytes());
@@ -211,7 +211,7 @@ fn a_record_that_takes_the_place_of_another_counts_once() {
 
 #[test]
 fn selectors_beyond_the_comparisons_of_a_module_wake_their_readers() {
-    let mut index = Index::default();
+    let mut index = DependencyIndex::default();
     // Each reader has 16 selectors that ask for no one value and match nothing.
     let selectors: Vec<_> = (0..16).map(|number| format!("a{number},b,c,d,e,f,g")).collect();
     for reader in 0..3_000 {
@@ -219,11 +219,11 @@ fn selectors_beyond_the_comparisons_of_a_module_wake_their_readers() {
         for selector in &selectors {
             record.list(&kind("Pod"), "n", selector.parse().unwrap());
         }
-        let begun = index.begin(&work("run"));
-        index.record(&work(&format!("w{reader:04}")), begun, record, ALL);
+        let begun = index.begin(&request("run"));
+        index.record(&request(&format!("w{reader:04}")), begun, record, ALL);
     }
-    let calm = Work { module: "calm".into(), key: Key::new("n", "calm") };
-    let begun = index.begin(&work("run"));
+    let calm = ReconcileRequest { module: "calm".into(), key: ObjectKey::new("n", "calm") };
+    let begun = index.begin(&request("run"));
     index.record(&calm, begun, record(&list("n", "zone,!old")), ALL);
     let woken = woken(&mut index, &change(None, Some(object("x", &json!({}), ""))));
     let exact = COMPARISONS_MAX / (16 * 8);
@@ -248,32 +248,32 @@ fn an_object_with_thousands_of_labels_wakes_those_that_ask_for_one() {
 
 #[test]
 fn a_run_that_spans_more_changes_than_are_kept_runs_again() {
-    let mut index = Index::default();
-    let (long, other) = (index.begin(&work("run")), index.begin(&work("run")));
+    let mut index = DependencyIndex::default();
+    let (long, other) = (index.begin(&request("run")), index.begin(&request("run")));
     for _ in 0..=LOG_MAX {
         let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))));
     }
     assert_eq!(index.log.len(), LOG_MAX);
-    let short = index.begin(&work("run"));
-    assert!(!index.record(&work("a"), short, record(&get("y")), ALL));
-    assert!(index.record(&work("b"), long, record(&get("y")), ALL));
+    let short = index.begin(&request("run"));
+    assert!(!index.record(&request("a"), short, record(&get("y")), ALL));
+    assert!(index.record(&request("b"), long, record(&get("y")), ALL));
     index.abandon(other);
     assert_eq!((index.log.len(), index.log_bytes), (0, 0));
-    let next = index.begin(&work("run"));
-    assert!(!index.record(&work("b"), next, record(&get("y")), ALL));
+    let next = index.begin(&request("run"));
+    assert!(!index.record(&request("b"), next, record(&get("y")), ALL));
 }
 
 #[test]
 fn changes_of_large_objects_are_kept_up_to_their_bytes() {
-    let mut index = Index::default();
-    let run = index.begin(&work("run"));
+    let mut index = DependencyIndex::default();
+    let run = index.begin(&request("run"));
     let large = json!({"a": "x".repeat(1 << 20)});
     let large = change(None, Some(object("x", &large, "")));
     for _ in 0..100 {
         let _ = index.changed(&large);
     }
     assert!(index.log_bytes <= LOG_BYTES_MAX && !index.log.is_empty());
-    assert!(index.record(&work("a"), run, record(&get("y")), ALL), "some were dropped");
+    assert!(index.record(&request("a"), run, record(&get("y")), ALL), "some were dropped");
     assert_eq!((index.log.len(), index.log_bytes), (0, 0));
 }
 
@@ -295,19 +295,19 @@ fn a_reader_of_all_is_woken_once_until_its_next_run_begins() {
     let mut index = index(&[("a", list("n", "")), ("b", list("", ""))]);
     let changed = change(None, Some(object("x", &json!({}), "")));
     let mut written = (*changed).clone();
-    written.writer = Some(work("a"));
-    let names = |woken: BTreeSet<Work>| -> Vec<String> {
-        woken.into_iter().map(|work| work.key.name().into()).collect()
+    written.writer = Some(request("a"));
+    let names = |woken: BTreeSet<ReconcileRequest>| -> Vec<String> {
+        woken.into_iter().map(|request| request.key.name().into()).collect()
     };
     assert_eq!(names(index.changed(&Arc::new(written))), ["b"]);
     assert_eq!(names(index.changed(&changed)), ["a"], "its own write did not wake it");
     assert_eq!(names(index.changed(&changed)), [""; 0]);
-    let run = index.begin(&work("a"));
+    let run = index.begin(&request("a"));
     // The change comes during the run: it wakes the reader, and the run tells it too.
     assert_eq!(names(index.changed(&changed)), ["a"]);
-    assert!(index.record(&work("a"), run, record(&list("n", "")), ALL));
-    let run = index.begin(&work("a"));
-    assert!(!index.record(&work("a"), run, record(&list("n", "")), ALL));
+    assert!(index.record(&request("a"), run, record(&list("n", "")), ALL));
+    let run = index.begin(&request("a"));
+    assert!(!index.record(&request("a"), run, record(&list("n", "")), ALL));
     assert_eq!(names(index.changed(&changed)), ["a"]);
     index.forget_module("m");
     assert!(index.lists.is_empty());

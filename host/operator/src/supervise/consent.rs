@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use innkeeper_cluster::{Account, Revocation, Session};
+use innkeeper_cluster::{Account, ApiClient, Revocation};
 use innkeeper_contract::{Condition, ConditionStatus};
 use innkeeper_modules::consent::{NOT_ALLOWED, UNKNOWN};
 use innkeeper_modules::machine::condition;
-use innkeeper_modules::{Again, Input, Served, Verdict, module};
+use innkeeper_modules::{Input, Rejection, RetryPolicy, Revision, module};
 
 use super::Supervisor;
-use crate::sources::{Consent, Happened, input_of};
+use crate::sources::{Consent, SupervisorEvent, input_of};
 
 /// What modules may do as their accounts.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(super) struct Consents {
     /// Modules whose spec names an account that does not allow them, and why.
     refused: BTreeMap<String, String>,
     /// What would serve if its account allowed it, and why it does not.
-    withheld: BTreeMap<String, (Arc<Served>, Verdict)>,
+    withheld: BTreeMap<String, (Arc<Revision>, Rejection)>,
 }
 
 impl Consents {
@@ -65,11 +65,11 @@ impl Consents {
     }
 
     /// Puts what consent is missing into the conditions of a Module.
-    pub(super) fn tell(&self, module: &str, conditions: &mut Vec<Condition>) {
+    pub(super) fn report(&self, module: &str, conditions: &mut Vec<Condition>) {
         let Some((reason, why)) = self.missing(module) else { return };
         let mut types = vec!["Authorized"];
         if self.withheld.contains_key(module) {
-            types.extend([condition::SERVING, condition::READY]);
+            types.extend([condition::SERVING_CONDITION, condition::READY_CONDITION]);
         }
         for type_ in types {
             conditions.retain(|one| one.type_ != type_);
@@ -87,7 +87,7 @@ impl Consents {
 impl Supervisor {
     /// Requests of a module as its ServiceAccount, as long as that allows it; as the host, where a Module
     /// of a folder names none.
-    pub(super) fn session(&mut self, module: &str, account: Option<&str>) -> Session {
+    pub(super) fn client(&mut self, module: &str, account: Option<&str>) -> ApiClient {
         let Some(account) = account else { return self.shared.cluster.host().for_module() };
         let key = (module.to_owned(), account.to_owned());
         let revocation = self.consents.revocations.entry(key).or_default();
@@ -98,29 +98,29 @@ impl Supervisor {
     ///
     /// # Errors
     /// If the account does not allow it, or cannot be read.
-    pub(super) fn consent(&self, module: &str, account: Option<&str>) -> Result<(), Verdict> {
-        verdict(account.map(|account| self.place.consent(module, account)))
+    pub(super) fn consent(&self, module: &str, account: Option<&str>) -> Result<(), Rejection> {
+        rejection(account.map(|account| self.source.consent(module, account)))
     }
 
     /// A Module was seen: whether its account allows it, and the account of what serves. `None` if
     /// that is not known yet: the Module is seen again when it is.
     pub(super) fn ask_account(&mut self, name: &str, input: Input) -> Option<Input> {
         let Input::Module(module) = input else { return Some(input) };
-        let serving = self.shared.module(name).map(|running| running.served().clone());
-        let withheld = self.consents.withheld.get(name).map(|(served, _)| served.clone());
-        if let Some(served) = withheld.or(serving) {
-            let account = served.settings.service_account.as_deref();
-            let consent = account.map(|account| self.place.consent(name, account));
+        let serving = self.shared.module(name).map(|active| active.revision().clone());
+        let withheld = self.consents.withheld.get(name).map(|(revision, _)| revision.clone());
+        if let Some(revision) = withheld.or(serving) {
+            let account = revision.settings.service_account.as_deref();
+            let consent = account.map(|account| self.source.consent(name, account));
             // What is not known for a moment stops nothing that was allowed before.
             if consent != Some(Consent::Pending) {
-                self.serve_if_allowed(&served);
+                self.serve_if_allowed(&revision);
             }
         }
         let Some(account) = module.spec.service_account_name.clone() else {
             self.consents.refused.remove(name);
             return Some(Input::Module(module));
         };
-        match self.place.consent(name, &account) {
+        match self.source.consent(name, &account) {
             Consent::Pending => None,
             Consent::Given => {
                 if self.consents.refused.remove(name).is_some() {
@@ -128,83 +128,84 @@ impl Supervisor {
                     self.retries.remove(name);
                     let retry = Box::new(Input::Retry);
                     let module = name.to_owned();
-                    let _ = self.outbox.send(Happened::Input { module, input: retry });
+                    let _ = self.outbox.send(SupervisorEvent::Input { module, input: retry });
                 }
                 Some(Input::Module(module))
             }
             Consent::Missing(why) => {
                 self.consents.revoke(name, &account);
-                let verdict = Verdict::new(NOT_ALLOWED, &why, Again::Later);
+                let rejection = Rejection::new(NOT_ALLOWED, &why, RetryPolicy::Later);
                 self.consents.refused.insert(name.to_owned(), why);
-                self.end_preview(name, &verdict);
+                self.end_preview(name, &rejection);
                 // One that is being deleted leaves as soon as its account allows that.
                 if module.metadata.deletion_timestamp.is_some() {
                     return Some(Input::Module(module));
                 }
-                Some(Input::NotAllowed { module, verdict })
+                Some(Input::NotAllowed { module, rejection })
             }
         }
     }
 
     /// From now on this serves, if its account allows it.
-    pub(super) fn swap(&mut self, served: &Arc<Served>) {
-        match self.consent(&served.module, served.settings.service_account.as_deref()) {
+    pub(super) fn swap(&mut self, revision: &Arc<Revision>) {
+        match self.consent(&revision.module, revision.settings.service_account.as_deref()) {
             Ok(()) => {
-                self.consents.grant(&served.module);
-                self.serve(served);
+                self.consents.grant(&revision.module);
+                self.serve(revision);
             }
-            Err(_) => self.serve_if_allowed(served),
+            Err(_) => self.serve_if_allowed(revision),
         }
     }
 
     /// Serves what its account allows; stops what it does not.
-    fn serve_if_allowed(&mut self, served: &Arc<Served>) {
-        let name = &*served.module;
-        let account = served.settings.service_account.as_deref();
+    fn serve_if_allowed(&mut self, revision: &Arc<Revision>) {
+        let name = &*revision.module;
+        let account = revision.settings.service_account.as_deref();
         match self.consent(name, account) {
             Ok(()) => {
                 let was_withheld = self.consents.withheld.remove(name).is_some();
                 if was_withheld || self.shared.module(name).is_none() {
-                    self.serve(served);
+                    self.serve(revision);
                 }
             }
-            Err(verdict) => {
+            Err(rejection) => {
                 if let Some(account) = account {
                     self.consents.revoke(name, account);
                 }
                 // What served before, and what may serve next, read as the account too.
-                self.before.remove(name);
-                self.end_preview(name, &verdict);
+                self.rollback_targets.remove(name);
+                self.end_preview(name, &rejection);
                 if self.shared.module(name).is_some() {
-                    tracing::warn!(module = name, "module stopped: {}", verdict.message);
+                    tracing::warn!(module = name, "module stopped: {}", rejection.message);
                     self.shared.stop(name);
                     self.count_serving();
                 }
-                self.consents.withheld.insert(name.to_owned(), (served.clone(), verdict));
+                self.consents.withheld.insert(name.to_owned(), (revision.clone(), rejection));
             }
         }
     }
 
     /// Ends the preview of a module's candidate, if one is under way.
-    fn end_preview(&mut self, name: &str, verdict: &Verdict) {
-        if let Some((digest, _)) = self.rehearsals.remove(name) {
-            let input = Box::new(Input::Rehearsed { digest, result: Err(verdict.clone()) });
-            let _ = self.outbox.send(Happened::Input { module: name.to_owned(), input });
+    fn end_preview(&mut self, name: &str, rejection: &Rejection) {
+        if let Some((digest, _)) = self.previews.remove(name) {
+            let input = Box::new(Input::Previewed { digest, result: Err(rejection.clone()) });
+            let _ = self.outbox.send(SupervisorEvent::Input { module: name.to_owned(), input });
         }
     }
 
     /// A ServiceAccount came, changed or went: the consent of the modules that name it, or act as it, is checked again.
     pub(super) async fn account_changed(&mut self, account: &str) {
-        for object in self.place.module_objects() {
-            let Happened::Input { module, input } = input_of(&object) else { continue };
+        for object in self.source.module_objects() {
+            let SupervisorEvent::Input { module, input } = input_of(&object) else { continue };
             let named = match &*input {
                 Input::Module(module) => module.spec.service_account_name.as_deref(),
                 _ => None,
             };
-            let withheld = self.consents.withheld.get(&module).map(|(served, _)| served.clone());
-            let running = self.shared.module(&module).map(|running| running.served().clone());
-            let served = withheld.or(running);
-            let acts_as = served.as_ref().and_then(|one| one.settings.service_account.as_deref());
+            let withheld =
+                self.consents.withheld.get(&module).map(|(revision, _)| revision.clone());
+            let active = self.shared.module(&module).map(|active| active.revision().clone());
+            let revision = withheld.or(active);
+            let acts_as = revision.as_ref().and_then(|one| one.settings.service_account.as_deref());
             if named == Some(account) || acts_as == Some(account) {
                 self.handle(&module, *input).await;
             }
@@ -213,7 +214,7 @@ impl Supervisor {
 }
 
 /// Why what an account says keeps a module from acting as it.
-fn verdict(consent: Option<Consent>) -> Result<(), Verdict> {
+fn rejection(consent: Option<Consent>) -> Result<(), Rejection> {
     let (reason, why) = match consent {
         None | Some(Consent::Given) => return Ok(()),
         Some(Consent::Missing(why)) => (NOT_ALLOWED, why),
@@ -221,7 +222,7 @@ fn verdict(consent: Option<Consent>) -> Result<(), Verdict> {
             (UNKNOWN, "its ServiceAccount has not been read yet; it is asked again".to_owned())
         }
     };
-    Err(Verdict::new(reason, why, Again::Later))
+    Err(Rejection::new(reason, why, RetryPolicy::Later))
 }
 
 #[cfg(test)]
@@ -230,7 +231,8 @@ mod tests {
 
     #[test]
     fn account_that_has_not_been_read_is_unknown_and_does_not_refuse() {
-        let reason = |consent| verdict(Some(consent)).map_err(|verdict| verdict.reason.clone());
+        let reason =
+            |consent| rejection(Some(consent)).map_err(|rejection| rejection.reason.clone());
         assert_eq!(reason(Consent::Pending), Err("AccountUnknown".into()));
         assert_eq!(reason(Consent::Missing("no".to_owned())), Err("AccountNotAllowed".into()));
         assert_eq!(reason(Consent::Given), Ok(()));

@@ -4,14 +4,14 @@ use innkeeper_cluster::KindState;
 use innkeeper_cluster::error::KIND_MISMATCH;
 use innkeeper_contract::{Condition, ConditionStatus};
 
-use crate::running::Running;
+use crate::active_module::ActiveModule;
 
 /// What a module may not or cannot read: a condition each, which names verb, resource and namespace.
-pub(super) fn readable(running: &Running) -> Vec<Condition> {
+pub(super) fn readable(active: &ActiveModule) -> Vec<Condition> {
     let (mut denied, mut unserved, mut failing) = (Vec::new(), Vec::new(), Vec::new());
     let mut mismatched = Vec::new();
     let mut syncing = false;
-    for (kind, state) in running.view.states() {
+    for (kind, state) in active.view.states() {
         match state {
             KindState::Forbidden(denial) => denied.push(denial.to_string()),
             KindState::NotServed => unserved.push(kind.to_string()),

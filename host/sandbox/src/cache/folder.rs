@@ -68,9 +68,9 @@ pub struct CacheFolder {
 
 /// What is there under a name.
 pub(super) enum Found {
-    Nothing,
+    Absent,
     /// A regular file of this user that nobody else can write to.
-    Ours {
+    Own {
         file: File,
         bytes: u64,
     },
@@ -115,7 +115,7 @@ impl CacheFolder {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
-            Err(Errno::NOENT) => return Ok(Found::Nothing),
+            Err(Errno::NOENT) => return Ok(Found::Absent),
             Err(Errno::LOOP) => return Ok(Found::Foreign("it is a symbolic link".to_owned())),
             Err(error) => return Err(error.into()),
         };
@@ -125,7 +125,7 @@ impl CacheFolder {
         }
         Ok(match foreign(&stat) {
             Some(what) => Found::Foreign(format!("it {what}")),
-            None => Found::Ours { file, bytes: size(&stat) },
+            None => Found::Own { file, bytes: size(&stat) },
         })
     }
 

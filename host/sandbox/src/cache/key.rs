@@ -68,8 +68,8 @@ pub(super) fn kept(folder: &CacheFolder) -> Result<io::Result<[u8; KEY_BYTES]>, 
 fn read(folder: &CacheFolder) -> Result<Option<[u8; KEY_BYTES]>, CacheError> {
     let wrong = |what: String| CacheError::Key { path: folder.path().join(FILE), what };
     let mut file = match folder.open_file(FILE) {
-        Ok(Found::Ours { file, .. }) => file,
-        Ok(Found::Nothing) => return Ok(None),
+        Ok(Found::Own { file, .. }) => file,
+        Ok(Found::Absent) => return Ok(None),
         Ok(Found::Foreign(what)) => return Err(wrong(what)),
         Err(error) => return Err(wrong(format!("it cannot be opened: {error}"))),
     };

@@ -11,7 +11,7 @@ pub(crate) struct Gate {
 
 /// A place behind a [`Gate`]; it is free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place<'a>(&'a Gate);
+pub(crate) struct GateSlot<'a>(&'a Gate);
 
 impl Gate {
     /// A gate with so many places, at least one.
@@ -20,15 +20,15 @@ impl Gate {
     }
 
     /// Waits for a place.
-    pub(crate) fn enter(&self) -> Place<'_> {
+    pub(crate) fn enter(&self) -> GateSlot<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_while(free, |free| *free == 0);
         *waited.unwrap_or_else(PoisonError::into_inner) -= 1;
-        Place(self)
+        GateSlot(self)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for GateSlot<'_> {
     fn drop(&mut self) {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.0.changed.notify_one();

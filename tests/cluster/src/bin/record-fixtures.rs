@@ -24,7 +24,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use http::{Method, Request, StatusCode};
 use innkeeper_contract::{Kind, Scope};
-use innkeeper_core::{Manager, churn, settled};
+use innkeeper_core::{Manager, in_sync, known_noops};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::{Deserialize, Serialize};
@@ -259,10 +259,10 @@ async fn record<'a>(server: &Server, case: &'a Case) -> Result<Option<(Fixture<'
             notes.push("it does not churn".to_owned());
         }
     }
-    churn::drop_churners(&mut desired);
+    known_noops::drop_known_noops(&mut desired);
     let _digest = match case.made {
-        None => settled::stamp(&mut desired),
-        Some(_) => settled::stamp_merge(&mut desired, &manager),
+        None => in_sync::set_digest(&mut desired),
+        Some(_) => in_sync::set_merge_digest(&mut desired, &manager),
     };
 
     server.make(&kind, case).await?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
-use innkeeper_lab::{Guests, Modules, Running};
+use innkeeper_lab::{Guests, Modules, RunningOperator};
 use innkeeper_loop_tests::{Faults, Scripted};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(crate) fn bench(name: &str, replicas: u32) -> Value {
 /// A running operator with the bench guest.
 pub(crate) struct Stage {
     pub(crate) server: Scripted,
-    pub(crate) running: Running,
+    pub(crate) running: RunningOperator,
 }
 
 impl Stage {
@@ -55,7 +55,7 @@ impl Stage {
         let secrets = SecretKey::new(b"scripted");
         let cluster = Cluster::over(server.clone(), env.clone(), Settings::default(), secrets);
         let running =
-            Running::start(cluster, &Guests::new().unwrap(), &Modules::Given(vec![module]))
+            RunningOperator::start(cluster, &Guests::new().unwrap(), &Modules::Given(vec![module]))
                 .unwrap();
         env.sleep(Duration::from_secs(5)).await;
         Self { server, running }

@@ -25,15 +25,15 @@ fn foo(kind: &str, name: &str, version: u64) -> Value {
 }
 
 /// A test whose module views Foos, served as declared, and the session of the module.
-async fn of_foos(items: &[Value]) -> (Test, crate::Session, View) {
+async fn of_foos(items: &[Value]) -> (Test, crate::ApiClient, View) {
     let test = Test::new();
     test.server.always(X_DEV, served_as("Foo", true));
     test.server.always(&format!("GET {FOOS}"), list(10, items));
-    let session = test.server.session("a");
-    let view = test.caches.open(&session, "a", &[foos()], &Namespaces::All);
+    let client = test.server.client("a");
+    let view = test.caches.open(&client, "a", &[foos()], &Namespaces::All);
     view.settled().await;
     test.told.take();
-    (test, session, view)
+    (test, client, view)
 }
 
 fn is_mismatched(view: &View) -> bool {
@@ -46,23 +46,23 @@ async fn a_kind_that_is_served_otherwise_is_never_listed_and_opens_when_it_is_co
     test.server.always(&format!("GET {FOOS}"), list(10, &[foo("Foo", "x", 5)]));
     for reply in [served_as("Bar", true), served_as("Foo", false)] {
         test.server.always(X_DEV, reply);
-        let session = test.server.session("a");
-        let view = test.caches.open(&session, "a", &[foos()], &Namespaces::All);
+        let client = test.server.client("a");
+        let view = test.caches.open(&client, "a", &[foos()], &Namespaces::All);
         view.settled().await;
         tokio::time::sleep(Duration::from_mins(10)).await;
         assert!(is_mismatched(&view));
         assert!(matches!(
-            view.freeze().get(&foos(), &key("x")),
-            Seen::Unreadable(Unreadable::Mismatched(_))
+            view.snapshot().get(&foos(), &key("x")),
+            Lookup::Unreadable(CacheReadError::Mismatched(_))
         ));
         assert_eq!(test.server.count(FOOS), 0);
     }
-    let session = test.server.session("a");
-    let view = test.caches.open(&session, "a", &[foos()], &Namespaces::All);
+    let client = test.server.client("a");
+    let view = test.caches.open(&client, "a", &[foos()], &Namespaces::All);
     view.settled().await;
     assert!(is_mismatched(&view));
     test.server.always(X_DEV, served_as("Foo", true));
-    session.discovery().forget("x.dev");
+    client.discovery().forget("x.dev");
     test.caches.kind_may_be_served("x.dev");
     eventually("it is read", || view.states()[&foos()] == KindState::Synced).await;
 }
@@ -70,10 +70,10 @@ async fn a_kind_that_is_served_otherwise_is_never_listed_and_opens_when_it_is_co
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_replaced_while_it_is_read_is_closed() {
     for kind in [("Bar", true), ("Foo", false)] {
-        let (test, session, view) = of_foos(&[foo("Foo", "x", 5)]).await;
+        let (test, client, view) = of_foos(&[foo("Foo", "x", 5)]).await;
         let _watch = test.server.watch(FOOS).await;
         test.server.always(X_DEV, served_as(kind.0, kind.1));
-        session.discovery().forget("x.dev");
+        client.discovery().forget("x.dev");
         test.caches.kind_may_be_served("x.dev");
         eventually("it is closed", || is_mismatched(&view)).await;
         let told = test.told.take();
@@ -86,9 +86,9 @@ async fn a_kind_that_is_replaced_while_it_is_read_is_closed() {
 
 #[tokio::test(start_paused = true)]
 async fn discovery_that_lags_behind_a_definition_is_asked_once_more() {
-    let (test, session, view) = of_foos(&[]).await;
+    let (test, client, view) = of_foos(&[]).await;
     let _watch = test.server.watch(FOOS).await;
-    session.discovery().forget("x.dev");
+    client.discovery().forget("x.dev");
     test.caches.kind_may_be_served("x.dev");
     test.settle().await;
     assert_eq!(view.states()[&foos()], KindState::Synced);
@@ -128,19 +128,19 @@ async fn a_list_after_a_list_is_verified_first() {
 async fn an_api_server_that_gives_objects_of_another_kind_shows_none_of_them() {
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "aHVudGVyMg=="},
         "metadata": {"namespace": "n", "name": "s", "uid": "u", "resourceVersion": "6"}});
-    let (test, session, view) = of_foos(&[foo("Foo", "x", 5), secret.clone()]).await;
+    let (test, client, view) = of_foos(&[foo("Foo", "x", 5), secret.clone()]).await;
     let watch = test.server.watch(FOOS).await;
     let mut late = secret.clone();
     late["metadata"]["name"] = "t".into();
     watch.send("ADDED", &late);
     watch.send("ADDED", &foo("Foo", "y", 8));
-    let get = |name: &str| view.freeze().get(&foos(), &key(name));
-    eventually("the watch goes on", || matches!(get("y"), Seen::Present(_))).await;
-    assert!(matches!(get("x"), Seen::Present(_)));
-    assert_eq!((get("s"), get("t")), (Seen::Absent, Seen::Absent));
+    let get = |name: &str| view.snapshot().get(&foos(), &key(name));
+    eventually("the watch goes on", || matches!(get("y"), Lookup::Found(_))).await;
+    assert!(matches!(get("x"), Lookup::Found(_)));
+    assert_eq!((get("s"), get("t")), (Lookup::Absent, Lookup::Absent));
     let path = "GET /apis/x.dev/v1/namespaces/n/foos/s";
     test.server.always(path, Reply::Json(200, secret));
-    let error = session.get(&foos(), &key("s")).await.unwrap_err().to_string();
+    let error = client.get(&foos(), &key("s")).await.unwrap_err().to_string();
     assert!(error.contains("the object says that it is v1 Secret"), "{error}");
 }
 
@@ -157,10 +157,10 @@ async fn an_object_of_another_namespace_or_scope_is_left_out() {
     let path = "GET /apis/x.dev/v1/namespaces/n/foos";
     test.server.always(path, list(10, &items));
     let only = Namespaces::Only(["n".to_owned()].into());
-    let session = test.server.session("a");
-    let view = test.caches.open(&session, "a", &[foos()], &only);
+    let client = test.server.client("a");
+    let view = test.caches.open(&client, "a", &[foos()], &only);
     view.settled().await;
-    let all = view.freeze().list(&foos(), None, &|_| true).unwrap();
+    let all = view.snapshot().list(&foos(), None, &|_| true).unwrap();
     let names: Vec<_> = all.iter().map(|object| object.key.to_string()).collect();
     assert_eq!(names, ["n/a"]);
 }
@@ -179,8 +179,8 @@ async fn secrets_of_the_host_are_in_no_modules_cache() {
         secret("n", "a"),
     ];
     test.server.always("GET /api/v1/secrets", list(10, &items));
-    let session = test.server.session("a");
-    let view = test.caches.open(&session, "a", std::slice::from_ref(&secrets), &Namespaces::All);
+    let client = test.server.client("a");
+    let view = test.caches.open(&client, "a", std::slice::from_ref(&secrets), &Namespaces::All);
     let watch = test.server.watch("/api/v1/secrets").await;
     let mut added = secret("innkeeper-system", "innkeeper-digest-key");
     added["metadata"]["resourceVersion"] = "12".into();
@@ -188,7 +188,7 @@ async fn secrets_of_the_host_are_in_no_modules_cache() {
     let mut other = secret("n", "b");
     other["metadata"]["resourceVersion"] = "13".into();
     watch.send("ADDED", &other);
-    let all = || view.freeze().list(&secrets, None, &|_| true).unwrap();
+    let all = || view.snapshot().list(&secrets, None, &|_| true).unwrap();
     eventually("the watch is read", || all().len() > 1).await;
     let names: Vec<_> = all().iter().map(|object| object.key.to_string()).collect();
     assert_eq!(names, ["n/a", "n/b"]);
@@ -201,8 +201,8 @@ async fn discovery_that_does_not_answer_keeps_a_kind_closed_and_is_asked_again()
     let away = crate::scripted::status(503, "ServiceUnavailable", "away", &json!({}));
     test.server.always(X_DEV, Reply::Json(503, away));
     test.server.always(&format!("GET {FOOS}"), list(10, &[]));
-    let session = test.server.session("a");
-    let view = test.caches.open(&session, "a", &[foos()], &Namespaces::All);
+    let client = test.server.client("a");
+    let view = test.caches.open(&client, "a", &[foos()], &Namespaces::All);
     eventually("it is said", || matches!(view.states()[&foos()], KindState::Failing(_))).await;
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(test.server.count(FOOS), 0);

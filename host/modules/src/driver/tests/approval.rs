@@ -9,7 +9,7 @@ fn held() -> Driver<Fake> {
     driver.handle("m", source("a"));
     driver.handle("m", loaded("a", |_| {}));
     let digest = component("a").digest;
-    driver.handle("m", Input::Rehearsed { digest, result: Ok(Rehearsal::default()) });
+    driver.handle("m", Input::Previewed { digest, result: Ok(Preview::default()) });
     assert_eq!(condition(&driver, "Held").0, "NeedsApproval");
     driver
 }
@@ -90,10 +90,10 @@ fn names_in_what_a_candidate_would_do_are_visible_text() {
     driver.handle("m", source("a"));
     driver.handle("m", loaded("a", |_| {}));
     let text = "a\n\u{1b}[2J\u{202e}";
-    let mut rehearsal = Rehearsal::default();
-    rehearsal.add(Deed::Change, text.to_owned(), vec![text.to_owned()]);
+    let mut rehearsal = Preview::default();
+    rehearsal.add(PlannedChange::Change, text.to_owned(), vec![text.to_owned()]);
     let digest = component("a").digest;
-    driver.handle("m", Input::Rehearsed { digest, result: Ok(rehearsal) });
+    driver.handle("m", Input::Previewed { digest, result: Ok(rehearsal) });
     let members = driver.report("m").unwrap().members;
     let example = &members["candidate"]["examples"][0];
     for shown in [&example["object"], &example["fields"][0]] {

@@ -112,8 +112,8 @@ fn rollback_serves_with_parameters_that_fit_the_version_before() {
     driver.handle("m", source("b"));
     handle(&mut driver, with_schema("b", &text()));
     assert_eq!(parameters(&driver), json!({"size": "x"}));
-    let verdict = Verdict::new("GuestTrapped", "trapped", Again::Later);
-    let actions = handle(&mut driver, Input::TooManyFail(verdict));
+    let rejection = Rejection::new("GuestTrapped", "trapped", RetryPolicy::Later);
+    let actions = handle(&mut driver, Input::FailureThresholdExceeded(rejection));
     assert_eq!(parameters(&driver), json!({"size": 1}), "{:?}", actions.iter().map(show));
     assert_eq!(ready(&driver), ("False".into(), "InvalidParameters".into()));
 }

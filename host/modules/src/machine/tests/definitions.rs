@@ -3,9 +3,9 @@
 use super::*;
 
 /// What the operator says of such a definition.
-fn breaks() -> Result<(), Verdict> {
+fn breaks() -> Result<(), Rejection> {
     let message = "the CustomResourceDefinition x would take less: .spec.color is gone";
-    Err(Verdict::new(reason::CRD_NOT_ADDITIVE, message, Again::Later))
+    Err(Rejection::new(reason::CRD_NOT_ADDITIVE, message, RetryPolicy::Later))
 }
 
 /// `a` serves, and `b` is refused for its definitions.
@@ -48,7 +48,7 @@ fn the_conditions_name_the_place_and_the_old_version_goes_on() {
 }
 
 #[test]
-fn it_is_tried_again_without_a_word_and_serves_when_the_definition_has_been_changed() {
+fn a_candidate_held_for_a_definition_is_retried_without_approval_when_the_definition_changes() {
     let mut machine = refused_for_definitions();
     let before = said(&machine);
     for _ in 0..2 {
@@ -64,18 +64,18 @@ fn it_is_tried_again_without_a_word_and_serves_when_the_definition_has_been_chan
     machine.step(Event::Retry);
     machine.step(crds("b", Ok(())));
     machine.step(Event::Committed { digest: digest("b"), result: Ok(()) });
-    assert_eq!(machine.serving().map(|serving| serving.digest), Some(digest("b")));
+    assert_eq!(machine.active().map(|active| active.digest), Some(digest("b")));
     assert!(said(&machine).contains("Held=False NoApprovalNeeded"), "{}", said(&machine));
     assert_eq!(machine.refused(), None);
 }
 
 #[test]
-fn an_approval_does_not_make_it_serve() {
+fn an_approval_does_not_activate_an_incompatible_definition() {
     let mut machine = refused_for_definitions();
     assert!(machine.step(approve("b")).contains(&Effect::Fetch));
     machine.step(source("b"));
     machine.step(crds("b", breaks()));
-    assert_eq!(machine.serving().map(|serving| serving.digest), Some(digest("a")));
+    assert_eq!(machine.active().map(|active| active.digest), Some(digest("a")));
     assert!(said(&machine).contains("Blocked=True CRDIncompatible"), "{}", said(&machine));
 }
 
@@ -83,7 +83,7 @@ fn an_approval_does_not_make_it_serve() {
 fn other_refusals_hold_nothing() {
     let mut machine = refused_for_definitions();
     machine.step(Event::Retry);
-    machine.step(crds("b", Err(verdict("CRDForbidden", Again::Later))));
+    machine.step(crds("b", Err(rejection("CRDForbidden", RetryPolicy::Later))));
     assert!(said(&machine).contains("Held=False NoApprovalNeeded"), "{}", said(&machine));
     assert!(said(&machine).contains("Ready=False CRDForbidden"), "{}", said(&machine));
 }

@@ -11,34 +11,34 @@ type Transitions = BTreeMap<(&'static str, &'static str), BTreeSet<&'static str>
 /// All that may happen, with every outcome that makes a difference, about one version.
 fn happenings(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
     let digest = digest(name);
-    let refusal = |again| verdict("Refused", again);
+    let refusal = |again| rejection("Refused", again);
     vec![
         (guarded(generation), "spec changes"),
         (spec(generation), "spec changes"),
         (source(name), "source changes"),
         (missing(), "source is gone"),
         (recalled(name, Ok(())), "copy is there"),
-        (recalled(name, Err(refusal(Again::Never))), "copy is not there"),
+        (recalled(name, Err(refusal(RetryPolicy::Never))), "copy is not there"),
         (loaded(name, false), "loaded"),
         (loaded(name, true), "loaded"),
-        (refused(name, Again::Never), "refused"),
-        (refused(name, Again::Later), "refused"),
+        (refused(name, RetryPolicy::Never), "refused"),
+        (refused(name, RetryPolicy::Later), "refused"),
         (rehearsed(name, &[]), "preview shows no harm"),
-        (rehearsed(name, &[Deed::Delete]), "preview shows harm"),
-        (Event::Rehearsed { digest, result: Err(refusal(Again::Later)) }, "preview failed"),
+        (rehearsed(name, &[PlannedChange::Delete]), "preview shows harm"),
+        (Event::Previewed { digest, result: Err(refusal(RetryPolicy::Later)) }, "preview failed"),
         (Event::ParametersChecked(Ok(())), "parameters fit"),
-        (Event::ParametersChecked(Err(refusal(Again::Later))), "parameters do not fit"),
+        (Event::ParametersChecked(Err(refusal(RetryPolicy::Later))), "parameters do not fit"),
         (crds(name, Ok(())), "definitions are there"),
-        (crds(name, Err(refusal(Again::Later))), "definitions are not there"),
+        (crds(name, Err(refusal(RetryPolicy::Later))), "definitions are not there"),
         (Event::Committed { digest, result: Ok(()) }, "written down"),
-        (Event::Committed { digest, result: Err(refusal(Again::Later)) }, "not written down"),
+        (Event::Committed { digest, result: Err(refusal(RetryPolicy::Later)) }, "not written down"),
         (approve(name), "approved"),
         (reject(name), "rejected"),
         (too_many_fail(), "too many fail"),
-        (Event::ProbationOver(digest), "probation is over"),
+        (Event::RollbackWindowOver(digest), "probation is over"),
         (Event::Retry, "time to try again"),
         (Event::Deleting, "Module is deleted"),
-        (Event::Left(Ok("done".to_owned())), "left"),
+        (Event::TornDown(Ok("done".to_owned())), "left"),
     ]
 }
 
@@ -48,18 +48,18 @@ fn walk() -> Transitions {
     let names = ["a", "b"];
     // What makes a difference for what comes next; approvals and rejections do by what they left.
     let place = |machine: &Machine| {
-        let digest = |serving: &Option<Serving>| serving.as_ref().map(|serving| serving.digest);
+        let digest = |active: &Option<ActiveRevision>| active.as_ref().map(|active| active.digest);
         let rejected: BTreeSet<_> = machine
             .rejected
             .iter()
-            .map(|(digest, verdict)| (*digest, format!("{:?}", verdict.again)))
+            .map(|(digest, rejection)| (*digest, format!("{:?}", rejection.retry)))
             .collect();
         (
             (machine.candidate.state(), machine.candidate.digest()),
-            (digest(&machine.serving), digest(&machine.before), machine.past),
-            (machine.present(), machine.source == Source::Unknown, machine.is_past_lost),
+            (digest(&machine.active), digest(&machine.rollback_target), machine.restored_digest),
+            (machine.source_digest(), machine.source == Source::Unknown, machine.is_restored_lost),
             (machine.rollout.strategy == Strategy::Guarded, machine.outdated),
-            (machine.approved, rejected, machine.checked.is_some(), machine.is_leaving()),
+            (machine.approved, rejected, machine.checked.is_some(), machine.is_tearing_down()),
         )
     };
     let mut transitions = Transitions::new();
@@ -93,7 +93,7 @@ fn drawn() -> String {
 }
 
 #[test]
-fn the_picture_in_the_docs_is_what_the_machine_does() {
+fn the_diagram_in_the_docs_matches_the_state_machine() {
     const BEGIN: &str = "<!-- drawn by a test; UPDATE_EXPECT=1 draws it anew -->\n";
     const END: &str = "<!-- end -->";
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/modules.md");

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::*;
 
 #[test]
-fn a_new_version_is_rehearsed_and_serves_if_it_does_no_harm() {
+fn a_harmless_candidate_becomes_active_after_its_preview() {
     check(
         [
             guarded(1),
@@ -13,10 +13,10 @@ fn a_new_version_is_rehearsed_and_serves_if_it_does_no_harm() {
             loaded("a", false),
             source("b"),
             loaded("b", true),
-            rehearsed("b", &[Deed::Change, Deed::Create]),
+            rehearsed("b", &[PlannedChange::Change, PlannedChange::Create]),
             crds("b", Ok(())),
-            Event::ProbationOver(digest("a")),
-            Event::ProbationOver(digest("b")),
+            Event::RollbackWindowOver(digest("a")),
+            Event::RollbackWindowOver(digest("b")),
             too_many_fail(),
         ],
         &expect![[r#"
@@ -28,15 +28,15 @@ fn a_new_version_is_rehearsed_and_serves_if_it_does_no_harm() {
                 serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Rehearse(b), Report]
+            loaded b: [Preview(b), Report]
                 serving a, candidate rehearsing b, Ready=False Previewing
             rehearsed b: [InstallCrds(b), Report]
                 serving a, candidate installing CRDs of b, Ready=False InstallingCRDs
-            CRDs of b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginProbation(b), Report]
+            CRDs of b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report]
                 serving b, candidate nothing, Ready=True RevisionActive
             probation of a over: []
                 serving b, candidate nothing, Ready=True RevisionActive
-            probation of b over: [EndProbation]
+            probation of b over: [EndRollbackWindow]
                 serving b, candidate nothing, Ready=True RevisionActive
             too many fail: []
                 serving b, candidate nothing, Ready=True RevisionActive
@@ -45,7 +45,7 @@ fn a_new_version_is_rehearsed_and_serves_if_it_does_no_harm() {
 }
 
 #[test]
-fn a_version_that_would_delete_is_held_until_a_person_approves_it_and_no_other() {
+fn a_candidate_that_would_delete_is_held_until_its_digest_is_approved() {
     check(
         [
             guarded(1),
@@ -53,7 +53,7 @@ fn a_version_that_would_delete_is_held_until_a_person_approves_it_and_no_other()
             loaded("a", false),
             source("b"),
             loaded("b", false),
-            rehearsed("b", &[Deed::Delete]),
+            rehearsed("b", &[PlannedChange::Delete]),
             approve("c"),
             rehearsed("b", &[]),
             approve("b"),
@@ -67,7 +67,7 @@ fn a_version_that_would_delete_is_held_until_a_person_approves_it_and_no_other()
                 serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Rehearse(b), Report]
+            loaded b: [Preview(b), Report]
                 serving a, candidate rehearsing b, Ready=False Previewing
             rehearsed b: [Notify(Held), Report]
                 serving a, candidate held b, Ready=False Held
@@ -75,14 +75,14 @@ fn a_version_that_would_delete_is_held_until_a_person_approves_it_and_no_other()
                 serving a, candidate held b, Ready=False Held
             rehearsed b: []
                 serving a, candidate held b, Ready=False Held
-            approve Some(b), reject None: [Notify(Approved), Commit(b), Report, Swap(b), Notify(RevisionActive), BeginProbation(b), Report]
+            approve Some(b), reject None: [Notify(Approved), Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report]
                 serving b, candidate nothing, Ready=True RevisionActive
         "#]],
     );
 }
 
 #[test]
-fn an_approval_that_comes_first_counts_and_a_rejection_lasts() {
+fn an_early_approval_counts_and_a_rejection_lasts() {
     check(
         [
             guarded(1),
@@ -115,7 +115,7 @@ fn an_approval_that_comes_first_counts_and_a_rejection_lasts() {
                 serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginProbation(b), Report]
+            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report]
                 serving b, candidate nothing, Ready=True RevisionActive
             source c: [Load(c), Report]
                 serving b, candidate loading c, Ready=False Loading
@@ -127,19 +127,19 @@ fn an_approval_that_comes_first_counts_and_a_rejection_lasts() {
                 serving b, candidate loading a, Ready=False Loading
             rehearsed a: []
                 serving b, candidate loading a, Ready=False Loading
-            loaded a: [Rehearse(a), Report]
+            loaded a: [Preview(a), Report]
                 serving b, candidate rehearsing a, Ready=False Previewing
-            rehearsed a: [Commit(a), Report, EndProbation, Swap(a), Notify(RevisionActive), BeginProbation(a), Report]
+            rehearsed a: [Commit(a), Report, EndRollbackWindow, Swap(a), Notify(RevisionActive), BeginRollbackWindow(a), Report]
                 serving a, candidate nothing, Ready=True RevisionActive
             source c: [Report]
                 serving a, candidate rejected c, Ready=False Rejected
-            spec 2: [Settle { parameters: true }, Report]
+            spec 2: [ApplySettings { parameters: true }, Report]
                 serving a, candidate rejected c, Ready=False Rejected
             approve Some(c), reject None: [Fetch, Report]
                 serving a, candidate nothing, Ready=False Waiting
             source c: [Load(c), Report]
                 serving a, candidate loading c, Ready=False Loading
-            loaded c: [Commit(c), Report, EndProbation, Swap(c), Notify(RevisionActive), BeginProbation(c), Report]
+            loaded c: [Commit(c), Report, EndRollbackWindow, Swap(c), Notify(RevisionActive), BeginRollbackWindow(c), Report]
                 serving c, candidate nothing, Ready=True RevisionActive
         "#]],
     );
@@ -154,7 +154,7 @@ fn a_held_version_that_is_rejected_is_not_tried_again() {
             loaded("a", false),
             source("b"),
             loaded("b", false),
-            rehearsed("b", &[Deed::Fail]),
+            rehearsed("b", &[PlannedChange::Fail]),
             reject("b"),
             guarded(2),
             source("b"),
@@ -168,13 +168,13 @@ fn a_held_version_that_is_rejected_is_not_tried_again() {
                 serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Rehearse(b), Report]
+            loaded b: [Preview(b), Report]
                 serving a, candidate rehearsing b, Ready=False Previewing
             rehearsed b: [Notify(Held), Report]
                 serving a, candidate held b, Ready=False Held
             approve None, reject Some(b): [Notify(Rejected), Report]
                 serving a, candidate rejected b, Ready=False Rejected
-            spec 2: [Settle { parameters: true }, Report]
+            spec 2: [ApplySettings { parameters: true }, Report]
                 serving a, candidate rejected b, Ready=False Rejected
             source b: []
                 serving a, candidate rejected b, Ready=False Rejected
@@ -183,8 +183,8 @@ fn a_held_version_that_is_rejected_is_not_tried_again() {
 }
 
 #[test]
-fn of_two_words_on_one_version_the_later_counts_and_of_two_at_once_the_safer() {
-    let both = || Event::Word { approve: Some(digest("b")), reject: Some(digest("b")) };
+fn the_later_decision_counts_and_a_rejection_wins_over_a_simultaneous_approval() {
+    let both = || Event::Approval { approve: Some(digest("b")), reject: Some(digest("b")) };
     check(
         [
             guarded(1),
@@ -206,7 +206,7 @@ fn of_two_words_on_one_version_the_later_counts_and_of_two_at_once_the_safer() {
                 serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Rehearse(b), Report]
+            loaded b: [Preview(b), Report]
                 serving a, candidate rehearsing b, Ready=False Previewing
             approve None, reject Some(b): [Notify(Rejected), Report]
                 serving a, candidate rejected b, Ready=False Rejected
@@ -214,7 +214,7 @@ fn of_two_words_on_one_version_the_later_counts_and_of_two_at_once_the_safer() {
                 serving a, candidate nothing, Ready=False Waiting
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginProbation(b), Report]
+            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report]
                 serving b, candidate nothing, Ready=True RevisionActive
         "#]],
     );
@@ -236,7 +236,7 @@ fn of_two_words_on_one_version_the_later_counts_and_of_two_at_once_the_safer() {
 }
 
 #[test]
-fn a_version_that_fails_after_the_swap_is_taken_back() {
+fn a_revision_that_fails_after_the_swap_is_rolled_back() {
     check(
         [
             guarded(1),
@@ -248,7 +248,7 @@ fn a_version_that_fails_after_the_swap_is_taken_back() {
             rehearsed("b", &[]),
             too_many_fail(),
             too_many_fail(),
-            Event::ProbationOver(digest("b")),
+            Event::RollbackWindowOver(digest("b")),
             guarded(2),
         ],
         &expect![[r#"
@@ -262,24 +262,24 @@ fn a_version_that_fails_after_the_swap_is_taken_back() {
                 serving a, candidate nothing, Ready=True RevisionActive
             source b: [Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Rehearse(b), Report]
+            loaded b: [Preview(b), Report]
                 serving a, candidate rehearsing b, Ready=False Previewing
-            rehearsed b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginProbation(b), Report]
+            rehearsed b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report]
                 serving b, candidate nothing, Ready=True RevisionActive
-            too many fail: [SwapBack, EndProbation, Notify(RolledBack), Report]
+            too many fail: [Rollback, EndRollbackWindow, Notify(RolledBack), Report]
                 serving a, candidate rejected b, Ready=False RolledBack
             too many fail: []
                 serving a, candidate rejected b, Ready=False RolledBack
             probation of b over: []
                 serving a, candidate rejected b, Ready=False RolledBack
-            spec 2: [Settle { parameters: true }, Report]
+            spec 2: [ApplySettings { parameters: true }, Report]
                 serving a, candidate rejected b, Ready=False RolledBack
         "#]],
     );
 }
 
 #[test]
-fn after_a_restart_what_served_serves_first_and_what_is_new_is_rehearsed() {
+fn after_a_restart_the_active_revision_is_restored_and_a_new_source_is_previewed() {
     check(
         [
             known("a", &["c"]),
@@ -289,7 +289,7 @@ fn after_a_restart_what_served_serves_first_and_what_is_new_is_rehearsed() {
             source("b"),
             loaded("a", false),
             loaded("b", false),
-            rehearsed("b", &[Deed::Delete]),
+            rehearsed("b", &[PlannedChange::Delete]),
             source("c"),
         ],
         &expect![[r#"
@@ -297,7 +297,7 @@ fn after_a_restart_what_served_serves_first_and_what_is_new_is_rehearsed() {
                 serving nothing, candidate nothing, Ready=False Waiting
             spec 1: [Fetch, Report]
                 serving nothing, candidate nothing, Ready=False Waiting
-            source b: [Recall(a), Report]
+            source b: [RestoreSnapshot(a), Report]
                 serving nothing, candidate recalling a, Ready=False RestoringSnapshot
             recalled a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
@@ -305,7 +305,7 @@ fn after_a_restart_what_served_serves_first_and_what_is_new_is_rehearsed() {
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [Swap(a), Load(b), Report]
                 serving a, candidate loading b, Ready=False Loading
-            loaded b: [Rehearse(b), Report]
+            loaded b: [Preview(b), Report]
                 serving a, candidate rehearsing b, Ready=False Previewing
             rehearsed b: [Notify(Held), Report]
                 serving a, candidate held b, Ready=False Held
@@ -316,7 +316,7 @@ fn after_a_restart_what_served_serves_first_and_what_is_new_is_rehearsed() {
 }
 
 #[test]
-fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothing() {
+fn after_a_restart_the_active_revision_is_restored_at_once_without_a_new_source() {
     check(
         [known("a", &[]), guarded(1), source("a"), loaded("a", true), crds("a", Ok(()))],
         &expect![[r#"
@@ -328,7 +328,7 @@ fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothin
                 serving nothing, candidate loading a, Ready=False Loading
             loaded a: [InstallCrds(a), Report]
                 serving nothing, candidate installing CRDs of a, Ready=False InstallingCRDs
-            CRDs of a: [KeepCopy(a), Swap(a), Report]
+            CRDs of a: [SaveSnapshot(a), Swap(a), Report]
                 serving a, candidate nothing, Ready=True RevisionActive
         "#]],
     );
@@ -339,7 +339,7 @@ fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothin
                 serving nothing, candidate nothing, Ready=False Waiting
             spec 1: [Fetch, Report]
                 serving nothing, candidate nothing, Ready=False Waiting
-            no source: [Notify(SourceNotFound), Recall(a), Report]
+            no source: [Notify(SourceNotFound), RestoreSnapshot(a), Report]
                 serving nothing, candidate recalling a, Ready=False RestoringSnapshot
             recalled a: [Load(a), Report]
                 serving nothing, candidate loading a, Ready=False Loading
@@ -350,15 +350,15 @@ fn after_a_restart_what_served_serves_at_once_if_the_source_has_it_or_has_nothin
 }
 
 #[test]
-fn without_the_copy_the_source_is_rehearsed_against_what_is_there() {
+fn without_a_snapshot_the_source_is_previewed_against_the_observed_state() {
     check(
         [
             known("a", &[]),
             guarded(1),
             source("b"),
-            recalled("a", Err(verdict("SourceNotFound", Again::Never))),
+            recalled("a", Err(rejection("SourceNotFound", RetryPolicy::Never))),
             loaded("b", false),
-            rehearsed("b", &[Deed::Delete]),
+            rehearsed("b", &[PlannedChange::Delete]),
             approve("b"),
         ],
         &expect![[r#"
@@ -366,11 +366,11 @@ fn without_the_copy_the_source_is_rehearsed_against_what_is_there() {
                 serving nothing, candidate nothing, Ready=False Waiting
             spec 1: [Fetch, Report]
                 serving nothing, candidate nothing, Ready=False Waiting
-            source b: [Recall(a), Report]
+            source b: [RestoreSnapshot(a), Report]
                 serving nothing, candidate recalling a, Ready=False RestoringSnapshot
             no copy of a: [Notify(SourceNotFound), Load(b), Report]
                 serving nothing, candidate loading b, Ready=False Loading
-            loaded b: [Rehearse(b), Report]
+            loaded b: [Preview(b), Report]
                 serving nothing, candidate rehearsing b, Ready=False Previewing
             rehearsed b: [Notify(Held), Report]
                 serving nothing, candidate held b, Ready=False Held
@@ -381,18 +381,18 @@ fn without_the_copy_the_source_is_rehearsed_against_what_is_there() {
 }
 
 #[test]
-fn a_decision_that_cannot_be_written_down_is_tried_again_and_nothing_overtakes_it() {
+fn a_decision_that_cannot_be_written_is_retried_before_anything_else() {
     let committed = |name: &str, result| Event::Committed { digest: digest(name), result };
     check(
         [
             guarded(1),
             source("a"),
             loaded("a", false),
-            committed("a", Err(verdict("Forbidden", Again::Later))),
+            committed("a", Err(rejection("Forbidden", RetryPolicy::Later))),
             guarded(2),
             source("b"),
             Event::Retry,
-            committed("a", Err(verdict("Forbidden", Again::Later))),
+            committed("a", Err(rejection("Forbidden", RetryPolicy::Later))),
             Event::Retry,
             committed("a", Ok(())),
         ],

@@ -1,0 +1,181 @@
+//! What a view saw at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use innkeeper_contract::Kind;
+use innkeeper_core::{Labels, Object, ObjectKey};
+
+use super::change::KindState;
+use super::objects::Live;
+use crate::{Denial, Mismatch};
+
+/// What a view saw at one moment: it does not change any more, and costs next to nothing to keep.
+#[derive(Clone, Debug)]
+pub struct CacheSnapshot {
+    pub(super) kinds: BTreeMap<Arc<Kind>, Vec<SnapshotPart>>,
+}
+
+/// A kind in one scope of a view.
+#[derive(Clone, Debug)]
+pub(super) struct SnapshotPart {
+    pub(super) namespace: Option<Arc<str>>,
+    pub(super) state: KindState,
+    /// `None` unless the state is [`KindState::Synced`].
+    pub(super) live: Option<Live>,
+}
+
+impl SnapshotPart {
+    fn covers(&self, namespace: &str) -> bool {
+        self.namespace.as_deref().is_none_or(|own| own == namespace)
+    }
+
+    fn read(&self) -> Result<&Live, CacheReadError> {
+        match (&self.live, &self.state) {
+            (Some(live), _) => Ok(live),
+            (None, KindState::NotServed) => Err(CacheReadError::NotServed),
+            (None, KindState::Mismatched(mismatch)) => {
+                Err(CacheReadError::Mismatched(mismatch.clone()))
+            }
+            (None, KindState::Forbidden(denial)) => Err(CacheReadError::Forbidden(denial.clone())),
+            (None, KindState::Failing(message)) => Err(CacheReadError::NotSynced(message.clone())),
+            (None, KindState::Syncing | KindState::Synced) => {
+                Err(CacheReadError::NotSynced("not read yet".to_owned()))
+            }
+        }
+    }
+}
+
+/// Why a kind cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CacheReadError {
+    /// The view was not opened for this kind, or not for this namespace.
+    #[error("not declared")]
+    Undeclared,
+    /// The API server does not serve the kind (now).
+    #[error("not served")]
+    NotServed,
+    /// The API server serves it otherwise than it is declared.
+    #[error("{0}")]
+    Mismatched(Mismatch),
+    /// The view's identity may not read it.
+    #[error("{0}")]
+    Forbidden(Denial),
+    /// It has not been read yet, and what hinders it.
+    #[error("{0}")]
+    NotSynced(String),
+}
+
+/// What a lookup found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The object.
+    Found(Arc<Object>),
+    /// There is none of that name.
+    Absent,
+    /// The cache is known to be wrong or doubtful here: a live GET has to settle it.
+    Unknown,
+    /// It cannot be read.
+    Unreadable(CacheReadError),
+}
+
+impl CacheSnapshot {
+    /// Looks up an object.
+    pub fn get(&self, kind: &Kind, key: &ObjectKey) -> Lookup {
+        let part = match self.part(kind, key.namespace()) {
+            Ok(part) => part,
+            Err(error) => return Lookup::Unreadable(error),
+        };
+        match part.read() {
+            Err(error) => Lookup::Unreadable(error),
+            Ok(live) if live.is_unknown(key) => Lookup::Unknown,
+            Ok(live) => {
+                live.get(key).map_or(Lookup::Absent, |object| Lookup::Found(object.clone()))
+            }
+        }
+    }
+
+    /// The objects of a kind in a namespace, or (`None`) in all that the view sees, whose
+    /// labels a selector takes; ordered by namespace and name.
+    pub fn list(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        selector: &dyn Fn(&Labels) -> bool,
+    ) -> Result<Vec<Arc<Object>>, CacheReadError> {
+        let mut found = Vec::new();
+        match namespace.filter(|_| kind.is_namespaced()) {
+            Some(namespace) => {
+                let live = self.part(kind, namespace)?.read()?;
+                found.extend(live.in_namespace(namespace).filter(|o| selector(&o.labels)).cloned());
+            }
+            None => {
+                // Parts are ordered by namespace, so their objects are.
+                for part in self.kinds.get(kind).ok_or(CacheReadError::Undeclared)? {
+                    found.extend(part.read()?.all().filter(|o| selector(&o.labels)).cloned());
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The objects that name an owner with this uid, of all kinds that can be read; ordered by kind,
+    /// namespace and name.
+    pub fn owned_by(&self, uid: &str) -> Vec<(Arc<Kind>, Arc<Object>)> {
+        let mut found = Vec::new();
+        for (kind, parts) in &self.kinds {
+            for live in parts.iter().filter_map(|part| part.live.as_ref()) {
+                found.extend(live.owned_by(uid).map(|object| (kind.clone(), object.clone())));
+            }
+        }
+        found
+    }
+
+    /// What is unknown, ordered: [`CacheSnapshot::get`] answers [`Lookup::Unknown`], lists may be wrong.
+    pub fn unknown(&self) -> Vec<(Arc<Kind>, ObjectKey)> {
+        let mut found = Vec::new();
+        for (kind, parts) in &self.kinds {
+            for live in parts.iter().filter_map(|part| part.live.as_ref()) {
+                found.extend(live.unknown().map(|key| (kind.clone(), key.clone())));
+            }
+        }
+        found
+    }
+
+    /// What can be done with each kind; of several namespaces, the worst.
+    pub fn states(&self) -> BTreeMap<Arc<Kind>, KindState> {
+        self.kinds.iter().map(|(kind, parts)| (kind.clone(), worst(parts))).collect()
+    }
+
+    /// Why a kind cannot be read; `None` if it can.
+    pub fn unreadable(&self, kind: &Kind) -> Option<CacheReadError> {
+        match self.kinds.get(kind) {
+            None => Some(CacheReadError::Undeclared),
+            Some(parts) => parts.iter().find_map(|part| part.read().err()),
+        }
+    }
+
+    fn part(&self, kind: &Kind, namespace: &str) -> Result<&SnapshotPart, CacheReadError> {
+        self.kinds
+            .get(kind)
+            .and_then(|parts| parts.iter().find(|part| part.covers(namespace)))
+            .ok_or(CacheReadError::Undeclared)
+    }
+}
+
+fn worst(parts: &[SnapshotPart]) -> KindState {
+    let rank = |state: &KindState| match state {
+        KindState::Synced => 0,
+        KindState::Syncing => 1,
+        KindState::Failing(_) => 2,
+        KindState::Forbidden(_) => 3,
+        KindState::NotServed => 4,
+        KindState::Mismatched(_) => 5,
+    };
+    parts
+        .iter()
+        .map(|part| &part.state)
+        .max_by_key(|state| rank(state))
+        .cloned()
+        .unwrap_or(KindState::Synced)
+}

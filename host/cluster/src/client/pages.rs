@@ -1,0 +1,99 @@
+//! Lists in pages, for kinds of which there may be any number.
+
+use http::Method;
+use innkeeper_contract::Kind;
+use kube::client::Body;
+use serde_json::value::RawValue;
+
+use super::{ApiClient, encoded, path, request};
+use crate::ApiError;
+use crate::error::Guard;
+use crate::transport::{AnswerBytesMax, NoAnswer, Repeatable};
+
+/// One page of a list.
+#[derive(Debug)]
+pub struct Page {
+    /// The objects, as the server sent them and not parsed: an object may take many times its bytes.
+    pub items: Vec<Box<RawValue>>,
+    /// The length of the answer, in bytes.
+    pub bytes: usize,
+    /// How many objects were asked for: fewer than wanted if that many have too many bytes.
+    pub limit: u32,
+    /// Where the next page begins; empty if this is the last.
+    pub next: String,
+}
+
+#[derive(serde::Deserialize)]
+struct List {
+    #[serde(default)]
+    metadata: Metadata,
+    items: Vec<Box<RawValue>>,
+}
+
+#[derive(Default, serde::Deserialize)]
+struct Metadata {
+    #[serde(default, rename = "continue")]
+    next: String,
+}
+
+impl ApiClient {
+    /// Reads at most `limit` objects of a kind in a namespace (empty for all, or for a kind of the
+    /// cluster), from `start` on, which is [`Page::next`] of the page before or empty. Fewer objects
+    /// are asked for if so many have more than `bytes_max` bytes.
+    ///
+    /// The objects are unredacted, as with [`ApiClient::get_as`]: a Secret has its values, which must
+    /// not be cached or logged.
+    ///
+    /// # Errors
+    /// If the server refuses the request, or one object alone has more than `bytes_max` bytes.
+    pub async fn list_raw_page(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        limit: u32,
+        bytes_max: usize,
+        start: &str,
+    ) -> Result<Page, ApiError> {
+        self.check_kind(kind).await?;
+        let asked = self.asked("list", kind, "", namespace, Guard::None);
+        let path = path(kind, Some(namespace).filter(|one| !one.is_empty()), None, "")?;
+        let mut limit = limit.max(1);
+        let response = loop {
+            let mut query = format!("limit={limit}");
+            if !start.is_empty() {
+                query = format!("{query}&continue={}", encoded(start));
+            }
+            let request = request(Method::GET, &path, &query, "", Vec::new())?;
+            let mut request = request.map(Body::from);
+            request.extensions_mut().insert(Repeatable);
+            request.extensions_mut().insert(AnswerBytesMax(bytes_max));
+            match self.client.send(request).await {
+                Ok(response) => break response,
+                Err(error) if is_too_large(&error) => {
+                    if limit == 1 {
+                        let kind = &kind.kind;
+                        let message = format!(
+                            "one object of the kind {kind} has more than {} KiB, the most that is read",
+                            bytes_max >> 10
+                        );
+                        return Err(ApiError::Other { code: 0, message });
+                    }
+                    limit /= 2;
+                }
+                Err(error) => return Err(asked.unanswered(&error)),
+            }
+        };
+        let (_, text) = Self::text(&asked, response).await?;
+        let list: List = serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))?;
+        Ok(Page { items: list.items, bytes: text.len(), limit, next: list.metadata.next })
+    }
+}
+
+fn is_too_large(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Service(inner) => {
+            inner.downcast_ref::<NoAnswer>().is_some_and(|error| error.too_large)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,178 @@
+//! Whether one CustomResourceDefinition takes everything that another takes: objects that are
+//! stored stay valid, nothing of them is pruned, and manifests that were taken still are.
+//!
+//! What is not proven to be an addition is an incompatible change: a keyword or field that this
+//! module does not know must stay as it is.
+
+mod normal;
+mod objects;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::{diff, foreign};
+
+pub use objects::{Misfit, StoredObjects};
+
+/// The most incompatible changes that are reported.
+const FINDINGS_MAX: usize = 100;
+
+/// The longest text of one of them, in bytes: names and rules in a schema may be of any length.
+const FINDING_BYTES_MAX: usize = 256;
+
+/// Lists up to this length are compared item by item when changed fields are named.
+const LIST_MAX: usize = 100;
+
+/// Fields of a definition's spec that are compared one by one.
+const COMPARED: [&str; 6] =
+    ["group", "scope", "names", "versions", "conversion", "preserveUnknownFields"];
+
+/// Lists what `before` accepts and `after` does not, each with its place, in order; empty if `after`
+/// only adds. At most 100 changes.
+pub fn breaking(before: &Value, after: &Value) -> Vec<String> {
+    let mut found = Findings::default();
+    for pointer in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
+        if before.pointer(pointer) != after.pointer(pointer) {
+            found.add(format!("{} changes", pointer.replace('/', ".")));
+        }
+    }
+    for (name, effective) in
+        [("singular", singular as fn(&Value) -> String), ("listKind", list_kind)]
+    {
+        if effective(before) != effective(after) {
+            found.add(format!(".spec.names.{name} changes"));
+        }
+    }
+    // `kubectl delete all --all` would delete objects that it left alone before.
+    if categories(after).any(|name| name == "all") && !categories(before).any(|name| name == "all")
+    {
+        found.add(".spec.names.categories gets all".to_owned());
+    }
+    if conversion(before) != conversion(after) && after.pointer("/spec/conversion").is_some() {
+        found.add(".spec.conversion changes".to_owned());
+    }
+    let keeps = |definition: &Value| {
+        definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true))
+    };
+    if keeps(before) != keeps(after) {
+        found.add(".spec.preserveUnknownFields changes".to_owned());
+    }
+    let (was, now) = (&before["spec"], &after["spec"]);
+    for name in members(was).union(&members(now)).filter(|name| !COMPARED.contains(name)) {
+        if was.get(name) != now.get(name) {
+            found.add(format!(".spec.{name} changes"));
+        }
+    }
+    versions::compare(before, after, &mut found);
+    found.0
+}
+
+/// The fields of the spec in which two definitions differ, compatible or not, at most `max`.
+/// Documentation and what the API server fills in are no difference.
+pub fn changed(before: &Value, after: &Value, max: usize) -> Vec<String> {
+    let places = diff::changed_fields(&normal_spec(before), &normal_spec(after), max);
+    places.iter().map(|place| foreign::one_line(place, FINDING_BYTES_MAX)).collect()
+}
+
+fn normal_spec(definition: &Value) -> Value {
+    let mut spec = definition["spec"].clone();
+    for version in spec["versions"].as_array_mut().into_iter().flatten() {
+        let schema = versions::schema_of(version);
+        for column in version["additionalPrinterColumns"].as_array_mut().into_iter().flatten() {
+            if let Some(column) = column.as_object_mut() {
+                column.retain(|name, value| name != "priority" || *value != 0);
+            }
+        }
+        if let Some(version) = version.as_object_mut() {
+            version.retain(|_, value| !is_nothing(value));
+            version.retain(|name, value| name != "deprecated" || *value != false);
+            version.insert("schema".into(), serde_json::json!({ "openAPIV3Schema": schema }));
+        }
+    }
+    if let Some(members) = spec.as_object_mut() {
+        members.insert("conversion".into(), conversion(definition).0.into());
+        members.retain(|name, value| name != "preserveUnknownFields" || *value != false);
+    }
+    if let Some(names) = spec["names"].as_object_mut() {
+        names.insert("singular".into(), singular(definition).into());
+        names.insert("listKind".into(), list_kind(definition).into());
+        names.retain(|_, value| !is_nothing(value));
+    }
+    shorten(&mut spec);
+    serde_json::json!({ "spec": spec })
+}
+
+/// Whether the API server leaves a value out.
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// Makes long lists one text: finding the items of two lists that belong together takes time that
+/// grows with the square of their length.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::Array(items) if items.len() > LIST_MAX => *value = value.to_string().into(),
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(members) => members.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+fn members(value: &Value) -> BTreeSet<&str> {
+    value.as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect()
+}
+
+fn name<'a>(definition: &'a Value, name: &str) -> Option<&'a str> {
+    definition.get("spec")?.get("names")?.get(name)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// The singular name, as the API server fills it in.
+fn singular(definition: &Value) -> String {
+    let of_kind = || name(definition, "kind").unwrap_or_default().to_lowercase();
+    name(definition, "singular").map_or_else(of_kind, str::to_owned)
+}
+
+/// The kind of lists, as the API server fills it in.
+fn list_kind(definition: &Value) -> String {
+    let of_kind = || format!("{}List", name(definition, "kind").unwrap_or_default());
+    name(definition, "listKind").map_or_else(of_kind, str::to_owned)
+}
+
+fn categories(definition: &Value) -> impl Iterator<Item = &str> {
+    let names = definition.pointer("/spec/names/categories").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The conversion, as the API server fills it in.
+fn conversion(definition: &Value) -> (&str, Option<&Value>) {
+    let conversion = definition.pointer("/spec/conversion");
+    let strategy = conversion.and_then(|one| one.get("strategy")).and_then(Value::as_str);
+    let webhook = conversion.and_then(|one| one.get("webhook")).filter(|one| !one.is_null());
+    (strategy.unwrap_or("None"), webhook)
+}
+
+/// Incompatible changes, in order.
+#[derive(Default)]
+struct Findings(Vec<String>);
+
+impl Findings {
+    fn add(&mut self, text: impl Into<String>) {
+        if !self.is_full() {
+            self.0.push(foreign::one_line(text.into(), FINDING_BYTES_MAX));
+        }
+    }
+
+    fn at(&mut self, path: &str, what: &str) {
+        let place = if path.is_empty() { "the object" } else { path };
+        self.add(format!("{place} {what}"));
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() >= FINDINGS_MAX
+    }
+}

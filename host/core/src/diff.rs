@@ -1,0 +1,127 @@
+//! Where two wishes for one object differ, as paths that people read.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::fieldset::Element;
+
+/// Members by which the items of a list are told apart, where they have one.
+const KEYS: [&str; 4] = ["name", "key", "type", "ip"];
+
+/// The fields in which two desired objects differ, as in `.spec.containers[name="a"].image`, in
+/// order, at most `most`: as deep as both have something there.
+///
+/// Annotations of the host's own are left out.
+pub fn changed_fields(before: &Value, after: &Value, most: usize) -> Vec<String> {
+    let mut paths = Vec::new();
+    walk(before, after, &mut String::new(), &mut paths);
+    paths.retain(|path: &String| !path.starts_with(r#".metadata.annotations["innkeeper.dev/"#));
+    paths.truncate(most);
+    paths
+}
+
+fn walk(before: &Value, after: &Value, path: &mut String, paths: &mut Vec<String>) {
+    if before == after {
+        return;
+    }
+    let length = path.len();
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+            names.sort();
+            names.dedup();
+            for name in names {
+                path.push_str(&Element::Field(name.as_str().into()).to_string());
+                let (old, new) = (old.get(name), new.get(name));
+                walk(old.unwrap_or(&Value::Null), new.unwrap_or(&Value::Null), path, paths);
+                path.truncate(length);
+            }
+        }
+        (Value::Array(old), Value::Array(new)) if is_keyed(old) && is_keyed(new) => {
+            let mut keys: Vec<(&str, &str)> = old.iter().chain(new).filter_map(key).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            for (member, value) in keys {
+                let find = |items: &[Value]| {
+                    items.iter().find(|item| key(item) == Some((member, value))).cloned()
+                };
+                let _ = write!(path, "[{member}={value:?}]");
+                walk(
+                    &find(old).unwrap_or(Value::Null),
+                    &find(new).unwrap_or(Value::Null),
+                    path,
+                    paths,
+                );
+                path.truncate(length);
+            }
+            // The same items in another order.
+            if paths.is_empty() || !paths.iter().any(|found| found.starts_with(path.as_str())) {
+                paths.push(path.clone());
+            }
+        }
+        _ => paths.push(if path.is_empty() { ".".to_owned() } else { path.clone() }),
+    }
+}
+
+/// Whether the items are told apart by one member.
+fn is_keyed(items: &[Value]) -> bool {
+    let keys: Vec<_> = items.iter().filter_map(key).collect();
+    let mut distinct = keys.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    distinct.len() == items.len()
+}
+
+fn key(item: &Value) -> Option<(&'static str, &str)> {
+    KEYS.into_iter().find_map(|member| Some((member, item.get(member)?.as_str()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(before: &Value, after: &Value) -> Vec<String> {
+        changed_fields(before, after, 10)
+    }
+
+    #[test]
+    fn the_deepest_field_is_named() {
+        let before = json!({"spec": {"replicas": 1, "template": {"containers": [
+            {"name": "a", "image": "x:1"}, {"name": "b", "image": "y:1"}]}}});
+        let after = json!({"spec": {"replicas": 2, "template": {"containers": [
+            {"name": "a", "image": "x:2"}, {"name": "c", "image": "y:1"}]}}});
+        assert_eq!(
+            of(&before, &after),
+            [
+                ".spec.replicas",
+                r#".spec.template.containers[name="a"].image"#,
+                r#".spec.template.containers[name="b"]"#,
+                r#".spec.template.containers[name="c"]"#,
+            ]
+        );
+        assert_eq!(changed_fields(&before, &after, 1), [".spec.replicas"]);
+    }
+
+    #[test]
+    fn lists_without_keys_are_one_field_and_an_order_is_a_difference() {
+        assert_eq!(of(&json!({"args": [1, 2]}), &json!({"args": [1, 3]})), [".args"]);
+        let (ab, ba) = (
+            json!({"l": [{"name": "a"}, {"name": "b"}]}),
+            json!({"l": [{"name": "b"}, {"name": "a"}]}),
+        );
+        assert_eq!(of(&ab, &ba), [".l"]);
+        assert_eq!(of(&ab, &ab), [""; 0]);
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_named_and_the_hosts_own_annotations_are_not() {
+        let before = json!({"metadata": {"annotations": {"innkeeper.dev/applied": "1", "a": "b"}}});
+        let after =
+            json!({"metadata": {"annotations": {"innkeeper.dev/applied": "2"}, "labels": {}}});
+        assert_eq!(of(&before, &after), [".metadata.annotations.a", ".metadata.labels"]);
+        assert_eq!(of(&json!({}), &json!([])), ["."]);
+    }
+}

@@ -1,0 +1,359 @@
+//! Playing a case.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::backend::Backend;
+use super::case::{Case, Document, NAMESPACE, Step, TIMEOUT};
+use super::document::Reference;
+use super::matching::{difference, fits, likeness, yaml};
+use super::outcome::{Failure, Outcome};
+use super::update;
+use crate::api::{ApiFailure, Resource};
+
+/// Plays cases at a place.
+pub struct Player<'a> {
+    backend: &'a Backend,
+    namespace: String,
+    timeout: Duration,
+    update: bool,
+}
+
+/// What does not hold.
+struct Unmet<'a> {
+    message: String,
+    details: String,
+    /// The assert and what was found instead.
+    found: Option<(&'a Document, Value)>,
+}
+
+impl<'a> Player<'a> {
+    /// For objects that name no namespace, this one; asserts may take `timeout` to hold, unless their step says
+    /// otherwise. With `update` an assert that does not hold is written anew.
+    pub fn new(
+        backend: &'a Backend,
+        namespace: String,
+        timeout: Option<Duration>,
+        update: bool,
+    ) -> Self {
+        Self { backend, namespace, timeout: timeout.unwrap_or(TIMEOUT), update }
+    }
+
+    /// Plays a case: the steps one after the other, until one fails. What it made in the cluster stays.
+    pub async fn play(&self, case: &Case) -> Outcome {
+        let (begun, mut passed) = (Instant::now(), Duration::ZERO);
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
+        if let Err(error) = self.backend.api().apply(&namespace, "").await {
+            let message = format!("{} cannot be made: {error}", self.namespace);
+            return Outcome::failed(&case.name, Failure::new("namespace", message));
+        }
+        let mut outcome = Outcome {
+            name: case.name.clone(),
+            took: Duration::ZERO,
+            passed: None,
+            failure: None,
+            updated: Vec::new(),
+        };
+        for step in &case.steps {
+            if let Err(failure) = self.step(step, &mut outcome.updated, &mut passed).await {
+                outcome.failure = Some(failure);
+                break;
+            }
+        }
+        outcome.took = begun.elapsed();
+        outcome.passed = self.backend.lab().map(|_| passed);
+        outcome
+    }
+
+    /// Deletes the namespace of the case, and those objects without a namespace that it applied.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub async fn clean_up(&self, case: &Case) -> Result<(), ApiFailure> {
+        let api = self.backend.api();
+        let namespace = api.resource("v1", "Namespace").await?;
+        for document in case.steps.iter().flat_map(|step| &step.apply).rev() {
+            let kind = document.value["kind"].as_str().unwrap_or_default();
+            // Others may use a definition.
+            if kind == "CustomResourceDefinition" {
+                continue;
+            }
+            let version = document.value["apiVersion"].as_str().unwrap_or_default();
+            let elsewhere = document.value["metadata"]["namespace"].is_string();
+            let Ok(resource) = api.resource(version, kind).await else { continue };
+            if !resource.namespaced || elsewhere {
+                api.delete(&api.path_of(&document.value, &self.namespace).await?).await?;
+            }
+        }
+        api.delete(&namespace.path("", &self.namespace)).await
+    }
+
+    async fn step(
+        &self,
+        step: &Step,
+        updated: &mut Vec<String>,
+        passed: &mut Duration,
+    ) -> Result<(), Failure> {
+        let fail = |message: String, details: String| Failure {
+            step: format!("{:02}-{}", step.index, step.name),
+            message,
+            details,
+        };
+        let timeout = step.timeout.unwrap_or(self.timeout);
+        for simulation in &step.simulations {
+            let Some(lab) = self.backend.lab() else { continue };
+            if let Some(script) = simulation.script() {
+                lab.simulator().script_pods(script);
+            }
+        }
+        for (reference, place) in &step.delete {
+            self.delete(reference, timeout, passed)
+                .await
+                .map_err(|why| fail(format!("{place}: {why}"), String::new()))?;
+        }
+        for document in &step.apply {
+            self.apply(document, timeout, passed)
+                .await
+                .map_err(|error| fail(format!("{}: {error}", document.place), String::new()))?;
+        }
+        for simulation in &step.simulations {
+            if let Some(lab) = self.backend.lab() {
+                lab.pass(simulation.passing()).await;
+                *passed += simulation.passing();
+            }
+        }
+        let mut waited = Duration::ZERO;
+        let unmet = loop {
+            let Some(unmet) = self.unmet(step).await else { return Ok(()) };
+            if waited >= timeout {
+                break unmet;
+            }
+            let moment = self.backend.wait().await;
+            waited += moment;
+            *passed += moment;
+        };
+        if self.update && unmet.found.is_some() {
+            return self.rewrite(step, updated).await.map_err(|why| fail(why, String::new()));
+        }
+        let message = format!("{} (after {} s)", unmet.message, timeout.as_secs());
+        Err(fail(message, unmet.details))
+    }
+
+    /// A definition that was just applied is not served at once.
+    async fn apply(
+        &self,
+        document: &Document,
+        timeout: Duration,
+        passed: &mut Duration,
+    ) -> Result<(), ApiFailure> {
+        let object = self.substituted(&document.value);
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.backend.api().apply(&object, &self.namespace).await {
+                Err(ApiFailure::NotServed { .. } | ApiFailure::Refused { code: 409 | 404, .. })
+                    if waited < timeout =>
+                {
+                    let moment = self.backend.wait().await;
+                    waited += moment;
+                    *passed += moment;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// `$NAMESPACE` is the namespace of the case.
+    fn substituted(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => text.replace(NAMESPACE, &self.namespace).into(),
+            Value::Array(list) => list.iter().map(|one| self.substituted(one)).collect(),
+            Value::Object(map) => {
+                let members = map.iter().map(|(name, one)| (name.clone(), self.substituted(one)));
+                Value::Object(members.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Deletes, and waits until it is gone.
+    async fn delete(
+        &self,
+        reference: &Reference,
+        timeout: Duration,
+        passed: &mut Duration,
+    ) -> Result<(), String> {
+        let api = self.backend.api();
+        let Reference { api_version, kind, name, namespace, labels } = reference;
+        let resource = api.resource(api_version, kind).await.map_err(|error| error.to_string())?;
+        let namespace = if namespace.is_empty() { &self.namespace } else { namespace };
+        let paths = if name.is_empty() {
+            let all = api.list(&resource.path(namespace, "")).await;
+            let wanted = Value::Object(labels.clone());
+            all.map_err(|error| error.to_string())?
+                .into_iter()
+                .filter(|one| labels.is_empty() || fits(&wanted, &one["metadata"]["labels"]))
+                .map(|one| path(&resource, &one))
+                .collect()
+        } else {
+            vec![resource.path(namespace, name)]
+        };
+        let mut going = Vec::new();
+        for path in paths {
+            if let Some(object) = api.get(&path).await.map_err(|error| error.to_string())? {
+                api.delete(&path).await.map_err(|error| error.to_string())?;
+                going.push((path, object["metadata"]["uid"].clone()));
+            }
+        }
+        let mut waited = Duration::ZERO;
+        for (path, uid) in &going {
+            // Another one of its name may have come already.
+            while api
+                .get(path)
+                .await
+                .map_err(|error| error.to_string())?
+                .is_some_and(|object| object["metadata"]["uid"] == *uid)
+            {
+                if waited >= timeout {
+                    return Err(format!(
+                        "{path} was deleted and is still there after {} s: a finalizer holds it",
+                        timeout.as_secs()
+                    ));
+                }
+                let moment = self.backend.wait().await;
+                waited += moment;
+                *passed += moment;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first thing that does not hold.
+    async fn unmet<'s>(&self, step: &'s Step) -> Option<Unmet<'s>> {
+        for document in &step.asserts {
+            if let Some(unmet) = self.assert(document).await {
+                return Some(unmet);
+            }
+        }
+        for document in &step.errors {
+            let expected = self.substituted(&document.value);
+            let found = match self.candidates(&expected).await {
+                Ok(found) => found,
+                // A kind that is not served would never be there, also if its name is a slip.
+                Err(error) => return Some(unmet(format!("{}: {error}", document.place))),
+            };
+            if let Some(found) = found.iter().find(|found| fits(&expected, found)) {
+                return Some(Unmet {
+                    message: format!("{}: {} is there", document.place, named(found)),
+                    details: yaml(&super::matching::named(&expected, found)),
+                    found: None,
+                });
+            }
+        }
+        None
+    }
+
+    async fn assert<'s>(&self, document: &'s Document) -> Option<Unmet<'s>> {
+        let expected = self.substituted(&document.value);
+        let found = match self.candidates(&expected).await {
+            Ok(found) => found,
+            Err(error) => return Some(unmet(format!("{}: {error}", document.place))),
+        };
+        if found.iter().any(|found| fits(&expected, found)) {
+            return None;
+        }
+        let nearest = found.into_iter().max_by_key(|found| likeness(&expected, found));
+        let Some(nearest) = nearest else {
+            let there = self.there(&expected).await;
+            let message = format!("{}: there is no {}", document.place, named(&expected));
+            return Some(Unmet { message, details: there, found: None });
+        };
+        Some(Unmet {
+            message: format!("{}: {} is not as expected", document.place, named(&nearest)),
+            details: difference(&expected, &nearest) + &self.conditions(&nearest),
+            found: Some((document, nearest)),
+        })
+    }
+
+    /// What else may say why.
+    #[allow(clippy::unused_self, reason = "beside its other half")]
+    fn conditions(&self, found: &Value) -> String {
+        let list = found["status"]["conditions"].as_array().into_iter().flatten();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let lines = list.map(|one| {
+            let (name, status) = (text(&one["type"]), text(&one["status"]));
+            let line =
+                format!("  {name}={status} {}: {}", text(&one["reason"]), text(&one["message"]));
+            line.trim_end_matches([':', ' ']).to_owned() + "\n"
+        });
+        let lines: String = lines.collect();
+        if lines.is_empty() { lines } else { format!("its conditions:\n{lines}") }
+    }
+
+    /// The names of what there is of a kind.
+    async fn there(&self, expected: &Value) -> String {
+        let mut any = expected.clone();
+        if let Some(metadata) = any["metadata"].as_object_mut() {
+            metadata.remove("name");
+        }
+        let found = self.candidates(&any).await.unwrap_or_default();
+        let names: Vec<&str> =
+            found.iter().filter_map(|one| one["metadata"]["name"].as_str()).collect();
+        let kind = expected["kind"].as_str().unwrap_or_default();
+        if names.is_empty() {
+            format!("there is no {kind} at all\n")
+        } else {
+            format!("of {kind} there is: {}\n", names.join(", "))
+        }
+    }
+
+    /// The object that is meant, or all that may be.
+    async fn candidates(&self, expected: &Value) -> Result<Vec<Value>, ApiFailure> {
+        let api = self.backend.api();
+        if expected["metadata"]["name"].is_string() {
+            let path = api.path_of(expected, &self.namespace).await?;
+            return Ok(api.get(&path).await?.into_iter().collect());
+        }
+        api.list(&api.path_of(expected, &self.namespace).await?).await
+    }
+
+    async fn rewrite(&self, step: &Step, updated: &mut Vec<String>) -> Result<(), String> {
+        for document in &step.asserts {
+            let Some(Unmet { found: Some((document, found)), .. }) = self.assert(document).await
+            else {
+                continue;
+            };
+            if document.place.in_list {
+                let why = "an item of a List is not written anew; give it a document of its own";
+                return Err(format!("{}: {why}", document.place));
+            }
+            let found = super::matching::named(&document.value, &found);
+            let found = update::generalised(&found, &self.namespace);
+            update::write(&document.place, &found).map_err(|error| error.to_string())?;
+            updated.push(document.place.file.display().to_string());
+        }
+        match self.unmet(step).await {
+            Some(unmet) if unmet.found.is_none() => Err(unmet.message),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn unmet<'a>(message: String) -> Unmet<'a> {
+    Unmet { message, details: String::new(), found: None }
+}
+
+fn path(resource: &Resource, object: &Value) -> String {
+    let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
+    resource.path(text("namespace"), text("name"))
+}
+
+/// An object as people name it.
+fn named(object: &Value) -> String {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    match object["metadata"]["name"].as_str() {
+        Some(name) => format!("{kind} {name}"),
+        None => format!("{kind} like that"),
+    }
+}

@@ -1,0 +1,246 @@
+//! One version of a module as it serves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_cluster::{ApiClient, View};
+use innkeeper_contract::{Desired, Kind};
+use innkeeper_core::desired::{DesiredState, InvalidDesired};
+use innkeeper_core::finalizer::FinalizerAction;
+use innkeeper_core::host_names::Grants;
+use innkeeper_core::ownership::Primary;
+use innkeeper_core::{Finalizer, Object, ObjectRef, Selector, consent, control};
+use innkeeper_modules::{Revision, ValidatedSpec, resync_period};
+use innkeeper_sandbox::Guest;
+
+use crate::guest_log::GuestLog;
+
+pub use innkeeper_core::consent::RESYNC_ANNOTATION;
+
+/// How far a module has left, whose Module is being deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TeardownPhase {
+    /// It stays.
+    None,
+    /// Its finalizer comes off all primaries; off those that are being deleted when the guest says
+    /// that nothing is left to do.
+    Finalizing,
+    /// Its finalizer comes off all primaries.
+    Immediate,
+}
+
+/// One version of a module as it serves: replaced whole, never changed, so that a round that
+/// began with one ends with the same.
+#[derive(Clone, Debug)]
+pub struct ActiveModule {
+    /// The guest and its settings.
+    revision: Arc<Revision>,
+    /// The selector of primaries.
+    pub selector: Selector,
+    /// Requests as the module's ServiceAccount.
+    pub client: ApiClient,
+    /// The caches, as the module's ServiceAccount may read them.
+    pub view: Arc<View>,
+    /// The primary kind.
+    pub primary: Arc<Kind>,
+    /// The Module's parameters as JSON; empty for none.
+    pub parameters: String,
+    /// What the guest logs.
+    pub log: Arc<GuestLog>,
+    /// The module's finalizer on its primaries.
+    pub finalizer: Finalizer,
+    /// The guest decorates its primaries: it gives no status.
+    pub decorates: bool,
+    /// Whether the module leaves.
+    pub teardown: TeardownPhase,
+    /// The kinds that the manifest declares, by group and version, and kind.
+    kinds: BTreeMap<(String, String), Arc<Kind>>,
+    /// The kinds that versions before declared: of them only what was made is seen, to be pruned.
+    dropped: Vec<Arc<Kind>>,
+}
+
+impl ActiveModule {
+    /// A version that serves, with its identity and its caches.
+    pub fn new(revision: Arc<Revision>, selector: Selector, client: ApiClient, view: View) -> Self {
+        let kinds: BTreeMap<_, _> = declared(&revision.guest)
+            .into_iter()
+            .map(|kind| ((kind.api_version.clone(), kind.kind.clone()), Arc::new(kind)))
+            .collect();
+        let parameters = &revision.settings.parameters;
+        let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
+        let manifest = revision.guest.manifest();
+        let primary = Arc::new(manifest.primary.clone());
+        let view = Arc::new(view);
+        let log = Arc::new(GuestLog::new(client.env()));
+        let finalizer = Finalizer::new(&revision.module, manifest.finalizer.as_deref());
+        let dropped = revision.dropped.iter().cloned().map(Arc::new).collect();
+        let decorates = control::decorates(manifest);
+        Self {
+            revision,
+            selector,
+            client,
+            view,
+            primary,
+            parameters,
+            log,
+            finalizer,
+            decorates,
+            teardown: TeardownPhase::None,
+            kinds,
+            dropped,
+        }
+    }
+
+    /// The same, on its way out.
+    #[must_use]
+    pub fn in_teardown(&self, leaving: TeardownPhase) -> Self {
+        Self { teardown: leaving, ..self.clone() }
+    }
+
+    /// The module's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.revision.module
+    }
+
+    /// The guest and its settings.
+    pub fn revision(&self) -> &Arc<Revision> {
+        &self.revision
+    }
+
+    /// The guest.
+    pub fn guest(&self) -> &Guest {
+        &self.revision.guest
+    }
+
+    /// The Module's spec.
+    pub fn settings(&self) -> &ValidatedSpec {
+        &self.revision.settings
+    }
+
+    /// A declared kind.
+    pub fn kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Kind>> {
+        self.kinds.get(&(api_version.to_owned(), kind.to_owned()))
+    }
+
+    /// The kinds that versions before declared and this one does not.
+    pub fn dropped(&self) -> &[Arc<Kind>] {
+        &self.dropped
+    }
+
+    /// A kind of which there may be objects that the module made.
+    pub fn known_kind(&self, kind: &Kind) -> Option<&Arc<Kind>> {
+        let declared = self.kind(&kind.api_version, &kind.kind);
+        declared.or_else(|| self.dropped.iter().find(|one| ***one == *kind))
+    }
+
+    /// All declared kinds, in order.
+    pub fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.kinds.values()
+    }
+
+    /// Whether the manifest says that a kind may be unserved.
+    pub fn is_optional(&self, kind: &Kind) -> bool {
+        self.guest().manifest().owned.iter().any(|owned| owned.optional && owned.kind == *kind)
+    }
+
+    /// Whether the module reconciles a primary: its namespace and its labels are selected. One that
+    /// belongs to Innkeeper itself is no module's.
+    pub fn selects(&self, object: &Object) -> bool {
+        let namespaces = &self.settings().namespaces;
+        !self.client.is_reserved(&self.primary, &object.key)
+            && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
+            && self.selector.matches(&object.labels)
+    }
+
+    /// A primary as the owner of what the module makes for it.
+    pub fn owner(&self, primary: &Object) -> Primary {
+        let object_ref = ObjectRef::new(self.primary.clone(), primary.key.clone());
+        Primary::new(self.name(), object_ref, &primary.uid).decorating(self.decorates)
+    }
+
+    /// What is to be done for a primary.
+    pub fn finalizer_action(&self, primary: &Object) -> FinalizerAction {
+        let stays = match self.teardown {
+            TeardownPhase::None => true,
+            TeardownPhase::Finalizing => primary.is_terminating(),
+            TeardownPhase::Immediate => false,
+        };
+        self.finalizer.next_action(primary, stays && self.selects(primary))
+    }
+
+    /// What the guest wants of a primary, checked.
+    ///
+    /// # Errors
+    /// If it breaks the contract, or wants what the Module does not allow.
+    pub fn read_desired(
+        &self,
+        desired: &Desired,
+        primary: &Primary,
+    ) -> Result<DesiredState, InvalidDesired> {
+        let settings = self.settings();
+        let grants = Grants {
+            cross_namespace: settings.allow_cross_namespace,
+            finalizers: settings.allow_finalizers,
+            host_namespace: self.client.host_namespace(),
+        };
+        DesiredState::read(desired, self.guest().manifest(), primary, grants)
+    }
+
+    /// The objects of the primary kind in the module's namespaces, by namespace and name. One that cannot
+    /// be read is no reason to leave out the others.
+    pub fn primaries(&self) -> Vec<Arc<Object>> {
+        let snapshot = self.view.snapshot();
+        let list = |namespace: Option<&str>| snapshot.list(&self.primary, namespace, &|_| true);
+        let namespaces = &self.settings().namespaces;
+        let lists: Vec<_> = if namespaces.is_empty() || !self.primary.is_namespaced() {
+            vec![list(None)]
+        } else {
+            namespaces.iter().map(|namespace| list(Some(namespace))).collect()
+        };
+        lists.into_iter().flatten().flatten().collect()
+    }
+
+    /// After which time an unchanged primary is run again: as its annotation says, else the Module,
+    /// else the guest.
+    pub fn resync(&self, primary: &Object) -> Option<Duration> {
+        let of_module = || {
+            self.settings().resync.or_else(|| {
+                let seconds = self.guest().manifest().resync_seconds?;
+                Some(Duration::from_secs(seconds.into()))
+            })
+        };
+        let period = match Self::own_resync(primary) {
+            Some(Ok(period)) => Some(period),
+            Some(Err(_)) | None => of_module(),
+        };
+        period.filter(|period| !period.is_zero())
+    }
+
+    /// What a primary says of its own resync period, or why that cannot be heeded; `None` if it says
+    /// nothing.
+    pub fn own_resync(primary: &Object) -> Option<Result<Duration, String>> {
+        consent::of_user(primary, RESYNC_ANNOTATION).map(|text| resync_period(&text))
+    }
+}
+
+/// The kinds that a version watches: those that its guest declares, and those that versions before
+/// it declared.
+pub fn watched(revision: &Revision) -> Vec<Kind> {
+    let mut kinds = declared(&revision.guest);
+    kinds.extend(revision.dropped.iter().cloned());
+    kinds
+}
+
+/// The kinds that a guest declares, each once: its primary, what it owns, what it reads.
+pub fn declared(guest: &Guest) -> Vec<Kind> {
+    let manifest = guest.manifest();
+    let mut kinds = vec![manifest.primary.clone()];
+    let others = manifest.owned.iter().map(|owned| &owned.kind).chain(&manifest.reads);
+    for kind in others {
+        if !kinds.contains(kind) {
+            kinds.push(kind.clone());
+        }
+    }
+    kinds
+}

@@ -1,0 +1,77 @@
+//! Modules of a folder, looked at again and again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use innkeeper_cluster::{Env, Task};
+use innkeeper_modules::directory::{Change, ModuleDirectory};
+use innkeeper_modules::source::COMPONENT_BYTES_MAX;
+use innkeeper_modules::{Input, SourceRef};
+use tokio::sync::mpsc;
+
+use crate::sources::SupervisorEvent;
+
+/// How often the folder is looked at. A saved file is taken after two looks.
+const POLL_PERIOD: Duration = Duration::from_millis(250);
+
+/// Modules of a folder.
+pub struct DirectorySource {
+    folder: Arc<Mutex<ModuleDirectory>>,
+    path: PathBuf,
+    env: Env,
+    ticker: Option<Task<()>>,
+    pub(crate) sources: BTreeMap<String, SourceRef>,
+}
+
+impl DirectorySource {
+    /// Modules of this folder; it need not exist yet.
+    pub fn new(path: &Path, env: Env) -> Self {
+        Self {
+            folder: Arc::new(Mutex::new(ModuleDirectory::new(path, COMPONENT_BYTES_MAX))),
+            path: path.to_owned(),
+            env,
+            ticker: None,
+            sources: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at it now, and then again and again.
+    pub fn begin(&mut self, outbox: &mpsc::UnboundedSender<SupervisorEvent>) {
+        self.relist(outbox);
+        let (env, outbox) = (self.env.clone(), outbox.clone());
+        self.ticker = Some(self.env.spawn("folder", async move {
+            loop {
+                env.sleep(POLL_PERIOD).await;
+                if outbox.send(SupervisorEvent::SourceStateChanged).is_err() {
+                    return;
+                }
+            }
+        }));
+    }
+
+    /// Looks at it once, and tells what is different.
+    pub fn relist(&mut self, outbox: &mpsc::UnboundedSender<SupervisorEvent>) {
+        let changes = self.folder.lock().unwrap_or_else(PoisonError::into_inner).scan();
+        for change in changes {
+            let (module, input) = match change {
+                Change::Module(module) => (module.metadata.name.clone(), Input::Module(module)),
+                Change::Gone(name) => (name, Input::Gone),
+                Change::Source { module, result } => (module, Input::Source(result)),
+                Change::Problem(problem) => {
+                    tracing::warn!("{problem}");
+                    continue;
+                }
+                Change::Empty => {
+                    tracing::warn!(
+                        "no Module in the folder {}; put a YAML file with one there, and it is taken at once",
+                        self.path.display()
+                    );
+                    continue;
+                }
+            };
+            let _ = outbox.send(SupervisorEvent::Input { module, input: Box::new(input) });
+        }
+    }
+}
