@@ -55,14 +55,15 @@ pub enum Policy {
     CreateOnly,
     /// Deleted and made anew where an immutable field has to change.
     RecreateWhenImmutable,
-    /// Not owned: it stays when the primary goes, and a primary of the same kind, namespace and name
-    /// takes it up again. It has the label `innkeeper.dev/retained-for`.
+    /// Not owned: it stays when the primary goes, and a primary of the same kind, namespace and
+    /// name takes it up again. It has the label `innkeeper.dev/retained-for`.
     Orphan,
     /// Somebody else's object: only the given fields are merged into it, without force. They are
     /// taken back when they are no longer wanted; when the primary goes they stay, unless the guest
     /// has a finalizer.
     Merge,
-    /// A kind that holds data (`PersistentVolumeClaim`, Namespace, ...) may be deleted by prune or recreate.
+    /// A kind that holds data (`PersistentVolumeClaim`, Namespace, ...) may be deleted by prune or
+    /// recreate.
     Deletable,
 }
 

@@ -12,7 +12,8 @@ pub struct Failure {
     pub reason: String,
     /// What is wrong and what to do, for people. Stable text: no times, no random order.
     pub message: String,
-    /// Trying again does not help until something changes: no backoff, the next change runs the guest again.
+    /// Trying again does not help until something changes: no backoff, the next change runs the
+    /// guest again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub permanent: bool,
     /// As in `desired`.

@@ -35,8 +35,8 @@ pub struct Observed<P = Value, O = Value> {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedObject<O = Value> {
-    /// The object, without `metadata.managedFields`; a Secret's values are digests, unless the Module
-    /// grants its bytes (`secretNames`).
+    /// The object, without `metadata.managedFields`; a Secret's values are digests, unless the
+    /// Module grants its bytes (`secretNames`).
     pub object: O,
     /// How ready it is, by the rules of kstatus.
     pub readiness: Readiness,

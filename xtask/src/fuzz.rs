@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: libFuzzer on the readers of foreign bytes, for as long as one likes.
 //!
-//! The targets are built with coverage by the compiler's own pass, so that neither nightly nor cargo-fuzz
-//! is needed; a C++ compiler is, for libFuzzer. `cargo fuzz run --fuzz-dir tests/fuzz/libfuzzer TARGET`
-//! runs the same targets with a sanitizer.
+//! The targets are built with coverage by the compiler's own pass, so that neither nightly nor
+//! cargo-fuzz is needed; a C++ compiler is, for libFuzzer. `cargo fuzz run --fuzz-dir
+//! tests/fuzz/libfuzzer TARGET` runs the same targets with a sanitizer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The program of a target. New documents go to a folder of target/, what is in the repository stays.
+/// The program of a target. New documents go to a folder of target/, what is in the repository
+/// stays.
 fn program(host: &str, target: &str, arguments: &Arguments) -> Result<Command> {
     let found = built().join("corpus").join(target);
     let findings = built().join("findings").join(target);

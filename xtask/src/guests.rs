@@ -39,8 +39,8 @@ pub(crate) struct Component {
 /// all of them, or those with these names.
 ///
 /// Needs a Rust that compiles for wasm, and looks for one (see [`install`]); for guests in other
-/// languages what [`languages`] says. Does nothing for components whose inputs have not changed. Says
-/// what it does, and the sizes.
+/// languages what [`languages`] says. Does nothing for components whose inputs have not changed.
+/// Says what it does, and the sizes.
 pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component>> {
     let components = build_with(root, names, None)?;
     for line in table(&components) {

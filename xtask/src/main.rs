@@ -54,7 +54,8 @@ enum Task {
         /// End by itself when everything has been shown; the exit status tells success
         #[arg(long)]
         once: bool,
-        /// Play it on a real control plane that is started for it, instead of on a simulated cluster
+        /// Play it on a real control plane that is started for it, instead of on a simulated
+        /// cluster
         #[arg(long)]
         cluster: bool,
         /// Start a node too, on which pods run; needs root
@@ -75,13 +76,15 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Write docs/screens, what a user sees in a terminal, by running the stories on a real node: needs root
+    /// Write docs/screens, what a user sees in a terminal, by running the stories on a real node:
+    /// needs root
     Screens,
     /// Check licences, bans, sources and advisories of all dependencies against deny.toml
     Deny,
     /// Write what the program innkeeper is made of, as CycloneDX
     Sbom(sbom::Arguments),
-    /// Search for documents that break the properties of tests/fuzz, with libFuzzer: docs/fuzzing.md
+    /// Search for documents that break the properties of tests/fuzz, with libFuzzer:
+    /// docs/fuzzing.md
     Fuzz(fuzz::Arguments),
     /// Check the rules that no compiler holds: dependencies, imports, files, words, links
     Tidy {

@@ -1,5 +1,6 @@
-//! Writes what the simulator knows of the built-in kinds: from the discovery and OpenAPI v3 documents of a
-//! real API server, and from Go's own types for what these do not say (which zero values are left out).
+//! Writes what the simulator knows of the built-in kinds: from the discovery and OpenAPI v3
+//! documents of a real API server, and from Go's own types for what these do not say (which zero
+//! values are left out).
 
 mod texts;
 

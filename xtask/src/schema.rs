@@ -33,8 +33,8 @@ pub(crate) fn run(check: bool) -> Result<()> {
     Ok(())
 }
 
-/// Writes `wit/released/<version>`: the WIT and the schemas as they are now, for the tests that hold
-/// later versions to them.
+/// Writes `wit/released/<version>`: the WIT and the schemas as they are now, for the tests that
+/// hold later versions to them.
 pub(crate) fn freeze() -> Result<()> {
     run(false)?;
     let (wit, version) = (root().join("wit"), innkeeper_contract::VERSION);

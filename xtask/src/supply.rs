@@ -1,5 +1,5 @@
-//! `cargo xtask deny`: licences, bans, sources and advisories of all dependencies. deny.toml says what may
-//! be there, and why this is no other program.
+//! `cargo xtask deny`: licences, bans, sources and advisories of all dependencies. deny.toml says
+//! what may be there, and why this is no other program.
 
 mod advisories;
 mod packages;

@@ -63,8 +63,8 @@ impl Describe {
         self
     }
 
-    /// The guest makes no objects of this kind, which may be the primary's, but merges into those that
-    /// are there ([`Policy::Merge`](crate::Policy::Merge)).
+    /// The guest makes no objects of this kind, which may be the primary's, but merges into those
+    /// that are there ([`Policy::Merge`](crate::Policy::Merge)).
     pub fn merges_into<R: Resource>(mut self) -> Self {
         self.manifest.owned.push(OwnedKind { kind: R::kind(), optional: false, merges: true });
         self

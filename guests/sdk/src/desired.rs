@@ -249,7 +249,8 @@ impl Desired {
         if self.first_unready(observed).is_none() { self.complete() } else { self.partial() }
     }
 
-    /// The first desired object that is missing or not ready. Kinds that are not served do not count.
+    /// The first desired object that is missing or not ready. Kinds that are not served do not
+    /// count.
     fn first_unready<P: Primary>(&self, observed: &Observed<P>) -> Option<Readiness> {
         self.objects.iter().find_map(|one| {
             let (api_version, kind) = (one.object.api_version(), one.object.kind());

@@ -141,9 +141,9 @@ impl<'a, P: Primary> Observed<'a, P> {
             .map(|one| &one.readiness)
     }
 
-    /// What could not be applied in the round before, and why. When that changes the guest is asked again at once, so
-    /// a condition made from it is never older than the objects it is about. It is there to be told: a guest that
-    /// wants something else because of it never comes to rest.
+    /// What could not be applied in the round before, and why. When that changes the guest is asked
+    /// again at once, so a condition made from it is never older than the objects it is about. It
+    /// is there to be told: a guest that wants something else because of it never comes to rest.
     pub fn unapplied(&self) -> &[Unapplied] {
         &self.document.unapplied
     }

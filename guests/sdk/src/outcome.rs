@@ -34,8 +34,8 @@ impl Outcome {
         })
     }
 
-    /// As [`failed_permanently`](Self::failed_permanently), and the condition `Ready` says it too, so
-    /// that it is seen where the Module says `manageStatus: false`.
+    /// As [`failed_permanently`](Self::failed_permanently), and the condition `Ready` says it too,
+    /// so that it is seen where the Module says `manageStatus: false`.
     pub fn refused(reason: &str, message: impl Into<String>) -> Self {
         let message = message.into();
         Self::failed_permanently(reason, message.clone())

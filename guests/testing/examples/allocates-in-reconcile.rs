@@ -16,7 +16,8 @@ impl Reconciler for Guest {
 
     fn reconcile(_context: &Context, _observed: &Observed<Bench>) -> Outcome {
         loop {
-            // Not zero, so that the pages are really used; unknown to the optimiser, so that it stays.
+            // Not zero, so that the pages are really used; unknown to the optimiser, so that it
+            // stays.
             black_box(vec![1_u8; 1024 * 1024].leak());
         }
     }

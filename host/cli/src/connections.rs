@@ -18,10 +18,11 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 /// The limits of the HTTP server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Connections at one time. A further one closes the oldest, so that a probe always gets through.
+    /// Connections at one time. A further one closes the oldest, so that a probe always gets
+    /// through.
     pub(crate) connections: usize,
-    /// Connections of one address at one time. A further one closes the oldest of this address: behind
-    /// the kubelet's address there may be other clients.
+    /// Connections of one address at one time. A further one closes the oldest of this address:
+    /// behind the kubelet's address there may be other clients.
     pub(crate) connections_per_address: usize,
     /// How long a client may take to send the head of its request.
     pub(crate) head_time: Duration,
@@ -57,8 +58,8 @@ struct Open {
 }
 
 impl Open {
-    /// Adds a connection. If there are too many of its address, the oldest of these is closed; if there
-    /// are too many at all, the oldest one of the address that has most.
+    /// Adds a connection. If there are too many of its address, the oldest of these is closed; if
+    /// there are too many at all, the oldest one of the address that has most.
     fn add(&mut self, address: IpAddr, handle: AbortHandle) {
         if self.count(address) >= self.limits.connections_per_address {
             self.close_oldest_of(address);

@@ -1,4 +1,5 @@
-//! `innkeeper dev`: a guest is built whenever its sources are saved, and swapped into a running host.
+//! `innkeeper dev`: a guest is built whenever its sources are saved, and swapped into a running
+//! host.
 
 mod sources;
 mod target;
@@ -29,8 +30,8 @@ pub(crate) struct Arguments {
     /// The Module to swap it into. It must exist.
     #[arg(long, value_name = "NAME")]
     module: String,
-    /// The Module lies in this folder, which a host watches (`innkeeper run --modules DIR`), instead of
-    /// in the cluster: the component is put where its spec.source.file says.
+    /// The Module lies in this folder, which a host watches (`innkeeper run --modules DIR`),
+    /// instead of in the cluster: the component is put where its spec.source.file says.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kubeconfig", "context"])]
     modules: Option<PathBuf>,
     #[command(flatten)]
@@ -102,8 +103,8 @@ fn print_built(opened: &Opened, took: Duration, before: Option<Digest>) -> anyho
     ))
 }
 
-/// Swaps it in. What hinders that may pass, so it is tried again until it works; `None` if the sources
-/// change first.
+/// Swaps it in. What hinders that may pass, so it is tried again until it works; `None` if the
+/// sources change first.
 async fn swap(target: &mut Target, opened: &Opened, sources: &Sources) -> Option<Updated> {
     let mut told = None;
     loop {

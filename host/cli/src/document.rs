@@ -1,7 +1,8 @@
 //! Documents for other programs: JSON, and YAML for `kubectl apply -f -`.
 //!
 //! A serialiser writes every value, a comment is one line whatever it quotes, and the text is read
-//! again before it is printed: no text of a guest changes which documents there are or what they hold.
+//! again before it is printed: no text of a guest changes which documents there are or what they
+//! hold.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
@@ -12,8 +13,9 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
 /// Characters that are not visible and that a YAML document may have in its scalars all the same:
-/// they neither end a line nor reach a terminal as a command. Joiners and variation selectors are not
-/// among them: as codes the values stay the same, and two names that look alike are seen to differ.
+/// they neither end a line nor reach a terminal as a command. Joiners and variation selectors are
+/// not among them: as codes the values stay the same, and two names that look alike are seen to
+/// differ.
 const HARMLESS: [char; 3] = ['\n', '\t', '\u{a0}'];
 
 /// The digits of a number in a mark: more than a text of any size needs.

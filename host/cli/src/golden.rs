@@ -12,8 +12,8 @@ use crate::out::{self, Page};
 /// Lines around a difference that are shown with it.
 const CONTEXT_LINES: usize = 3;
 
-/// Compares a text to a golden file. Prints the difference, and fails if there is one; with `update`
-/// it is written into the file.
+/// Compares a text to a golden file. Prints the difference, and fails if there is one; with
+/// `update` it is written into the file.
 pub(crate) fn compare(golden: &Path, text: &str, update: bool) -> anyhow::Result<()> {
     let place = golden.display();
     let before = match fs::read_to_string(golden) {

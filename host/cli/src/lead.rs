@@ -83,7 +83,8 @@ pub(crate) async fn run(
             drop_all(&mut running).await;
             return Ok(Some(lost));
         }
-        // What hangs may never end, and may hold whatever closing would wait for: nothing is waited for.
+        // What hangs may never end, and may hold whatever closing would wait for: nothing is waited
+        // for.
         what = watchdog::hangs(operator) => {
             running.abort();
             anyhow::bail!("{what}; this host gives up its Lease and ends, so that another one works");

@@ -51,13 +51,13 @@ enum Command {
     New(new::Arguments),
     /// Build the crate of a guest in Rust to a component, and check it.
     ///
-    /// Needs a Rust that compiles for wasm32-unknown-unknown: that of rustup with the target added, or
-    /// that of Debian's packages rustc-web, cargo-web and rust-web-src.
+    /// Needs a Rust that compiles for wasm32-unknown-unknown: that of rustup with the target added,
+    /// or that of Debian's packages rustc-web, cargo-web and rust-web-src.
     Build(build::Arguments),
     /// Build a guest whenever its sources are saved, and swap it into a running host.
     ///
-    /// A version that would delete something, or fails where the present one does not, is held: what
-    /// it would do is shown. One that does not build changes nothing.
+    /// A version that would delete something, or fails where the present one does not, is held:
+    /// what it would do is shown. One that does not build changes nothing.
     Dev(dev::Arguments),
     /// Run the operator: the modules of a cluster, or of a folder.
     Run(run::Arguments),
@@ -67,9 +67,9 @@ enum Command {
     Rbac(rbac::Arguments),
     /// Put a guest into the cluster and point a Module at it.
     ///
-    /// The guest lies in a ConfigMap of the namespace innkeeper-modules that is named by its content
-    /// and never changed. One that has more than 1 MiB packed is split over several: NAME, and
-    /// NAME-chunk-2 and so on, written before it.
+    /// The guest lies in a ConfigMap of the namespace innkeeper-modules that is named by its
+    /// content and never changed. One that has more than 1 MiB packed is split over several: NAME,
+    /// and NAME-chunk-2 and so on, written before it.
     Push(push::Arguments),
     /// Show the modules of a cluster, and say which of their versions may serve.
     Modules(modules::Arguments),
@@ -77,21 +77,24 @@ enum Command {
     Uninstall(uninstall::Arguments),
     /// Run an empty simulated cluster that kubectl can use, until Ctrl-C.
     ///
-    /// It answers as a Kubernetes API server does, and keeps everything in memory. Deployments and Jobs make Pods,
-    /// which are soon ready or done, though nothing runs in them. Nothing is left of it at the end.
+    /// It answers as a Kubernetes API server does, and keeps everything in memory. Deployments and
+    /// Jobs make Pods, which are soon ready or done, though nothing runs in them. Nothing is left
+    /// of it at the end.
     Simulate(simulate::Arguments),
-    /// Show what a guest desires for objects from files, without a cluster, or how that differs from a
-    /// golden file.
+    /// Show what a guest desires for objects from files, without a cluster, or how that differs
+    /// from a golden file.
     Render(render::Arguments),
     /// Play scenarios on a simulated cluster, with virtual time, or on a real one.
     ///
-    /// A scenario is a folder of numbered files, as KUTTL has them: 00-install.yaml is applied, then
-    /// 00-assert.yaml must come true, and 00-errors.yaml must not be there; then 01-... See docs/testing.md.
+    /// A scenario is a folder of numbered files, as KUTTL has them: 00-install.yaml is applied,
+    /// then 00-assert.yaml must come true, and 00-errors.yaml must not be there; then 01-... See
+    /// docs/testing.md.
     Test(test::Arguments),
-    /// Show Innkeeper at work: its guests on a simulated cluster or a real one, and how they react to changes.
+    /// Show Innkeeper at work: its guests on a simulated cluster or a real one, and how they react
+    /// to changes.
     ///
-    /// It needs only the guests' components. kubectl works on the cluster meanwhile. On a terminal it shows tables,
-    /// otherwise lines.
+    /// It needs only the guests' components. kubectl works on the cluster meanwhile. On a terminal
+    /// it shows tables, otherwise lines.
     Demo(demo::Arguments),
     /// Print the CustomResourceDefinition of Module, as YAML.
     Crd,

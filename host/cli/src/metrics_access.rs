@@ -23,7 +23,8 @@ const PATH: &str = "/metrics";
 /// How long a right holds that the API server granted: one that is taken away ends after this time.
 const ALLOWED_TIME: Duration = Duration::from_mins(1);
 
-/// How long a refusal of the API server holds. Short, since a right and its reader are often made together.
+/// How long a refusal of the API server holds. Short, since a right and its reader are often made
+/// together.
 const REFUSED_TIME: Duration = Duration::from_secs(10);
 
 /// Tokens whose answer is known at one time.
@@ -38,8 +39,9 @@ const REVIEWS_MAX: usize = 8;
 /// The same for one address, so that it does not keep readers at others out.
 const REVIEWS_PER_PEER_MAX: usize = 2;
 
-/// Reviews of tokens of one address that were never accepted, within [`UNKNOWN_TOKENS_PERIOD`]: a client that
-/// invents tokens should neither load the API server nor keep readers at other addresses out.
+/// Reviews of tokens of one address that were never accepted, within [`UNKNOWN_TOKENS_PERIOD`]: a
+/// client that invents tokens should neither load the API server nor keep readers at other
+/// addresses out.
 const UNKNOWN_TOKENS_MAX: u32 = 60;
 
 /// The same for all addresses. It also bounds how many addresses are remembered.
@@ -136,8 +138,8 @@ type TokenDigest = [u8; 32];
 /// What the API server said lately.
 struct Known {
     answers: HashMap<TokenDigest, (Access, Instant)>,
-    /// Reviews of strangers, by the address that sent their tokens: at most [`STRANGERS_TOTAL_MAX`] addresses, and
-    /// those of [`REVIEWS_MAX`] reviews that began earlier.
+    /// Reviews of strangers, by the address that sent their tokens: at most [`STRANGERS_TOTAL_MAX`]
+    /// addresses, and those of [`REVIEWS_MAX`] reviews that began earlier.
     unknown_tokens: HashMap<IpAddr, Share>,
     strangers_total: u32,
     unknown_tokens_since: Instant,
@@ -174,8 +176,8 @@ impl Known {
         matches!(self.answers.get(token), Some((Access::Allowed, _)))
     }
 
-    /// Counts the review of a token that was not accepted before, which an address sent; `false` if there
-    /// are too many. [`Known::end_stranger`] has to follow.
+    /// Counts the review of a token that was not accepted before, which an address sent; `false` if
+    /// there are too many. [`Known::end_stranger`] has to follow.
     fn begin_stranger(&mut self, peer: IpAddr) -> bool {
         if self.unknown_tokens_since.elapsed() >= UNKNOWN_TOKENS_PERIOD {
             (self.strangers_total, self.unknown_tokens_since) = (0, Instant::now());

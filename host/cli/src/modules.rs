@@ -258,8 +258,8 @@ fn resolve_digest(module: &Module, digest: Option<&str>) -> anyhow::Result<Strin
     }
 }
 
-/// Says so where an approval would be in vain: what a definition would break, it would break all the
-/// same.
+/// Says so where an approval would be in vain: what a definition would break, it would break all
+/// the same.
 fn approvable(module: &Module, digest: &str) -> anyhow::Result<()> {
     let candidate = module.status.as_ref().and_then(|status| status.candidate.as_ref());
     match candidate {

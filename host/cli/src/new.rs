@@ -11,7 +11,8 @@ use anyhow::{Context as _, bail};
 use crate::out::{self, Page};
 use names::Names;
 
-/// The files of a new crate: where each lies, and its text, in which `@word@` stands for what differs.
+/// The files of a new crate: where each lies, and its text, in which `@word@` stands for what
+/// differs.
 const FILES: [(&str, &str); 9] = [
     ("Cargo.toml", include_str!("new/template/manifest.toml")),
     (".cargo/config.toml", include_str!("new/template/config.toml")),
@@ -41,8 +42,8 @@ pub(crate) struct Arguments {
     /// The folder to make; NAME in the current one if left out.
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
-    /// Use the SDK of this checkout of Innkeeper: its root, or guests/sdk in it. If left out, that of
-    /// the repository at the tag of this command's version.
+    /// Use the SDK of this checkout of Innkeeper: its root, or guests/sdk in it. If left out, that
+    /// of the repository at the tag of this command's version.
     #[arg(long, value_name = "PATH", env = "INNKEEPER_SDK")]
     sdk: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! `innkeeper rbac`: the account of a module and the least rights that its guest needs, as YAML with
-//! reasons.
+//! `innkeeper rbac`: the account of a module and the least rights that its guest needs, as YAML
+//! with reasons.
 //!
 //! Names of the guest stand in it, so a serialiser writes it and it is read again before it is
 //! printed ([`Yaml`]).
@@ -61,8 +61,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     out::document(&print(manifest, &grant)?)
 }
 
-/// Refuses a guest that gives a kind of Kubernetes another plural or another scope: the rights would
-/// be those of another kind, or would hold beyond the namespaces of `--namespace`.
+/// Refuses a guest that gives a kind of Kubernetes another plural or another scope: the rights
+/// would be those of another kind, or would hold beyond the namespaces of `--namespace`.
 fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
     let owned = manifest.owned.iter().map(|owned| &owned.kind);
     for kind in [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads) {
@@ -210,8 +210,8 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
     rules
 }
 
-/// To read the objects of a definition whose kind the manifest does not declare otherwise: they are checked
-/// before their definition changes.
+/// To read the objects of a definition whose kind the manifest does not declare otherwise: they are
+/// checked before their definition changes.
 fn stored(manifest: &Manifest, definition: &serde_json::Value) -> Option<Rule> {
     let text = |pointer: &str| definition.pointer(pointer).and_then(serde_json::Value::as_str);
     let (group, plural) = (text("/spec/group")?, text("/spec/names/plural")?);

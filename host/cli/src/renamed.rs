@@ -1,4 +1,5 @@
-//! Flags and environment variables that have another name now: the old one is an error that names it.
+//! Flags and environment variables that have another name now: the old one is an error that names
+//! it.
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

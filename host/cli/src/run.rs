@@ -47,8 +47,8 @@ pub(crate) struct Arguments {
     /// Address of /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", env = "INNKEEPER_BIND")]
     bind: SocketAddr,
-    /// Show /metrics only to a bearer token whose user may get the path /metrics, by the API server's
-    /// TokenReview and SubjectAccessReview. The host needs the right to create both.
+    /// Show /metrics only to a bearer token whose user may get the path /metrics, by the API
+    /// server's TokenReview and SubjectAccessReview. The host needs the right to create both.
     #[arg(long, env = "INNKEEPER_METRICS_AUTH")]
     metrics_auth: bool,
     /// The audience for which such a token has to be made; the API server's own if left out.
@@ -80,8 +80,8 @@ pub(crate) struct Arguments {
         env = "INNKEEPER_LEASE_DURATION"
     )]
     lease_duration: Duration,
-    /// Elect a leader by the Lease. With --leader-elect=false the host works at once: only where no other
-    /// host can run.
+    /// Elect a leader by the Lease. With --leader-elect=false the host works at once: only where no
+    /// other host can run.
     #[arg(
         long,
         value_name = "BOOL",
@@ -232,8 +232,8 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         .map(|folder| CodeCache::open(folder, &sealing, arguments.cache_mib.saturating_mul(MIB)))
         .transpose()?;
     let engine = engine(arguments, cache)?;
-    // After the engine, which reads its own page map: another process of this user, such as a compiler
-    // that a component has taken over, can neither trace this one nor read its memory.
+    // After the engine, which reads its own page map: another process of this user, such as a
+    // compiler that a component has taken over, can neither trace this one nor read its memory.
     if let Err(error) = forbid_tracing() {
         tracing::warn!("processes of the same user can read the memory of this one: {error}");
     }
@@ -348,8 +348,8 @@ fn instance() -> String {
         .unwrap_or_else(|| "innkeeper".to_owned())
 }
 
-/// What no other candidate for the Lease is called. A pod has its name to itself, so that a container
-/// that is started again in it need not wait for itself.
+/// What no other candidate for the Lease is called. A pod has its name to itself, so that a
+/// container that is started again in it need not wait for itself.
 fn identity() -> anyhow::Result<String> {
     if let Some(pod) = variable("POD_NAME") {
         return Ok(pod);

@@ -106,8 +106,9 @@ pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// Answers until `stop` says so; requests under way are finished. With `guard` the API server decides
-/// who may read the figures; otherwise every client that reaches the port may. Health is open to all.
+/// Answers until `stop` says so; requests under way are finished. With `guard` the API server
+/// decides who may read the figures; otherwise every client that reaches the port may. Health is
+/// open to all.
 pub(crate) async fn serve(
     listener: TcpListener,
     told: impl HealthSource,

@@ -49,8 +49,8 @@ pub(crate) struct Arguments {
     /// Write asserts that do not hold anew, with what was found in the members that they name.
     #[arg(long)]
     update: bool,
-    /// Play the cases on the cluster of this kubeconfig, with the modules that serve there, instead of
-    /// on a simulated one. Each has a namespace of its own, which is deleted afterwards.
+    /// Play the cases on the cluster of this kubeconfig, with the modules that serve there, instead
+    /// of on a simulated one. Each has a namespace of its own, which is deleted afterwards.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig; its current one if left out.

@@ -1,4 +1,5 @@
-//! `innkeeper uninstall`: all Modules go, so that nothing in the cluster waits for the host any more.
+//! `innkeeper uninstall`: all Modules go, so that nothing in the cluster waits for the host any
+//! more.
 //!
 //! What the modules made stays, and so do the CustomResourceDefinitions with their objects: they
 //! belong to users.

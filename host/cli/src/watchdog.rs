@@ -7,8 +7,8 @@ use crate::serve::HealthSource;
 /// How often it is asked.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// So many times in a row the operator must hang: a host that was paused is late itself, and the operator
-/// takes its turn then.
+/// So many times in a row the operator must hang: a host that was paused is late itself, and the
+/// operator takes its turn then.
 const TIMES: u32 = 5;
 
 /// Waits until the operator hangs; says in what.

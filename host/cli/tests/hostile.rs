@@ -1,4 +1,5 @@
-//! The command with guests that attack the reader of its output, or the program that it is piped to.
+//! The command with guests that attack the reader of its output, or the program that it is piped
+//! to.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

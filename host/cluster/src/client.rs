@@ -145,9 +145,9 @@ impl ApiClient {
         self.decode(kind, &text).map_err(|error| asked.unreadable(&error))
     }
 
-    /// Reads an object as a type of its own, with all that the server sends: for kinds that the host
-    /// itself knows. A Secret's values are given as they are, to whoever may read them;
-    /// they must not be cached or logged.
+    /// Reads an object as a type of its own, with all that the server sends: for kinds that the
+    /// host itself knows. A Secret's values are given as they are, to whoever may read them; they
+    /// must not be cached or logged.
     pub async fn get_as<T: DeserializeOwned>(
         &self,
         kind: &Kind,
@@ -157,8 +157,8 @@ impl ApiClient {
         serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))
     }
 
-    /// Reads all objects of a kind in a namespace (empty for all, or for a kind of the cluster), in one
-    /// go: for kinds of which there are few. As [`ApiClient::get_as`] otherwise.
+    /// Reads all objects of a kind in a namespace (empty for all, or for a kind of the cluster), in
+    /// one go: for kinds of which there are few. As [`ApiClient::get_as`] otherwise.
     pub async fn list_as<T: DeserializeOwned>(
         &self,
         kind: &Kind,
@@ -263,8 +263,8 @@ impl ApiClient {
         Ok(Applied { object, created: status == StatusCode::CREATED })
     }
 
-    /// Merges a patch into an object, as `manager`: for lists that others write to as well, of which
-    /// an apply would only take away what nobody else has applied. `body` has the
+    /// Merges a patch into an object, as `manager`: for lists that others write to as well, of
+    /// which an apply would only take away what nobody else has applied. `body` has the
     /// `metadata.resourceVersion` that the patch was made for. Takes finalizers off, so that it is
     /// allowed everywhere.
     pub async fn merge_patch(
@@ -402,8 +402,8 @@ impl ApiClient {
         self.ask(PendingRequest { asked, request, repeatable: false }).await.map(|_| ())
     }
 
-    /// Sends a request as it is: for tools that take any object. Gives the status and the body of the answer,
-    /// whatever it says.
+    /// Sends a request as it is: for tools that take any object. Gives the status and the body of
+    /// the answer, whatever it says.
     ///
     /// # Errors
     /// If there is no answer.

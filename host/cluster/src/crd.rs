@@ -62,7 +62,8 @@ struct Condition {
     message: String,
 }
 
-/// Waits until the API server serves the objects of a CustomResourceDefinition, at most for `limit`.
+/// Waits until the API server serves the objects of a CustomResourceDefinition, at most for
+/// `limit`.
 pub async fn established(
     client: &ApiClient,
     name: &str,

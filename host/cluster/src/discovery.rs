@@ -93,8 +93,8 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// Asks with the host's own client: the answer serves all modules, so none of their accounts may
-    /// be the one that gives it.
+    /// Asks with the host's own client: the answer serves all modules, so none of their accounts
+    /// may be the one that gives it.
     pub(crate) fn new(client: kube::Client, env: Env) -> Self {
         Self { client, env, entries: Mutex::default() }
     }

@@ -18,11 +18,12 @@ use crate::{ApiClient, ApiError, Env};
 /// An Event that comes again within this time after the last time is counted, not written.
 pub const EVENT_DEDUP: Duration = Duration::from_mins(30);
 
-/// How many different Events of one reporter about one object are remembered; the oldest are forgotten
-/// first. More than [`BURST`] and what is spared within [`EVENT_DEDUP`].
+/// How many different Events of one reporter about one object are remembered; the oldest are
+/// forgotten first. More than [`BURST`] and what is spared within [`EVENT_DEDUP`].
 pub const REMEMBERED_MAX: usize = 64;
 
-/// How many objects may be remembered before those are forgotten about which nothing counts any more.
+/// How many objects may be remembered before those are forgotten about which nothing counts any
+/// more.
 const OBJECTS_BEFORE_SWEEP: usize = 4096;
 
 /// Bytes kept of the SHA-256 of an Event: its texts may be long, and a guest chooses them.

@@ -1,10 +1,10 @@
 //! Until when requests may be sent: a host that may have lost its lease sends nothing more.
 //!
 //! Kubernetes has no fencing: the API server does not ask whether a writer still leads. So the
-//! writer must stop by itself, also if it was paused (SIGSTOP, a suspended machine, a long swap) between
-//! looking at the clock and sending. The clock is looked at in two places: when a request is handed to
-//! the connection, and again in front of each write to the socket, below TLS. What is left after a
-//! pause are bytes that were in the kernel before it.
+//! writer must stop by itself, also if it was paused (SIGSTOP, a suspended machine, a long swap)
+//! between looking at the clock and sending. The clock is looked at in two places: when a request
+//! is handed to the connection, and again in front of each write to the socket, below TLS. What is
+//! left after a pause are bytes that were in the kernel before it.
 
 use std::future::Future;
 use std::io;

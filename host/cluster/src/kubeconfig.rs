@@ -16,8 +16,8 @@ pub struct Kube {
     pub kubeconfig: Option<PathBuf>,
     /// The context; the kubeconfig's current one if not said.
     pub context: Option<String>,
-    /// Which of several hosts this is: the pod's name. The API server's audit log shows it in the user
-    /// agent, besides name and version of this program.
+    /// Which of several hosts this is: the pod's name. The API server's audit log shows it in the
+    /// user agent, besides name and version of this program.
     pub instance: Option<String>,
 }
 

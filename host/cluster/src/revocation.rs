@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether requests of some sessions may still be sent. Clones are one: once revoked, nothing is sent
-/// by any session that has it, not even a repeat of a request under way.
+/// Whether requests of some sessions may still be sent. Clones are one: once revoked, nothing is
+/// sent by any session that has it, not even a repeat of a request under way.
 #[derive(Clone, Debug, Default)]
 pub struct Revocation(Arc<AtomicBool>);
 

@@ -83,8 +83,8 @@ impl Server {
         self.cluster().as_account(&Account::new("m", account))
     }
 
-    /// What is answered to `METHOD path`, or to `user METHOD path` of one account; to its access reviews
-    /// of one verb with `user REVIEW verb`.
+    /// What is answered to `METHOD path`, or to `user METHOD path` of one account; to its access
+    /// reviews of one verb with `user REVIEW verb`.
     pub(crate) fn always(&self, ask: &str, reply: Reply) {
         self.state.lock().unwrap().always.insert(ask.into(), reply);
     }

@@ -44,18 +44,20 @@ pub const WATCH_RETRY_MAX: Duration = Duration::from_secs(10);
 /// has read its roles.
 pub const REFUSALS: u32 = 4;
 
-/// The first wait before looking again for a kind that is not served; doubles up to [`UNSERVED_MAX`].
+/// The first wait before looking again for a kind that is not served; doubles up to
+/// [`UNSERVED_MAX`].
 pub const UNSERVED_MIN: Duration = Duration::from_secs(1);
 
 /// The longest wait before looking again for a kind that is not served.
 pub const UNSERVED_MAX: Duration = Duration::from_secs(30);
 
 /// How old an answer of discovery may be: a kind that is read is compared with it again after this
-/// time. Definitions that change are noticed at once; this is for API servers behind an `APIService`.
+/// time. Definitions that change are noticed at once; this is for API servers behind an
+/// `APIService`.
 pub const DISCOVERY_PERIOD: Duration = Duration::from_mins(5);
 
-/// How long after a definition changed its kinds are compared with discovery once more: a server tells
-/// of the change before its discovery shows it.
+/// How long after a definition changed its kinds are compared with discovery once more: a server
+/// tells of the change before its discovery shows it.
 pub const DISCOVERY_SETTLES: Duration = Duration::from_secs(5);
 
 /// The first wait before a right that was denied is asked for again; doubles up to
@@ -69,12 +71,12 @@ pub const DENIED_MAX: Duration = Duration::from_secs(30);
 /// that another module's session fills.
 pub const GRANTED_PERIOD: Duration = Duration::from_secs(45);
 
-/// How often it is asked for again for the one whose session fills the cache. Its watch tells too, but only
-/// when it is opened: the server ends no watch when a right goes.
+/// How often it is asked for again for the one whose session fills the cache. Its watch tells too,
+/// but only when it is opened: the server ends no watch when a right goes.
 pub const HOLDER_PERIOD: Duration = Duration::from_mins(2);
 
-/// How long a right that was granted counts without being answered again; then nothing is read until
-/// a review is answered.
+/// How long a right that was granted counts without being answered again; then nothing is read
+/// until a review is answered.
 pub const GRANT_VALID: Duration = Duration::from_mins(5);
 
 /// How long after a relist an object that only a write response vouches for may stay

@@ -46,8 +46,8 @@ pub(crate) fn is_impersonation(name: &HeaderName) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeatable;
 
-/// Put into a request's extensions: the most bytes of an answer that are read. A larger answer is no
-/// answer, and the request is not repeated.
+/// Put into a request's extensions: the most bytes of an answer that are read. A larger answer is
+/// no answer, and the request is not repeated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerBytesMax(pub(crate) usize);
 

@@ -1,7 +1,7 @@
 //! Consent of a user: an annotation that permits something, and that no guest wrote.
 //!
-//! Who wrote an annotation stands in `managedFields`. What a guest writes is written under a manager
-//! of ours ([`Manager`]), so an annotation that such a manager holds is not a user's.
+//! Who wrote an annotation stands in `managedFields`. What a guest writes is written under a
+//! manager of ours ([`Manager`]), so an annotation that such a manager holds is not a user's.
 
 use crate::fieldset::FieldSet;
 use crate::object::{Entry, Operation};
@@ -11,8 +11,8 @@ use crate::{Manager, Object};
 /// The annotation on a primary that stops writing for it.
 pub const PAUSED_ANNOTATION: &str = "innkeeper.dev/paused";
 
-/// The annotation by which a primary is reconciled again after a time of its own, for example `30s`;
-/// `0s` for never.
+/// The annotation by which a primary is reconciled again after a time of its own, for example
+/// `30s`; `0s` for never.
 pub const RESYNC_ANNOTATION: &str = "innkeeper.dev/resync-period";
 
 /// The annotations by which a user decides something about an object that need not be a module's.

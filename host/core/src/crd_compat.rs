@@ -32,8 +32,8 @@ const LIST_MAX: usize = 100;
 const COMPARED: [&str; 6] =
     ["group", "scope", "names", "versions", "conversion", "preserveUnknownFields"];
 
-/// Lists what `before` accepts and `after` does not, each with its place, in order; empty if `after`
-/// only adds. At most 100 changes.
+/// Lists what `before` accepts and `after` does not, each with its place, in order; empty if
+/// `after` only adds. At most 100 changes.
 pub fn breaking(before: &Value, after: &Value) -> Vec<String> {
     let mut found = Findings::default();
     for pointer in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {

@@ -17,8 +17,8 @@ pub const REVERTS_MAX: usize = 5;
 /// counted revert is this old.
 pub const WINDOW: Duration = Duration::from_mins(10);
 
-/// So many fields of one object are counted each for itself; more are counted as the whole object, so
-/// that nobody fills the memory, or fights on with another field each time.
+/// So many fields of one object are counted each for itself; more are counted as the whole object,
+/// so that nobody fills the memory, or fights on with another field each time.
 const FIELDS_MAX: usize = 64;
 
 /// The whole object, in place of a field.

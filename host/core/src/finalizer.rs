@@ -92,8 +92,8 @@ impl Finalizer {
         body
     }
 
-    /// Whether the module has a finalizer on a primary: by its own entry of `managedFields`, since a
-    /// name alone may be anybody's.
+    /// Whether the module has a finalizer on a primary: by its own entry of `managedFields`, since
+    /// a name alone may be anybody's.
     pub fn is_on_object(&self, primary: &Object) -> bool {
         self.written(primary, WrittenBy::This).iter().any(|name| is_on(primary, name))
     }
@@ -113,11 +113,12 @@ impl Finalizer {
     }
 
     /// The merge patch that takes the module's finalizers off a primary of this version; `None` if
-    /// none is on it. It is no apply: that would leave a finalizer which somebody else has applied as
-    /// well, and the primary would never go.
+    /// none is on it. It is no apply: that would leave a finalizer which somebody else has applied
+    /// as well, and the primary would never go.
     ///
     /// `finalized`: the guest was asked what is left to do, so the finalizer of its name comes off
-    /// whichever manager wrote it (that of a previous operator, for example), but for another module's.
+    /// whichever manager wrote it (that of a previous operator, for example), but for another
+    /// module's.
     pub fn removal_patch(&self, primary: &Object, finalized: bool) -> Option<Value> {
         let mut off = self.written(primary, WrittenBy::This);
         off.extend(self.name.clone().filter(|_| finalized));

@@ -2,12 +2,12 @@
 //! every domain below it.
 //!
 //! The host reads permissions from these names: which object outlived its primary, which object may
-//! be deleted, which primary adopts. A guest that could write them could grant itself the same.
-//! For most of them only the metadata of the desired object counts. Labels in a Pod template, or in any
-//! other part of the spec, are ordinary content: whatever a controller copies from there has no entry of
-//! this module in `managedFields`, and the host acts on nothing without one. What a user decides
-//! ([`DECISIONS`]) is the other way round, it counts where no entry of ours holds it: so these names are
-//! refused anywhere.
+//! be deleted, which primary adopts. A guest that could write them could grant itself the same. For
+//! most of them only the metadata of the desired object counts. Labels in a Pod template, or in any
+//! other part of the spec, are ordinary content: whatever a controller copies from there has no
+//! entry of this module in `managedFields`, and the host acts on nothing without one. What a user
+//! decides ([`DECISIONS`]) is the other way round, it counts where no entry of ours holds it: so
+//! these names are refused anywhere.
 
 use serde_json::{Map, Value};
 

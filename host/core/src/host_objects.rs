@@ -1,7 +1,7 @@
 //! Objects that belong to Innkeeper itself, so that no module may write them.
 //!
-//! A module that writes them changes the host, or the code and the accounts of other modules. RBAC of a
-//! module's account does not matter here: an account with many rights still runs foreign code.
+//! A module that writes them changes the host, or the code and the accounts of other modules. RBAC
+//! of a module's account does not matter here: an account with many rights still runs foreign code.
 
 use innkeeper_contract::Kind;
 
@@ -20,7 +20,8 @@ pub const GROUP: &str = DOMAIN;
 /// The name of the host's ClusterRole and of its binding, as it is installed.
 const ROLE: &str = "innkeeper";
 
-/// The name of the policy that asks whether an editor of Modules may use an account, and of its binding.
+/// The name of the policy that asks whether an editor of Modules may use an account, and of its
+/// binding.
 const ACCOUNT_POLICY: &str = "innkeeper-module-account";
 
 /// Whether a namespace belongs to Innkeeper itself.
@@ -40,7 +41,8 @@ fn is_kind_of_namespaces(kind: &Kind) -> bool {
 }
 
 /// Whether an object belongs to Innkeeper itself: it lies in one of its namespaces, is one of them,
-/// defines or serves a kind of its group, gives the host its rights or decides who may name an account.
+/// defines or serves a kind of its group, gives the host its rights or decides who may name an
+/// account.
 pub fn is_object(kind: &Kind, key: &ObjectKey) -> bool {
     if is_namespace(key.namespace()) || kind.group() == GROUP {
         return true;
@@ -49,7 +51,8 @@ pub fn is_object(kind: &Kind, key: &ObjectKey) -> bool {
         return is_namespace(key.name());
     }
     match (kind.group(), &*kind.plural) {
-        // `modules.innkeeper.dev` and `v1alpha1.innkeeper.dev`: who serves the group decides what runs.
+        // `modules.innkeeper.dev` and `v1alpha1.innkeeper.dev`: who serves the group decides what
+        // runs.
         ("apiextensions.k8s.io", "customresourcedefinitions")
         | ("apiregistration.k8s.io", "apiservices") => {
             key.name().split_once('.').is_some_and(|(_, group)| group == GROUP)

@@ -68,8 +68,8 @@ pub fn digest(desired: &Value) -> String {
     hex::encode(&Sha256::digest(&text)[..DIGEST_BYTES])
 }
 
-/// Writes the digest of an owned object onto it, as the annotation [`APPLIED_ANNOTATION`], and returns
-/// the digest.
+/// Writes the digest of an owned object onto it, as the annotation [`APPLIED_ANNOTATION`], and
+/// returns the digest.
 pub fn set_digest(desired: &mut Value) -> String {
     set_digest_as(desired, APPLIED_ANNOTATION.to_owned())
 }

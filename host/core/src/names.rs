@@ -1,4 +1,5 @@
-//! Kubernetes' grammars of names: one function each, as `apimachinery/pkg/util/validation` has them.
+//! Kubernetes' grammars of names: one function each, as `apimachinery/pkg/util/validation` has
+//! them.
 //!
 //! A name of a guest is checked where it enters, before it reaches a URL, a field manager, a
 //! printed document or a log.

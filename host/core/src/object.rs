@@ -130,7 +130,8 @@ pub struct Object {
     pub key: ObjectKey,
     /// The uid.
     pub uid: Box<str>,
-    /// The version, as the server wrote it. Compare by [`Object::version`], within one resource only.
+    /// The version, as the server wrote it. Compare by [`Object::version`], within one resource
+    /// only.
     pub resource_version: Box<str>,
     /// The generation; 0 where the kind has none.
     pub generation: i64,
@@ -156,8 +157,8 @@ pub enum DecodeError {
     /// It is not JSON, or a member of `metadata` has another type than Kubernetes gives it.
     #[error("not a Kubernetes object: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is a Secret whose `data` or `stringData` maps names to something else than texts. The error
-    /// quotes nothing: it might quote a value.
+    /// It is a Secret whose `data` or `stringData` maps names to something else than texts. The
+    /// error quotes nothing: it might quote a value.
     #[error("a Secret whose data is not a map of texts")]
     Secret,
     /// It says that it is of another kind than the one that was asked for.
@@ -180,7 +181,8 @@ pub enum DecodeError {
     },
 }
 
-/// The kind of objects that hold metadata only, as the API server names it when it is asked for these.
+/// The kind of objects that hold metadata only, as the API server names it when it is asked for
+/// these.
 const METADATA_KIND: &str = "PartialObjectMetadata";
 
 /// How much of an object's own kind an error quotes, in bytes.
@@ -302,8 +304,8 @@ impl Object {
         })
     }
 
-    /// The text as a guest may see it: of a Secret without the digests of what was applied, from which
-    /// a short value could be guessed, since no key is in them.
+    /// The text as a guest may see it: of a Secret without the digests of what was applied, from
+    /// which a short value could be guessed, since no key is in them.
     pub fn shown(&self) -> Cow<'_, str> {
         let may_be_secret = self.text.contains(r#""kind":"Secret""#);
         let shown = (may_be_secret && self.text.contains(APPLIED_ANNOTATION))
@@ -348,8 +350,8 @@ impl Object {
         owners.chain(self.entries.iter().filter_map(|entry| entry.manager.uid())).collect()
     }
 
-    /// Whether a primary owns or made it: one that was only merged into is somebody else's, and so is
-    /// one where somebody used our name otherwise than by an apply.
+    /// Whether a primary owns or made it: one that was only merged into is somebody else's, and so
+    /// is one where somebody used our name otherwise than by an apply.
     pub fn is_made_for(&self, uid: &str) -> bool {
         let made = |entry: &Entry| {
             entry.operation == Operation::Apply
@@ -400,8 +402,8 @@ impl Object {
     }
 }
 
-/// Whether objects of a kind are Secrets: by group and resource, whatever the kind is called, and by the
-/// kind's name, whatever the resource is called.
+/// Whether objects of a kind are Secrets: by group and resource, whatever the kind is called, and
+/// by the kind's name, whatever the resource is called.
 pub fn holds_secrets(kind: &Kind) -> bool {
     kind.group().is_empty() && (kind.plural == "secrets" || kind.kind == "Secret")
 }
@@ -431,7 +433,8 @@ impl<'a> OwnKind<'a> {
             && self.api_version.as_deref().is_none_or(|version| !version.contains('/'))
     }
 
-    /// Metadata is asked for under a kind of its own; an object that leaves out its kind is in a list.
+    /// Metadata is asked for under a kind of its own; an object that leaves out its kind is in a
+    /// list.
     fn check(&self, asked: &Kind) -> Result<(), DecodeError> {
         let is_metadata = self.kind.as_deref() == Some(METADATA_KIND)
             && self.api_version.as_deref().is_some_and(|one| one.starts_with("meta.k8s.io/"));
@@ -510,7 +513,8 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Adds a text as JSON. Nearly all names of members are letters and digits, which stand for themselves.
+/// Adds a text as JSON. Nearly all names of members are letters and digits, which stand for
+/// themselves.
 fn push_quoted(text: &str, out: &mut String) {
     if text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         out.push('"');

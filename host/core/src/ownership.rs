@@ -113,8 +113,9 @@ impl Primary {
     /// Whether an object outlived its primary, and this is that primary again. What another module
     /// made for this same primary is that module's.
     ///
-    /// The label alone says nothing, since every user who may write the object may write the label: this
-    /// module must have made the object, for a primary of whatever uid, and no guest merged the label.
+    /// The label alone says nothing, since every user who may write the object may write the label:
+    /// this module must have made the object, for a primary of whatever uid, and no guest merged
+    /// the label.
     pub fn is_retained(&self, object: &Object) -> bool {
         let anothers = |manager: &Manager| {
             matches!(manager, Manager::Primary { uid, .. } if **uid == *self.uid)
@@ -165,8 +166,9 @@ impl Primary {
     /// reference off, which is drift to be repaired. No one else writes under that
     /// manager, since its name holds the primary's uid.
     ///
-    /// A module that controls its primary has all that the primary owns. To one that decorates it, the
-    /// owner says nothing: the controller of the primary and other modules make objects for it too.
+    /// A module that controls its primary has all that the primary owns. To one that decorates it,
+    /// the owner says nothing: the controller of the primary and other modules make objects for it
+    /// too.
     pub fn ownership(&self, object: &Object) -> Ownership {
         match object.controller() {
             Some(owner)
@@ -188,8 +190,9 @@ impl Primary {
         object.applied_by(&self.manager).is_some()
     }
 
-    /// Whether an object lies where this primary cannot be its owner, and another primary made it. There
-    /// no owner reference shows that it is somebody's, so the consent of this primary's user is not enough.
+    /// Whether an object lies where this primary cannot be its owner, and another primary made it.
+    /// There no owner reference shows that it is somebody's, so the consent of this primary's user
+    /// is not enough.
     pub fn is_elsewhere_and_anothers(&self, object_ref: &ObjectRef, object: &Object) -> bool {
         let is_anothers = |entry: &Entry| {
             entry.operation == Operation::Apply

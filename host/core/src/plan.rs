@@ -446,7 +446,8 @@ fn rejected<'a>(input: &Input<'a>, desired_object: &DesiredObject) -> Option<&'a
         .filter(|rejected| rejected.digest == desired_object.digest())
 }
 
-/// The labels of an object say that it is the one that is wanted. Those that a guest merged say nothing.
+/// The labels of an object say that it is the one that is wanted. Those that a guest merged say
+/// nothing.
 fn has_labels(object: &Object, desired_object: &DesiredObject) -> bool {
     desired_object.labels.iter().all(|(name, value)| {
         object.labels.get(name) == Some(value) && !consent::is_merged_label(object, name)
@@ -553,8 +554,8 @@ fn pending_deletion(input: &Input<'_>, prunes: &[Step]) -> Vec<ObjectRef> {
         .collect()
 }
 
-/// Whether an object that is no longer wanted goes: not if its kind holds data, unless it says so itself,
-/// and a user or the host has it say so.
+/// Whether an object that is no longer wanted goes: not if its kind holds data, unless it says so
+/// itself, and a user or the host has it say so.
 pub fn may_be_deleted(primary: &Primary, object_ref: &ObjectRef, object: &Object) -> bool {
     let kind = (object_ref.kind.group(), object_ref.kind.kind.as_str());
     let says = |name: &&str| {

@@ -134,8 +134,9 @@ impl Selector {
 
     /// Whether there may be an object that both select.
     ///
-    /// Labels are independent of each other, so it is enough to try, for each label that either names,
-    /// the values that the requirements name, those beside their bounds, one that nobody names, and none.
+    /// Labels are independent of each other, so it is enough to try, for each label that either
+    /// names, the values that the requirements name, those beside their bounds, one that nobody
+    /// names, and none.
     pub fn overlaps(&self, other: &Self) -> bool {
         let both = || self.requirements.iter().chain(&other.requirements);
         both().all(|Requirement { key, .. }| {

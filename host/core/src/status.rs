@@ -32,8 +32,9 @@ pub struct Input<'a> {
 /// list, since dropping one that another manager touched is refused by the server.
 pub const NOT_REPORTED: &str = "NotReported";
 
-/// So many conditions stay that are given no longer: a guest that gives other types in each run would
-/// fill the object. Twice as many as it may give at once, so that those of a run that fails all stay.
+/// So many conditions stay that are given no longer: a guest that gives other types in each run
+/// would fill the object. Twice as many as it may give at once, so that those of a run that fails
+/// all stay.
 const UNREPORTED_MAX: usize = 2 * guest_status::CONDITIONS_MAX;
 
 /// The status to apply, whole; `None` if the live one is that already.

@@ -308,9 +308,9 @@ fn leaves(entry: &Value) -> Vec<Vec<String>> {
 
 /// Takes a member away as the server does: what is then empty and not itself in the set goes too.
 ///
-/// Answers false where something would be left that has no members but is in the set: an
-/// entry alone does not tell that from a value kept whole. The recorded changes have this case, with
-/// the live values that tell (`custom-free`).
+/// Answers false where something would be left that has no members but is in the set: an entry
+/// alone does not tell that from a value kept whole. The recorded changes have this case, with the
+/// live values that tell (`custom-free`).
 fn remove(entry: &mut Value, path: &[String]) -> bool {
     let [name, rest @ ..] = path else { return true };
     let members = entry.as_object_mut().unwrap();

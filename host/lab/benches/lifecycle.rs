@@ -1,4 +1,5 @@
-//! How long lives of a Podroute take, in wall time: the real operator and guest on a simulated cluster, one core.
+//! How long lives of a Podroute take, in wall time: the real operator and guest on a simulated
+//! cluster, one core.
 
 #![allow(clippy::print_stdout, reason = "it is the result")]
 
@@ -70,7 +71,8 @@ async fn all(lab: &Lab, what: &str, namespaces: &[String], replicas: i64) -> Res
     Ok(())
 }
 
-/// Lives of some Podroutes, each in a namespace of its own: made, ready, scaled, drift repaired, deleted.
+/// Lives of some Podroutes, each in a namespace of its own: made, ready, scaled, drift repaired,
+/// deleted.
 async fn live(lab: &Lab, namespaces: &[String]) -> Result<Duration, Failed> {
     let api = lab.api();
     let begun = Instant::now();
@@ -102,8 +104,8 @@ async fn live(lab: &Lab, namespaces: &[String]) -> Result<Duration, Failed> {
     Ok(ready)
 }
 
-/// How long this thread has had a core, which is what counts on a machine that has more to do. As long as
-/// Linux says it: in hundredths of a second.
+/// How long this thread has had a core, which is what counts on a machine that has more to do. As
+/// long as Linux says it: in hundredths of a second.
 fn worked() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
     let after_name = text.rsplit(')').next().unwrap_or_default();

@@ -19,8 +19,8 @@ const SETTLE_TIME: Duration = Duration::from_millis(1);
 /// The namespace of the modules' accounts.
 const MODULES: &str = innkeeper_operator::MODULES_NAMESPACE;
 
-/// After so much time without a write all is quiet. Pods of Jobs end after five seconds, and the operator
-/// looks again after a few.
+/// After so much time without a write all is quiet. Pods of Jobs end after five seconds, and the
+/// operator looks again after a few.
 const QUIET: Duration = Duration::from_secs(15);
 
 /// Where the operator's Modules come from.
@@ -91,8 +91,8 @@ impl Lab {
         Self::on(simulator, guests, setup).await
     }
 
-    /// The same on a simulator that is there already, whose clock the operator's follows; of the setup its
-    /// seed of the operator, modules, objects and log are taken.
+    /// The same on a simulator that is there already, whose clock the operator's follows; of the
+    /// setup its seed of the operator, modules, objects and log are taken.
     ///
     /// # Errors
     /// As [`Self::start`].

@@ -3,8 +3,8 @@
 //! - [`Lab`]: a simulator and an operator on it. Time passes when somebody lets it: [`Lab::pass`],
 //!   [`Lab::until`], [`Lab::settle`].
 //! - [`RunningOperator`]: only the operator, over whatever answers its requests.
-//! - [`scenario`]: folders of numbered files, as KUTTL and Chainsaw have them, played in a lab or on a
-//!   real cluster.
+//! - [`scenario`]: folders of numbered files, as KUTTL and Chainsaw have them, played in a lab or
+//!   on a real cluster.
 //!
 //! # Guarantees
 //! The same seed and the same calls give the same requests, answers and events, byte for byte.

@@ -1,9 +1,9 @@
 //! A component in ConfigMaps: in one, or, since one holds 1 MiB, over several.
 //!
 //! The first part is the ConfigMap that a Module names; its annotation [`ANNOTATION`] says how many
-//! parts there are. The further ones are named after it: `web`, `web-chunk-2`, `web-chunk-3`. Each has
-//! its piece under the same key, and the pieces in their order are what a single ConfigMap would
-//! have: a component, plain or gzip.
+//! parts there are. The further ones are named after it: `web`, `web-chunk-2`, `web-chunk-3`. Each
+//! has its piece under the same key, and the pieces in their order are what a single ConfigMap
+//! would have: a component, plain or gzip.
 //!
 //! So a Module still names one ConfigMap, and going back to another version is still one field.
 //! The first part is written last: who finds it finds the others.
@@ -85,8 +85,8 @@ struct Metadata {
 }
 
 impl ConfigMap {
-    /// In how many ConfigMaps the component lies, if this is the first. `what` names it in errors. The
-    /// old annotation is read too.
+    /// In how many ConfigMaps the component lies, if this is the first. `what` names it in errors.
+    /// The old annotation is read too.
     ///
     /// # Errors
     /// What is wrong with its annotation.
@@ -196,8 +196,8 @@ fn quoted_name(name: &str) -> String {
     format!("ConfigMap {NAMESPACE}/{name}")
 }
 
-/// The ConfigMaps that hold a component, in the order in which they are to be written: the first part
-/// is the last. They never change.
+/// The ConfigMaps that hold a component, in the order in which they are to be written: the first
+/// part is the last. They never change.
 ///
 /// `metadata` (labels, annotations, owners) is that of each of them, beside its name; `name` is the
 /// first one's.

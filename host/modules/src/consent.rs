@@ -1,15 +1,15 @@
 //! Whether a ServiceAccount allows a module to act as it.
 //!
 //! The creator of a Module chooses its `serviceAccountName`. That alone must not give away what the
-//! account may do, so each account names the modules that may act as it. This stands in an annotation: the
-//! value of a label can hold neither a list nor `*`.
+//! account may do, so each account names the modules that may act as it. This stands in an
+//! annotation: the value of a label can hold neither a list nor `*`.
 
 use innkeeper_core::names::is_label;
 
 use crate::module::NAMESPACE;
 
-/// The annotation of a ServiceAccount that names the modules which may act as it, separated by commas;
-/// `*` is all.
+/// The annotation of a ServiceAccount that names the modules which may act as it, separated by
+/// commas; `*` is all.
 pub const ALLOWED_MODULES_ANNOTATION: &str = "innkeeper.dev/allowed-modules";
 
 /// The reason of conditions and Events when an account does not allow a module.

@@ -1,8 +1,8 @@
 //! CustomResourceDefinitions as guests describe them: what is refused, and what is taken of them.
 //!
-//! Of a definition the host takes the name, some labels and the spec. All else would act on what the
-//! definition is to others: an owner or a finalizer decides when it is deleted with all its objects, and
-//! annotations and other labels steer controllers.
+//! Of a definition the host takes the name, some labels and the spec. All else would act on what
+//! the definition is to others: an owner or a finalizer decides when it is deleted with all its
+//! objects, and annotations and other labels steer controllers.
 
 use std::collections::BTreeSet;
 
@@ -108,8 +108,8 @@ pub struct CrdRequest {
     pub name: String,
     /// Its group.
     pub group: String,
-    /// Whether the Module's `allowedCRDGroups` allows to install it. If not, it is used if it is there
-    /// and serves the versions, and is a reason to refuse if not.
+    /// Whether the Module's `allowedCRDGroups` allows to install it. If not, it is used if it is
+    /// there and serves the versions, and is a reason to refuse if not.
     pub granted: bool,
     /// The definition: name, allowed labels, spec.
     pub definition: Value,

@@ -1,9 +1,9 @@
 //! The glue around the machines: holds one for each module, keeps the bytes and the guests
 //! that they decide about, and hands out what needs I/O or time as [`Action`]s.
 //!
-//! One driver serves one operator. Every call of [`Driver::handle`] is short: loading is a [`LoadJob`]
-//! and a check of parameters a [`ParametersJob`], for a thread that may block, or for the same thread where
-//! everything must be in one order.
+//! One driver serves one operator. Every call of [`Driver::handle`] is short: loading is a
+//! [`LoadJob`] and a check of parameters a [`ParametersJob`], for a thread that may block, or for
+//! the same thread where everything must be in one order.
 
 mod kinds;
 mod message;
@@ -133,8 +133,8 @@ impl<G: Loaded> Driver<G> {
         self.states.get(name).map(|module_state| module_state.report(name))
     }
 
-    /// The status of a module with what is decided, for [`Action::Commit`]: only that may say it, since
-    /// a host that starts anew goes by it, and needs the copy that is kept before.
+    /// The status of a module with what is decided, for [`Action::Commit`]: only that may say it,
+    /// since a host that starts anew goes by it, and needs the copy that is kept before.
     pub fn decision(&self, name: &str) -> Option<Report> {
         self.states.get(name).map(|module_state| module_state.decision(name))
     }
@@ -442,8 +442,8 @@ impl<G: Loaded> ModuleState<G> {
         Event::Loaded { digest, result: Ok(facts) }
     }
 
-    /// What a check of parameters says of the candidate or of the active revision; another check if the
-    /// parameters have changed meanwhile, and nothing if the check is of no use any more.
+    /// What a check of parameters says of the candidate or of the active revision; another check if
+    /// the parameters have changed meanwhile, and nothing if the check is of no use any more.
     fn on_parameters(
         &mut self,
         name: &str,
@@ -616,7 +616,8 @@ impl<G: Loaded> ModuleState<G> {
         }
     }
 
-    /// A guest serves with parameters that fit it. If the Module gives others by now, they are checked.
+    /// A guest serves with parameters that fit it. If the Module gives others by now, they are
+    /// checked.
     fn serve_with(
         &mut self,
         name: &str,

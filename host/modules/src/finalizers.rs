@@ -1,9 +1,9 @@
 //! Whose finalizer a guest may name: one of its own domain, or the one that is made of the name of
 //! its Module.
 //!
-//! The name comes from the guest, the domains from the API server (the group that serves the primary)
-//! and from the Module (`spec.allowedCRDGroups`). A guest that decorates its primaries shares their group
-//! with the module that controls them, so that group gives it no domain.
+//! The name comes from the guest, the domains from the API server (the group that serves the
+//! primary) and from the Module (`spec.allowedCRDGroups`). A guest that decorates its primaries
+//! shares their group with the module that controls them, so that group gives it no domain.
 
 use innkeeper_contract::Manifest;
 use innkeeper_core::control;

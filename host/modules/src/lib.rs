@@ -9,8 +9,8 @@
 //!
 //! - [`Module`] is the resource as users write it, [`ValidatedSpec`] is its spec checked, and
 //!   [`crd()`] its CustomResourceDefinition.
-//! - [`source`] takes a component out of a ConfigMap or a file, within bounds; [`chunks`] is how it lies
-//!   in ConfigMaps.
+//! - [`source`] takes a component out of a ConfigMap or a file, within bounds; [`chunks`] is how it
+//!   lies in ConfigMaps.
 //! - [`consent`] is what a ServiceAccount says of the modules that may act as it.
 //! - [`Machine`] is the state machine of one module.
 //! - [`Driver`] holds a machine for each module and carries out what needs no I/O; the rest it

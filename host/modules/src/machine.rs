@@ -234,8 +234,8 @@ impl Machine {
         self.restored_digest == Some(digest)
     }
 
-    /// Takes whether the present spec grants what the active revision names: what serves goes on, and
-    /// the misfit is reported. Gives what is to be done.
+    /// Takes whether the present spec grants what the active revision names: what serves goes on,
+    /// and the misfit is reported. Gives what is to be done.
     pub fn check_grant(&mut self, grant: Result<(), Rejection>) -> Vec<Effect> {
         if self.grant == grant || self.is_tearing_down() {
             return Vec::new();
@@ -401,8 +401,8 @@ impl Machine {
                     | Candidate::RestoringSnapshot(_)
                     | Candidate::Committing(_) => {}
                     Candidate::Loading(_) => self.outdated = true,
-                    // allowedCRDGroups may say something else now, and so may the parameters and the
-                    // limits of the rollout.
+                    // allowedCRDGroups may say something else now, and so may the parameters and
+                    // the limits of the rollout.
                     Candidate::Previewing(_)
                     | Candidate::Held(..)
                     | Candidate::InstallingCrds(_)

@@ -4,8 +4,8 @@
 //! [`crd`](crate::crd())). A field is here only if it works: what a later version brings is
 //! refused until then, so that nobody relies on a setting that does nothing.
 //!
-//! What users write as text (durations, quantities) is text here; [`ValidatedSpec`](crate::ValidatedSpec)
-//! is what the host works with.
+//! What users write as text (durations, quantities) is text here;
+//! [`ValidatedSpec`](crate::ValidatedSpec) is what the host works with.
 
 use std::collections::BTreeMap;
 
@@ -151,13 +151,13 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_cross_namespace: bool,
 
-    /// Whether the guest may put finalizers on the objects that it makes. Such an object stays until
-    /// somebody takes them off. A finalizer on the primary needs no permission.
+    /// Whether the guest may put finalizers on the objects that it makes. Such an object stays
+    /// until somebody takes them off. A finalizer on the primary needs no permission.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_finalizers: bool,
 
-    /// Names of Secrets, in the namespace of a primary, whose bytes the guest may read; of all other
-    /// Secrets it sees digests. The ServiceAccount needs the right to get them.
+    /// Names of Secrets, in the namespace of a primary, whose bytes the guest may read; of all
+    /// other Secrets it sees digests. The ServiceAccount needs the right to get them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
     pub secret_names: Vec<String>,
@@ -275,8 +275,8 @@ pub struct Limits {
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub timeout: Option<String>,
 
-    /// Time in which the component has to be compiled, for example 2m; 1m if left out. A guest that brings
-    /// an interpreter may need more where processors are slow.
+    /// Time in which the component has to be compiled, for example 2m; 1m if left out. A guest that
+    /// brings an interpreter may need more where processors are slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub compile_timeout: Option<String>,
@@ -299,9 +299,9 @@ pub struct Limits {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_reads: Option<u32>,
 
-    /// Size of what the host keeps of the reads of all primaries, to know which change concerns which
-    /// of them, as a quantity; 64Mi if left out. Beyond it a primary that reads much is run again on
-    /// each change of the kinds that it reads.
+    /// Size of what the host keeps of the reads of all primaries, to know which change concerns
+    /// which of them, as a quantity; 64Mi if left out. Beyond it a primary that reads much is run
+    /// again on each change of the kinds that it reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_reads: Option<Quantity>,
 
@@ -457,7 +457,8 @@ pub struct Previous {
 pub struct CandidateStatus {
     /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// Where it is: Loading, Previewing, Held, InstallingCRDs, Committing, Rejected, RestoringSnapshot.
+    /// Where it is: Loading, Previewing, Held, InstallingCRDs, Committing, Rejected,
+    /// RestoringSnapshot.
     pub state: String,
     /// If it is held or refused, one CamelCase word why.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -650,7 +651,8 @@ pub enum ModuleError {
 impl Module {
     /// Reads a Module from a parsed document.
     ///
-    /// Only the shape is checked; [`ValidatedSpec::new`](crate::ValidatedSpec::new) checks the values.
+    /// Only the shape is checked; [`ValidatedSpec::new`](crate::ValidatedSpec::new) checks the
+    /// values.
     pub fn from_value(value: &Value) -> Result<Self, ModuleError> {
         let said = |member: &str| match value.get(member) {
             Some(Value::String(text)) => text.clone(),

@@ -1,7 +1,8 @@
 //! Fields of a Module, and names on ConfigMaps, that have another name now.
 //!
-//! The CustomResourceDefinition still has the old names: the API server would drop a field that it does
-//! not know, and a stored Module that said `suspend` would then write. A rule refuses them instead.
+//! The CustomResourceDefinition still has the old names: the API server would drop a field that it
+//! does not know, and a stored Module that said `suspend` would then write. A rule refuses them
+//! instead.
 
 use serde_json::{Value, json};
 
@@ -15,13 +16,15 @@ const FIELDS: [(&str, &str, &str); 6] = [
     ("/rollout", "probation", "rollbackWindow"),
 ];
 
-/// The old name of the annotation [`ANNOTATION`](crate::chunks::ANNOTATION), which the host still reads.
+/// The old name of the annotation [`ANNOTATION`](crate::chunks::ANNOTATION), which the host still
+/// reads.
 pub(crate) const PARTS_ANNOTATION: &str = "innkeeper.dev/parts";
 
 /// What stands between the names of ConfigMaps with [`PARTS_ANNOTATION`] and their numbers.
 pub(crate) const PART_INFIX: &str = "-part-";
 
-/// Finds the first field of a Module with an old name: its path, and a message that names the new one.
+/// Finds the first field of a Module with an old name: its path, and a message that names the new
+/// one.
 pub(crate) fn find(module: &Value) -> Option<(String, String)> {
     let spec = module.get("spec")?;
     let is_used =

@@ -187,8 +187,8 @@ impl ActiveModule {
         DesiredState::read(desired, self.guest().manifest(), primary, grants)
     }
 
-    /// The objects of the primary kind in the module's namespaces, by namespace and name. One that cannot
-    /// be read is no reason to leave out the others.
+    /// The objects of the primary kind in the module's namespaces, by namespace and name. One that
+    /// cannot be read is no reason to leave out the others.
     pub fn primaries(&self) -> Vec<Arc<Object>> {
         let snapshot = self.view.snapshot();
         let list = |namespace: Option<&str>| snapshot.list(&self.primary, namespace, &|_| true);
@@ -217,8 +217,8 @@ impl ActiveModule {
         period.filter(|period| !period.is_zero())
     }
 
-    /// What a primary says of its own resync period, or why that cannot be heeded; `None` if it says
-    /// nothing.
+    /// What a primary says of its own resync period, or why that cannot be heeded; `None` if it
+    /// says nothing.
     pub fn own_resync(primary: &Object) -> Option<Result<Duration, String>> {
         consent::of_user(primary, RESYNC_ANNOTATION).map(|text| resync_period(&text))
     }

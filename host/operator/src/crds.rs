@@ -1,7 +1,8 @@
 //! CustomResourceDefinitions that a guest describes: installed as the module's ServiceAccount,
 //! within the groups that its Module grants, before the guest serves.
 //!
-//! The label [`MODULE_LABEL`] names the module that installed a definition: only that module changes it.
+//! The label [`MODULE_LABEL`] names the module that installed a definition: only that module
+//! changes it.
 
 mod objects;
 
@@ -204,9 +205,9 @@ fn refuse_webhook(desired_state: &CrdRequest) -> Result<(), Rejection> {
     ))
 }
 
-/// Whether a definition is to be written over the live one of ours: it may only add. One that the live
-/// one takes all of, as when an older version of a guest serves again, is left out: definitions are
-/// never taken back.
+/// Whether a definition is to be written over the live one of ours: it may only add. One that the
+/// live one takes all of, as when an older version of a guest serves again, is left out:
+/// definitions are never taken back.
 fn changes_additively(desired_state: &CrdRequest, live: &Value) -> Result<bool, Rejection> {
     let broken = crd_compat::breaking(live, &desired_state.definition);
     if broken.is_empty() {

@@ -61,8 +61,8 @@ impl GrantedSecrets {
     /// Reads what the Module grants, in the namespace of a primary.
     ///
     /// # Errors
-    /// If one cannot be read, holds a token of the API server, or if all together are too large. One that is
-    /// not there is none.
+    /// If one cannot be read, holds a token of the API server, or if all together are too large.
+    /// One that is not there is none.
     pub async fn read(active: &ActiveModule, primary: &ObjectKey) -> Result<Self, Problem> {
         let mut granted = Self::default();
         let names = &active.settings().secret_names;
@@ -85,7 +85,8 @@ impl GrantedSecrets {
                 return Err(token(&key, &read.type_));
             }
             let decoded = read.data.into_values().map(|value| {
-                // The API server keeps nothing but base64 there; what it kept otherwise is masked as it is.
+                // The API server keeps nothing but base64 there; what it kept otherwise is masked
+                // as it is.
                 STANDARD.decode(&value).unwrap_or(value.into_bytes())
             });
             let before = values.len();

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use crate::write_rate::{BURST, WriteRateLimiter};
 
-/// Lines a second that a module may log in the long run; twenty seconds' worth at once, which is more than
-/// one run can log within its bytes.
+/// Lines a second that a module may log in the long run; twenty seconds' worth at once, which is
+/// more than one run can log within its bytes.
 pub const LINES_PER_SECOND: NonZeroU32 = NonZeroU32::new(200).unwrap();
 
 /// The log of one version of a module.

@@ -1,13 +1,15 @@
 //! The loop: watch, observe, run, plan, apply, report.
 //!
 //! One file a noun:
-//! - [`queue`], [`module_queue`], [`backoff`]: which key is next. [`reads`], [`record`]: which change concerns which key.
-//!   Both are plain data, without a clock.
+//! - [`queue`], [`module_queue`], [`backoff`]: which key is next. [`reads`], [`record`]: which
+//!   change concerns which key. Both are plain data, without a clock.
 //! - [`observe`], [`apply`], [`report`]: rooms of one round; the room between them, the plan, is
 //!   in `innkeeper-core`, and the run in `innkeeper-sandbox`.
 //! - [`reconcile`]: one burst of rounds over one key: the short function that sees all rooms.
-//! - [`granted_secrets`], [`redact`]: Secrets that a Module grants, and masking their bytes in texts.
-//! - [`trigger`], [`stats`]: why a key was worked on and what that came to, for whoever reads the log.
+//! - [`granted_secrets`], [`redact`]: Secrets that a Module grants, and masking their bytes in
+//!   texts.
+//! - [`trigger`], [`stats`]: why a key was worked on and what that came to, for whoever reads the
+//!   log.
 //! - [`workers`]: keys to workers. [`supervise`]: what the driver of modules asks for.
 //!   [`watchdog`]: whether that goes on.
 

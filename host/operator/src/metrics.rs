@@ -1,7 +1,7 @@
 //! Figures for Prometheus: controller-runtime's names where the meaning is the same, ours
-//! (`innkeeper_...`) for the rest. The label `module` stands on all that are about a module; those with
-//! names of controller-runtime and client-go have their labels too, which dashboards for these read.
-//! Labels are names of modules, kinds and fixed words only, never names of objects.
+//! (`innkeeper_...`) for the rest. The label `module` stands on all that are about a module; those
+//! with names of controller-runtime and client-go have their labels too, which dashboards for these
+//! read. Labels are names of modules, kinds and fixed words only, never names of objects.
 
 use std::time::Duration;
 

@@ -131,8 +131,8 @@ impl ModuleQueue {
         }
     }
 
-    /// The next key to work on; [`ModuleQueue::finished`] must follow. At most `running_max` keys of one
-    /// tenant are worked on at once.
+    /// The next key to work on; [`ModuleQueue::finished`] must follow. At most `running_max` keys
+    /// of one tenant are worked on at once.
     pub(crate) fn take(&mut self, now: Duration, running_max: usize) -> Option<ObjectKey> {
         if self.ready() == 0 || self.writes.ready_after(MODULE_BURST, now) > now {
             return None;
@@ -197,8 +197,8 @@ impl ModuleQueue {
         self.release(&name.into());
     }
 
-    /// Whether a key that is worked on may make a further write: its turn has one left, or the bursts
-    /// of its module and of its tenant have.
+    /// Whether a key that is worked on may make a further write: its turn has one left, or the
+    /// bursts of its module and of its tenant have.
     pub(crate) fn may_write(&mut self, key: &ObjectKey, now: Duration) -> bool {
         let Some(reserved) = self.turns.get_mut(key).filter(|reserved| **reserved == 0) else {
             return true;
@@ -313,7 +313,8 @@ struct Rotation {
     waiting: BTreeMap<Arc<str>, Waiting>,
     /// The tenants that wait and are not held.
     order: BTreeMap<Rank, Arc<str>>,
-    /// The number of the last turn of tenants that do not wait, as long as it matters to one that does.
+    /// The number of the last turn of tenants that do not wait, as long as it matters to one that
+    /// does.
     served: BTreeMap<Arc<str>, u64>,
     /// How many were left of `served` when old ones were forgotten last.
     served_left: usize,

@@ -79,8 +79,9 @@ impl<'a> Observation<'a> {
             .collect()
     }
 
-    /// Whether the primary can have an object where it lies. An owner owns in its own namespace only, and
-    /// whoever writes in another one can name this primary there, as an owner or by its manager.
+    /// Whether the primary can have an object where it lies. An owner owns in its own namespace
+    /// only, and whoever writes in another one can name this primary there, as an owner or by its
+    /// manager.
     fn is_within_reach(&self, object: &Object) -> bool {
         let (home, uid) = (self.primary.key.namespace(), &*self.primary.uid);
         let has_entry = || object.entries.iter().any(|entry| entry.manager.uid() == Some(uid));
@@ -101,7 +102,8 @@ impl<'a> Observation<'a> {
     /// The `observed` document. What is only merged into is not the primary's own.
     ///
     /// # Errors
-    /// [`CallError::ObservedTooLarge`] if it would have more than `limit` bytes, before it is joined.
+    /// [`CallError::ObservedTooLarge`] if it would have more than `limit` bytes, before it is
+    /// joined.
     pub fn document(
         &self,
         made: &[(ObjectRef, Arc<Object>)],

@@ -153,8 +153,8 @@ impl Operator {
             })
     }
 
-    /// What the supervisor of modules hangs in, for people; `None` if it takes its turns. Then no module
-    /// loads, reports or leaves any more, and only another process helps.
+    /// What the supervisor of modules hangs in, for people; `None` if it takes its turns. Then no
+    /// module loads, reports or leaves any more, and only another process helps.
     pub fn stalled(&self) -> Option<String> {
         self.shared.watchdog.stalled()
     }
@@ -169,7 +169,8 @@ impl Operator {
         self.shared.queue().is_quiet(self.shared.elapsed())
     }
 
-    /// How many objects Events are remembered about; they are forgotten with the object and the module.
+    /// How many objects Events are remembered about; they are forgotten with the object and the
+    /// module.
     pub fn remembered_events(&self) -> usize {
         self.shared.events.remembered_objects()
     }

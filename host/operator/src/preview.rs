@@ -108,8 +108,8 @@ async fn definitions(rehearsal: &mut Preview, shared: &Shared, candidate: &Activ
     }
 }
 
-/// Whether a version that served before fails for a primary as it is now. Nothing is written. It sees
-/// what it saw when it served: with digests it could fail where it did not.
+/// Whether a version that served before fails for a primary as it is now. Nothing is written. It
+/// sees what it saw when it served: with digests it could fail where it did not.
 pub async fn fails(shared: &Shared, active: &ActiveModule, key: &ObjectKey) -> bool {
     match active.view.snapshot().get(&active.primary, key) {
         innkeeper_cluster::Lookup::Found(primary) => {
@@ -157,8 +157,8 @@ fn primaries(candidate: &ActiveModule) -> Vec<Arc<Object>> {
     all
 }
 
-/// At most [`PRIMARIES_MAX`] of them, the namespaces in turn, evenly within each: however many primaries
-/// one tenant makes, those of the others are among them.
+/// At most [`PRIMARIES_MAX`] of them, the namespaces in turn, evenly within each: however many
+/// primaries one tenant makes, those of the others are among them.
 fn chosen(primaries: &[Arc<Object>]) -> Vec<&Arc<Object>> {
     let mut by_namespace: BTreeMap<&str, Vec<&Arc<Object>>> = BTreeMap::new();
     for primary in primaries {

@@ -31,8 +31,8 @@ pub struct PrimaryState {
 }
 
 impl PrimaryState {
-    /// Notes what a round could not apply. Whether that is something else than the round before, or the same
-    /// for another reason, in whatever order they were met.
+    /// Notes what a round could not apply. Whether that is something else than the round before, or
+    /// the same for another reason, in whatever order they were met.
     pub fn record_unapplied(&mut self, unapplied: Vec<Unapplied>) -> bool {
         let before = std::mem::replace(&mut self.unapplied, unapplied);
         before.len() != self.unapplied.len()

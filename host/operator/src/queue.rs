@@ -4,16 +4,16 @@
 //! - A key waits at most once, and is worked on by at most one worker: a wake during the work
 //!   runs it once more afterwards.
 //! - Modules take turns: one with many keys cannot hold up one with few.
-//! - Tenants of a module take turns too ([`crate::module_queue`]): a tenant is a namespace, or a cluster-scoped
-//!   primary. The one that had its turn longest ago comes first.
+//! - Tenants of a module take turns too ([`crate::module_queue`]): a tenant is a namespace, or a
+//!   cluster-scoped primary. The one that had its turn longest ago comes first.
 //! - Keys that a change woke come before keys whose time has come and before those that are woken
 //!   because their module, or what it may read, is another; these get one turn of
 //!   [`ROUTINE_TURN`](crate::module_queue::ROUTINE_TURN) at least.
 //! - At most [`Bounds::running_per_module`] keys of one module are worked on at once, and at most
 //!   [`Bounds::running_per_tenant`] of one tenant.
 //! - A module that has written as much as it may waits, and so does a tenant
-//!   ([`WriteRateLimiter`](crate::write_rate::WriteRateLimiter)); the others do not. A run that has to stop for that goes on later,
-//!   after keys that a change woke.
+//!   ([`WriteRateLimiter`](crate::write_rate::WriteRateLimiter)); the others do not. A run that has
+//!   to stop for that goes on later, after keys that a change woke.
 //! - A key that failed waits by [`Backoff`]; a change that concerns it runs it at once. Its
 //!   failures are forgotten when it succeeds.
 //! - Whoever gets a key learns what has woken it since it was worked on last.
@@ -156,7 +156,8 @@ impl Queue {
         self.due.insert((when, request.clone()));
     }
 
-    /// The next key to work on and why, if there is one and there is room; [`Queue::done`] must follow.
+    /// The next key to work on and why, if there is one and there is room; [`Queue::done`] must
+    /// follow.
     pub fn next(&mut self, now: Duration) -> Option<(ReconcileRequest, Triggers)> {
         while let Some((when, request)) = self.due.first() {
             if *when > now {
@@ -300,8 +301,8 @@ impl Queue {
         self.closed = true;
     }
 
-    /// When the next key becomes due, if one waits for a time; also for its module's or its tenant's
-    /// writes, if these have to wait at `now`.
+    /// When the next key becomes due, if one waits for a time; also for its module's or its
+    /// tenant's writes, if these have to wait at `now`.
     pub fn next_due(&self, now: Duration) -> Option<Duration> {
         let written = self.modules.values().filter_map(|module| module.queue.next_paid(now));
         self.due.first().map(|(when, _)| *when).into_iter().chain(written).min()

@@ -12,10 +12,10 @@
 //! Whatever is bounded here may wake a key too often, never too seldom.
 //! - A run's record is bounded by [`crate::record`], and all records of a module by a limit of its
 //!   Module: beyond it a record that is not small becomes that of a reader of whole kinds.
-//! - A reader of a whole namespace or kind that was woken is not looked at again before its next run
-//!   begins: so a change costs nothing for those that wait for their turn.
-//! - For one change at most [`COMPARISONS_MAX`] comparisons are made for each module. Readers of whole
-//!   namespaces or kinds are woken without any.
+//! - A reader of a whole namespace or kind that was woken is not looked at again before its next
+//!   run begins: so a change costs nothing for those that wait for their turn.
+//! - For one change at most [`COMPARISONS_MAX`] comparisons are made for each module. Readers of
+//!   whole namespaces or kinds are woken without any.
 //! - The changes that are kept for runs under way are bounded in number and bytes: a run that began
 //!   before the first of them runs again.
 

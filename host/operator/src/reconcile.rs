@@ -114,8 +114,8 @@ pub async fn reconcile(
     } else {
         shared.primary_states.put(request, primary_state);
     }
-    // A module that was stopped meanwhile leaves nothing behind: its keys were forgotten before this
-    // one was recorded.
+    // A module that was stopped meanwhile leaves nothing behind: its keys were forgotten before
+    // this one was recorded.
     if shared.module(&request.module).is_none() {
         shared.index().forget(request);
         shared.primary_states.take(request);
@@ -410,7 +410,8 @@ async fn ensure_finalizer(
     }
 }
 
-/// Takes the module's finalizers off a primary. `finalized`: the guest has nothing left to do for it.
+/// Takes the module's finalizers off a primary. `finalized`: the guest has nothing left to do for
+/// it.
 async fn remove_finalizer(
     finalizers: &Finalizers<'_>,
     finalized: bool,
@@ -452,8 +453,8 @@ fn find_primary(
 
 /// Runs the guest, when it is its turn. Nothing is written.
 ///
-/// Texts are joined only while a permit is held: so the permits bound how many are alive at once, and
-/// the guest's memory how large each may be.
+/// Texts are joined only while a permit is held: so the permits bound how many are alive at once,
+/// and the guest's memory how large each may be.
 pub async fn run(
     shared: &Shared,
     active: &ActiveModule,

@@ -1,8 +1,8 @@
 //! Finding the bytes of granted Secrets in texts, and masking them.
 //!
-//! A text is searched for each value as it is, in base64 (both alphabets, also as a part of a longer
-//! base64 text) and in hexadecimal digits. What a guest does to a value on purpose, reversing or
-//! splitting it, is not found: the Module lets that guest write the bytes anyway.
+//! A text is searched for each value as it is, in base64 (both alphabets, also as a part of a
+//! longer base64 text) and in hexadecimal digits. What a guest does to a value on purpose,
+//! reversing or splitting it, is not found: the Module lets that guest write the bytes anyway.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -35,8 +35,8 @@ const CUT: &[u8] = b"...";
 /// Shorter beginnings of a value, in bytes, are left before [`CUT`]: many words begin so.
 const CUT_VALUE_BYTES_MIN: usize = 4;
 
-/// What lies between two pieces that were found, in bytes, is part of the value: a character of base64
-/// holds bits of both neighbours.
+/// What lies between two pieces that were found, in bytes, is part of the value: a character of
+/// base64 holds bits of both neighbours.
 const GAP_MAX: usize = 4;
 
 /// Masks the values of Secrets in texts.
@@ -167,8 +167,8 @@ fn search(values: &NFA, text: &str, found: &mut Vec<(usize, usize)>) {
     }
 }
 
-/// How many bytes at the end of a text, which leads to `state`, begin a value: the fewest that lead to the
-/// same state.
+/// How many bytes at the end of a text, which leads to `state`, begin a value: the fewest that lead
+/// to the same state.
 fn begun(values: &NFA, first_state: StateID, text: &[u8], state: StateID) -> usize {
     let leads = |length: usize| {
         let end = text.get(text.len() - length..).unwrap_or_default();
@@ -201,8 +201,8 @@ fn is_within_gap(text: &str, end: usize, start: usize) -> bool {
             })
 }
 
-/// Where the pieces of a value of so many bytes begin and end. None is short: the last one has what is left
-/// as well.
+/// Where the pieces of a value of so many bytes begin and end. None is short: the last one has what
+/// is left as well.
 fn ranges(length: usize) -> impl Iterator<Item = (usize, usize)> {
     let whole = (length / PIECE_BYTES).max(1);
     (0..whole).map(move |index| {
@@ -223,7 +223,8 @@ fn text_pieces(value: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The characters of base64 that depend on a piece alone, if so many bytes precede it in its group of three.
+/// The characters of base64 that depend on a piece alone, if so many bytes precede it in its group
+/// of three.
 fn encoded_at(piece: &[u8], shift: usize) -> String {
     let mut bytes = vec![0; shift];
     bytes.extend_from_slice(piece);
@@ -263,7 +264,8 @@ fn go_quoted(text: &str) -> String {
     quoted
 }
 
-/// As it stands within JSON that the API server quotes in an error: Go escapes what HTML could take for a tag.
+/// As it stands within JSON that the API server quotes in an error: Go escapes what HTML could take
+/// for a tag.
 fn go_json(text: &str) -> String {
     let mut json = quoted(text);
     for (character, escape) in [

@@ -27,7 +27,8 @@ pub mod condition {
     pub const SYNCED: &str = "Synced";
     /// What was made works. The guest's word goes before the host's.
     pub const READY: &str = "Ready";
-    /// All kinds that the guest can use are served; only on primaries whose guest has optional ones.
+    /// All kinds that the guest can use are served; only on primaries whose guest has optional
+    /// ones.
     pub const KINDS_AVAILABLE: &str = "KindsAvailable";
 }
 
@@ -68,8 +69,9 @@ impl StatusInput {
     }
 }
 
-/// The host's conditions and the guest's, the guest's word first. Types that differ in case only are one
-/// type: `kubectl wait` compares them without regard to case, and would take the guest's for the host's.
+/// The host's conditions and the guest's, the guest's word first. Types that differ in case only
+/// are one type: `kubectl wait` compares them without regard to case, and would take the guest's
+/// for the host's.
 pub fn conditions(status_input: &StatusInput, has_optional: bool) -> Vec<Condition> {
     let mut all: BTreeMap<String, Condition> = BTreeMap::new();
     let mut add = |condition: Condition| {
@@ -88,8 +90,8 @@ pub fn conditions(status_input: &StatusInput, has_optional: bool) -> Vec<Conditi
     all.into_values().collect()
 }
 
-/// Of several conditions of one type the first: a list has each type once, and the API server refuses
-/// one that has not.
+/// Of several conditions of one type the first: a list has each type once, and the API server
+/// refuses one that has not.
 fn first_of_each_type(conditions: &[Condition]) -> Vec<Condition> {
     let mut types = BTreeSet::new();
     conditions.iter().filter(|one| types.insert(one.type_.to_ascii_lowercase())).cloned().collect()
@@ -160,8 +162,8 @@ fn served(status_input: &StatusInput) -> Condition {
     make(granted, type_, ConditionStatus::False, "NotServed", &message)
 }
 
-/// A condition; one message may name a thousand objects, and is cut to what can be written. What was granted
-/// is masked first: a value that is escaped and cut is hard to find.
+/// A condition; one message may name a thousand objects, and is cut to what can be written. What
+/// was granted is masked first: a value that is escaped and cut is hard to find.
 fn make(
     granted: &GrantedSecrets,
     type_: &str,

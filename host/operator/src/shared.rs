@@ -192,8 +192,8 @@ impl Shared {
         self.queue().may_write(request, self.elapsed())
     }
 
-    /// A module has written something for a key: it counts, and counts towards the rate of the module
-    /// and of the key's namespace.
+    /// A module has written something for a key: it counts, and counts towards the rate of the
+    /// module and of the key's namespace.
     pub fn count_write(&self, request: &ReconcileRequest, verb: &str) {
         self.metrics.wrote(&request.module, verb);
         self.queue().wrote(request, self.elapsed());

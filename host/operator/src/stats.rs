@@ -33,7 +33,8 @@ pub struct ReconcileStats {
 }
 
 impl ReconcileStats {
-    /// Of the objects that something was done to, and how many of the wanted are in order in the end.
+    /// Of the objects that something was done to, and how many of the wanted are in order in the
+    /// end.
     pub fn count(&mut self, done: &BTreeMap<ObjectRef, ObjectChange>, in_order: usize) {
         let count = |change| done.values().filter(|one| **one == change).count();
         self.created = count(ObjectChange::Created);

@@ -38,8 +38,8 @@ use crate::sources::{HOST_MODULE, ModuleSource, SupervisorEvent, WriteOutcome};
 use crate::teardown;
 use crate::watchdog::WAKE_PERIOD;
 
-/// So many components are loaded at once. A module has at most one of them, so that one that takes long
-/// to compile does not hold up the others; more would take the cores from those that serve.
+/// So many components are loaded at once. A module has at most one of them, so that one that takes
+/// long to compile does not hold up the others; more would take the cores from those that serve.
 const LOADS_AT_ONCE: usize = 2;
 
 /// The first wait before something that failed for a reason elsewhere is tried again.
@@ -81,7 +81,8 @@ pub struct Supervisor {
     /// What modules may do as their accounts.
     consents: Consents,
     retries: BTreeMap<String, Backoff>,
-    /// The groups of the kinds that each module's last candidate declares otherwise than they are served.
+    /// The groups of the kinds that each module's last candidate declares otherwise than they are
+    /// served.
     mismatched: BTreeMap<String, BTreeSet<String>>,
     /// What was said last of each module, where there is no status to write to.
     reported: BTreeMap<String, Vec<Condition>>,
@@ -139,7 +140,8 @@ impl Supervisor {
                 _ = stop.changed() => return,
                 Some(event) = self.inbox.recv() => self.take(event).await,
                 Some(_) = self.tasks.next() => {}
-                // This distinguishes a supervisor that is not woken from one that has nothing to do.
+                // This distinguishes a supervisor that is not woken from one that has nothing to
+                // do.
                 () = shared.env.sleep(WAKE_PERIOD) => {}
                 () = shared.health.notify.notified() => {
                     for (module, health_change) in shared.health.take_changes() {
@@ -498,8 +500,8 @@ impl Supervisor {
         self.previews.insert(name.to_owned(), (digest, rehearsing));
     }
 
-    /// More primaries fail than may since the swap. Those that would fail with the version before as
-    /// well are not held against the new one: what a user wrote meanwhile may be at fault.
+    /// More primaries fail than may since the swap. Those that would fail with the version before
+    /// as well are not held against the new one: what a user wrote meanwhile may be at fault.
     fn check_rollback_window(
         &mut self,
         name: &str,

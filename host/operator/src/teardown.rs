@@ -140,8 +140,8 @@ fn help() -> String {
     )
 }
 
-/// A module has other namespaces than before, or primaries of another kind: those that it does not see
-/// any more are let go.
+/// A module has other namespaces than before, or primaries of another kind: those that it does not
+/// see any more are let go.
 pub async fn release_unselected(shared: &Shared, before: &ActiveModule, now: &ActiveModule) {
     let none = BTreeSet::new();
     let gone = &before.settings().namespaces;
@@ -158,8 +158,8 @@ pub async fn release_unselected(shared: &Shared, before: &ActiveModule, now: &Ac
     }
 }
 
-/// Whether a module sees fewer namespaces than before, or primaries of another kind, and may have left
-/// its finalizer on the others.
+/// Whether a module sees fewer namespaces than before, or primaries of another kind, and may have
+/// left its finalizer on the others.
 pub fn is_narrowed(before: &ActiveModule, now: &ActiveModule) -> bool {
     let (before_in, now_in) = (&before.settings().namespaces, &now.settings().namespaces);
     let sees_fewer = before.primary.is_namespaced()
@@ -174,7 +174,8 @@ fn has_another_kind(before: &ActiveModule, now: &ActiveModule) -> bool {
     before.group() != now.group() || before.kind != now.kind
 }
 
-/// Without a version that serves: all are let go as they are, but for those in the namespaces of `except`.
+/// Without a version that serves: all are let go as they are, but for those in the namespaces of
+/// `except`.
 async fn remove_directly(
     client: &ApiClient,
     finalizer: &Finalizer,

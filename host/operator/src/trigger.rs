@@ -96,7 +96,8 @@ impl fmt::Display for Trigger {
     }
 }
 
-/// What a key is worked on for: the first thing that happened, and how many others did before its turn came.
+/// What a key is worked on for: the first thing that happened, and how many others did before its
+/// turn came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Triggers {
     /// What happened first.

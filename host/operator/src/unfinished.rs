@@ -1,8 +1,9 @@
 //! What is kept of a reconcile that the write rate ended before all was written.
 //!
-//! Such a reconcile continues in later turns, each with a plan of its own. A round is one pass over the
-//! plan, in however many turns: each object is attempted once in it, so an object that is refused or
-//! changes all the time keeps no other object waiting, and is not sent again with each turn.
+//! Such a reconcile continues in later turns, each with a plan of its own. A round is one pass over
+//! the plan, in however many turns: each object is attempted once in it, so an object that is
+//! refused or changes all the time keeps no other object waiting, and is not sent again with each
+//! turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

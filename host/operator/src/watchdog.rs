@@ -1,8 +1,8 @@
 //! Whether the supervisor of modules still takes its turns.
 //!
-//! The supervisor is one task: if it hangs, no module loads, reports or leaves any more, while the primaries
-//! go on being reconciled and everything looks well. It says here what it does; whoever asks from another
-//! task learns how long that has taken.
+//! The supervisor is one task: if it hangs, no module loads, reports or leaves any more, while the
+//! primaries go on being reconciled and everything looks well. It says here what it does; whoever
+//! asks from another task learns how long that has taken.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -2,8 +2,8 @@
 //! then.
 //!
 //! The generic cell rate algorithm (ITU-T I.371): one point in time says it all, and no timer runs.
-//! Each turn of a key reserves [`turn_writes`]: so runs at the same time exceed a burst by one turn at
-//! most. What a turn does not write is released when it ends.
+//! Each turn of a key reserves [`turn_writes`]: so runs at the same time exceed a burst by one turn
+//! at most. What a turn does not write is released when it ends.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -16,8 +16,8 @@ pub const BURST: Duration = Duration::from_secs(20);
 /// [`BURST`] is for the others.
 pub const MODULE_BURST: Duration = Duration::from_secs(30);
 
-/// So many writes a turn may make whatever is left of the bursts: half a second's worth, rounded down,
-/// and one at least.
+/// So many writes a turn may make whatever is left of the bursts: half a second's worth, rounded
+/// down, and one at least.
 pub fn turn_writes(per_second: NonZeroU32) -> u32 {
     (per_second.get() / 2).max(1)
 }
@@ -54,7 +54,8 @@ impl WriteRateLimiter {
         self.reserved = self.reserved.saturating_sub(writes);
     }
 
-    /// From when on another write may be made with this burst; not after `now` if it may be made now.
+    /// From when on another write may be made with this burst; not after `now` if it may be made
+    /// now.
     pub fn ready_after(&self, burst: Duration, now: Duration) -> Duration {
         let reserved = self.interval.saturating_mul(self.reserved);
         self.paid_until.max(now).saturating_add(reserved).saturating_sub(burst)

@@ -1,7 +1,8 @@
-//! What guests in other languages cost beside guests in Rust: to compile, to load, to call, to keep.
+//! What guests in other languages cost beside guests in Rust: to compile, to load, to call, to
+//! keep.
 //!
-//! `labels` and `labels-js` do the same; `podroute` and `quota-py` each make two objects of a custom
-//! resource.
+//! `labels` and `labels-js` do the same; `podroute` and `quota-py` each make two objects of a
+//! custom resource.
 //!
 //! `cargo xtask guests` first, then `cargo bench -p innkeeper-sandbox --bench languages`.
 
@@ -97,8 +98,8 @@ fn measure(name: &str, folder: &Path) {
     );
 }
 
-/// Fresh instances, by epoch, as the host calls them; interleaved, so that whatever else the machine
-/// does meets all alike.
+/// Fresh instances, by epoch, as the host calls them; interleaved, so that whatever else the
+/// machine does meets all alike.
 fn calls(folder: &Path) {
     let mut guests: Vec<(&str, Guest, String, Vec<Duration>)> = GUESTS
         .iter()

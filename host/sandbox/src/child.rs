@@ -2,9 +2,9 @@
 //! compiled there, and its schemas are evaluated.
 //!
 //! The child is `<program> compile`: standard input is one line of JSON ([`Request`]) and then the
-//! input of the task, standard output is the result, standard error the reason if there is none. Before
-//! the child reads the input of a guest, it bounds its own memory, time and output, and gives up all
-//! that its task does not need ([`confine`](crate::confine())).
+//! input of the task, standard output is the result, standard error the reason if there is none.
+//! Before the child reads the input of a guest, it bounds its own memory, time and output, and
+//! gives up all that its task does not need ([`confine`](crate::confine())).
 
 mod gate;
 mod memory;
@@ -35,8 +35,8 @@ const SUBCOMMAND: &str = "compile";
 /// Address space of the child, in bytes, however much memory there is.
 const ADDRESS_SPACE_BYTES: u64 = 8 << 30;
 
-/// Processor time of the child beyond its wall-clock limit: the timer of the parent comes first, this
-/// one holds if the parent is gone.
+/// Processor time of the child beyond its wall-clock limit: the timer of the parent comes first,
+/// this one holds if the parent is gone.
 const CPU_SLACK_S: u64 = 5;
 
 /// What is read of the child's standard error, in bytes.
@@ -228,9 +228,9 @@ fn classify_exit(status: ExitStatus, reason: &str) -> Result<(), ChildError> {
 /// What the program of [`Compile::Child`](crate::Compile::Child) does when its one argument is
 /// `compile`: reads a request from standard input and writes its result to standard output.
 ///
-/// It bounds its own memory, output and time, and gives up files, network and processes first. Nothing
-/// else may have been read from standard input or written to standard output, and the process has one
-/// thread.
+/// It bounds its own memory, output and time, and gives up files, network and processes first.
+/// Nothing else may have been read from standard input or written to standard output, and the
+/// process has one thread.
 pub fn compile_child() -> ExitCode {
     let (code, reason) = match work() {
         Ok(()) => return ExitCode::SUCCESS,

@@ -34,7 +34,8 @@ pub enum Compile {
     InProcess,
 }
 
-/// Size of an artifact, in bytes: two of them and their components fit the temporary folder of a pod.
+/// Size of an artifact, in bytes: two of them and their components fit the temporary folder of a
+/// pod.
 const ARTIFACT_BYTES_MAX: u64 = 192 << 20;
 
 /// Refuses what is too large, or something else altogether, before any compiler sees it.
@@ -184,8 +185,8 @@ fn map(shared: &Shared, artifact: &Path) -> Result<Component, LoadError> {
         Ok(component) => return Ok(component),
         Err(error) => error,
     };
-    // An engine without our pool maps it: then it is the component that has more parts than the pool
-    // has room for.
+    // An engine without our pool maps it: then it is the component that has more parts than the
+    // pool has room for.
     let without_pool = wasmtime::Engine::new(&settings::compiler(shared.interruption));
     if without_pool.is_ok_and(|engine| deserialize(&engine, artifact).is_ok()) {
         return Err(LoadError::CompileFailed { what: text(format!("{error:#}")) });

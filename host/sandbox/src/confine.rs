@@ -1,8 +1,8 @@
 //! What a child gives up before it reads what a guest wrote.
 
 /// Gives up, for this process and for good, all that compiling and evaluating do not need: opening
-/// files, network, starting processes and threads, tracing, and signals to others. What is open stays
-/// open. The kernel holds it, by Landlock and by a filter of system calls (seccomp).
+/// files, network, starting processes and threads, tracing, and signals to others. What is open
+/// stays open. The kernel holds it, by Landlock and by a filter of system calls (seccomp).
 ///
 /// Gives what could not be given up, a line each. The process must have one thread.
 pub fn confine() -> Vec<String> {
@@ -33,7 +33,8 @@ mod platform {
         SeccompRule,
     };
 
-    /// System calls that compiling and evaluating need: memory, time, random numbers, and what is open.
+    /// System calls that compiling and evaluating need: memory, time, random numbers, and what is
+    /// open.
     const ALLOWED: [i64; 31] = [
         libc::SYS_brk,
         libc::SYS_clock_getres,

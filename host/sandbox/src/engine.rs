@@ -43,7 +43,8 @@ pub(crate) struct Shared {
     pub(crate) shares: Shares,
     /// Compilers that run at once.
     pub(crate) compilers: Gate,
-    /// Children that evaluate schemas at once: a lane of its own, so that no compiler holds them up.
+    /// Children that evaluate schemas at once: a lane of its own, so that no compiler holds them
+    /// up.
     pub(crate) validators: Gate,
     permits: Permits,
     _ticker: Option<Ticker>,
@@ -87,7 +88,8 @@ impl Engine {
         EngineBuilder::default()
     }
 
-    /// Compiles a component (or finds its code in the cache), checks that it is a guest of our contract, and asks what it is.
+    /// Compiles a component (or finds its code in the cache), checks that it is a guest of our
+    /// contract, and asks what it is.
     ///
     /// Takes from milliseconds to [`Limits::compile_time`] and blocks the thread meanwhile: an
     /// async caller uses `spawn_blocking`. `limits` bound the loading and become the guest's
@@ -99,10 +101,11 @@ impl Engine {
         Guest::load(self, bytes, limits)
     }
 
-    /// Checks a document against a JSON Schema that a guest describes, where components are compiled.
+    /// Checks a document against a JSON Schema that a guest describes, where components are
+    /// compiled.
     ///
-    /// Blocks the thread for up to [`VALIDATE_TIME`](crate::schema::VALIDATE_TIME), and for as long as
-    /// it takes other callers before this one.
+    /// Blocks the thread for up to [`VALIDATE_TIME`](crate::schema::VALIDATE_TIME), and for as long
+    /// as it takes other callers before this one.
     ///
     /// # Errors
     /// [`SchemaError`].
@@ -188,8 +191,8 @@ impl EngineBuilder {
         self
     }
 
-    /// The memory of the host in bytes, of which the children of [`Compile::Child`] may take two thirds;
-    /// what the control group and the machine have if not said.
+    /// The memory of the host in bytes, of which the children of [`Compile::Child`] may take two
+    /// thirds; what the control group and the machine have if not said.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);

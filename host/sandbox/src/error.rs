@@ -70,8 +70,8 @@ pub enum LoadError {
         /// Why.
         what: String,
     },
-    /// Something else than the host killed the compiler: the kernel does where memory is short. It counts
-    /// against the component, or it would be compiled and killed without end.
+    /// Something else than the host killed the compiler: the kernel does where memory is short. It
+    /// counts against the component, or it would be compiled and killed without end.
     #[error(
         "the compiler of the component was killed, most likely since memory is short: the component \
          counts as too large to compile; give the host's container more memory, then change the \
@@ -190,7 +190,8 @@ pub enum CallError {
         /// The guest's memory, in bytes.
         limit: usize,
     },
-    /// All answers of one call would have more than [`Limits::read_bytes`](crate::Limits::read_bytes).
+    /// All answers of one call would have more than
+    /// [`Limits::read_bytes`](crate::Limits::read_bytes).
     #[error(
         "the guest read more than {limit} bytes from the cluster in one call: let it read less, or \
          raise spec.limits.memory, which this is four times"

@@ -6,10 +6,10 @@
 //!          imports, describe
 //! ```
 //!
-//! An [`Engine`] is made once. [`Engine::load`] compiles a component (in a child process,
-//! see [`Compile`]; a [`CodeCache`] keeps what was compiled), refuses what is not a guest of our contract, and asks it to describe itself.
-//! [`Guest::reconcile`] runs it once, in an instance that lives for that call only, against
-//! a [`Host`] that answers its reads.
+//! An [`Engine`] is made once. [`Engine::load`] compiles a component (in a child process, see
+//! [`Compile`]; a [`CodeCache`] keeps what was compiled), refuses what is not a guest of our
+//! contract, and asks it to describe itself. [`Guest::reconcile`] runs it once, in an instance that
+//! lives for that call only, against a [`Host`] that answers its reads.
 //!
 //! # Guarantees
 //!

@@ -29,7 +29,8 @@ const READ_BYTES_PER_MEMORY: usize = 4;
 pub struct Limits {
     /// Size of the component before it is compiled, in bytes.
     pub component_bytes: usize,
-    /// Wall-clock time of the compilation. Not held by [`Compile::InProcess`](crate::Compile::InProcess).
+    /// Wall-clock time of the compilation. Not held by
+    /// [`Compile::InProcess`](crate::Compile::InProcess).
     pub compile_time: Duration,
     /// Time of one call, instantiation included. By epoch it ends at most two
     /// [`TICK`](crate::TICK)s late; by fuel it is counted in instructions
@@ -51,8 +52,8 @@ pub struct Limits {
 
 impl Limits {
     /// Bytes of all answers of `cluster.get` and `cluster.list` in one call: four times the guest's
-    /// memory, so that a guest may look through more than it can keep. One answer and the `observed`
-    /// document together may have as many bytes as the guest's memory.
+    /// memory, so that a guest may look through more than it can keep. One answer and the
+    /// `observed` document together may have as many bytes as the guest's memory.
     pub fn read_bytes(&self) -> usize {
         self.memory_bytes.saturating_mul(READ_BYTES_PER_MEMORY)
     }

@@ -49,7 +49,8 @@ pub(crate) fn read<D: Document>(json: &str, limits: &Limits) -> Result<D, CallEr
         });
     }
     let document: D = serde_json::from_str(json).map_err(|error| unreadable::<D>(json, &error))?;
-    // serde_json bounds the depth of a text, and reads on in a text under a name of its own (RawValue).
+    // serde_json bounds the depth of a text, and reads on in a text under a name of its own
+    // (RawValue).
     if !document.values().all(|value| is_within(value, DEPTH_MAX)) {
         return Err(CallError::OutputUnreadable {
             document: D::NAME,

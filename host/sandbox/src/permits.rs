@@ -19,8 +19,8 @@ pub struct Permits {
     half: usize,
 }
 
-/// Of each module that holds or waits for a permit, by the module's name and an empty text; and of each
-/// tenant of it that does, by both names.
+/// Of each module that holds or waits for a permit, by the module's name and an empty text; and of
+/// each tenant of it that does, by both names.
 type Shares = BTreeMap<(String, String), Weak<Semaphore>>;
 
 /// The right to make sandbox calls, one at a time. Given back when dropped.

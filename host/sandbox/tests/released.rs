@@ -1,4 +1,5 @@
-//! A guest of each released version of the contract, built against that version's own WIT, loads and runs.
+//! A guest of each released version of the contract, built against that version's own WIT, loads
+//! and runs.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
 

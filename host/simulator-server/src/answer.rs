@@ -1,4 +1,5 @@
-//! From a request on the wire to the simulator's answer: who asks, and a body that ends with the server.
+//! From a request on the wire to the simulator's answer: who asks, and a body that ends with the
+//! server.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! The certificate of the server, the authority that signed it, and the admin's token. All are made anew for each
-//! server and are nowhere but in its kubeconfig.
+//! The certificate of the server, the authority that signed it, and the admin's token. All are made
+//! anew for each server and are nowhere but in its kubeconfig.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The kubeconfig of a server, and the file that it lies in. Written as JSON, which every reader of YAML takes.
+//! The kubeconfig of a server, and the file that it lies in. Written as JSON, which every reader of
+//! YAML takes.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};

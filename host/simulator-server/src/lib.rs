@@ -15,11 +15,12 @@
 //! ```
 //!
 //! # Guarantees
-//! - It listens on 127.0.0.1 only. One port takes HTTPS and plain HTTP: the first byte of a connection tells which.
-//! - Whoever has the token of the kubeconfig may do everything, and act as others; whoever has none is
-//!   `system:anonymous`, who may do nothing but ask for the version and the health.
-//! - Watches are told what happens when it happens; they end when the server stops, and cost nothing any more when their client has
-//!   gone.
+//! - It listens on 127.0.0.1 only. One port takes HTTPS and plain HTTP: the first byte of a
+//!   connection tells which.
+//! - Whoever has the token of the kubeconfig may do everything, and act as others; whoever has none
+//!   is `system:anonymous`, who may do nothing but ask for the version and the health.
+//! - Watches are told what happens when it happens; they end when the server stops, and cost
+//!   nothing any more when their client has gone.
 //!
 //! # Absent here
 //! What is answered: the simulator decides that, without knowing of sockets. Time: see [`Time`].

@@ -127,7 +127,8 @@ impl Server {
         format!("https://{}", self.address)
     }
 
-    /// Writes a kubeconfig for it, whose user may do everything. The file holds a secret and is its owner's only.
+    /// Writes a kubeconfig for it, whose user may do everything. The file holds a secret and is its
+    /// owner's only.
     ///
     /// # Errors
     /// If the file exists already, or cannot be written.

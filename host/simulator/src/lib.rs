@@ -1,8 +1,9 @@
 //! A Kubernetes API server in memory, deterministic, with the controllers of a cluster.
 //!
-//! [`Simulator`] is a tower Service: an unmodified client uses it in process, and `innkeeper-simulator-server` offers
-//! it on a port. It depends on no other crate of Innkeeper, so that it shares none of their mistakes. A differential
-//! test compares it with a real API server (docs/simulator.md).
+//! [`Simulator`] is a tower Service: an unmodified client uses it in process, and
+//! `innkeeper-simulator-server` offers it on a port. It depends on no other crate of Innkeeper, so
+//! that it shares none of their mistakes. A differential test compares it with a real API server
+//! (docs/simulator.md).
 //!
 //! # Guarantees
 //! - The same seed and the same requests at the same times give the same bytes.
@@ -25,12 +26,14 @@
 //!
 //! # From a request to an answer
 //!
-//! `simulator` locks the state and calls `api::dispatch`, which checks `auth` and picks a verb. The verb decodes the
-//! object with `types`, merges it by `apply` or `patch`, asks `admission`, and stores it in `state`. `state` notifies
-//! watches and queues work. The controllers take it from the queue when the caller advances the virtual clock.
+//! `simulator` locks the state and calls `api::dispatch`, which checks `auth` and picks a verb. The
+//! verb decodes the object with `types`, merges it by `apply` or `patch`, asks `admission`, and
+//! stores it in `state`. `state` notifies watches and queues work. The controllers take it from the
+//! queue when the caller advances the virtual clock.
 //!
-//! No two files import each other: verbs and controllers are functions over `state::cluster::Cluster`. Where the API
-//! has to call a controller within a request (definitions of kinds), the state holds the function to call.
+//! No two files import each other: verbs and controllers are functions over
+//! `state::cluster::Cluster`. Where the API has to call a controller within a request (definitions
+//! of kinds), the state holds the function to call.
 
 mod admission;
 mod api;

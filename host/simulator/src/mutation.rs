@@ -1,4 +1,5 @@
-//! Mutations for mutation testing: mistakes that a test activates, to see whether the differential test finds them.
+//! Mutations for mutation testing: mistakes that a test activates, to see whether the differential
+//! test finds them.
 //!
 //! All are off, and cost one comparison each, unless a test activates one in its thread.
 

@@ -1,5 +1,6 @@
-//! Memory in which texts are written before it is known how long they are. It is kept: asking for much and giving it
-//! back makes the allocator tidy up each time, which costs more than the writing.
+//! Memory in which texts are written before it is known how long they are. It is kept: asking for
+//! much and giving it back makes the allocator tidy up each time, which costs more than the
+//! writing.
 
 use std::cell::RefCell;
 

@@ -36,8 +36,8 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// An empty cluster at a point in time, with the controllers that work without nodes. What is random in
-    /// it comes from the seed.
+    /// An empty cluster at a point in time, with the controllers that work without nodes. What is
+    /// random in it comes from the seed.
     pub fn new(seed: u64, now: Timestamp) -> Self {
         Self::with(seed, now, Controllers::default())
     }
@@ -83,10 +83,11 @@ impl Simulator {
         kubelet::script_pods(&mut self.lock(), script);
     }
 
-    /// Answers an admission webhook in process: `handler` is called for this URL from here on. It takes an
-    /// `AdmissionReview` (`admission.k8s.io/v1`, JSON) and gives one, or nothing: then it does not answer in time. A
-    /// webhook that is reached by a Service has the URL `https://NAME.NAMESPACE.svc:PORT/PATH`, with the port 443 if none
-    /// is given. The webhook configurations in the cluster decide when it is called.
+    /// Answers an admission webhook in process: `handler` is called for this URL from here on. It
+    /// takes an `AdmissionReview` (`admission.k8s.io/v1`, JSON) and gives one, or nothing: then it
+    /// does not answer in time. A webhook that is reached by a Service has the URL
+    /// `https://NAME.NAMESPACE.svc:PORT/PATH`, with the port 443 if none is given. The webhook
+    /// configurations in the cluster decide when it is called.
     ///
     /// It is called within the request, so it must not send any itself.
     pub fn webhook(

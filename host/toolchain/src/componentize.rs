@@ -6,7 +6,8 @@ use anyhow::{Context as _, Result};
 
 /// Makes a component of a core module that wit-bindgen has described, and checks it.
 ///
-/// No WASI adapter is added: a module that wants WASI is an error here, by name, as it is in the host.
+/// No WASI adapter is added: a module that wants WASI is an error here, by name, as it is in the
+/// host.
 pub fn module(module: &Path, component: &Path) -> Result<()> {
     let bytes = std::fs::read(module)
         .with_context(|| format!("cannot read the compiled guest {}", module.display()))?;

@@ -1,8 +1,8 @@
 //! From the sources of a guest in Rust to a component.
 //!
 //! - [`Toolchain`]: a Rust on this machine that compiles for wasm, or what to install.
-//! - [`Package`]: the crate of a folder; [`Package::build`] is the cargo call, [`Package::artifact`]
-//!   what it has made.
+//! - [`Package`]: the crate of a folder; [`Package::build`] is the cargo call,
+//!   [`Package::artifact`] what it has made.
 //! - [`componentize`]: a core module becomes a component.
 //! - [`lock`]: one build at a time in a folder that several share.
 //!

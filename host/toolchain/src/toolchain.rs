@@ -94,7 +94,8 @@ impl Toolchain {
         }
     }
 
-    /// `cargo build` of guests: in release, for [`TARGET`]. What is to be built, and where, is added.
+    /// `cargo build` of guests: in release, for [`TARGET`]. What is to be built, and where, is
+    /// added.
     pub fn build(&self) -> Command {
         let mut cargo = self.cargo();
         cargo
@@ -209,8 +210,8 @@ fn linker(folder: &Path) -> Option<PathBuf> {
     rustup.is_file().then_some(rustup)
 }
 
-/// What this rustc prints in this folder, where a file may choose the toolchain; `None` if it is not
-/// there or refuses.
+/// What this rustc prints in this folder, where a file may choose the toolchain; `None` if it is
+/// not there or refuses.
 fn rustc_says(rustc: &OsStr, folder: &Path, arguments: &[&str]) -> Option<String> {
     ask(Command::new(rustc).args(arguments).current_dir(folder)).ok()
 }

@@ -295,8 +295,8 @@ impl Admin {
         Ok(server.with_token(&token).write(path)?)
     }
 
-    /// A token of the `ServiceAccount` for six hours, for these audiences; for the API server if there
-    /// are none.
+    /// A token of the `ServiceAccount` for six hours, for these audiences; for the API server if
+    /// there are none.
     pub async fn token(
         &self,
         (namespace, name): (&str, &str),

@@ -63,8 +63,8 @@ impl Database {
         Ok(database)
     }
 
-    /// What the server answers, a line each row. Asks again if it got no connection in time: nothing was
-    /// done then, and a machine may be busy.
+    /// What the server answers, a line each row. Asks again if it got no connection in time:
+    /// nothing was done then, and a machine may be busy.
     pub async fn sql(&self, sql: &str) -> Result<Vec<String>> {
         let ask = ["psql", "-X", "-q", "-A", "-t", "-c", sql, &self.url];
         let answer = eventually("psql is connected", SOON, async || {
@@ -78,8 +78,8 @@ impl Database {
         Ok(answer.lines().map(str::to_owned).collect())
     }
 
-    /// Waits until the server answers with these rows of the table `hoge`: the Service follows a pod in
-    /// a moment.
+    /// Waits until the server answers with these rows of the table `hoge`: the Service follows a
+    /// pod in a moment.
     pub async fn until_has(&self, rows: &[&str]) -> Result<()> {
         eventually(&format!("the rows are {rows:?}"), SOON, async || {
             Ok(match self.sql("SELECT name FROM hoge ORDER BY name").await {
@@ -223,7 +223,8 @@ impl Database {
         self.stage.admin.until("the claim is bound", LONG, at, is_bound).await.map(drop)
     }
 
-    /// What a script prints in a pod of this name that has the backups and the programs of PostgreSQL.
+    /// What a script prints in a pod of this name that has the backups and the programs of
+    /// PostgreSQL.
     pub async fn in_backups(&self, name: &str, script: &str) -> Result<String> {
         let claim =
             json!({"name": "backups", "persistentVolumeClaim": {"claimName": "foodb-backups"}});
@@ -360,8 +361,8 @@ impl Seen {
         Ok(())
     }
 
-    /// That the client did not see the database without its table, nor fewer rows than `least` after it
-    /// had seen as many.
+    /// That the client did not see the database without its table, nor fewer rows than `least`
+    /// after it had seen as many.
     pub fn never_less_than(&self, least: u64) -> Result<()> {
         let empty: Vec<_> =
             self.refusals.iter().filter(|line| line.contains("does not exist")).collect();

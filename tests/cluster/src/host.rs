@@ -36,8 +36,8 @@ pub struct HostOptions {
     pub kubeconfig: PathBuf,
     /// A folder of Modules, for `--modules`.
     pub modules: Option<PathBuf>,
-    /// The name of its pod, under which it is a candidate for the Lease; if not given, it works at once,
-    /// as a host that is alone.
+    /// The name of its pod, under which it is a candidate for the Lease; if not given, it works at
+    /// once, as a host that is alone.
     pub pod: Option<String>,
     /// More flags for `innkeeper run`.
     pub flags: Vec<String>,
@@ -271,8 +271,8 @@ async fn collect(stream: impl AsyncRead + Unpin, lines: Arc<Mutex<Vec<String>>>)
     }
 }
 
-/// Sums the samples of one metric in Prometheus' text format.
-/// The sum of a metric in what /metrics says, over all its label sets that contain each of `labels`.
+/// Sums the samples of one metric in Prometheus' text format. The sum of a metric in what /metrics
+/// says, over all its label sets that contain each of `labels`.
 pub(crate) fn metric(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
     let samples: Vec<f64> = text
         .lines()

@@ -93,8 +93,8 @@ fn status(pod: &Value, phase: &str, is_ready: bool) -> Value {
     status
 }
 
-/// Says of all pods that wait, in whatever namespace, that they run and are ready, and of those of Jobs that they have ended
-/// well, for ever.
+/// Says of all pods that wait, in whatever namespace, that they run and are ready, and of those of
+/// Jobs that they have ended well, for ever.
 pub async fn run_all(admin: Admin) {
     let mut addresses = 1;
     loop {

@@ -26,8 +26,8 @@ const LEASE: (Kind, &str, &str) = (Kind::LEASE, "innkeeper-system", "innkeeper")
 /// Six components are compiled by two hosts, while all the rest starts too.
 const COMPILED: Duration = Duration::from_mins(8);
 
-/// A control plane, a real node, and on it Innkeeper with the guests of this repository, installed by
-/// deploy/ with the commands of docs/install.md. Needs root.
+/// A control plane, a real node, and on it Innkeeper with the guests of this repository, installed
+/// by deploy/ with the commands of docs/install.md. Needs root.
 pub struct NodeStage {
     // In this order they go.
     node: Node,
@@ -46,8 +46,8 @@ impl Deref for NodeStage {
 }
 
 impl NodeStage {
-    /// A stage of its own, with the images that the sources' manifests name, two hosts, of which one works,
-    /// and the guests serving.
+    /// A stage of its own, with the images that the sources' manifests name, two hosts, of which
+    /// one works, and the guests serving.
     ///
     /// # Errors
     /// What is missing for a node, by name.
@@ -177,8 +177,8 @@ impl NodeStage {
         .await
     }
 
-    /// A metric of the hosts, all together, as `client` reads it from their pods. `labels` choose among its
-    /// label sets.
+    /// A metric of the hosts, all together, as `client` reads it from their pods. `labels` choose
+    /// among its label sets.
     pub async fn metric(&self, client: &PodClient, name: &str, labels: &[&str]) -> Result<f64> {
         let mut sum = 0.0;
         for pod in crate::kubelet::pods(&self.admin, "innkeeper-system", HOSTS).await? {
@@ -204,8 +204,8 @@ impl NodeStage {
         prints(kubectl).await
     }
 
-    /// A command line as a user types it, with kubectl and innkeeper, in a folder that has `deploy`, with
-    /// all rights.
+    /// A command line as a user types it, with kubectl and innkeeper, in a folder that has
+    /// `deploy`, with all rights.
     pub fn shell(&self, line: &str) -> Command {
         shell(&self.plane, self.deploy.path(), line)
     }
@@ -254,8 +254,8 @@ impl Drop for NodeStage {
     }
 }
 
-/// A folder with a copy of `deploy/`, with the components, as `cargo xtask guests --deploy` puts them there,
-/// and with what a user has in his `PATH`.
+/// A folder with a copy of `deploy/`, with the components, as `cargo xtask guests --deploy` puts
+/// them there, and with what a user has in his `PATH`.
 fn deploy_folder() -> Result<TempDir> {
     let folder = tempfile::Builder::new().prefix("innkeeper-deploy-").tempdir()?;
     let mut copy = Command::new("cp");

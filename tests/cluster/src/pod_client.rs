@@ -85,8 +85,8 @@ impl PodClient {
     }
 }
 
-/// What a script has printed so far. kubectl ends with this value, the script itself with its pod, or when
-/// it finds out by itself.
+/// What a script has printed so far. kubectl ends with this value, the script itself with its pod,
+/// or when it finds out by itself.
 pub struct Lines {
     _process: Child,
     printed: Arc<Mutex<Vec<String>>>,

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{Kind, NodeStage};
 
-/// The definition of Routes, which plain Kubernetes does not have. OpenShift serves them itself, and
-/// checks more.
+/// The definition of Routes, which plain Kubernetes does not have. OpenShift serves them itself,
+/// and checks more.
 pub const ROUTES: &str = r"
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -42,8 +42,8 @@ impl Router {
         Self { namespace: namespace.to_owned(), configuration: String::new() }
     }
 
-    /// Follows the Routes as they are now; gives their hosts, in order. nginx is started anew if they
-    /// have changed.
+    /// Follows the Routes as they are now; gives their hosts, in order. nginx is started anew if
+    /// they have changed.
     pub async fn follow(&mut self, stage: &NodeStage) -> Result<Vec<String>> {
         let (admin, ns) = (&stage.admin, &*self.namespace);
         let mut hosts = Vec::new();

@@ -1,8 +1,9 @@
-//! What a user sees in a terminal: pages of `docs/screens`, which are written by the stories that they show.
+//! What a user sees in a terminal: pages of `docs/screens`, which are written by the stories that
+//! they show.
 //!
-//! A story says what it does and shows what a command prints. At its end the page is compared to the one in
-//! the tree, without what differs each time (ages, addresses, the ends of names), so that a page that is
-//! no longer true fails the story. `cargo xtask screens` writes the pages anew.
+//! A story says what it does and shows what a command prints. At its end the page is compared to
+//! the one in the tree, without what differs each time (ages, addresses, the ends of names), so
+//! that a page that is no longer true fails the story. `cargo xtask screens` writes the pages anew.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -36,8 +37,8 @@ impl<'a> Screens<'a> {
         let _ = write!(self.text, "\n{words}\n");
     }
 
-    /// Runs a command as a user types it, in a folder that has `deploy`; shows it and what it prints, also
-    /// if it fails. Gives what it printed.
+    /// Runs a command as a user types it, in a folder that has `deploy`; shows it and what it
+    /// prints, also if it fails. Gives what it printed.
     pub async fn show(&mut self, line: &str) -> Result<String> {
         let shell = self.stage.shell(&format!("exec 2>&1\n{line}"));
         let mut shell = tokio::process::Command::from(shell);

@@ -93,7 +93,8 @@ impl Stage {
         ready(&HostOptions::new(&self.kubeconfig)).await
     }
 
-    /// Sees to it that hosts seal code with the key that all tests have; not so if one has made another here.
+    /// Sees to it that hosts seal code with the key that all tests have; not so if one has made
+    /// another here.
     async fn has_common_key(&self) -> Result<bool> {
         let at = (Kind::SECRET, "innkeeper-system", "innkeeper-digest-key");
         let key = base64::engine::general_purpose::STANDARD.encode([7; 32]);

@@ -1,6 +1,6 @@
-//! What may go wrong with the backups of postgres, with real containers: a crash while one is made, a
-//! crash while one is restored, and a table that is dropped and that no newer backup has. Needs root;
-//! `cargo xtask test` runs it.
+//! What may go wrong with the backups of postgres, with real containers: a crash while one is made,
+//! a crash while one is restored, and a table that is dropped and that no newer backup has. Needs
+//! root; `cargo xtask test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 

@@ -1,6 +1,6 @@
-//! What may happen to hosts in pods, and to the control plane, amid changes: the one that works is paused
-//! past its Lease and goes on, the API server is restarted, etcd is restarted. Needs root; `cargo
-//! xtask test` runs it.
+//! What may happen to hosts in pods, and to the control plane, amid changes: the one that works is
+//! paused past its Lease and goes on, the API server is restarted, etcd is restarted. Needs root;
+//! `cargo xtask test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -32,8 +32,8 @@ fn process(pod: &str) -> Result<Pid> {
     bail!("no process has {variable}")
 }
 
-/// Makes a Podroute without pods, as often as the API server is away. Each in a namespace of its own, since
-/// the names of its objects are always the same.
+/// Makes a Podroute without pods, as often as the API server is away. Each in a namespace of its
+/// own, since the names of its objects are always the same.
 async fn make(stage: &NodeStage, number: usize) -> Result<()> {
     let namespace = format!("n{number:03}");
     let objects = [

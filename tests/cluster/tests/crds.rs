@@ -1,5 +1,5 @@
-//! CustomResourceDefinitions of guests on a real API server: they come before the version that needs
-//! them, they only grow, they stay, and what somebody else has installed is used as it is.
+//! CustomResourceDefinitions of guests on a real API server: they come before the version that
+//! needs them, they only grow, they stay, and what somebody else has installed is used as it is.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -142,7 +142,8 @@ async fn a_definition_that_grows_is_installed_before_the_version_that_needs_it_s
     let widget = served_by(&stage, &namespace, "a", 1).await?;
     assert_eq!(widget["spec"], json!({"size": 3}), "a field that is not defined is pruned");
 
-    // As long as the definition cannot be installed the version does not serve, and the old one does.
+    // As long as the definition cannot be installed the version does not serve, and the old one
+    // does.
     let second = Version::with_spec(2, &size_and_color());
     second.grant(&stage, &["--without-crds"]).await?;
     second.push(&stage).await?;

@@ -1,5 +1,5 @@
-//! `innkeeper demo` on a real control plane: the same stories as on a simulated cluster, and a cluster that is
-//! afterwards as it was before.
+//! `innkeeper demo` on a real control plane: the same stories as on a simulated cluster, and a
+//! cluster that is afterwards as it was before.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -42,7 +42,8 @@ fn demo(kubeconfig: &Path, cache: &Path, arguments: &[&str]) -> Result<Command> 
     Ok(command)
 }
 
-/// All that is in the cluster and not in a namespace, and what is in the namespace that everybody has.
+/// All that is in the cluster and not in a namespace, and what is in the namespace that everybody
+/// has.
 async fn everything(admin: &Admin) -> Result<BTreeSet<String>> {
     let mut all = BTreeSet::new();
     for (api_version, kind) in [

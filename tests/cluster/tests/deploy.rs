@@ -134,8 +134,8 @@ async fn the_module_podroute_may_make_its_objects_and_its_crd() -> Result<()> {
     check(&admin, PODROUTE, &allowed, &denied).await
 }
 
-/// Sends a request about Modules as a user who only may write Modules, without lasting effect; gives
-/// the code and the message of the answer.
+/// Sends a request about Modules as a user who only may write Modules, without lasting effect;
+/// gives the code and the message of the answer.
 async fn as_jane(admin: &Admin, method: &str, name: &str, body: &Value) -> Result<(u64, String)> {
     let request = http::Request::builder()
         .method(method)
@@ -331,7 +331,8 @@ fn the_monitor_and_the_guests_are_added_by_kustomizations() -> Result<()> {
     assert!(find("ClusterRole", "innkeeper-metrics-reader").is_some());
     let egress = find("NetworkPolicy", "innkeeper-egress").context("no policy for egress")?;
     assert_eq!(egress["spec"]["policyTypes"], json!(["Egress"]));
-    // Without the components: the port is closed to the cluster, and the host asks nobody of others' rights.
+    // Without the components: the port is closed to the cluster, and the host asks nobody of
+    // others' rights.
     let plain = objects(&kustomize(&copy)?)?;
     let find = |kind: &str, name: &str| {
         plain.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name)

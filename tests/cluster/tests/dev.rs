@@ -1,5 +1,5 @@
-//! A guest's author at work on a real API server: the commands of the documents, and `innkeeper dev`,
-//! which builds what is saved and swaps it into the running host. Slow, since it compiles.
+//! A guest's author at work on a real API server: the commands of the documents, and `innkeeper
+//! dev`, which builds what is saved and swaps it into the running host. Slow, since it compiles.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 

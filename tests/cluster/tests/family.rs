@@ -1,5 +1,5 @@
-//! The guests imo, kuri and kabocha on a real API server: a parent and its children, each reconciled
-//! by its own module; finalizers, parameters, periods and statuses.
+//! The guests imo, kuri and kabocha on a real API server: a parent and its children, each
+//! reconciled by its own module; finalizers, parameters, periods and statuses.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 

@@ -1,4 +1,5 @@
-//! Guests in Python and in JavaScript on a real API server: pushed in parts, run, corrected, replaced.
+//! Guests in Python and in JavaScript on a real API server: pushed in parts, run, corrected,
+//! replaced.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 

@@ -225,8 +225,8 @@ async fn what_is_changed_by_hand_is_set_back_from_the_watch_by_one_write() -> Re
     let after = admin.until("the page's image is back", SOON, at, is_back).await?;
     assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"], "the same Pod");
 
-    // One write for each change, and nothing was asked that was not answered by the watches. Nothing
-    // polls: neither the guest nor the Module says that anything is to be looked at again.
+    // One write for each change, and nothing was asked that was not answered by the watches.
+    // Nothing polls: neither the guest nor the Module says that anything is to be looked at again.
     stage.quiet(Duration::from_secs(3)).await?;
     assert_eq!(asked(&stage, mark, "deployments")?, ["patch httpd 200"]);
     assert_eq!(asked(&stage, mark, "services")?, ["patch httpd 200"; 2]);

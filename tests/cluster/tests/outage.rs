@@ -1,5 +1,5 @@
-//! The API server, then etcd, restarts in the midst of changes: everything converges, and nothing is
-//! there twice.
+//! The API server, then etcd, restarts in the midst of changes: everything converges, and nothing
+//! is there twice.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 

@@ -1,5 +1,5 @@
-//! The scenarios of the guests on a real control plane: the same folders that `innkeeper test` plays on the
-//! simulator.
+//! The scenarios of the guests on a real control plane: the same folders that `innkeeper test`
+//! plays on the simulator.
 
 use anyhow::{Context as _, Result, ensure};
 use innkeeper_cluster_tests::stage::program;
@@ -22,8 +22,8 @@ async fn volumes(admin: &Admin) -> Result<()> {
     Ok(())
 }
 
-/// Plays the cases of a guest on a control plane, with its module and those that it works with, whose definitions
-/// are of these groups.
+/// Plays the cases of a guest on a control plane, with its module and those that it works with,
+/// whose definitions are of these groups.
 async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()> {
     let stage = Stage::new().await?;
     for (module, group) in groups {

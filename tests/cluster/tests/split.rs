@@ -1,5 +1,5 @@
-//! Components that are too large for one ConfigMap, on a real API server: split by `innkeeper push` and
-//! by hand, and kept in parts by the host.
+//! Components that are too large for one ConfigMap, on a real API server: split by `innkeeper push`
+//! and by hand, and kept in parts by the host.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 

@@ -1,8 +1,9 @@
-//! The simulator's controllers beside the real ones: the same objects, the same words about their Pods, and the
-//! same outcomes. The volumes of claims are made by the story: the real controllers make none.
+//! The simulator's controllers beside the real ones: the same objects, the same words about their
+//! Pods, and the same outcomes. The volumes of claims are made by the story: the real controllers
+//! make none.
 //!
-//! The control plane of the tests has no nodes, so the story says on both sides what a kubelet would; the
-//! simulator's own is turned off.
+//! The control plane of the tests has no nodes, so the story says on both sides what a kubelet
+//! would; the simulator's own is turned off.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -101,7 +102,8 @@ impl World {
         self.send("POST", &self.path(kind), "application/json", object).await.map(|_| ())
     }
 
-    /// Waits until it comes true: the real one for a minute, the simulated one for a minute of its own.
+    /// Waits until it comes true: the real one for a minute, the simulated one for a minute of its
+    /// own.
     async fn until(&self, what: &str, holds: impl Fn(&Seen) -> bool) -> Result<()> {
         let mut seen = Seen::default();
         for _ in 0..300 {
@@ -124,7 +126,8 @@ impl World {
         }
     }
 
-    /// Waits until all objects of a kind are so: at most two minutes, since a schedule may need one.
+    /// Waits until all objects of a kind are so: at most two minutes, since a schedule may need
+    /// one.
     async fn until_all(
         &self,
         what: &str,
@@ -474,8 +477,8 @@ fn normalised(all: &[Value]) -> Vec<String> {
             let about = object["involvedObject"].as_object_mut().unwrap();
             about.remove("resourceVersion");
             if matches!(about["kind"].as_str(), Some("StatefulSet" | "PersistentVolumeClaim")) {
-                // A real one that looks at what is old tells now and then twice of what it did once, and of a
-                // claim as long as it waits.
+                // A real one that looks at what is old tells now and then twice of what it did
+                // once, and of a claim as long as it waits.
                 object["count"] = Value::Null;
             }
         }

@@ -245,7 +245,8 @@ fn lives(namespace: &str) -> Vec<Subject> {
             ("firstTimestamp", one(&["2026-11-22T00:00:00Z"])),
         ],
     );
-    // Without a kubelet what is on a node stays as long as it is given time, which the simulator lets pass.
+    // Without a kubelet what is on a node stays as long as it is given time, which the simulator
+    // lets pass.
     let mut on_a_node = pod_spec(&["Always", "Never"]);
     if let Shape::Must(must, rest) = &mut on_a_node {
         must.push(("terminationGracePeriodSeconds", of(&[json!(0), json!(600), json!(900)])));

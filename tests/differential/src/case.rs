@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::expect::Expect;
 
-/// A request. `{n}` in texts is replaced by the namespace of the run and `{s}` by a word of it, so that runs do not meet; `{uid:NAME}`
-/// and `{rv:NAME}` by what the object of that name had in the last answer; `{uid:continue}` by where the last list ended,
-/// `{rv:list}` by its version.
+/// A request. `{n}` in texts is replaced by the namespace of the run and `{s}` by a word of it, so
+/// that runs do not meet; `{uid:NAME}` and `{rv:NAME}` by what the object of that name had in the
+/// last answer; `{uid:continue}` by where the last list ended, `{rv:list}` by its version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
@@ -32,12 +32,12 @@ pub struct Step {
     /// A JSON patch of the object that was answered last: what comes of it is the body.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub edit: Value,
-    /// Whether it is to be the same once all controllers have done their work: the real server is asked again until
-    /// it is.
+    /// Whether it is to be the same once all controllers have done their work: the real server is
+    /// asked again until it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
-    /// A watch is over when it has told of something in whose text this stands, with `{n}` and `{s}` as above. A real server says no
-    /// more by itself when it has told everything.
+    /// A watch is over when it has told of something in whose text this stands, with `{n}` and
+    /// `{s}` as above. A real server says no more by itself when it has told everything.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub until: String,
     /// For the report: what it is about.

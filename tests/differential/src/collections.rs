@@ -1,4 +1,5 @@
-//! Random requests about many objects: lists, what they select, and deletions of all that is selected.
+//! Random requests about many objects: lists, what they select, and deletions of all that is
+//! selected.
 
 use serde_json::{Value, json};
 
@@ -123,8 +124,8 @@ impl Maker<'_> {
         encoded(&format!("fieldSelector={fields}"))
     }
 
-    /// Both, or labels only. Those of the run are always among them: of a kind of the cluster, and where cases come one after the
-    /// other, there is what others made.
+    /// Both, or labels only. Those of the run are always among them: of a kind of the cluster, and
+    /// where cases come one after the other, there is what others made.
     pub(crate) fn selectors(&mut self) -> String {
         let labels = self.label_selector();
         if self.one_in(3) { format!("{labels}&{}", self.field_selector()) } else { labels }
@@ -184,9 +185,11 @@ impl Maker<'_> {
             _ => {}
         }
         let bare = self.rng.bool();
-        // A list's version would be a precondition too, and whether an object has it depends on who else writes.
+        // A list's version would be a precondition too, and whether an object has it depends on who
+        // else writes.
         if bare && !path.contains("resourceVersion=") {
-            // The other way round, the list would take a precondition's version for its own, and what is known of then is chance.
+            // The other way round, the list would take a precondition's version for its own, and
+            // what is known of then is chance.
             if let Some(conditions) = options["preconditions"].as_object_mut() {
                 conditions.remove("resourceVersion");
             }

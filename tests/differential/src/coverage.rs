@@ -14,7 +14,8 @@ use crate::types::Types;
 pub struct Coverage {
     /// What requests touch.
     types: Types,
-    /// By what it is about, what it touches and the code. A request that touches several kinds of lists is counted with each.
+    /// By what it is about, what it touches and the code. A request that touches several kinds of
+    /// lists is counted with each.
     counts: BTreeMap<(String, &'static str, u16), usize>,
     /// Requests.
     pub total: usize,
@@ -24,7 +25,8 @@ pub struct Coverage {
     pub shared: usize,
 }
 
-/// Whether an object has entries of two managers: of two names, not of one that writes in several ways.
+/// Whether an object has entries of two managers: of two names, not of one that writes in several
+/// ways.
 fn is_shared(object: &Value) -> bool {
     let entries = object["metadata"]["managedFields"].as_array();
     let names: BTreeSet<&str> =

@@ -18,7 +18,8 @@ const MERGED: [&str; 8] = [
     "conditions",
     "ownerReferences",
 ];
-/// Kinds whose rules the simulator does not know: nothing is taken out of them. See docs/simulator.md.
+/// Kinds whose rules the simulator does not know: nothing is taken out of them. See
+/// docs/simulator.md.
 const RULED: [&str; 3] = ["Ingress", "NetworkPolicy", "PersistentVolumeClaim"];
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const JSON: &str = "application/json-patch+json";
@@ -238,7 +239,8 @@ impl Maker<'_> {
         self.make("PATCH", path, JSON, operations.into(), "json patch")
     }
 
-    /// Where something is moved or copied to: another name beside it, another place in its list, or where something like it is.
+    /// Where something is moved or copied to: another name beside it, another place in its list, or
+    /// where something like it is.
     fn target(&mut self, from: &str, places: &[String]) -> String {
         let Some((parent, last)) = from.rsplit_once('/') else { return from.to_owned() };
         if last.parse::<usize>().is_ok() {

@@ -8,9 +8,10 @@ use serde_json::Value;
 use crate::case::{Known, Place, fill, fill_value};
 use crate::real::Reply;
 
-/// What is asserted. Members are named by JSON pointers, and in texts braces are replaced as in requests: `{rv:NAME}` is the
-/// version before the request. An entry of `managedFields` is named by its manager, as in [`Expect::owns`]: its
-/// place in the list depends on the seconds in which others wrote.
+/// What is asserted. Members are named by JSON pointers, and in texts braces are replaced as in
+/// requests: `{rv:NAME}` is the version before the request. An entry of `managedFields` is named by
+/// its manager, as in [`Expect::owns`]: its place in the list depends on the seconds in which
+/// others wrote.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Expect {
@@ -38,8 +39,8 @@ pub struct Expect {
     /// All paths that are in conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts: Option<BTreeSet<String>>,
-    /// All managers with all paths they own. A manager is called by its name if it applied, else by its name, its operation and, if
-    /// there is one, the subresource.
+    /// All managers with all paths they own. A manager is called by its name if it applied, else by
+    /// its name, its operation and, if there is one, the subresource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owns: Option<BTreeMap<String, BTreeSet<String>>>,
 }

@@ -1,4 +1,5 @@
-//! A webhook that does what the path says, behind HTTPS for the real server and in process for the simulator.
+//! A webhook that does what the path says, behind HTTPS for the real server and in process for the
+//! simulator.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! The simulator is held to a real API server: random sequences of requests run against both, and what
-//! is answered must be the same.
+//! The simulator is held to a real API server: random sequences of requests run against both, and
+//! what is answered must be the same.
 
 pub mod builtin;
 pub mod case;

@@ -1,4 +1,5 @@
-//! Answers made comparable: without what chance, the clock and the history of a server put into them.
+//! Answers made comparable: without what chance, the clock and the history of a server put into
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -87,7 +88,8 @@ impl Names {
                 let ordered: BTreeMap<&String, &Value> = map.iter().collect();
                 let mut result = serde_json::Map::new();
                 for (name, value) in ordered {
-                    // Whether a later word about a definition's end has another time depends on the second it is said in.
+                    // Whether a later word about a definition's end has another time depends on the
+                    // second it is said in.
                     if name == "f:lastTransitionTime" && member == ENDING {
                         continue;
                     }

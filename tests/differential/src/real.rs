@@ -64,7 +64,8 @@ pub trait Server {
     /// If there is no answer at all.
     fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure>;
 
-    /// A watch, until it has told of something in whose text this stands, or it ends. By default all that there is to tell.
+    /// A watch, until it has told of something in whose text this stands, or it ends. By default
+    /// all that there is to tell.
     ///
     /// # Errors
     /// If there is no answer at all.
@@ -83,7 +84,8 @@ pub trait Server {
     /// Brings its clock to this time, if it has one of its own and is behind.
     fn reach(&self, _time: Timestamp) {}
 
-    /// Waits until what was written shows to all who read, at this path in this version, if it does not at once.
+    /// Waits until what was written shows to all who read, at this path in this version, if it does
+    /// not at once.
     ///
     /// # Errors
     /// If there is no answer at all.
@@ -91,8 +93,8 @@ pub trait Server {
         Ok(())
     }
 
-    /// Lets its controllers work, if they do so only when they are told; else waits until they have come to what was
-    /// written before.
+    /// Lets its controllers work, if they do so only when they are told; else waits until they have
+    /// come to what was written before.
     ///
     /// # Errors
     /// If they do not come to it.
@@ -236,8 +238,9 @@ impl Server for Real {
         sentinel::wait(self, if self.controllers { wait } else { Wait::Roles })
     }
 
-    /// A write of an object begins with what the server's watch cache has of it. Whether that is a moment old decides whether
-    /// a write that changes only what is not shown (an empty list of finalizers) counts as one.
+    /// A write of an object begins with what the server's watch cache has of it. Whether that is a
+    /// moment old decides whether a write that changes only what is not shown (an empty list of
+    /// finalizers) counts as one.
     fn catch_up(&self, path: &str, version: &str) -> Result<(), Failure> {
         // The cache answers as soon as it is there.
         let uri = format!("{path}?resourceVersion={version}");

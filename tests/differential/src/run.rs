@@ -138,8 +138,8 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Whether a strategic patch says how to merge in several places. If it is wrong in two of them, the real server tells of
-/// the one that it meets first, in the random order of a Go map.
+/// Whether a strategic patch says how to merge in several places. If it is wrong in two of them,
+/// the real server tells of the one that it meets first, in the random order of a Go map.
 fn has_many_directives(step: &Step) -> bool {
     fn count(value: &Value) -> usize {
         match value {
@@ -154,8 +154,8 @@ fn has_many_directives(step: &Step) -> bool {
     step.content_type == "application/strategic-merge-patch+json" && count(&step.body) > 1
 }
 
-/// Whether a warning is about the content of an object: `299 - "spec.containers[0].env[1]: ..."`. What is wrong with built-in kinds is
-/// told in fewer words, see docs/simulator.md.
+/// Whether a warning is about the content of an object: `299 - "spec.containers[0].env[1]: ..."`.
+/// What is wrong with built-in kinds is told in fewer words, see docs/simulator.md.
 fn is_of_content(warning: &str) -> bool {
     warning.strip_prefix("299 - \"").is_some_and(|text| text.starts_with("spec."))
 }

@@ -1,5 +1,6 @@
-//! When the controllers of a real server have looked at what was written: when they have done something that they
-//! can only do after it. What is made for it lies beside the cases and is gone afterwards.
+//! When the controllers of a real server have looked at what was written: when they have done
+//! something that they can only do after it. What is made for it lies beside the cases and is gone
+//! afterwards.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -9,7 +9,8 @@ use crate::case::{Case, Step};
 use crate::expect::Expect;
 use crate::real::Failure;
 
-/// The kinds that can be named in short, with their API versions, and whether they are in a namespace.
+/// The kinds that can be named in short, with their API versions, and whether they are in a
+/// namespace.
 const KINDS: [(&str, &str, &str, bool); 24] = [
     ("clusterroles", "rbac.authorization.k8s.io/v1", "ClusterRole", false),
     ("configmaps", "v1", "ConfigMap", true),
@@ -59,9 +60,11 @@ struct Told {
     steps: Vec<ToldStep>,
 }
 
-/// A request in short. `do` is a verb (`create`, `apply`, `update`, `merge`, `json`, `strategic`, `get`, `list`, `watch`, `delete`,
-/// `deletecollection`), what it is about (`pods/one`, `pods/one/status`; of a kind of the case `widgets.group.dev/v1:Widget/one`), and
-/// words: `by MANAGER`, `force`, `as USER`, `in NAMESPACE`, `settled`, `?QUERY`. A body of an object need not say its kind and name. A request must be accepted, unless a code is given.
+/// A request in short. `do` is a verb (`create`, `apply`, `update`, `merge`, `json`, `strategic`,
+/// `get`, `list`, `watch`, `delete`, `deletecollection`), what it is about (`pods/one`,
+/// `pods/one/status`; of a kind of the case `widgets.group.dev/v1:Widget/one`), and words: `by
+/// MANAGER`, `force`, `as USER`, `in NAMESPACE`, `settled`, `?QUERY`. A body of an object need not
+/// say its kind and name. A request must be accepted, unless a code is given.
 #[derive(Debug, Deserialize)]
 struct ToldStep {
     r#do: String,

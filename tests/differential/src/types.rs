@@ -18,7 +18,8 @@ const NONE: &str = "none";
 pub struct Types {
     /// All schemas, by name.
     schemas: BTreeMap<String, Value>,
-    /// The schema of a kind, by the path of its collection below the namespace: `/apis/apps/v1` and `deployments`.
+    /// The schema of a kind, by the path of its collection below the namespace: `/apis/apps/v1` and
+    /// `deployments`.
     kinds: BTreeMap<(String, String), Value>,
 }
 
@@ -58,7 +59,8 @@ impl Types {
         self.kinds.contains_key(&(api_version.to_owned(), kind.to_owned()))
     }
 
-    /// What the body of a request names: `set`, `map`, `atomic` of lists, `granular map`, `atomic map`, or `none`.
+    /// What the body of a request names: `set`, `map`, `atomic` of lists, `granular map`, `atomic
+    /// map`, or `none`.
     pub fn touched(&self, step: &Step) -> BTreeSet<&'static str> {
         let mut found = BTreeSet::new();
         let (api_version, kind) = &step.of;

@@ -1,5 +1,5 @@
-//! Random watches. What follows a watch's beginning is over when a mark is told that was written last: so no watch need run out, and
-//! none is cut short on a slow machine.
+//! Random watches. What follows a watch's beginning is over when a mark is told that was written
+//! last: so no watch need run out, and none is cut short on a slow machine.
 
 use serde_json::{Value, json};
 
@@ -52,8 +52,8 @@ impl Maker<'_> {
         }
     }
 
-    /// What comes after the steps of a case that is watched: the last writes and the watch. The list where it begins is put among the
-    /// steps.
+    /// What comes after the steps of a case that is watched: the last writes and the watch. The
+    /// list where it begins is put among the steps.
     pub(crate) fn watch(&mut self, steps: &mut Vec<Step>) {
         let collection = self.subject.path.clone();
         let first = format!("{collection}?labelSelector=run={{s}}");

@@ -25,7 +25,8 @@ const AGAIN: usize = 5;
 const LANES: u64 = 4;
 /// As many of cases that wait for controllers.
 const LANES_OF_CASES: usize = 8;
-/// The least part of requests that are accepted, and that are about an object of several managers, in %.
+/// The least part of requests that are accepted, and that are about an object of several managers,
+/// in %.
 const ACCEPTED: usize = 40;
 const SHARED: usize = 20;
 

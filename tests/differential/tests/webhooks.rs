@@ -1,4 +1,5 @@
-//! Admission webhooks: asked by the simulator as by a real API server, and what they say is told alike.
+//! Admission webhooks: asked by the simulator as by a real API server, and what they say is told
+//! alike.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -27,7 +28,8 @@ fn webhooks_are_asked_and_heeded_as_by_a_real_server() {
     assert!(!cases.is_empty(), "there are no cases");
     let mut found = Vec::new();
     for (index, case) in cases.iter().enumerate() {
-        // Webhooks are of the cluster, so one case follows the other, each in a namespace of its own.
+        // Webhooks are of the cluster, so one case follows the other, each in a namespace of its
+        // own.
         let place = Place { word: format!("r{index}"), namespace: format!("hooks{index}") };
         for server in [&real as &dyn Server, &simulated] {
             let body = serde_json::json!({"metadata": {"name": place.namespace, "labels": {"run": place.namespace}}});

@@ -13,8 +13,8 @@ const BYTES_MAX: usize = 2_500_000;
 const LIMIT: usize = 4_096;
 
 /// Reads ConfigMaps if the bytes are a JSON list of them; otherwise splits a component made of the
-/// bytes. What is split and joined is as before and no piece is larger than a ConfigMap; what is joined
-/// is never larger than the limit.
+/// bytes. What is split and joined is as before and no piece is larger than a ConfigMap; what is
+/// joined is never larger than the limit.
 pub fn fuzz_entry(data: &[u8]) {
     if let Ok(documents) = serde_json::from_slice::<Vec<Value>>(data) {
         join(&documents, LIMIT);
@@ -56,8 +56,8 @@ fn join(documents: &[Value], limit: usize) -> Option<Component> {
     Some(component)
 }
 
-/// A component that begins with the bytes. The first three say how long it is, so that short input makes
-/// large components too; what follows cannot be packed.
+/// A component that begins with the bytes. The first three say how long it is, so that short input
+/// makes large components too; what follows cannot be packed.
 fn component(data: &[u8]) -> Vec<u8> {
     let (head, rest) = data.split_at(data.len().min(4));
     let number = head.iter().fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte));

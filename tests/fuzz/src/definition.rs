@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use innkeeper_core::crd_compat::breaking;
 use serde_json::Value;
 
-/// Reads up to three definitions (a JSON list). None breaks itself; two steps that only add make one
-/// that only adds.
+/// Reads up to three definitions (a JSON list). None breaks itself; two steps that only add make
+/// one that only adds.
 pub fn fuzz_entry(data: &[u8]) {
     let Ok(definitions) = serde_json::from_slice::<Vec<Value>>(data) else { return };
     if !definitions.iter().all(is_served) {

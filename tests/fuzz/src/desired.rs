@@ -27,9 +27,9 @@ static MANIFEST: LazyLock<Manifest> = LazyLock::new(|| {
     serde_json::from_value(manifest).expect("a manifest")
 });
 
-/// Reads a desired document and completes it for a primary in the namespace `home`. What is accepted
-/// stays within the manifest and the namespace, carries the host's owner and digest, and allowing other
-/// namespaces only adds to what is accepted.
+/// Reads a desired document and completes it for a primary in the namespace `home`. What is
+/// accepted stays within the manifest and the namespace, carries the host's owner and digest, and
+/// allowing other namespaces only adds to what is accepted.
 pub fn fuzz_entry(data: &[u8]) {
     let Ok(desired) = serde_json::from_slice::<Desired>(data) else { return };
     let text = serde_json::to_string(&desired).expect("a document is printed");

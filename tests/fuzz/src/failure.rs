@@ -3,7 +3,8 @@
 use innkeeper_contract::Failure;
 use innkeeper_core::{foreign, guest_status};
 
-/// Reads a failure. What is read is printed as it was; what may be written into a status fits there.
+/// Reads a failure. What is read is printed as it was; what may be written into a status fits
+/// there.
 pub fn fuzz_entry(data: &[u8]) {
     let Ok(failure) = serde_json::from_slice::<Failure>(data) else { return };
     let text = serde_json::to_string(&failure).expect("a failure is printed");

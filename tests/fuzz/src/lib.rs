@@ -1,9 +1,10 @@
 //! Properties of everything that reads foreign bytes.
 //!
-//! A [`Target`] is one reader. Its `fuzz_entry` takes any bytes, reads them, and panics if a property does
-//! not hold: what it accepts is printed and read back as the same, names that it accepts are safe, limits
-//! hold. Two drivers call the same entries: `tests/properties.rs` with random documents from a printed
-//! seed, and libFuzzer (`libfuzzer/`, `cargo xtask fuzz`). docs/fuzzing.md has figures.
+//! A [`Target`] is one reader. Its `fuzz_entry` takes any bytes, reads them, and panics if a
+//! property does not hold: what it accepts is printed and read back as the same, names that it
+//! accepts are safe, limits hold. Two drivers call the same entries: `tests/properties.rs` with
+//! random documents from a printed seed, and libFuzzer (`libfuzzer/`, `cargo xtask fuzz`).
+//! docs/fuzzing.md has figures.
 
 #![allow(
     clippy::expect_used,

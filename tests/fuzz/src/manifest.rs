@@ -4,8 +4,8 @@ use innkeeper_contract::{Kind, Manifest};
 use innkeeper_modules::{check_manifest, is_reserved_group};
 use serde_json::Value;
 
-/// Reads a manifest. What is read is printed as it was; what the host accepts has names that are safe in
-/// URLs and in YAML.
+/// Reads a manifest. What is read is printed as it was; what the host accepts has names that are
+/// safe in URLs and in YAML.
 pub fn fuzz_entry(data: &[u8]) {
     let Ok(manifest) = serde_json::from_slice::<Manifest>(data) else { return };
     let text = serde_json::to_string(&manifest).expect("a manifest is printed");

@@ -3,8 +3,8 @@
 use innkeeper_modules::module::Quantity;
 use innkeeper_simulator::quantity::{billionths, canonical};
 
-/// Reads quantities, one a line. Each is printed in one way only and keeps its order; the two readers
-/// agree on what both understand.
+/// Reads quantities, one a line. Each is printed in one way only and keeps its order; the two
+/// readers agree on what both understand.
 pub fn fuzz_entry(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let quantities: Vec<(&str, i128)> = text.lines().take(16).filter_map(check).collect();

@@ -8,8 +8,8 @@ use innkeeper_core::{Labels, Selector};
 /// Values beside those that a selector names.
 const VALUES: [&str; 6] = ["", "a", "-", "0", "7", "9223372036854775807"];
 
-/// Reads two selectors, one a line. What is read is printed as it was, matches what a naive reading of its
-/// requirements matches, and overlaps with another one if some labels match both.
+/// Reads two selectors, one a line. What is read is printed as it was, matches what a naive reading
+/// of its requirements matches, and overlaps with another one if some labels match both.
 pub fn fuzz_entry(data: &[u8]) {
     if let Ok(document) = serde_json::from_slice::<LabelSelector>(data) {
         if let Ok(selector) = Selector::try_from(&document) {
@@ -66,7 +66,8 @@ fn holds(requirement: &Requirement, labels: &Labels) -> bool {
     }
 }
 
-/// Sets of labels that may tell the selectors apart: each named key with each named value, and without.
+/// Sets of labels that may tell the selectors apart: each named key with each named value, and
+/// without.
 fn candidates(selectors: &[&Selector]) -> Vec<Labels> {
     let requirements = || selectors.iter().flat_map(|selector| selector.requirements()).take(16);
     let keys: BTreeSet<&str> = requirements().map(|one| &*one.key).collect();

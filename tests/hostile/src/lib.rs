@@ -232,7 +232,8 @@ impl Arena {
         self.says(&path, type_, status, reason).await
     }
 
-    /// Waits until a condition of an attack's primary has this status and reason; gives its message.
+    /// Waits until a condition of an attack's primary has this status and reason; gives its
+    /// message.
     pub async fn primary_says(
         &self,
         name: &str,

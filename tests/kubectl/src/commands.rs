@@ -1,6 +1,7 @@
 //! The commands, in order: what one makes, those after it see.
 
-/// What is watched, how many lines there are before anything happens, and how many come while it does.
+/// What is watched, how many lines there are before anything happens, and how many come while it
+/// does.
 pub const WATCHES: &[(&str, usize, usize)] = &[
     ("get configmaps --watch", 3, 3),
     ("get configmaps --watch --output-watch-events", 3, 3),

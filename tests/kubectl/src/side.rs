@@ -142,8 +142,8 @@ impl Side {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Runs a command that goes on, and others while it does. Gives its lines: `first` before the others begin, and
-    /// `then` after.
+    /// Runs a command that goes on, and others while it does. Gives its lines: `first` before the
+    /// others begin, and `then` after.
     ///
     /// # Errors
     /// If there is no kubectl, or a line does not come.

@@ -1,4 +1,5 @@
-//! The real operator with the real guest podroute on the simulated API server: one thread, virtual time.
+//! The real operator with the real guest podroute on the simulated API server: one thread, virtual
+//! time.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 

@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::componentize;
 
-/// A digest of all that components of Rust are made of: the guests, the contract, the lints that the
-/// contract's crate inherits, and the toolchain. Of contents, not of times: a checkout changes times.
-/// What lies in the folders `others` is of other languages.
+/// A digest of all that components of Rust are made of: the guests, the contract, the lints that
+/// the contract's crate inherits, and the toolchain. Of contents, not of times: a checkout changes
+/// times. What lies in the folders `others` is of other languages.
 pub(super) fn digest(root: &Path, toolchain: &Toolchain, others: &[&Path]) -> Result<String> {
     let mut files = vec![root.join("Cargo.toml")];
     collect(&root.join("wit"), &["target"], &mut files)?;
@@ -54,8 +54,8 @@ pub(super) fn current(out: &Path, name: &str, digest: &str) -> Option<u64> {
         .then(|| gzip_bytes.parse().ok())?
 }
 
-/// Remembers which inputs the component was made of, and how small it becomes: to compress a large one
-/// takes seconds.
+/// Remembers which inputs the component was made of, and how small it becomes: to compress a large
+/// one takes seconds.
 pub(super) fn record(out: &Path, name: &str, digest: &str) -> Result<()> {
     let path = componentize::path(out, name);
     let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;

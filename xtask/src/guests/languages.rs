@@ -1,8 +1,8 @@
 //! Guests in other languages, of which the language's own tools make components.
 //!
 //! What a folder of `guests/examples` has tells its language: `requirements.txt` is Python, whose
-//! module `guest` is componentized; `package.json` is JavaScript, whose `build.mjs` does it. The tools
-//! come from the language's package registry, at the versions and with the checksums that
+//! module `guest` is componentized; `package.json` is JavaScript, whose `build.mjs` does it. The
+//! tools come from the language's package registry, at the versions and with the checksums that
 //! `requirements.txt` and `package-lock.json` say.
 
 mod tools;
@@ -140,8 +140,9 @@ impl Script {
         })
     }
 
-    /// A copy of its sources with its tools beside it, so that nothing is left among the sources. As
-    /// many folders below the root as they are: what they find by `../../..` is found from here too.
+    /// A copy of its sources with its tools beside it, so that nothing is left among the sources.
+    /// As many folders below the root as they are: what they find by `../../..` is found from here
+    /// too.
     fn workshop(&self, root: &Path, tools: &Tools) -> Result<PathBuf> {
         let workshop = root.join("target/guests").join(&self.name);
         let mut there = BTreeSet::new();

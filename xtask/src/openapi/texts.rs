@@ -1,5 +1,5 @@
-//! What the simulator needs for people and for some clients only: descriptions of types and fields, columns of
-//! tables, and the numbers of fields in protobuf.
+//! What the simulator needs for people and for some clients only: descriptions of types and fields,
+//! columns of tables, and the numbers of fields in protobuf.
 
 use std::collections::BTreeMap;
 

@@ -118,8 +118,8 @@ impl Which {
     }
 }
 
-/// Runs all, also after one that fails, and shows the output of each when it has ended. Adds the tests
-/// in them to `outcome`.
+/// Runs all, also after one that fails, and shows the output of each when it has ended. Adds the
+/// tests in them to `outcome`.
 ///
 /// # Errors
 /// Which have failed.

@@ -1,4 +1,5 @@
-//! The RustSec database of advisories: fetched once a day, used as old as it is where it cannot be fetched.
+//! The RustSec database of advisories: fetched once a day, used as old as it is where it cannot be
+//! fetched.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +15,8 @@ use serde::Deserialize;
 /// Where the database is.
 const URL: &str = "https://github.com/rustsec/advisory-db";
 
-/// A folder with a database, instead of the one in the user's cache: for machines without the network.
+/// A folder with a database, instead of the one in the user's cache: for machines without the
+/// network.
 const FOLDER_VARIABLE: &str = "INNKEEPER_ADVISORY_DB";
 
 /// How long a database is used without asking for a newer one.
@@ -60,8 +62,8 @@ struct Versions {
 }
 
 impl Database {
-    /// Fetches the database if it is older than a day; otherwise, or if that fails, takes what is there.
-    /// That there is no database is no error.
+    /// Fetches the database if it is older than a day; otherwise, or if that fails, takes what is
+    /// there. That there is no database is no error.
     pub(super) fn open() -> Self {
         if let Some(folder) = std::env::var_os(FOLDER_VARIABLE).filter(|value| !value.is_empty()) {
             let folder = PathBuf::from(folder);
@@ -100,8 +102,8 @@ impl Database {
         }
     }
 
-    /// The advisories that concern these packages, one line each. Those that only inform (that a package is
-    /// not maintained, say) are no problem.
+    /// The advisories that concern these packages, one line each. Those that only inform (that a
+    /// package is not maintained, say) are no problem.
     ///
     /// # Errors
     /// A database that cannot be read.

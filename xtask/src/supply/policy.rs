@@ -8,8 +8,8 @@ use spdx::{Expression, Licensee, ParseMode};
 
 use super::Package;
 
-/// The registry of Rust's packages, as lock files name it. Joined here, so that this file keeps the rule of
-/// `cargo xtask tidy`.
+/// The registry of Rust's packages, as lock files name it. Joined here, so that this file keeps the
+/// rule of `cargo xtask tidy`.
 fn registry() -> String {
     format!("registry+https://github.com/rust-lang/{}", ["crates", "io-index"].join("."))
 }

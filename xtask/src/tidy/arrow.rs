@@ -109,7 +109,8 @@ const ASYNC: [&str; 10] = [
     "innkeeper-loop-tests",
 ];
 
-/// Crates of others that have one home: prefix of the name, and who may use it. The first that fits counts.
+/// Crates of others that have one home: prefix of the name, and who may use it. The first that fits
+/// counts.
 const HOMES: [(&str, &[&str]); 7] = [
     ("wasmtime", &["innkeeper-sandbox"]),
     ("cranelift", &["innkeeper-sandbox"]),

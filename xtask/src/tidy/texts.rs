@@ -12,7 +12,8 @@ const MAX_LINES: usize = 500;
 /// Files that people write, for the rule of length.
 const WRITTEN: [&str; 8] = ["rs", "go", "wit", "md", "sh", "py", "js", "mjs"];
 
-/// Files made by tools, in which names of registries and the like are theirs, and what others have yet to do.
+/// Files made by tools, in which names of registries and the like are theirs, and what others have
+/// yet to do.
 const GENERATED: [&str; 4] =
     ["Cargo.lock", "guests/Cargo.lock", "go.sum", "host/simulator/data/texts.json"];
 

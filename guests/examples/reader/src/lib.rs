@@ -1,7 +1,8 @@
 //! Says in its status all that it is given and can read: to see what a module may see.
 //!
-//! `spec.reads` names objects; of each the status has the whole text that the host gave, or why it gave none.
-//! `spec.looksFor` has the guest look through its own memory. `spec.writes` names a ConfigMap that is made.
+//! `spec.reads` names objects; of each the status has the whole text that the host gave, or why it
+//! gave none. `spec.looksFor` has the guest look through its own memory. `spec.writes` names a
+//! ConfigMap that is made.
 
 mod memory;
 

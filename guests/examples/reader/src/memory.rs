@@ -1,7 +1,7 @@
 //! All of the guest's own memory, looked through: what is not in it the guest does not have.
 
-/// Whether the memory holds a text. It is given backwards, so that being asked for it does not put it
-/// there.
+/// Whether the memory holds a text. It is given backwards, so that being asked for it does not put
+/// it there.
 #[cfg(target_arch = "wasm32")]
 #[allow(unsafe_code, reason = "reads what lies in the linear memory, whosever it is")]
 pub(crate) fn holds(backwards: &str) -> bool {

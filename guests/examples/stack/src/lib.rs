@@ -1,7 +1,7 @@
 //! A stack of layers, each a ConfigMap, and one that outlives it: what a finalizer is for.
 //!
-//! When a Stack is deleted, its layers go from the last to the first, each only when the one above it is
-//! gone. The ConfigMap `<name>-kept` stays, and a Stack of the same name takes it up again.
+//! When a Stack is deleted, its layers go from the last to the first, each only when the one above
+//! it is gone. The ConfigMap `<name>-kept` stays, and a Stack of the same name takes it up again.
 
 use innkeeper_sdk::kinds::ConfigMap;
 use innkeeper_sdk::{

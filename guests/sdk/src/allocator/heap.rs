@@ -194,14 +194,16 @@ fn list_of(size: usize) -> List {
     List::Large(4 * doubling + (size - 1) / step - 4)
 }
 
-/// For a size over SMALL: how often SMALL doubles below it, and the distance between two sizes there.
+/// For a size over SMALL: how often SMALL doubles below it, and the distance between two sizes
+/// there.
 fn large_step(size: usize) -> (usize, usize) {
     // (size - 1) has its highest bit at 9 for 513..=1024, at 10 for 1025..=2048, ...
     let highest = (size - 1).ilog2();
     ((highest - SMALL.ilog2()) as usize, 1 << (highest - 2))
 }
 
-/// The size of the block for a request: the sizes that the lists stand for. None beyond [`LARGEST`].
+/// The size of the block for a request: the sizes that the lists stand for. None beyond
+/// [`LARGEST`].
 fn rounded(size: usize) -> Option<usize> {
     if size <= SMALL {
         return Some(size.max(1).next_multiple_of(GRAIN));

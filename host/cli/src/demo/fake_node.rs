@@ -1,5 +1,5 @@
-//! A fake node, for a cluster without nodes: it binds the demo's pods, and reports the statuses that
-//! a kubelet would. No container runs.
+//! A fake node, for a cluster without nodes: it binds the demo's pods, and reports the statuses
+//! that a kubelet would. No container runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! A live cluster: the demo installs Innkeeper there, and removes it at the end.
 //!
 //! # Guarantees
-//! - The demo writes nothing to a cluster that already has one of its objects, unless an earlier demo
-//!   left it: every object of the demo carries the label [`LABEL`].
+//! - The demo writes nothing to a cluster that already has one of its objects, unless an earlier
+//!   demo left it: every object of the demo carries the label [`LABEL`].
 //! - The operator acts as its ServiceAccount, with the rights of deploy/base and no more.
 
 use std::collections::BTreeSet;

@@ -39,10 +39,12 @@ pub(crate) struct Arguments {
     /// The folder of the guests' components, which `cargo xtask guests` fills.
     #[arg(long, value_name = "DIR", default_value = "guests/target/components")]
     components: PathBuf,
-    /// Keep compiled guests in this folder, so that the next demo starts at once. Only its owner may have access to it.
+    /// Keep compiled guests in this folder, so that the next demo starts at once. Only its owner
+    /// may have access to it.
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
-    /// Only compile the guests into the folder of --cache-dir, so that the next demo starts at once.
+    /// Only compile the guests into the folder of --cache-dir, so that the next demo starts at
+    /// once.
     #[arg(long, requires = "cache_dir", conflicts_with_all = ["kubeconfig", "once"])]
     compile_only: bool,
     #[command(flatten)]
@@ -50,9 +52,10 @@ pub(crate) struct Arguments {
     /// The seed of everything random in the simulated cluster: uids and generated names.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, conflicts_with = "kubeconfig")]
     seed: u64,
-    /// Run on the cluster of this kubeconfig instead of a simulated one. The demo installs Innkeeper and its guests there,
-    /// and removes them at the end. It changes nothing in a cluster that has them already. If the cluster has no node, the
-    /// demo reports its own pods as running. It reads neither KUBECONFIG nor ~/.kube/config.
+    /// Run on the cluster of this kubeconfig instead of a simulated one. The demo installs
+    /// Innkeeper and its guests there, and removes them at the end. It changes nothing in a cluster
+    /// that has them already. If the cluster has no node, the demo reports its own pods as running.
+    /// It reads neither KUBECONFIG nor ~/.kube/config.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig; required if the kubeconfig has several.
@@ -66,8 +69,8 @@ struct DisplayArgs {
     /// End after the last scenario. The exit status says whether all scenarios succeeded.
     #[arg(long)]
     once: bool,
-    /// Do not wait for the clock: virtual time passes as fast as the machine allows. On a live cluster, start the next
-    /// scenario without a pause.
+    /// Do not wait for the clock: virtual time passes as fast as the machine allows. On a live
+    /// cluster, start the next scenario without a pause.
     #[arg(long)]
     fast: bool,
     /// Print lines instead of tables, also on a terminal.

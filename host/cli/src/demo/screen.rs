@@ -8,7 +8,8 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::out::Commands;
 
-/// Switches to the alternate screen, hides the cursor and turns line wrap off; and reverts all three.
+/// Switches to the alternate screen, hides the cursor and turns line wrap off; and reverts all
+/// three.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// Clears the screen.
@@ -79,8 +80,9 @@ impl Section {
     }
 }
 
-/// The rows of the screen: `top`, and of each section as much as fits. A section that needs less than
-/// its share leaves the rest to the others. Without room for all sections, the last ones are left out.
+/// The rows of the screen: `top`, and of each section as much as fits. A section that needs less
+/// than its share leaves the rest to the others. Without room for all sections, the last ones are
+/// left out.
 pub(super) fn fit(top: &[String], sections: &[Section], size: Size) -> Vec<String> {
     let mut rows = top.to_vec();
     let mut left = size.rows.saturating_sub(rows.len());

@@ -22,8 +22,8 @@ struct Stamp {
 
 type Stamps = BTreeMap<PathBuf, Stamp>;
 
-/// The files of a folder, without what cargo builds, hidden folders but `.cargo`, and what editors keep
-/// beside files.
+/// The files of a folder, without what cargo builds, hidden folders but `.cargo`, and what editors
+/// keep beside files.
 pub(super) struct Sources {
     folder: PathBuf,
     seen: Stamps,

@@ -165,8 +165,8 @@ impl InCluster {
         }
     }
 
-    /// Deletes the ConfigMaps that were made here for versions before: the host keeps copies of what
-    /// it needs.
+    /// Deletes the ConfigMaps that were made here for versions before: the host keeps copies of
+    /// what it needs.
     async fn tidy(&mut self, pushed: &Pushed) {
         let kind = config_map_kind();
         for name in std::mem::take(&mut self.made) {

@@ -24,8 +24,8 @@ pub enum Source {
 pub struct Change {
     /// The kind.
     pub kind: Arc<Kind>,
-    /// The namespace that the cache is limited to; `None` for one of all namespaces. An object may be
-    /// in a cache of each sort, and is then told of twice.
+    /// The namespace that the cache is limited to; `None` for one of all namespaces. An object may
+    /// be in a cache of each sort, and is then told of twice.
     pub namespace: Option<Arc<str>>,
     /// Namespace and name of the object.
     pub key: ObjectKey,
@@ -115,7 +115,8 @@ impl Notices {
         Self { listener, queue: Mutex::default() }
     }
 
-    /// Queues notices; called with the lock of the caches held, so that their order is that of what happened.
+    /// Queues notices; called with the lock of the caches held, so that their order is that of what
+    /// happened.
     pub(super) fn push(&self, notices: Vec<Notice>) {
         if !notices.is_empty() {
             self.queue.lock().unwrap_or_else(PoisonError::into_inner).waiting.extend(notices);

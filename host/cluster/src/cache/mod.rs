@@ -1,13 +1,14 @@
 //! What the cluster holds, as far as modules read it: one shared cache per kind and scope.
 //!
-//! A module opens a [`View`] with its own identity. The first one's session fills a cache; others are
-//! admitted to it after an access review of their own, asked again from time to time. When
-//! the one that fills it goes or loses its right, another admitted one takes over.
+//! A module opens a [`View`] with its own identity. The first one's session fills a cache; others
+//! are admitted to it after an access review of their own, asked again from time to time. When the
+//! one that fills it goes or loses its right, another admitted one takes over.
 //!
 //! # Guarantees
 //! - What is read from a [`CacheSnapshot`] is of one moment, over all kinds.
 //! - A cache is not read before it has been listed once.
-//! - Own writes are seen at once ([`Caches::record_write`]) and pass for one's own ([`Caches::begin_write`]).
+//! - Own writes are seen at once ([`Caches::record_write`]) and pass for one's own
+//!   ([`Caches::begin_write`]).
 //! - A watch that dies in silence is resumed after `watch_timeout + watch_grace` at the latest.
 //! - Kinds that are not served, or may not be read, work as soon as they are or may.
 //!
@@ -73,8 +74,9 @@ impl Caches {
     /// Opens caches of these kinds for a module, as the session's identity. Returns at once:
     /// the view says which kinds it can read yet.
     ///
-    /// A module that changes opens its new view before it drops the old one; what both have in common
-    /// then stays as it is. Dropping the view closes it; caches that nobody views are closed.
+    /// A module that changes opens its new view before it drops the old one; what both have in
+    /// common then stays as it is. Dropping the view closes it; caches that nobody views are
+    /// closed.
     pub fn open(
         &self,
         client: &ApiClient,
@@ -85,9 +87,9 @@ impl Caches {
         View::open(&self.shared, client, module, kinds, namespaces, Content::Whole)
     }
 
-    /// The same with the metadata of objects only: for what is big and rarely read, and then by
-    /// a GET (sources of modules, definitions). Objects have no more than `metadata` in
-    /// their text. [`Caches::record_write`] does not reach these caches: they learn from their watch.
+    /// The same with the metadata of objects only: for what is big and rarely read, and then by a
+    /// GET (sources of modules, definitions). Objects have no more than `metadata` in their text.
+    /// [`Caches::record_write`] does not reach these caches: they learn from their watch.
     pub fn open_metadata(
         &self,
         client: &ApiClient,
@@ -99,9 +101,10 @@ impl Caches {
     }
 
     /// A write of an object is about to be sent. While the guard lives, what watches say of the
-    /// object waits: an event often overtakes the answer to the write that caused it, and would pass
-    /// for somebody else's. So: take the guard, send the write, tell its answer
-    /// ([`Caches::record_write`], [`Caches::record_deletion`], [`Caches::mark_unknown`]), drop the guard.
+    /// object waits: an event often overtakes the answer to the write that caused it, and would
+    /// pass for somebody else's. So: take the guard, send the write, tell its answer
+    /// ([`Caches::record_write`], [`Caches::record_deletion`], [`Caches::mark_unknown`]), drop the
+    /// guard.
     #[must_use = "events wait for as long as the guard lives"]
     pub fn begin_write(&self, kind: &Kind, key: &ObjectKey) -> InFlightWrite {
         let kind = Arc::new(kind.clone());
@@ -143,8 +146,8 @@ impl Caches {
     }
 
     /// Something in this API group changed (a CustomResourceDefinition was established): its kinds
-    /// that are not served are looked for at once, and those that are read are compared with discovery
-    /// again. Say [`Cluster::kinds_changed`](crate::Cluster::kinds_changed) first.
+    /// that are not served are looked for at once, and those that are read are compared with
+    /// discovery again. Say [`Cluster::kinds_changed`](crate::Cluster::kinds_changed) first.
     pub fn kind_may_be_served(&self, group: &str) {
         self.shared.look_for(group);
     }

@@ -1,8 +1,8 @@
 //! The objects of one cache: what enters, what is dropped, what goes (rule 8 of the design).
 //!
-//! Everything comes in by version: per uid, what is not newer than what is cached is dropped. Deletions
-//! go by uid. What a relist does not show goes, unless a write response vouches for it that
-//! came after the relist had begun. Nothing here waits, reads a clock, or talks to a server.
+//! Everything comes in by version: per uid, what is not newer than what is cached is dropped.
+//! Deletions go by uid. What a relist does not show goes, unless a write response vouches for it
+//! that came after the relist had begun. Nothing here waits, reads a clock, or talks to a server.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

@@ -45,8 +45,9 @@ pub(super) async fn review(
                 continue;
             }
         }
-        // Guests get and list what is cached. The holder's watch shows whether it may watch, but it lists
-        // again only when a watch fails: a right to list that is taken away shows in the review alone.
+        // Guests get and list what is cached. The holder's watch shows whether it may watch, but it
+        // lists again only when a watch fails: a right to list that is taken away shows in the
+        // review alone.
         let verbs =
             if member_state == MemberState::Holder { ["watch", "list"] } else { ["list", "watch"] };
         let answer = match ask(&id, &client, &verbs).await {

@@ -283,8 +283,8 @@ impl Shared {
         });
     }
 
-    /// All caches of a group look at discovery again, also those that are read: a definition may have
-    /// been replaced by another one.
+    /// All caches of a group look at discovery again, also those that are read: a definition may
+    /// have been replaced by another one.
     pub(super) fn look_for(&self, group: &str) {
         let inner = self.lock();
         for (id, cache) in &inner.caches {
@@ -296,7 +296,8 @@ impl Shared {
 
     // What the task of a cache says.
 
-    /// Whose session fills the cache from now on; `None` if nobody's may. An error if the cache is closed.
+    /// Whose session fills the cache from now on; `None` if nobody's may. An error if the cache is
+    /// closed.
     pub(super) fn elect(&self, id: &CacheId, serial: u64) -> Result<Option<ApiClient>, Closed> {
         self.with_cache(id, serial, |cache, notices| {
             let may = |member: &&Member| !matches!(member.admission, Admission::Denied(_));
@@ -486,8 +487,8 @@ impl Shared {
         });
     }
 
-    /// A review was not answered. An admitted identity stays admitted for [`GRANT_VALID`] since the server last
-    /// showed that it may read, and no longer.
+    /// A review was not answered. An admitted identity stays admitted for [`GRANT_VALID`] since the
+    /// server last showed that it may read, and no longer.
     pub(super) fn review_failed(
         &self,
         id: &CacheId,

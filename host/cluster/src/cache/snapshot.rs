@@ -119,8 +119,8 @@ impl CacheSnapshot {
         Ok(found)
     }
 
-    /// The objects that name an owner with this uid, of all kinds that can be read; ordered by kind,
-    /// namespace and name.
+    /// The objects that name an owner with this uid, of all kinds that can be read; ordered by
+    /// kind, namespace and name.
     pub fn owned_by(&self, uid: &str) -> Vec<(Arc<Kind>, Arc<Object>)> {
         let mut found = Vec::new();
         for (kind, parts) in &self.kinds {
@@ -131,7 +131,8 @@ impl CacheSnapshot {
         found
     }
 
-    /// What is unknown, ordered: [`CacheSnapshot::get`] answers [`Lookup::Unknown`], lists may be wrong.
+    /// What is unknown, ordered: [`CacheSnapshot::get`] answers [`Lookup::Unknown`], lists may be
+    /// wrong.
     pub fn unknown(&self) -> Vec<(Arc<Kind>, ObjectKey)> {
         let mut found = Vec::new();
         for (kind, parts) in &self.kinds {

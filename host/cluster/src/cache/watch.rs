@@ -125,7 +125,8 @@ impl Verification {
 /// Compares the kind of a cache that is read with discovery again; gives when to do so next.
 ///
 /// The watch reports a kind that is not served: a definition may be on the way from one to another
-/// in this moment. Discovery that does not answer is asked again soon, and holds up no event for long.
+/// in this moment. Discovery that does not answer is asked again soon, and holds up no event for
+/// long.
 async fn verify_again(
     id: &CacheId,
     client: &ApiClient,
@@ -133,7 +134,8 @@ async fn verify_again(
 ) -> Result<Verification, WatchEnd> {
     let env = client.env();
     let verified = env.timeout(DISCOVERY_SETTLES, async {
-        // A server shows a changed definition in its discovery a moment after it tells of the change.
+        // A server shows a changed definition in its discovery a moment after it tells of the
+        // change.
         let may_have_changed = client.may_have_changed(&id.kind).await;
         (verify(id, client, age).await, may_have_changed)
     });

@@ -12,8 +12,8 @@ use crate::discovery::{Discovery, ServedKind};
 
 impl ApiClient {
     /// The same for what a guest declares and wants: each kind is compared with discovery before a
-    /// request names it, Secrets in Innkeeper's own namespaces are not read, and objects that belong
-    /// to Innkeeper itself are not written.
+    /// request names it, Secrets in Innkeeper's own namespaces are not read, and objects that
+    /// belong to Innkeeper itself are not written.
     #[must_use]
     pub fn for_module(self) -> Self {
         Self { for_module: true, ..self }
@@ -24,8 +24,8 @@ impl ApiClient {
         &self.discovery
     }
 
-    /// How the API server serves a kind, by an answer at most `age` old. A kind that the host itself
-    /// names is taken as it is.
+    /// How the API server serves a kind, by an answer at most `age` old. A kind that the host
+    /// itself names is taken as it is.
     ///
     /// # Errors
     /// If discovery gives no answer.

@@ -13,7 +13,8 @@ use crate::transport::{AnswerBytesMax, NoAnswer, Repeatable};
 /// One page of a list.
 #[derive(Debug)]
 pub struct Page {
-    /// The objects, as the server sent them and not parsed: an object may take many times its bytes.
+    /// The objects, as the server sent them and not parsed: an object may take many times its
+    /// bytes.
     pub items: Vec<Box<RawValue>>,
     /// The length of the answer, in bytes.
     pub bytes: usize,
@@ -38,11 +39,11 @@ struct Metadata {
 
 impl ApiClient {
     /// Reads at most `limit` objects of a kind in a namespace (empty for all, or for a kind of the
-    /// cluster), from `start` on, which is [`Page::next`] of the page before or empty. Fewer objects
-    /// are asked for if so many have more than `bytes_max` bytes.
+    /// cluster), from `start` on, which is [`Page::next`] of the page before or empty. Fewer
+    /// objects are asked for if so many have more than `bytes_max` bytes.
     ///
-    /// The objects are unredacted, as with [`ApiClient::get_as`]: a Secret has its values, which must
-    /// not be cached or logged.
+    /// The objects are unredacted, as with [`ApiClient::get_as`]: a Secret has its values, which
+    /// must not be cached or logged.
     ///
     /// # Errors
     /// If the server refuses the request, or one object alone has more than `bytes_max` bytes.

@@ -56,11 +56,12 @@ struct AccessStatus {
 
 impl ApiClient {
     /// Asks the API server whose token this is: a `TokenReview`. `None` if it accepts the token for
-    /// nobody. With an `audience` the token has to be made for it; without one it has to be made for
-    /// the API server itself.
+    /// nobody. With an `audience` the token has to be made for it; without one it has to be made
+    /// for the API server itself.
     ///
     /// # Errors
-    /// [`ApiError::Forbidden`] if this identity may not create TokenReviews, and those of any request.
+    /// [`ApiError::Forbidden`] if this identity may not create TokenReviews, and those of any
+    /// request.
     pub async fn token_user(
         &self,
         token: &str,
@@ -82,8 +83,8 @@ impl ApiClient {
     /// `SubjectAccessReview` with `nonResourceAttributes`.
     ///
     /// # Errors
-    /// [`ApiError::Forbidden`] if this identity may not create SubjectAccessReviews, and those of any
-    /// request.
+    /// [`ApiError::Forbidden`] if this identity may not create SubjectAccessReviews, and those of
+    /// any request.
     pub async fn user_can(&self, user: &User, verb: &str, path: &str) -> Result<bool, ApiError> {
         let kind =
             Kind::cluster("authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews");

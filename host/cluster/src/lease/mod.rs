@@ -1,9 +1,9 @@
 //! Which of several hosts works: the one that holds a Lease (`coordination.k8s.io/v1`).
 //!
-//! The rules are those of Kubernetes' own components: a candidate takes a Lease that nobody holds, or
-//! whose record has not changed for its duration by the candidate's own clock, so that clocks need not
-//! agree. Who holds it renews it. It stops well before others may take it: at two thirds of the
-//! duration after the beginning of its last renewal, by a clock that runs through suspends
+//! The rules are those of Kubernetes' own components: a candidate takes a Lease that nobody holds,
+//! or whose record has not changed for its duration by the candidate's own clock, so that clocks
+//! need not agree. Who holds it renews it. It stops well before others may take it: at two thirds
+//! of the duration after the beginning of its last renewal, by a clock that runs through suspends
 //! ([`Env::uptime`]) and that every request is held against ([`Fence`]).
 //!
 //! Every write is made on the version that was read, so of two candidates one gets it.
@@ -123,8 +123,8 @@ impl LeaderElector {
         self.client.env()
     }
 
-    /// Waits until the Lease is this candidate's; gives the fence for all that is sent meanwhile, which
-    /// never opens again once the Lease is lost. The wait may be dropped at any time; then
+    /// Waits until the Lease is this candidate's; gives the fence for all that is sent meanwhile,
+    /// which never opens again once the Lease is lost. The wait may be dropped at any time; then
     /// [`LeaderElector::release`] gives back what may have been taken.
     pub async fn acquire(&mut self) -> Fence {
         let env = self.env().clone();
@@ -168,8 +168,8 @@ impl LeaderElector {
         }
     }
 
-    /// Renews the Lease for as long as that works; gives why it is no longer held. The fence is closed
-    /// then.
+    /// Renews the Lease for as long as that works; gives why it is no longer held. The fence is
+    /// closed then.
     pub async fn hold(&mut self) -> LeaseLost {
         let env = self.env().clone();
         let mut why = "this host was paused".to_owned();
@@ -332,9 +332,9 @@ impl FailureLog {
     }
 }
 
-/// What a Lease is, now and after each change; `None` while there is none. Each watch is ended by the server
-/// after `seconds`, before this host would cut it; a watcher begins anew after whatever ends one, so this
-/// never ends.
+/// What a Lease is, now and after each change; `None` while there is none. Each watch is ended by
+/// the server after `seconds`, before this host would cut it; a watcher begins anew after whatever
+/// ends one, so this never ends.
 fn watched(
     api: Api<Lease>,
     name: &str,

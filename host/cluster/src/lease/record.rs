@@ -104,8 +104,8 @@ impl ObservedRecord {
     }
 
     /// How long `identity` has to wait until it may take the Lease: not at all if nobody has it, or
-    /// if it has it itself (a process that was started again under the same name). `duration` is for
-    /// a Lease that says none.
+    /// if it has it itself (a process that was started again under the same name). `duration` is
+    /// for a Lease that says none.
     pub(super) fn wait(&self, identity: &str, duration: Duration, now: Duration) -> Duration {
         match self.record.holder.as_deref() {
             None => Duration::ZERO,

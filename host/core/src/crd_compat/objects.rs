@@ -34,8 +34,8 @@ struct TargetVersion {
 }
 
 impl StoredObjects {
-    /// The objects of `before` against the definition `after`; `None` if `before` stores or serves no
-    /// version, so that none can be read.
+    /// The objects of `before` against the definition `after`; `None` if `before` stores or serves
+    /// no version, so that none can be read.
     pub fn new(before: &Value, after: &Value) -> Option<Self> {
         let stored = versions::stored_now(before)?;
         let is_served = |version: &&Value| versions::is_set(version, "served");
@@ -52,7 +52,8 @@ impl StoredObjects {
         Some(Self { version: versions::text(read).to_owned(), targets })
     }
 
-    /// The version in which the objects are to be read: the one that they are stored in, if it is served.
+    /// The version in which the objects are to be read: the one that they are stored in, if it is
+    /// served.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -140,7 +141,8 @@ impl Check {
         Ok(())
     }
 
-    /// `prunes`: what the schema does not name is lost; a schema within a logical keyword loses nothing.
+    /// `prunes`: what the schema does not name is lost; a schema within a logical keyword loses
+    /// nothing.
     fn value(&mut self, schema: &Value, value: &Value, prunes: bool) -> Result<(), Misfit> {
         self.step(1)?;
         if value.is_null() && versions::is_set(schema, "nullable") {

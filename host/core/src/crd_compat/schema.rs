@@ -1,7 +1,7 @@
 //! Whether one schema takes every value that another takes, and prunes nothing of it.
 //!
-//! A change that is not proven to take as much is incompatible: a keyword that this file does not know
-//! must stay as it is.
+//! A change that is not proven to take as much is incompatible: a keyword that this file does not
+//! know must stay as it is.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -55,8 +55,8 @@ struct Guard {
     counts: bool,
     /// One of them has a logical keyword.
     logical: bool,
-    /// One of them has a rule. The API server lets no rule speak of a field that is not defined, so that
-    /// it says nothing of a field that is new.
+    /// One of them has a rule. The API server lets no rule speak of a field that is not defined, so
+    /// that it says nothing of a field that is new.
     rules: bool,
 }
 

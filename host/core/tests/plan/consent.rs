@@ -95,7 +95,8 @@ fn object_that_was_only_merged_into_is_unmerged_before_it_is_adopted_by_its_true
     }
 }
 
-/// A claim that this primary made and no longer wants, with the annotation that permits to delete it.
+/// A claim that this primary made and no longer wants, with the annotation that permits to delete
+/// it.
 fn claim_with_annotation(manager: &str, expected: &Expect) {
     claim_annotated_as(ALLOW_DELETION_ANNOTATION, manager, expected);
 }

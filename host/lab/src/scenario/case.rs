@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::document::{Reference, Simulation, TestAssert, TestStep};
 
-/// How long asserts may take to hold, unless a `TestAssert` or the suite says otherwise, as in KUTTL.
+/// How long asserts may take to hold, unless a `TestAssert` or the suite says otherwise, as in
+/// KUTTL.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Stands in values for the namespace of the case.

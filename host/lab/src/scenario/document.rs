@@ -7,7 +7,8 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// `kind: TestStep`. What is not known is refused: a step that does less than it says would hold all the same.
+/// `kind: TestStep`. What is not known is refused: a step that does less than it says would hold
+/// all the same.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct TestStep {
@@ -54,7 +55,8 @@ pub(super) struct TestSuite {
     pub(super) commands: Vec<Value>,
 }
 
-/// `kind: Simulation`: what the simulated cluster does from this step on. A real one does as it does.
+/// `kind: Simulation`: what the simulated cluster does from this step on. A real one does as it
+/// does.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct Simulation {

@@ -6,8 +6,8 @@ use similar::TextDiff;
 /// Lines around a difference that are shown with it.
 const CONTEXT_LINES: usize = 3;
 
-/// Whether everything that is expected is there, as KUTTL has it: members that are not named do not matter;
-/// lists have as many elements, each as expected.
+/// Whether everything that is expected is there, as KUTTL has it: members that are not named do not
+/// matter; lists have as many elements, each as expected.
 pub(super) fn fits(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => expected

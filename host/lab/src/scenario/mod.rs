@@ -1,8 +1,8 @@
 //! Scenarios: folders of numbered files, as KUTTL has them and Chainsaw takes them.
 //!
-//! A folder is a case; the files of one number are a step. `NN-assert.yaml` says what must be there in the end,
-//! `NN-errors.yaml` (or `error`) what must not, any other name what is applied first. In a lab time passes as
-//! fast as it can; on a real cluster it is waited for.
+//! A folder is a case; the files of one number are a step. `NN-assert.yaml` says what must be there
+//! in the end, `NN-errors.yaml` (or `error`) what must not, any other name what is applied first.
+//! In a lab time passes as fast as it can; on a real cluster it is waited for.
 //!
 //! - [`Suite`] finds the cases below a folder.
 //! - [`Player`] plays one, and gives an [`Outcome`].

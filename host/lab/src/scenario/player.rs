@@ -29,8 +29,8 @@ struct Unmet<'a> {
 }
 
 impl<'a> Player<'a> {
-    /// For objects that name no namespace, this one; asserts may take `timeout` to hold, unless their step says
-    /// otherwise. With `update` an assert that does not hold is written anew.
+    /// For objects that name no namespace, this one; asserts may take `timeout` to hold, unless
+    /// their step says otherwise. With `update` an assert that does not hold is written anew.
     pub fn new(
         backend: &'a Backend,
         namespace: String,
@@ -40,7 +40,8 @@ impl<'a> Player<'a> {
         Self { backend, namespace, timeout: timeout.unwrap_or(TIMEOUT), update }
     }
 
-    /// Plays a case: the steps one after the other, until one fails. What it made in the cluster stays.
+    /// Plays a case: the steps one after the other, until one fails. What it made in the cluster
+    /// stays.
     pub async fn play(&self, case: &Case) -> Outcome {
         let (begun, mut passed) = (Instant::now(), Duration::ZERO);
         let namespace =

@@ -22,8 +22,8 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Reads a folder that is a case, or whose folders are cases, or that has a `kuttl-test.yaml`, which says
-    /// where they are.
+    /// Reads a folder that is a case, or whose folders are cases, or that has a `kuttl-test.yaml`,
+    /// which says where they are.
     ///
     /// # Errors
     /// If there is no case, or a file cannot be read or asks for what cannot be done.

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::case::{DocumentLocation, NAMESPACE};
 use super::matching::yaml;
 
-/// Puts an object in the place of a document; the other documents of the file stay as they are written.
+/// Puts an object in the place of a document; the other documents of the file stay as they are
+/// written.
 pub(super) fn write(place: &DocumentLocation, found: &Value) -> std::io::Result<()> {
     let text = std::fs::read_to_string(&place.file)?;
     std::fs::write(&place.file, replaced(&text, place.index, &yaml(found)))

@@ -35,8 +35,8 @@ pub enum Input<G = Guest> {
         /// Which, and what to do.
         rejection: Rejection,
     },
-    /// The Module was seen, and its ServiceAccount does not allow it to act as it: nothing of its spec is
-    /// used.
+    /// The Module was seen, and its ServiceAccount does not allow it to act as it: nothing of its
+    /// spec is used.
     NotAllowed {
         /// The Module.
         module: Box<Module>,
@@ -125,8 +125,8 @@ pub enum Action<G = Guest> {
         /// The candidate, with the settings that it would serve with.
         candidate: Arc<Revision<G>>,
     },
-    /// Keep a copy of the component, then write the [decision](crate::Driver::decision); answer with
-    /// [`Input::Committed`].
+    /// Keep a copy of the component, then write the [decision](crate::Driver::decision); answer
+    /// with [`Input::Committed`].
     Commit {
         /// To be given back.
         digest: Digest,
@@ -135,8 +135,8 @@ pub enum Action<G = Guest> {
     },
     /// Keep a copy of this, if it is known that there is none: nothing hangs on it.
     SaveSnapshot(Component),
-    /// Count which primaries fail that did not fail before; say [`Input::FailureThresholdExceeded`] if they are
-    /// more than `failures_max`, and [`Input::RollbackWindowOver`] after `time`.
+    /// Count which primaries fail that did not fail before; say [`Input::FailureThresholdExceeded`]
+    /// if they are more than `failures_max`, and [`Input::RollbackWindowOver`] after `time`.
     BeginRollbackWindow {
         /// What is on probation.
         digest: Digest,
@@ -162,8 +162,9 @@ pub enum Action<G = Guest> {
     /// This serves from now on (it is in [`Modules`] already): watch what it declares, and run
     /// every primary. Also after a change of settings.
     Serve(Arc<Revision<G>>),
-    /// The Module is being deleted: take its finalizer off its primaries, within bounded time, those
-    /// that are being deleted having been asked what is left to do; answer with [`Input::TornDown`].
+    /// The Module is being deleted: take its finalizer off its primaries, within bounded time,
+    /// those that are being deleted having been asked what is left to do; answer with
+    /// [`Input::TornDown`].
     Teardown(Teardown),
     /// Take the host's finalizer off the Module.
     RemoveFinalizer,

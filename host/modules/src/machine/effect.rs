@@ -23,8 +23,8 @@ pub enum Effect {
     /// The version before serves again, as it did.
     Rollback,
     /// From now on count which primaries fail that did not fail before; answer with
-    /// [`Event::FailureThresholdExceeded`] at once if they are too many, and with [`Event::RollbackWindowOver`]
-    /// after the time of the spec's rollout.
+    /// [`Event::FailureThresholdExceeded`] at once if they are too many, and with
+    /// [`Event::RollbackWindowOver`] after the time of the spec's rollout.
     BeginRollbackWindow(Digest),
     /// The version before is needed no more.
     EndRollbackWindow,
@@ -41,8 +41,8 @@ pub enum Effect {
     /// Check the present parameters against the schema of the active revision; answer with
     /// [`Event::ParametersChecked`].
     CheckParameters,
-    /// Take the module's finalizer off its primaries, those that are being deleted having been asked
-    /// what is left to do; answer with [`Event::TornDown`].
+    /// Take the module's finalizer off its primaries, those that are being deleted having been
+    /// asked what is left to do; answer with [`Event::TornDown`].
     Teardown,
     /// Take the host's finalizer off the Module.
     RemoveFinalizer,

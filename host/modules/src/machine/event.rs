@@ -58,7 +58,8 @@ pub enum Event {
         /// Whether the spec can be used.
         spec: Result<Spec, Rejection>,
     },
-    /// An [`Effect::CheckParameters`] ended: whether the present parameters fit the active revision.
+    /// An [`Effect::CheckParameters`] ended: whether the present parameters fit the active
+    /// revision.
     ParametersChecked(Result<(), Rejection>),
     /// The source was read: the digest of its component, or why there is none.
     Source(Result<Digest, Rejection>),
@@ -95,7 +96,8 @@ pub struct Spec {
     pub other_source: bool,
     /// The Module is suspended.
     pub suspended: bool,
-    /// The parameters are others than those that the active revision has; of no meaning if none serves.
+    /// The parameters are others than those that the active revision has; of no meaning if none
+    /// serves.
     pub other_parameters: bool,
     /// How a new version comes to serve.
     pub rollout: Rollout,

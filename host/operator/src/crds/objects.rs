@@ -1,7 +1,7 @@
 //! Stored objects of a definition, held against the definition that would replace it.
 //!
-//! The comparison of the schemas proves that what fits the one fits the other; objects may be older than
-//! the installed schema, so they are read too, as far as the module's account may list them.
+//! The comparison of the schemas proves that what fits the one fits the other; objects may be older
+//! than the installed schema, so they are read too, as far as the module's account may list them.
 
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ const PAGE: u32 = 50;
 /// The most bytes of one answer; of larger objects fewer are asked for at once.
 const PAGE_BYTES_MAX: usize = 16 << 20;
 
-/// The most bytes of one object: as many as the API server takes in a request by default. Parsed, an
-/// object takes up to 16 times its bytes.
+/// The most bytes of one object: as many as the API server takes in a request by default. Parsed,
+/// an object takes up to 16 times its bytes.
 const OBJECT_BYTES_MAX: usize = 3 << 20;
 
 /// The steps in which one object is checked.

@@ -1,8 +1,8 @@
 //! Consent: a module acts as a ServiceAccount only as long as the account allows it.
 //!
-//! The account is asked before anything is done as it, and again whenever it changes. What serves when
-//! consent is withdrawn stops at once: its sessions send nothing more, and its views are closed. It serves
-//! again, without being loaded, when consent is back.
+//! The account is asked before anything is done as it, and again whenever it changes. What serves
+//! when consent is withdrawn stops at once: its sessions send nothing more, and its views are
+//! closed. It serves again, without being loaded, when consent is back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,8 +85,8 @@ impl Consents {
 }
 
 impl Supervisor {
-    /// Requests of a module as its ServiceAccount, as long as that allows it; as the host, where a Module
-    /// of a folder names none.
+    /// Requests of a module as its ServiceAccount, as long as that allows it; as the host, where a
+    /// Module of a folder names none.
     pub(super) fn client(&mut self, module: &str, account: Option<&str>) -> ApiClient {
         let Some(account) = account else { return self.shared.cluster.host().for_module() };
         let key = (module.to_owned(), account.to_owned());
@@ -193,7 +193,8 @@ impl Supervisor {
         }
     }
 
-    /// A ServiceAccount came, changed or went: the consent of the modules that name it, or act as it, is checked again.
+    /// A ServiceAccount came, changed or went: the consent of the modules that name it, or act as
+    /// it, is checked again.
     pub(super) async fn account_changed(&mut self, account: &str) {
         for object in self.source.module_objects() {
             let SupervisorEvent::Input { module, input } = input_of(&object) else { continue };

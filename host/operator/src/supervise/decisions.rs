@@ -1,5 +1,5 @@
-//! Which revision is decided: the decision is written down, with a copy of its component, before the
-//! revision reconciles its first primary.
+//! Which revision is decided: the decision is written down, with a copy of its component, before
+//! the revision reconciles its first primary.
 
 use innkeeper_modules::driver::snapshot_name;
 use innkeeper_modules::{Component, Digest, Input, Rejection, RetryPolicy};
@@ -57,8 +57,8 @@ impl Supervisor {
         });
     }
 
-    /// Writes the decision after its snapshot is kept: the Module's finalizer first, then its status;
-    /// answers with `Committed`.
+    /// Writes the decision after its snapshot is kept: the Module's finalizer first, then its
+    /// status; answers with `Committed`.
     pub(super) async fn commit(&mut self, name: &str, digest: Digest, kept: Result<(), Rejection>) {
         let mut result = kept;
         let finalizes =

@@ -6,7 +6,8 @@ use innkeeper_contract::{Condition, ConditionStatus};
 
 use crate::active_module::ActiveModule;
 
-/// What a module may not or cannot read: a condition each, which names verb, resource and namespace.
+/// What a module may not or cannot read: a condition each, which names verb, resource and
+/// namespace.
 pub(super) fn readable(active: &ActiveModule) -> Vec<Condition> {
     let (mut denied, mut unserved, mut failing) = (Vec::new(), Vec::new(), Vec::new());
     let mut mismatched = Vec::new();

@@ -67,8 +67,8 @@ fn machine(text: &str) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
 }
 
-/// The lowest memory limit of the control groups named in `/proc/self/cgroup` and of those that hold
-/// them (cgroups(7), versions 1 and 2), in bytes; `None` without a limit.
+/// The lowest memory limit of the control groups named in `/proc/self/cgroup` and of those that
+/// hold them (cgroups(7), versions 1 and 2), in bytes; `None` without a limit.
 fn limit(groups: &str, root: &Path) -> Option<u64> {
     let mut limits = Vec::new();
     for line in groups.lines() {

@@ -26,7 +26,8 @@ pub const PATTERN_BYTES_MAX: usize = 1 << 10;
 /// Size of one regular expression once it is compiled, in bytes.
 pub const PATTERN_PROGRAM_BYTES_MAX: usize = 256 << 10;
 
-/// A compiled regular expression up to this size costs one step for each byte that it is matched with.
+/// A compiled regular expression up to this size costs one step for each byte that it is matched
+/// with.
 const SMALL_PROGRAM_BYTES: usize = 16 << 10;
 
 /// The same for a larger one, in steps.

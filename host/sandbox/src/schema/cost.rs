@@ -1,7 +1,7 @@
 //! The steps that an evaluation takes at most, counted before it is done.
 //!
-//! The count walks the schema and the document as the evaluation does, but takes every branch, so it is
-//! never lower than the truth; and it stops as soon as it is too high.
+//! The count walks the schema and the document as the evaluation does, but takes every branch, so
+//! it is never lower than the truth; and it stops as soon as it is too high.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! What the admission plugin NamespaceLifecycle lets through: creates in namespaces that exist and are not
-//! being deleted. The same for definitions.
+//! What the admission plugin NamespaceLifecycle lets through: creates in namespaces that exist and
+//! are not being deleted. The same for definitions.
 
 use serde_json::{Value, json};
 

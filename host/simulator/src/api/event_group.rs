@@ -1,4 +1,5 @@
-//! Events of the group `events.k8s.io`: the same objects as those of the core group, with other names for some members.
+//! Events of the group `events.k8s.io`: the same objects as those of the core group, with other
+//! names for some members.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -17,7 +18,8 @@ pub(crate) fn is(kind: &Kind) -> bool {
     kind.is(GROUP, "Event")
 }
 
-/// Answers a request about these Events, which was allowed, as one about those of the core group: these are what is kept.
+/// Answers a request about these Events, which was allowed, as one about those of the core group:
+/// these are what is kept.
 pub(crate) fn as_core_event(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,
@@ -85,7 +87,8 @@ fn pointer_to_core(pointer: &str) -> String {
     rest.map_or_else(|| format!("/{first}"), |rest| format!("/{first}/{rest}"))
 }
 
-/// A document of the core group as this one has it: an Event, a list, a table, a line of a watch, or a Status.
+/// A document of the core group as this one has it: an Event, a list, a table, a line of a watch,
+/// or a Status.
 fn from_core(text: &Bytes) -> Bytes {
     let Ok(mut document) = serde_json::from_slice::<Value>(text) else { return text.clone() };
     convert(&mut document);
@@ -126,7 +129,8 @@ fn convert_event(event: &mut Value) {
     }
 }
 
-/// An error about an Event names its group, unless it is about what the Event says: that is looked at as what is kept.
+/// An error about an Event names its group, unless it is about what the Event says: that is looked
+/// at as what is kept.
 fn of_group(error: StatusError) -> StatusError {
     if error.code == 422 { error } else { error.in_group("events", GROUP) }
 }

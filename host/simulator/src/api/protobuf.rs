@@ -1,4 +1,5 @@
-//! Objects in protobuf, as the typed clients of kubectl send them. Answers are JSON, which these clients take too.
+//! Objects in protobuf, as the typed clients of kubectl send them. Answers are JSON, which these
+//! clients take too.
 
 use base64::Engine as _;
 use jiff::Timestamp;

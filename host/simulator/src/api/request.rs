@@ -55,8 +55,8 @@ impl Response {
         Self::json(error.code, &error.body())
     }
 
-    /// The OpenAPI v2 document: what kubectl falls back to for kinds that no OpenAPI v3 document names. It
-    /// names none either.
+    /// The OpenAPI v2 document: what kubectl falls back to for kinds that no OpenAPI v3 document
+    /// names. It names none either.
     pub(crate) fn no_definitions() -> Self {
         // In protobuf: swagger "2.0", and the title and version of the info.
         let document = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.35.4";

@@ -1,4 +1,5 @@
-//! Sets of fields as `fieldsV1` has them, from text and to text: most are read and written without being looked into.
+//! Sets of fields as `fieldsV1` has them, from text and to text: most are read and written without
+//! being looked into.
 
 use std::fmt;
 

@@ -23,8 +23,8 @@ fn noted(object: &Value) -> Option<&str> {
     object["metadata"]["annotations"][ANNOTATION].as_str().filter(|text| !text.is_empty())
 }
 
-/// Of what is in conflict, what kubectl did not apply itself from the client's side. All of it, if the annotation cannot
-/// be read.
+/// Of what is in conflict, what kubectl did not apply itself from the client's side. All of it, if
+/// the annotation cannot be read.
 pub(crate) fn not_noted(
     node: Node<'_>,
     version: &str,

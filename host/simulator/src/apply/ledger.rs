@@ -37,7 +37,8 @@ impl List {
         }
     }
 
-    /// Whether somebody has two entries, as after a write of a scale. Whoever writes next drops one of them.
+    /// Whether somebody has two entries, as after a write of a scale. Whoever writes next drops one
+    /// of them.
     fn is_doubled(&self) -> bool {
         let (managers, entries) = self.read();
         managers.len() != *entries

@@ -229,8 +229,8 @@ struct Entry<'t> {
     time: Option<String>,
 }
 
-/// Reads the text of a list that was written by [`write()`]. Says how many entries it has too: of two of one manager
-/// the last counts.
+/// Reads the text of a list that was written by [`write()`]. Says how many entries it has too: of
+/// two of one manager the last counts.
 pub(crate) fn read(text: &[u8]) -> Option<(Managers, usize)> {
     let entries: Vec<Entry<'_>> = serde_json::from_slice(text).ok()?;
     let count = entries.len();
@@ -260,7 +260,8 @@ pub(crate) fn read(text: &[u8]) -> Option<(Managers, usize)> {
     Some((managers, count))
 }
 
-/// Without those that wrote an Event of the other group: between groups the server does not convert what they own, and forgets them.
+/// Without those that wrote an Event of the other group: between groups the server does not convert
+/// what they own, and forgets them.
 pub(crate) fn of_group(mut managers: Managers, version: &str) -> Managers {
     managers.retain(|_, owned| {
         (owned.version == event_names::API_VERSION) == (version == event_names::API_VERSION)

@@ -1,5 +1,5 @@
-//! An object with who owns which of its fields: these are kept beside the tree, since they are often larger than all
-//! the rest, and hardly anybody looks at them.
+//! An object with who owns which of its fields: these are kept beside the tree, since they are
+//! often larger than all the rest, and hardly anybody looks at them.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

@@ -1,4 +1,5 @@
-//! Server-side apply: which manager owns which field, and how the objects of several managers are merged.
+//! Server-side apply: which manager owns which field, and how the objects of several managers are
+//! merged.
 
 pub(crate) mod compare;
 pub(crate) mod conflict;

@@ -60,7 +60,8 @@ impl ImpersonatedUser {
         format!("[{}]", shown.collect::<Vec<_>>().join(" "))
     }
 
-    /// The user that it is. Who names groups names all of them but those that say whether he is known.
+    /// The user that it is. Who names groups names all of them but those that say whether he is
+    /// known.
     pub(crate) fn user(&self) -> User {
         let mut groups = self.groups.clone();
         if groups.is_empty()

@@ -145,8 +145,8 @@ pub(crate) fn create(
     call(cluster, client, Verb::Create, &target(resource, namespace, "", ""), object)
 }
 
-/// Replaces an object, or with `subresource` a part of it. Returns it as it is stored, or the message of
-/// the error.
+/// Replaces an object, or with `subresource` a part of it. Returns it as it is stored, or the
+/// message of the error.
 pub(crate) fn replace(
     cluster: &mut Cluster,
     client: &Client,

@@ -1,4 +1,5 @@
-//! The controllers of CustomResourceDefinitions: accepts their names, serves their kinds, deletes their objects.
+//! The controllers of CustomResourceDefinitions: accepts their names, serves their kinds, deletes
+//! their objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -171,8 +172,8 @@ fn reconsider_names(cluster: &mut Cluster, name: &str, group: &Value) {
     }
 }
 
-/// Serves what a definition defines, if it may be. Who watches has to begin again when it has changed, as with a
-/// real server.
+/// Serves what a definition defines, if it may be. Who watches has to begin again when it has
+/// changed, as with a real server.
 fn serve(cluster: &mut Cluster, object: &Value) {
     let definition = Arc::new(Definition::read(object));
     let kind = (definition.group.clone(), definition.plural.clone());
@@ -191,7 +192,8 @@ fn serve(cluster: &mut Cluster, object: &Value) {
     }
 }
 
-/// Objects that are there are read with the defaults and without the fields that the definition has now.
+/// Objects that are there are read with the defaults and without the fields that the definition has
+/// now.
 fn reread_objects(cluster: &mut Cluster, kind: &KindKey, definition: &Definition) {
     let Some(collection) = cluster.store.collection(kind) else { return };
     let all: Vec<(Key, ManagedObject)> = collection
@@ -249,8 +251,8 @@ pub(crate) fn begin_deletion(
     object
 }
 
-/// Deletes the objects of definitions that are being deleted, and removes those that have none left. Returns whether
-/// anything was done.
+/// Deletes the objects of definitions that are being deleted, and removes those that have none
+/// left. Returns whether anything was done.
 pub(crate) fn finish_deletions(cluster: &mut Cluster) -> bool {
     let ending: Vec<String> = cluster.work_queue.ending.iter().cloned().collect();
     let mut worked = false;

@@ -172,7 +172,8 @@ fn write_endpoints(cluster: &mut Cluster, service: &Value, pods: &[Arc<ManagedOb
     }
 }
 
-/// Notes down since when it could have been known of what has changed: of the Pods that were not there, or not so.
+/// Notes down since when it could have been known of what has changed: of the Pods that were not
+/// there, or not so.
 fn note_trigger(object: &mut Value, pods: &[Arc<ManagedObject>], known: &BTreeSet<(&str, bool)>) {
     let since = pods
         .iter()

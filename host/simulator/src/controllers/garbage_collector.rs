@@ -63,8 +63,8 @@ fn process(cluster: &mut Cluster, place: &ObjectRef) -> bool {
     worked
 }
 
-/// Deletes an object without owners. From one that has another owner it removes the references to those that are
-/// gone or about to go.
+/// Deletes an object without owners. From one that has another owner it removes the references to
+/// those that are gone or about to go.
 fn collect_if_unowned(cluster: &mut Cluster, place: &ObjectRef, object: &Value) -> bool {
     for reference in owners(object) {
         owner_lookup::report_elsewhere(cluster, place, object, reference);
@@ -115,7 +115,8 @@ fn remove_finalizer(cluster: &mut Cluster, placed: &ObjectRef, finalizer: &str) 
     true
 }
 
-/// Removes owner references from an object, and from what its managers own. Returns whether there was one.
+/// Removes owner references from an object, and from what its managers own. Returns whether there
+/// was one.
 fn remove_owner_references(cluster: &mut Cluster, child: &ObjectRef, uids: &[&str]) -> bool {
     let Some(object) = cluster.object(&child.kind, &child.key) else { return false };
     let mut object = Arc::unwrap_or_clone(object);

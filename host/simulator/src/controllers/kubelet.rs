@@ -285,7 +285,8 @@ fn stop(cluster: &mut Cluster, key: &Key, pod: &Value, next: Option<(Step, Times
     }
 }
 
-/// How long a container waits before it is started again: ten seconds, then twice as long each time.
+/// How long a container waits before it is started again: ten seconds, then twice as long each
+/// time.
 fn restart_wait(container: &Value) -> SignedDuration {
     let times = u32::try_from(number(&container["restartCount"])).unwrap_or(0).min(10);
     SignedDuration::from_secs((10_i64 << times).min(RESTART_MAX_S))

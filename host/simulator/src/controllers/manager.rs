@@ -12,10 +12,12 @@ use crate::state::cluster::{Cluster, later};
 use crate::state::controller_set::{Work, Workload};
 use crate::state::work_queue::TOGETHER_MAX;
 
-/// Rounds of work before the rest has to wait for the next time, of as much as is looked at together.
+/// Rounds of work before the rest has to wait for the next time, of as much as is looked at
+/// together.
 const ROUNDS_MAX: usize = 1000;
 
-/// Advances the virtual clock: controllers run when their timers are due, watches get bookmarks and end.
+/// Advances the virtual clock: controllers run when their timers are due, watches get bookmarks and
+/// end.
 pub(crate) fn advance(cluster: &mut Cluster, by: SignedDuration) {
     settle(cluster);
     let end = later(cluster.now(), by);

@@ -1,7 +1,8 @@
-//! The controllers of a cluster, each in a file named as its Go original. They write as clients of the API.
+//! The controllers of a cluster, each in a file named as its Go original. They write as clients of
+//! the API.
 //!
-//! `manager` runs them, `client` is how they read and write. They stay in this crate: they call the verbs in process,
-//! without texts, and need the whole state for it.
+//! `manager` runs them, `client` is how they read and write. They stay in this crate: they call the
+//! verbs in process, without texts, and need the whole state for it.
 
 pub(crate) mod client;
 pub(crate) mod cron_job;

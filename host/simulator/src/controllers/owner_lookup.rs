@@ -27,7 +27,8 @@ pub(crate) enum OwnerLookup {
     Invalid,
 }
 
-/// Looks up an owner as the collector does: by kind and name in the namespace of the object, and then by uid.
+/// Looks up an owner as the collector does: by kind and name in the namespace of the object, and
+/// then by uid.
 pub(crate) fn find(cluster: &Cluster, place: &ObjectRef, reference: &Value) -> OwnerLookup {
     let text = |name: &str| reference[name].as_str().unwrap_or_default();
     let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));

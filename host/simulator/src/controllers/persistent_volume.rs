@@ -1,7 +1,8 @@
 //! Existing volumes: which claim gets which, and the phase of a volume whose claim is gone.
 //!
-//! As in Kubernetes' binder: a volume that names the claim comes first; else the smallest that is free and has the
-//! class, the mode, the labels and the ways of access that the claim asks for, of those with the fewest other ways.
+//! As in Kubernetes' binder: a volume that names the claim comes first; else the smallest that is
+//! free and has the class, the mode, the labels and the ways of access that the claim asks for, of
+//! those with the fewest other ways.
 
 use std::sync::Arc;
 

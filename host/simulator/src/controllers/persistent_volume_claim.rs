@@ -1,4 +1,5 @@
-//! Claims: a volume for each, one that is there or one as a provisioner of the default class makes it.
+//! Claims: a volume for each, one that is there or one as a provisioner of the default class makes
+//! it.
 
 use std::sync::Arc;
 

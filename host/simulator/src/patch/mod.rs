@@ -112,8 +112,8 @@ fn count(object: &Value, path: &str, adds: bool) -> String {
     steps.join("/")
 }
 
-/// The server is less strict than the RFC: a value may be left out for null, a member that is not there
-/// can be replaced, and is equal to null.
+/// The server is less strict than the RFC: a value may be left out for null, a member that is not
+/// there can be replaced, and is equal to null.
 fn loosen(object: &Value, operation: &mut Value) {
     let kind = operation["op"].as_str().unwrap_or_default().to_owned();
     for (name, adds) in

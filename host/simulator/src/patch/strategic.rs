@@ -41,7 +41,8 @@ fn about<'a>(name: &'a str, directive: &str) -> Option<&'a str> {
     name.strip_prefix(directive)?.strip_prefix('/')
 }
 
-/// A value that is new: without nulls, and without what has a directive. Nothing, if it has one itself.
+/// A value that is new: without nulls, and without what has a directive. Nothing, if it has one
+/// itself.
 fn new(value: Value) -> Option<Value> {
     match value {
         Value::Object(map) if map.contains_key(PATCH) => None,
@@ -300,8 +301,8 @@ fn id<'a>(key: Option<&str>, item: &'a Value) -> Result<&'a Value, StatusError> 
     item.get(key).ok_or_else(|| keyless(item, key))
 }
 
-/// The items: those that `named` names in its order, which `order` is for most, the others in that of `before`, each where it was
-/// as far as that goes.
+/// The items: those that `named` names in its order, which `order` is for most, the others in that
+/// of `before`, each where it was as far as that goes.
 fn ordered(
     key: Option<&str>,
     items: &[Value],
@@ -341,7 +342,8 @@ fn ordered(
     }
 }
 
-/// The items by their places. One without a place goes before all that it meets, as the server's comparison has it.
+/// The items by their places. One without a place goes before all that it meets, as the server's
+/// comparison has it.
 fn sorted(mut items: Vec<Value>, place: &dyn Fn(&Value) -> Option<usize>) -> Vec<Value> {
     let less = |one: &Value, other: &Value| match (place(one), place(other)) {
         (Some(one), Some(other)) => one < other,

@@ -23,8 +23,9 @@ use crate::types::object_key::{Key, KindKey};
 /// How often a watch that asked for bookmarks gets one.
 const BOOKMARK_PERIOD: SignedDuration = SignedDuration::from_secs(60);
 
-/// What follows in the same request from writes of definitions and of custom resources. The controller of
-/// definitions writes through the API itself, so the API calls it by these rather than by its name.
+/// What follows in the same request from writes of definitions and of custom resources. The
+/// controller of definitions writes through the API itself, so the API calls it by these rather
+/// than by its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DefinitionHooks {
     /// A definition was written.
@@ -54,8 +55,8 @@ pub(crate) struct Cluster {
     random: fastrand::Rng,
     watchers: Vec<Watcher>,
     log: Option<Vec<String>>,
-    /// Objects that are stored in another form than they are read in: the next write is one, even if
-    /// nobody sees what it changes.
+    /// Objects that are stored in another form than they are read in: the next write is one, even
+    /// if nobody sees what it changes.
     raw: BTreeSet<(KindKey, Key)>,
     /// The handlers that answer webhooks.
     pub(crate) handlers: WebhookHandlers,

@@ -5,7 +5,8 @@ use crate::types::object_key::{Key, KindKey};
 /// The controllers that run besides the API server.
 #[derive(Clone, Copy, Debug)]
 pub struct Controllers {
-    /// The garbage collector: it deletes objects whose owners are gone, and removes its own finalizers.
+    /// The garbage collector: it deletes objects whose owners are gone, and removes its own
+    /// finalizers.
     pub garbage_collector: bool,
     /// The controller of namespaces: it empties and finalizes those that are being deleted.
     pub namespaces: bool,

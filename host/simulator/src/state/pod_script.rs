@@ -1,4 +1,5 @@
-//! What happens to simulated Pods: how long they take to start, whether they end, and with which code.
+//! What happens to simulated Pods: how long they take to start, whether they end, and with which
+//! code.
 
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -6,8 +7,8 @@ use serde_json::Value;
 use crate::types::members::text;
 
 /// How Pods run: the first rule that matches an image, else the rule for all. Annotations of a Pod
-/// (`simulator.innkeeper.dev/start-after`, `ready-after`, `ends-after`: seconds, or `never`; `exit-code`;
-/// `pull: fails`) count more.
+/// (`simulator.innkeeper.dev/start-after`, `ready-after`, `ends-after`: seconds, or `never`;
+/// `exit-code`; `pull: fails`) count more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodScript {
     /// The rule for images that no other rule matches.
@@ -31,8 +32,8 @@ pub struct PodRule {
     pub pulls: bool,
     /// From being scheduled to running.
     pub start_after: Option<SignedDuration>,
-    /// From running to being ready, for those with a readiness probe, besides its initial delay; the others
-    /// are ready when they run.
+    /// From running to being ready, for those with a readiness probe, besides its initial delay;
+    /// the others are ready when they run.
     pub ready_after: Option<SignedDuration>,
     /// From running to having ended, for Pods of Jobs, and for those that are annotated so.
     pub ends_after: Option<SignedDuration>,
@@ -41,8 +42,8 @@ pub struct PodRule {
 }
 
 impl PodRule {
-    /// Pods of such images run after a second, are ready after another if they have a probe, and those of Jobs
-    /// succeed after five.
+    /// Pods of such images run after a second, are ready after another if they have a probe, and
+    /// those of Jobs succeed after five.
     pub fn new(image: &str) -> Self {
         Self {
             image: image.to_owned(),

@@ -14,8 +14,8 @@ use crate::types::object_key::{Key, KindKey};
 /// How many events of one kind are kept for watches that begin in the past.
 const HISTORY_MAX: usize = 2000;
 
-/// How many of the last reads and writes keep their objects as trees too: these are most often those that are read
-/// next. A tree is ten times as large as its text.
+/// How many of the last reads and writes keep their objects as trees too: these are most often
+/// those that are read next. A tree is ten times as large as its text.
 const TREES_MAX: usize = 256;
 
 /// An object as it is stored.
@@ -122,14 +122,16 @@ pub(crate) struct Store {
     collections: BTreeMap<KindKey, Collection>,
     trees: Trees,
     version: u64,
-    /// Events up to this version are forgotten for every kind, also for kinds that have no object yet.
+    /// Events up to this version are forgotten for every kind, also for kinds that have no object
+    /// yet.
     compacted: u64,
 }
 
 impl Store {
     /// An empty one.
     pub(crate) fn new() -> Self {
-        // No object is ever at version 1, which clients send to require that the object does not exist.
+        // No object is ever at version 1, which clients send to require that the object does not
+        // exist.
         Self { collections: BTreeMap::new(), trees: Trees::default(), version: 1, compacted: 0 }
     }
 
@@ -225,8 +227,8 @@ impl Store {
         }
     }
 
-    /// Takes an object away, and writes the version of its deletion into `last`. Gives the event, which shows the object
-    /// as it was stored last, at that version.
+    /// Takes an object away, and writes the version of its deletion into `last`. Gives the event,
+    /// which shows the object as it was stored last, at that version.
     pub(crate) fn remove(
         &mut self,
         kind: &KindKey,

@@ -1,4 +1,5 @@
-//! The queue of the controllers: owners and dependents of objects, and what to look at now or later.
+//! The queue of the controllers: owners and dependents of objects, and what to look at now or
+//! later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,8 @@ use crate::state::label_index::LabelIndex;
 use crate::types::object::{is_terminating, meta};
 use crate::types::object_key::{Key, KindKey, ObjectRef};
 
-/// So much is looked at before what follows from it: what was written for it should be kept as trees until then.
+/// So much is looked at before what follows from it: what was written for it should be kept as
+/// trees until then.
 pub(crate) const TOGETHER_MAX: usize = 32;
 
 /// The owners and dependents of all objects, and the work of the controllers.
@@ -205,8 +207,8 @@ impl WorkQueue {
         self.timers.keys().next().copied()
     }
 
-    /// What is to be looked at next. Of very much it is a part: what follows from that comes before the rest, so
-    /// that those who look find what others have just written.
+    /// What is to be looked at next. Of very much it is a part: what follows from that comes before
+    /// the rest, so that those who look find what others have just written.
     pub(crate) fn take(&mut self, now: Timestamp) -> BTreeSet<Work> {
         let mut due = std::mem::take(&mut self.due);
         while let Some(first) = self.timers.first_entry().filter(|first| *first.key() <= now) {
@@ -251,7 +253,8 @@ fn references(object: &Value) -> impl Iterator<Item = &Value> {
     object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
 }
 
-/// Whether a reference of an object that lies at `key` may mean what lies there. If it may not, the collector looks closer.
+/// Whether a reference of an object that lies at `key` may mean what lies there. If it may not, the
+/// collector looks closer.
 fn may_be(owner: &Value, there: &ObjectRef, key: &Key) -> bool {
     let text = |name: &str| owner[name].as_str().unwrap_or_default();
     let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);

@@ -1,5 +1,5 @@
-//! Cron schedules as the library robfig/cron reads them: five fields, or a name. Validation and the controller
-//! of CronJobs use the same parser.
+//! Cron schedules as the library robfig/cron reads them: five fields, or a name. Validation and the
+//! controller of CronJobs use the same parser.
 
 use std::collections::BTreeSet;
 

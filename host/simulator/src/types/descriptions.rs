@@ -1,5 +1,6 @@
-//! What only people and some clients need to know of the built-in kinds: descriptions, the columns of tables, and
-//! the numbers of fields in protobuf. From a file of its own that `cargo xtask openapi` writes, and that is read when it is needed.
+//! What only people and some clients need to know of the built-in kinds: descriptions, the columns
+//! of tables, and the numbers of fields in protobuf. From a file of its own that `cargo xtask
+//! openapi` writes, and that is read when it is needed.
 
 use std::sync::OnceLock;
 

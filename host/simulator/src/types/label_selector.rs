@@ -144,7 +144,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Values in parentheses, in order and each once. Where none stands between commas is an empty one.
+    /// Values in parentheses, in order and each once. Where none stands between commas is an empty
+    /// one.
     fn values(&mut self) -> Result<Vec<String>, String> {
         let open = self.next();
         if open != "(" {

@@ -1,4 +1,5 @@
-//! What is known of the shape of an object: one form for the built-in kinds and for custom resources.
+//! What is known of the shape of an object: one form for the built-in kinds and for custom
+//! resources.
 
 use std::collections::BTreeMap;
 use std::fmt;

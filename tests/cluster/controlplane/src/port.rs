@@ -4,14 +4,14 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::Range;
 
-/// Below those that Linux gives to outgoing connections, one of which could have taken the port while a program
-/// is restarted, and below those of NodePorts.
+/// Below those that Linux gives to outgoing connections, one of which could have taken the port
+/// while a program is restarted, and below those of NodePorts.
 const PORTS: Range<u16> = 10_000..30_000;
 /// So many are tried.
 const TRIES: usize = 1000;
 
-/// A port of `ip` on which nothing listened a moment ago, by chance, so that programs that start at the same
-/// time get different ones.
+/// A port of `ip` on which nothing listened a moment ago, by chance, so that programs that start at
+/// the same time get different ones.
 ///
 /// # Errors
 /// If none is free.

@@ -53,7 +53,8 @@ impl Process {
         &self.name
     }
 
-    /// Ends it as [`Self::end`] does, and runs it anew with the same arguments; it goes on in its log.
+    /// Ends it as [`Self::end`] does, and runs it anew with the same arguments; it goes on in its
+    /// log.
     pub fn restart(&mut self, bound: Duration) -> Result<(), Error> {
         self.end(bound);
         self.child = run(&mut self.command, &self.log)?;
@@ -89,8 +90,9 @@ impl Process {
         tail(&self.log, TAIL_LINES).contains("address already in use")
     }
 
-    /// SIGTERM, then SIGKILL if it has not ended after `bound`. Waits for its end, and for that of what it
-    /// runs itself, as `nsenter` does: all of its group. Says whether it ended by itself with success.
+    /// SIGTERM, then SIGKILL if it has not ended after `bound`. Waits for its end, and for that of
+    /// what it runs itself, as `nsenter` does: all of its group. Says whether it ended by itself
+    /// with success.
     pub fn end(&mut self, bound: Duration) -> bool {
         let Some(group) = i32::try_from(self.id()).ok().and_then(Pid::from_raw) else {
             return false;

@@ -25,9 +25,9 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const PIDS: &str = "machine.pids";
 const POLL: Duration = Duration::from_millis(10);
 
-/// The first process in the namespaces. All that a node writes outside of /run lies in the machine's
-/// folder; the rest of the files are the host's. Ignoring CHLD lets the kernel clear away the ends
-/// of processes that nobody waits for.
+/// The first process in the namespaces. All that a node writes outside of /run lies in the
+/// machine's folder; the rest of the files are the host's. Ignoring CHLD lets the kernel clear away
+/// the ends of processes that nobody waits for.
 const INIT: &str = r#"
 set -eu
 folder=$1
@@ -170,8 +170,8 @@ impl Drop for Machine {
     }
 }
 
-/// Ends the machine that an earlier process has left with its files in `folder`, if there is one, and
-/// removes what it has made elsewhere.
+/// Ends the machine that an earlier process has left with its files in `folder`, if there is one,
+/// and removes what it has made elsewhere.
 pub(crate) fn end_left(folder: &Path) -> Result<()> {
     if let Some((outer, init, name)) = left(folder) {
         if is_ours(outer, folder)

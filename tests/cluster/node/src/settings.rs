@@ -93,7 +93,8 @@ config_path = "{}"
         )
     }
 
-    /// Whatever registry an image is asked from, it is asked from the node's own, and from no other.
+    /// Whatever registry an image is asked from, it is asked from the node's own, and from no
+    /// other.
     fn mirror(&self) -> String {
         let url = format!("http://{}:{REGISTRY_PORT}", self.address);
         format!("server = \"{url}\"\n\n[host.\"{url}\"]\ncapabilities = [\"pull\", \"resolve\"]\n")

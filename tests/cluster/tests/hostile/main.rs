@@ -360,7 +360,8 @@ async fn figures_are_the_hosts_words(host: &Host) -> Result<()> {
     Ok(())
 }
 
-/// Each line of the host's log is a line of the host's; what a guest says is marked as such and cut.
+/// Each line of the host's log is a line of the host's; what a guest says is marked as such and
+/// cut.
 async fn logs_are_bounded_and_the_hosts_own(host: &Host) -> Result<()> {
     host.logged("the log of this call is cut at 16384 bytes", SOON).await?;
     host.logged("forged", SOON).await?;

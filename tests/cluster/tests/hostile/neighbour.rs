@@ -11,8 +11,8 @@ use crate::case::Case;
 
 /// How long namespaces, Modules and their caches may take to go.
 const GONE_WITHIN: Duration = Duration::from_mins(3);
-/// What the C library's allocator may keep of freed memory, in KiB. That the host itself gives all of
-/// it back is counted at the allocator, in tests/hostile/tests/memory.rs.
+/// What the C library's allocator may keep of freed memory, in KiB. That the host itself gives all
+/// of it back is counted at the allocator, in tests/hostile/tests/memory.rs.
 const KEPT_KIB_MAX: u64 = 128 << 10;
 
 /// How long changes of the good module took to reach the cluster, alone and beside each case.
@@ -53,7 +53,8 @@ impl Reactions {
     }
 }
 
-/// A line of the host's memory figures, in KiB: `RssAnon` is what it has now without mapped files, `VmHWM` the most ever.
+/// A line of the host's memory figures, in KiB: `RssAnon` is what it has now without mapped files,
+/// `VmHWM` the most ever.
 pub(crate) fn kib(host: &Host, figure: &str) -> Result<u64> {
     let text = std::fs::read_to_string(format!("/proc/{}/status", host.pid()))?;
     let line = text.lines().find(|line| line.starts_with(figure));
@@ -62,7 +63,8 @@ pub(crate) fn kib(host: &Host, figure: &str) -> Result<u64> {
     Ok(number.parse()?)
 }
 
-/// Deletes all hostile Modules with their namespaces, and waits until the host has given memory back.
+/// Deletes all hostile Modules with their namespaces, and waits until the host has given memory
+/// back.
 pub(crate) async fn memory_returns(
     stage: &Stage,
     host: &Host,

@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 /// How long a definition may take until it is served.
 const BOUND: Duration = Duration::from_mins(2);
-/// Random cases in one namespace, one after the other: a list looks at all that is there. They are the same ones whoever runs
-/// them, and however fast.
+/// Random cases in one namespace, one after the other: a list looks at all that is there. They are
+/// the same ones whoever runs them, and however fast.
 pub(crate) const TOGETHER: usize = 25;
-/// Who writes Events on a real server even if nobody asks for any: it looks after the addresses of Services, and an address that it
-/// has not seen yet is one that is missing.
+/// Who writes Events on a real server even if nobody asks for any: it looks after the addresses of
+/// Services, and an address that it has not seen yet is one that is missing.
 const OWN_WRITER: &str = "ipallocator-repair-controller";
 
 /// The real server.
@@ -131,8 +131,8 @@ impl Lane<'_> {
         }
     }
 
-    /// What the real server has written into the namespace by itself, if there is anything: a list of Events shows it, or goes on
-    /// because of it.
+    /// What the real server has written into the namespace by itself, if there is anything: a list
+    /// of Events shows it, or goes on because of it.
     pub(crate) fn disturbance(&self) -> Option<String> {
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
         let request = Request::builder().uri(path).body(Bytes::new()).unwrap();

@@ -1,5 +1,5 @@
-//! CustomResourceDefinitions as a weapon: what a guest describes must not delete, prune or block what
-//! others have stored.
+//! CustomResourceDefinitions as a weapon: what a guest describes must not delete, prune or block
+//! what others have stored.
 
 use innkeeper_hostile_tests::{
     Arena, Attack, GROUP, MODULES, RBAC, SOON, block_on, condition, guest, manifest,

@@ -31,8 +31,8 @@ fn reads_secrets(owned: &[Value]) -> Value {
     manifest
 }
 
-/// A guest that reads Secret `api` in the namespace of `attack` and writes what stands there for its
-/// password over each [`HOLE`] of its outcome, and into a log line.
+/// A guest that reads Secret `api` in the namespace of `attack` and writes what stands there for
+/// its password over each [`HOLE`] of its outcome, and into a log line.
 fn leak(attack: &str, case: u8, outcome: &Value) -> Tiny {
     let namespace = format!("attack-{attack}");
     let text = outcome.to_string();
@@ -111,8 +111,8 @@ impl Write for Log {
     }
 }
 
-/// Begins to keep what the hosts of all tests log. One subscriber for all threads: whether a line is
-/// wanted is remembered for the process.
+/// Begins to keep what the hosts of all tests log. One subscriber for all threads: whether a line
+/// is wanted is remembered for the process.
 fn keep_log() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -491,7 +491,8 @@ fn modules_of_one_account_are_allowed_each_for_itself() {
         for name in ["left", "right"] {
             arena.merge(&child(name), &json!({"data": {"a": "broken"}})).await;
         }
-        // Longer than a watch: the caches that both read are filled by the sessions of the other one.
+        // Longer than a watch: the caches that both read are filled by the sessions of the other
+        // one.
         arena.pass(120).await;
         assert_eq!(arena.get(&child("left")).await.unwrap()["data"]["a"], "broken");
         assert_eq!(arena.get(&child("right")).await.unwrap()["data"]["a"], "b");

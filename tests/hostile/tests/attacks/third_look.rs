@@ -212,7 +212,8 @@ fn condition_that_differs_from_one_of_the_host_in_case_only_is_not_written() {
         arena.install(&Attack::new("case", &fails)).await;
         arena.primary_says("case", "Synced", "False", "Broken").await;
         let primary = arena.primary("case").await;
-        // `kubectl wait --for=condition=Synced` takes the first that is equal without regard to case.
+        // `kubectl wait --for=condition=Synced` takes the first that is equal without regard to
+        // case.
         let conditions = primary["status"]["conditions"].as_array().unwrap();
         let first = conditions
             .iter()

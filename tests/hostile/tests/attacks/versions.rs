@@ -1,4 +1,5 @@
-//! One kind in two served versions, as HorizontalPodAutoscaler has `autoscaling/v1` and `autoscaling/v2`.
+//! One kind in two served versions, as HorizontalPodAutoscaler has `autoscaling/v1` and
+//! `autoscaling/v2`.
 
 use innkeeper_hostile_tests::{Arena, Attack, block_on, guest, manifest};
 use innkeeper_tiny_guests::Tiny;

@@ -11,8 +11,8 @@ const SMALL_OBJECTS: usize = 3;
 /// Where the text lies that the guest answers for other primaries.
 const SMALL_AT: usize = 120 << 10;
 
-/// ConfigMaps `big-NN-000` and so on of a primary with the name `big-NN`; of the first `refused` the API
-/// server takes none.
+/// ConfigMaps `big-NN-000` and so on of a primary with the name `big-NN`; of the first `refused`
+/// the API server takes none.
 fn big_desired(objects: usize, refused: usize) -> String {
     let objects = (0..objects).map(|number| {
         let key = if number < refused { "!" } else { "a" };
@@ -22,7 +22,8 @@ fn big_desired(objects: usize, refused: usize) -> String {
     json!({"objects": objects.collect::<Vec<_>>()}).to_string()
 }
 
-/// A guest that gives so many objects for a primary with a name like `big-00`, and three for any other.
+/// A guest that gives so many objects for a primary with a name like `big-00`, and three for any
+/// other.
 fn giver(objects: usize, refused: usize) -> Tiny {
     let big = big_desired(objects, refused);
     let small = (0..SMALL_OBJECTS).map(|number| {
@@ -77,7 +78,8 @@ fn primary(namespace: &str, name: &str) -> Value {
         "metadata": {"name": name, "namespace": namespace}})
 }
 
-/// An arena with the module `writes`, which reconciles `attack-writes` and these namespaces, five writes a second.
+/// An arena with the module `writes`, which reconciles `attack-writes` and these namespaces, five
+/// writes a second.
 async fn arena(namespaces: &[String], giver: &Tiny) -> Arena {
     let objects = namespaces
         .iter()
@@ -115,9 +117,8 @@ fn applied() -> (String, String) {
 /// All writes of the module since the host started.
 fn writes(arena: &Arena) -> usize {
     let metrics = arena.lab().running().operator().metrics();
-    let of_module = metrics
-        .lines()
-        .filter(|line| line.starts_with("innkeeper_writes_total{module=\"writes\""));
+    let of_module =
+        metrics.lines().filter(|line| line.starts_with("innkeeper_writes_total{module=\"writes\""));
     of_module.map(|line| line.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap()).sum()
 }
 

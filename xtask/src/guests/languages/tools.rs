@@ -28,8 +28,8 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Those that a guest's folder asks for. Installs them if they are not there: once for all clones and
-    /// for each set of requirements, whoever else does so at the same time.
+    /// Those that a guest's folder asks for. Installs them if they are not there: once for all
+    /// clones and for each set of requirements, whoever else does so at the same time.
     pub(super) fn here(language: Language, guest: &Path) -> Result<Self> {
         let interpreter = interpreter(language)?;
         let mut digest = Sha256::new();

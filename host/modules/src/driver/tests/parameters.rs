@@ -1,5 +1,5 @@
-//! Parameters and schemas: nothing is evaluated by the driver, and a guest never gets parameters that
-//! were not checked for it.
+//! Parameters and schemas: nothing is evaluated by the driver, and a guest never gets parameters
+//! that were not checked for it.
 
 use innkeeper_sandbox::schema::SchemaError;
 

@@ -1,4 +1,5 @@
-//! A version whose definitions would take less than the installed ones: refused, and a person is told.
+//! A version whose definitions would take less than the installed ones: refused, and a person is
+//! told.
 
 use super::*;
 

@@ -28,7 +28,8 @@ impl Body {
         Self(Inner::Watch(feed))
     }
 
-    /// What is there now without waiting; `None` when nothing is, for a caller that advances the simulator itself.
+    /// What is there now without waiting; `None` when nothing is, for a caller that advances the
+    /// simulator itself.
     pub fn try_next(&mut self) -> Option<Bytes> {
         match &mut self.0 {
             Inner::Whole(bytes) => bytes.take(),

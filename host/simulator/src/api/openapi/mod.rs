@@ -1,5 +1,5 @@
-//! The OpenAPI v3 documents: one for each group and version, made of what is kept of the real ones, and for
-//! custom kinds of their definitions.
+//! The OpenAPI v3 documents: one for each group and version, made of what is kept of the real ones,
+//! and for custom kinds of their definitions.
 
 pub(crate) mod custom;
 pub(crate) mod paths;
@@ -33,7 +33,8 @@ pub(crate) fn openapi(cluster: &Cluster, path: &str) -> Response {
     document.map_or_else(Response::page_not_found, |document| Response::json(200, &document))
 }
 
-/// Where each document is. What is at an address does not change: a document that does gets another one.
+/// Where each document is. What is at an address does not change: a document that does gets another
+/// one.
 fn openapi_index(cluster: &Cluster) -> Value {
     let mut paths = BTreeMap::new();
     for (group, version) in cluster.catalog.group_versions() {

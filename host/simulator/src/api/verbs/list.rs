@@ -23,8 +23,8 @@ use crate::types::object_key::Key;
 use crate::types::selector::Selector;
 use crate::types::status_error::StatusError;
 
-/// What is selected. `check` looks at the other options once the selectors can be read, and before it is looked at whether the kind
-/// has such fields.
+/// What is selected. `check` looks at the other options once the selectors can be read, and before
+/// it is looked at whether the kind has such fields.
 pub(crate) fn selector(
     context: &RequestContext<'_>,
     check: fn(&Query) -> Result<(), StatusError>,

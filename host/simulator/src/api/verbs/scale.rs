@@ -135,7 +135,8 @@ pub(crate) fn get_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -> 
     Ok(Response::json(200, &scale_of(&object, &paths)))
 }
 
-/// Writes it: what is written is read, tracked and held to rules as a scale, and its figure is the object's then.
+/// Writes it: what is written is read, tracked and held to rules as a scale, and its figure is the
+/// object's then.
 pub(crate) fn write_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
     let patches = context.request.method == "PATCH";
     let way = if patches { Some(PatchType::of(context)?) } else { None };
@@ -222,7 +223,8 @@ fn rewritten(
     Ok(write::track(cluster, of_scale, Some(live), scale))
 }
 
-/// What the server says of an apply that changes the scale of a custom kind: it takes it for one of these.
+/// What the server says of an apply that changes the scale of a custom kind: it takes it for one of
+/// these.
 fn not_converted(said: &Value, scale: &Value) -> StatusError {
     StatusError::unforeseen(format!(
         "failed to convert new object ({}/{}; {SCALE}, Kind=Scale) to proper version: request to convert CR to an invalid group/version: {}",
@@ -243,8 +245,8 @@ fn in_scale() -> FieldSet {
     FieldSet::of(&[&["spec", "replicas"]])
 }
 
-/// Who owns the figure of an object, as owners of that of its scale. Those that update are told apart by the version in
-/// which they did.
+/// Who owns the figure of an object, as owners of that of its scale. Those that update are told
+/// apart by the version in which they did.
 fn of_the_scale(parents: &Managers, path: &[Element]) -> Managers {
     let owners = parents.iter().filter(|(_, owned)| owned.set().has_path(path));
     owners

@@ -155,8 +155,8 @@ fn owners(
     if managers.is_empty() && live.is_some() {
         return None;
     }
-    // What has not the shape of its kind cannot be tracked, and whoever wrote it before is forgotten. It may be
-    // stored all the same: a wrong status is dropped after this.
+    // What has not the shape of its kind cannot be tracked, and whoever wrote it before is
+    // forgotten. It may be stored all the same: a wrong status is dropped after this.
     if !shape::problems(context.kind.node(), new, true).is_empty() {
         return None;
     }
@@ -329,8 +329,9 @@ pub(crate) fn store_change(
     Ok(new)
 }
 
-/// Whether what a request says makes a Job that has the labels of its template for its own, as one Go map: none are said of it,
-/// and some, or an empty map, of the template. What has been read of it does not tell that any more.
+/// Whether what a request says makes a Job that has the labels of its template for its own, as one
+/// Go map: none are said of it, and some, or an empty map, of the template. What has been read of
+/// it does not tell that any more.
 pub(crate) fn shares_labels(kind: &Kind, said: &Value) -> bool {
     let own = said["metadata"]["labels"].as_object();
     let of_template = &said["spec"]["template"]["metadata"]["labels"];

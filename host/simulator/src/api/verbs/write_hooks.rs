@@ -26,8 +26,8 @@ pub(crate) fn after_removal(cluster: &mut Cluster, context: &RequestContext<'_>,
     }
 }
 
-/// Namespaces and definitions are deleted in ways of their own. Gives what the delete answers, or nothing if the
-/// kind is deleted like any other.
+/// Namespaces and definitions are deleted in ways of their own. Gives what the delete answers, or
+/// nothing if the kind is deleted like any other.
 pub(crate) fn delete_specially(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,

@@ -1,5 +1,5 @@
-//! The controller of Deployments, in the parts that its Go original has: `rolling`, `recreate`, `progress`, and
-//! `replica_sets` for what that has in `sync`.
+//! The controller of Deployments, in the parts that its Go original has: `rolling`, `recreate`,
+//! `progress`, and `replica_sets` for what that has in `sync`.
 
 pub(crate) mod controller;
 pub(crate) mod progress;

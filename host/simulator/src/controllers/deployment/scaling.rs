@@ -71,8 +71,8 @@ impl Bounds {
         wanted
     }
 
-    /// What each set is to have if the Deployment is scaled while it is rolled out: in proportion to what
-    /// they have. The first takes what rounding leaves.
+    /// What each set is to have if the Deployment is scaled while it is rolled out: in proportion
+    /// to what they have. The first takes what rounding leaves.
     pub(crate) fn proportional(&self, sets: &[i64], was_at_most: &[i64]) -> Vec<i64> {
         let all: i64 = sets.iter().sum();
         let allowed = if self.replicas > 0 { self.replicas + self.surge } else { 0 };

@@ -15,8 +15,8 @@ use crate::types::status_error::FieldError;
 /// The message if the rules are not evaluated.
 const UNCHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
-/// What is wrong with `value`, which was `old` before, by the rules of its schema; `errors` is what is known to
-/// be wrong already.
+/// What is wrong with `value`, which was `old` before, by the rules of its schema; `errors` is what
+/// is known to be wrong already.
 pub(crate) fn check(
     schema: &Schema,
     value: &Value,
@@ -117,7 +117,8 @@ fn own(
             Some(Err(error)) => rule.failure(&at, value, &words(&error)),
             None => rule.failure(&at, value, "the rule cannot be read"),
         };
-        // What was wrong before and has not changed is overlooked, unless the rule is about changes.
+        // What was wrong before and has not changed is overlooked, unless the rule is about
+        // changes.
         if rule.transition || old != Some(value) {
             errors.push(error);
         }

@@ -1,4 +1,5 @@
-//! Kinds of CustomResourceDefinitions: schemas, pruning, defaults, validation, rules in CEL, versions.
+//! Kinds of CustomResourceDefinitions: schemas, pruning, defaults, validation, rules in CEL,
+//! versions.
 
 pub(crate) mod cel;
 pub(crate) mod cel_rule;

@@ -25,8 +25,8 @@ pub(crate) fn rules(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What of a claim does not change: all but a class and a volume that it is given, and, once it has the
-/// volume, how much it asks for.
+/// What of a claim does not change: all but a class and a volume that it is given, and, once it has
+/// the volume, how much it asks for.
 pub(crate) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let is_bound = new["status"]["phase"] == "Bound";
     let rest = |object: &Value| {

@@ -1,4 +1,5 @@
-//! What the members of an Event are called in the two groups that have it. It is kept as one of the core group.
+//! What the members of an Event are called in the two groups that have it. It is kept as one of the
+//! core group.
 
 use std::borrow::Cow;
 

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use crate::types::object::meta;
 use crate::types::status_error::FieldError;
 
-/// The labels by which a Job and its Pods find each other, unless it says that it selects them itself.
+/// The labels by which a Job and its Pods find each other, unless it says that it selects them
+/// itself.
 pub(crate) fn generated(job: &Value) -> [(&'static str, &str); 4] {
     let (uid, name) = (meta(job, "uid"), meta(job, "name"));
     [
@@ -76,8 +77,8 @@ pub(crate) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) 
     }
 }
 
-/// A template with what another one says of where its Pods run and what they are called: as long as a Job is suspended and
-/// has not been started, whoever queues Jobs may change that.
+/// A template with what another one says of where its Pods run and what they are called: as long as
+/// a Job is suspended and has not been started, whoever queues Jobs may change that.
 fn placed_as(template: &Value, other: &Value) -> Value {
     let mut template = template.clone();
     if let Some(metadata) = member(&mut template, "metadata") {

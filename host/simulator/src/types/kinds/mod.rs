@@ -61,8 +61,8 @@ fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, StatusError> {
     Ok(unknown)
 }
 
-/// As [`decode`], of what an apply has made: a custom resource is given its defaults and stays as it is
-/// otherwise, nulls too, until it has been checked.
+/// As [`decode`], of what an apply has made: a custom resource is given its defaults and stays as
+/// it is otherwise, nulls too, until it has been checked.
 pub(crate) fn decode_applied(kind: &Kind, object: &mut Value) -> Result<(), StatusError> {
     if kind.custom.is_none() {
         return decode(kind, object).map(|_| ());
@@ -81,8 +81,8 @@ pub(crate) fn fill_structs(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Brings an object into the form in which it is read. Returns whether a custom resource was in another one: that
-/// counts as a change, although no reader sees it.
+/// Brings an object into the form in which it is read. Returns whether a custom resource was in
+/// another one: that counts as a change, although no reader sees it.
 pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<bool, StatusError> {
     if kind.custom.is_none() {
         canonical::forget_empty(kind.schema(), object);
@@ -98,8 +98,8 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<bool, StatusErro
     Ok(before != object["metadata"])
 }
 
-/// What reading gives a new built-in object that is stored without it. Returns whether there was anything: then the first
-/// write stores it, even if it changes nothing else.
+/// What reading gives a new built-in object that is stored without it. Returns whether there was
+/// anything: then the first write stores it, even if it changes nothing else.
 pub(crate) fn complete(kind: &Kind, object: &mut Value) -> bool {
     kind.is("batch", "Job") && defaults::workload::label_job(object)
 }

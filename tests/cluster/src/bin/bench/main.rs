@@ -360,8 +360,8 @@ async fn wait(
         .context("the watch ended")
 }
 
-/// The host's requests since a mark: how many, how many were answered 409, and by verb and resource.
-/// Without Events, access reviews, and watches, which are opened again every minute.
+/// The host's requests since a mark: how many, how many were answered 409, and by verb and
+/// resource. Without Events, access reviews, and watches, which are opened again every minute.
 fn requests(stage: &Stage, mark: u64) -> Result<(usize, usize, BTreeMap<String, usize>)> {
     let events = stage.plane.audit()?.since(mark, &AuditFilter::new().user(HOST))?;
     let mut by = BTreeMap::new();

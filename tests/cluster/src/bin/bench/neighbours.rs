@@ -1,8 +1,8 @@
 //! What noisy modules cost a calm one: how long its changes take beside them, as ratios in one run.
 //!
-//! A module is noisy because its primaries change all the time. These changes alone load the API server,
-//! which shares the machine: so each is measured without a module first, and what the module
-//! costs is the ratio to that.
+//! A module is noisy because its primaries change all the time. These changes alone load the API
+//! server, which shares the machine: so each is measured without a module first, and what the
+//! module costs is the ratio to that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -90,7 +90,8 @@ pub(crate) fn created(kind: &Kind, object: &mut Value, shares_labels: bool) {
     }
 }
 
-/// What admission gives a Pod: an account, a priority, and how long it bears a node that is not there.
+/// What admission gives a Pod: an account, a priority, and how long it bears a node that is not
+/// there.
 pub(crate) fn pod_created(spec: &mut Value) {
     or_text(spec, "serviceAccountName", "default");
     let account = spec["serviceAccountName"].clone();
