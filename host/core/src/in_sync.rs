@@ -123,11 +123,11 @@ impl LastApplied {
     /// Whether applying `desired` would change nothing: it is what was applied, and our
     /// entry on the live object is as the last apply left it.
     pub fn is_in_sync(&self, desired: &Value, live: &Object, manager: &Manager) -> bool {
-        self.is_settled_with(&digest(desired), live, manager)
+        self.is_in_sync_with(&digest(desired), live, manager)
     }
 
     /// The same of a desired object with this [`digest`].
-    pub fn is_settled_with(&self, digest: &str, live: &Object, manager: &Manager) -> bool {
+    pub fn is_in_sync_with(&self, digest: &str, live: &Object, manager: &Manager) -> bool {
         self.has_digest(digest) && Self::with_digest(digest, live, manager).as_ref() == Some(self)
     }
 

@@ -403,7 +403,7 @@ fn is_settled(
     manager: &Manager,
 ) -> bool {
     match remembered {
-        Some(remembered) => remembered.is_settled_with(desired_object.digest(), object, manager),
+        Some(remembered) => remembered.is_in_sync_with(desired_object.digest(), object, manager),
         None => in_sync::is_in_sync_after_restart(object, manager, &desired_object.body),
     }
 }

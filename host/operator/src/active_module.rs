@@ -6,17 +6,16 @@ use std::time::Duration;
 
 use innkeeper_cluster::{ApiClient, View};
 use innkeeper_contract::{Desired, Kind};
+use innkeeper_core::consent::{self, RESYNC_ANNOTATION};
 use innkeeper_core::desired::{DesiredState, InvalidDesired};
 use innkeeper_core::finalizer::FinalizerAction;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::{Finalizer, Object, ObjectRef, Selector, consent, control};
+use innkeeper_core::{Finalizer, Object, ObjectRef, Selector, control};
 use innkeeper_modules::{Revision, ValidatedSpec, resync_period};
 use innkeeper_sandbox::Guest;
 
 use crate::guest_log::GuestLog;
-
-pub use innkeeper_core::consent::RESYNC_ANNOTATION;
 
 /// How far a module has left, whose Module is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

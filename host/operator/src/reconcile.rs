@@ -7,15 +7,16 @@ use std::time::Duration;
 use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_cluster::{CacheSnapshot, Caches, KindState, Lookup};
 use innkeeper_contract::{Desired, Event, EventType, Failure, Unapplied};
+use innkeeper_core::consent::{self, PAUSED_ANNOTATION, RESYNC_ANNOTATION};
 use innkeeper_core::desired::{DesiredState, InvalidDesired};
 use innkeeper_core::finalizer::FinalizerAction;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Action, Plan};
-use innkeeper_core::{Object, ObjectRef, consent, foreign, guest_status};
+use innkeeper_core::{Object, ObjectRef, foreign, guest_status};
 use innkeeper_sandbox::{CallError, Outcome, Run};
 use jiff::Timestamp;
 
-use crate::active_module::{ActiveModule, RESYNC_ANNOTATION};
+use crate::active_module::ActiveModule;
 use crate::apply::{self, Apply};
 use crate::finalize::{Finalizers, WriteOutcome};
 use crate::granted_secrets::GrantedSecrets;
@@ -36,8 +37,6 @@ pub const WRITING_ROUNDS_MAX: u32 = 10;
 
 /// The reason of a failure of the guest's own that gives none that can be written.
 const GUEST_FAILED: &str = "GuestFailed";
-
-pub use innkeeper_core::consent::PAUSED_ANNOTATION;
 
 /// The reason of a primary whose writes the rate has ended for now.
 const RATE_LIMITED: &str = "WriteRateLimited";

@@ -270,6 +270,15 @@ impl Arena {
         self.lab.pass(Duration::from_secs(seconds)).await;
     }
 
+    /// Counts the reconciles of a module that succeeded since the host started.
+    pub fn reconciles(&self, module: &str) -> usize {
+        let line = format!(
+            "controller_runtime_reconcile_total{{controller=\"{module}\",module=\"{module}\",result=\"success\"}} "
+        );
+        let metrics = self.lab().running().operator().metrics();
+        metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
+    }
+
     /// All requests, answers and events so far, one line each, as the simulator logged them.
     pub fn log(&self) -> Vec<String> {
         self.lab.simulator().log()

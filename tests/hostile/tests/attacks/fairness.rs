@@ -166,10 +166,10 @@ fn recorded_of(name: &str, reader: &Tiny) -> usize {
         // A change that each of the reads may see still wakes the primary: nothing became less.
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "seen", "namespace": format!("attack-{name}"), "labels": {"a": "00007"}}});
-        let before = reconciles(&arena, name);
+        let before = arena.reconciles(name);
         arena.apply(&object).await;
         arena.pass(2).await;
-        assert!(reconciles(&arena, name) > before, "the change wakes its reader");
+        assert!(arena.reconciles(name) > before, "the change wakes its reader");
 
         let path = format!("/apis/innkeeper.dev/v1alpha1/modules/{name}");
         arena.lab().api().send("DELETE", &path, Content::Json, &json!({})).await.unwrap();
@@ -177,15 +177,6 @@ fn recorded_of(name: &str, reader: &Tiny) -> usize {
         assert_eq!(recorded_bytes(&arena, name), None, "nothing is left of the module");
         bytes
     })
-}
-
-/// How many reconciles of a module have ended well.
-fn reconciles(arena: &Arena, module: &str) -> usize {
-    let line = format!(
-        "controller_runtime_reconcile_total{{controller=\"{module}\",module=\"{module}\",result=\"success\"}} "
-    );
-    let metrics = arena.lab().running().operator().metrics();
-    metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
 }
 
 /// All records of these tests: of one primary that reads two kinds at most.

@@ -91,15 +91,6 @@ fn objects_of_another_namespace_that_name_a_primary_as_their_owner_are_not_its_o
     });
 }
 
-/// How many reconciles of a module have ended well.
-fn reconciles(arena: &Arena, module: &str) -> usize {
-    let line = format!(
-        "controller_runtime_reconcile_total{{controller=\"{module}\",module=\"{module}\",result=\"success\"}} "
-    );
-    let metrics = arena.lab().running().operator().metrics();
-    metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
-}
-
 #[test]
 fn changes_of_an_object_that_names_an_owner_elsewhere_do_not_run_it() {
     block_on(async {
@@ -108,7 +99,7 @@ fn changes_of_an_object_that_names_an_owner_elsewhere_do_not_run_it() {
         install_everywhere(&arena, "victim", &good, &json!({})).await;
         arena.primary_says("victim", "Synced", "True", "Applied").await;
         let uid = arena.primary("victim").await["metadata"]["uid"].as_str().unwrap().to_owned();
-        let before = reconciles(&arena, "victim");
+        let before = arena.reconciles("victim");
         let path = format!("/api/v1/namespaces/{TENANT}/configmaps/planted");
         let query = format!("{path}?force=true&fieldManager=innkeeper%2Fvictim%2F{uid}");
         for round in 0..60 {
@@ -118,7 +109,7 @@ fn changes_of_an_object_that_names_an_owner_elsewhere_do_not_run_it() {
             api.send("PATCH", &query, Content::Apply, &planted).await.unwrap();
             arena.pass(1).await;
         }
-        let runs = reconciles(&arena, "victim") - before;
+        let runs = arena.reconciles("victim") - before;
         assert!(runs <= 2, "{runs} runs for 60 changes of a stranger");
     });
 }
