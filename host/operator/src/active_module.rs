@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::{ApiClient, View};
-use innkeeper_contract::{Desired, Kind};
+use innkeeper_contract::Kind;
 use innkeeper_core::consent::{self, RESYNC_ANNOTATION};
-use innkeeper_core::desired::{DesiredState, InvalidDesired};
 use innkeeper_core::finalizer::FinalizerAction;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
@@ -168,22 +167,14 @@ impl ActiveModule {
         self.finalizer.next_action(primary, stays && self.selects(primary))
     }
 
-    /// What the guest wants of a primary, checked.
-    ///
-    /// # Errors
-    /// If it breaks the contract, or wants what the Module does not allow.
-    pub fn read_desired(
-        &self,
-        desired: &Desired,
-        primary: &Primary,
-    ) -> Result<DesiredState, InvalidDesired> {
+    /// What the Module allows its guest beyond objects of its own in the primary's namespace.
+    pub fn grants(&self) -> Grants<'_> {
         let settings = self.settings();
-        let grants = Grants {
+        Grants {
             cross_namespace: settings.allow_cross_namespace,
             finalizers: settings.allow_finalizers,
             host_namespace: self.client.host_namespace(),
-        };
-        DesiredState::read(desired, self.guest().manifest(), primary, grants)
+        }
     }
 
     /// The objects of the primary kind in the module's namespaces, by namespace and name. One that

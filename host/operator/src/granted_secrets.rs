@@ -17,7 +17,7 @@ use innkeeper_sandbox::Outcome;
 use serde_json::value::RawValue;
 
 use crate::active_module::ActiveModule;
-use crate::problem::{Problem, Retry};
+use crate::reconcile::problem::{Problem, Retry};
 use crate::redact::{Redactor, VALUES_BYTES_MAX};
 
 /// The kind of Secrets.

@@ -8,7 +8,7 @@ use innkeeper_core::ObjectKey;
 use innkeeper_sandbox::Level;
 use tokio::time::Instant;
 
-use crate::write_rate::{BURST, WriteRateLimiter};
+use crate::queue::write_rate::{BURST, WriteRateLimiter};
 
 /// Lines a second that a module may log in the long run; twenty seconds' worth at once, which is
 /// more than one run can log within its bytes.
@@ -78,7 +78,7 @@ mod tests {
         let mut rate = WriteRateLimiter::default();
         rate.set(LINES_PER_SECOND);
         let log = GuestLog { since, lines: Mutex::new(Lines { rate, left_out: 0 }) };
-        let burst = u64::from(LINES_PER_SECOND.get()) * crate::write_rate::BURST.as_secs();
+        let burst = u64::from(LINES_PER_SECOND.get()) * crate::queue::write_rate::BURST.as_secs();
         let written = (0..2 * burst).filter(|_| log.admit(since).is_some()).count();
         assert_eq!(written as u64, burst + 1, "what is at its bound may be written");
         let later = since + Duration::from_secs(1);

@@ -9,14 +9,16 @@ use innkeeper_modules::Driver;
 use innkeeper_sandbox::{CacheFigures, Engine, Limits};
 use tokio::sync::{mpsc, watch};
 
-use crate::backoff::Backoff;
 use crate::directory::DirectorySource;
+use crate::execution::Execution;
 use crate::metrics::Metrics;
+use crate::queue::backoff::Backoff;
+use crate::queue::workers;
 use crate::queue::{self, Queue};
-use crate::shared::{CacheEventHandler, Execution, Shared};
+use crate::shared::Shared;
 use crate::sources::{ClusterSource, ModuleSource, SupervisorEvent};
 use crate::supervise::Supervisor;
-use crate::workers;
+use crate::watch::cache_events::CacheEventHandler;
 
 /// Primaries that are reconciled at once, if nobody says otherwise. Each holds a request at a
 /// time: more only makes the API server queue them.

@@ -1,40 +1,29 @@
 //! What the rooms of one operator share, and how changes wake keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use innkeeper_cluster::cache::StateChange;
 use innkeeper_cluster::events::Events;
-use innkeeper_cluster::{Caches, Change as CacheChange, Cluster, Env, KindState, Listener, crd};
+use innkeeper_cluster::{Cluster, Env};
 use innkeeper_contract::Kind;
-use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use innkeeper_sandbox::Permits;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::active_module::ActiveModule;
 use crate::crds::StatusSchema;
+use crate::execution::Execution;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::primary_state::PrimaryStates;
-use crate::queue::{Queue, ReconcileRequest};
-use crate::reads::{Change, DependencyIndex, RunStart};
-use crate::record::ReadRecord;
-use crate::sources::{self, CONFIG_MAP, HOST_MODULE, SupervisorEvent};
-use crate::trigger::Trigger;
+use crate::queue::trigger::Trigger;
+use crate::queue::{Queue, ReconcileRequest, ReconcileResult};
+use crate::reconcile::primary_state::PrimaryStates;
+use crate::watch::dependency_index::{DependencyIndex, RunStart};
+use crate::watch::own_writes::Writes;
+use crate::watch::read_record::ReadRecord;
 use crate::watchdog::Watchdog;
-use crate::writes::Writes;
-
-/// How calls of guests are carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Execution {
-    /// On threads that may block; needs a runtime of several threads.
-    Threads,
-    /// On the loop's own thread, one at a time and in order: for tests and simulation.
-    Inline,
-}
 
 /// What the rooms of one operator share.
 pub struct Shared {
@@ -58,8 +47,8 @@ pub struct Shared {
     pub primary_states: PrimaryStates,
     /// Held while stored objects of a definition are checked: one check at a time over all modules.
     pub object_checks: tokio::sync::Mutex<()>,
-    /// Rings when there may be work.
-    pub notify: Notify,
+    /// Notified when there may be work.
+    notify: Notify,
     started: Instant,
     queue: Mutex<Queue>,
     index: Mutex<DependencyIndex>,
@@ -199,10 +188,34 @@ impl Shared {
         self.queue().wrote(request, self.elapsed());
     }
 
-    /// Runs one key.
+    /// Runs one primary.
     pub fn wake(&self, request: &ReconcileRequest, trigger: &Trigger) {
         self.queue().wake(request, trigger);
         self.notify.notify_one();
+    }
+
+    /// Runs some primaries.
+    pub fn wake_all(&self, requests: &BTreeSet<ReconcileRequest>, trigger: &Trigger) {
+        if requests.is_empty() {
+            return;
+        }
+        let mut queue = self.queue();
+        for request in requests {
+            queue.wake(request, trigger);
+        }
+        drop(queue);
+        self.notify.notify_one();
+    }
+
+    /// Ends the turn of a primary: `jitter` in 0..1 varies a backoff.
+    pub fn done(&self, request: &ReconcileRequest, result: ReconcileResult, jitter: f64) {
+        self.queue().done(request, result, self.elapsed(), jitter);
+        self.notify.notify_one();
+    }
+
+    /// Waits until there may be work in the queue.
+    pub async fn notified(&self) {
+        self.notify.notified().await;
     }
 
     /// Runs all primaries of a module.
@@ -244,88 +257,4 @@ impl Drop for RunGuard<'_> {
             self.shared.index().abandon(begun);
         }
     }
-}
-
-/// Wakes keys when caches change, and tells the supervisor what concerns modules.
-pub struct CacheEventHandler {
-    /// The keys.
-    pub shared: Arc<Shared>,
-    /// The supervisor.
-    pub supervisor: mpsc::UnboundedSender<SupervisorEvent>,
-}
-
-impl Listener for CacheEventHandler {
-    fn changed(&self, change: &CacheChange) {
-        let shared = &self.shared;
-        if let Some(event) = sources::classify(change) {
-            let _ = self.supervisor.send(event);
-        }
-        let writer = match (&change.after, &change.before) {
-            (Some(object), _) => shared.writes().writer(object).cloned(),
-            (None, Some(object)) => shared.writes().deleter(&object.uid).cloned(),
-            (None, None) => None,
-        };
-        let key: ObjectKey = change.key.clone();
-        let trigger = Trigger::change(change);
-        let change = Arc::new(Change {
-            kind: change.kind.clone(),
-            before: change.before.clone(),
-            after: change.after.clone(),
-            writer,
-        });
-        let mut woken = shared.index().changed(&change);
-        for active in shared.modules() {
-            if active.primary == change.kind {
-                woken.insert(ReconcileRequest { module: active.name().clone(), key: key.clone() });
-            }
-            if change.after.is_none() && active.dropped().contains(&change.kind) {
-                let module = active.name().to_string();
-                let _ = self.supervisor.send(SupervisorEvent::LeftoversChanged(module));
-            }
-        }
-        if let Some(writer) = &change.writer {
-            woken.remove(writer);
-        }
-        if !woken.is_empty() {
-            let mut queue = shared.queue();
-            for request in &woken {
-                queue.wake(request, &trigger);
-            }
-            drop(queue);
-            shared.notify.notify_one();
-        }
-    }
-
-    fn state_changed(&self, change: &StateChange) {
-        let event = if &*change.module == HOST_MODULE {
-            tracing::info!(kind = %change.kind, state = ?change.state, "the host reads");
-            if *change.kind == *CONFIG_MAP && change.state == KindState::Synced {
-                // What changed while nothing was watched is not told one by one.
-                let _ = self.supervisor.send(SupervisorEvent::SourcesChanged);
-            }
-            if *change.kind == crd::kind() {
-                SupervisorEvent::DefinitionsChanged
-            } else {
-                SupervisorEvent::SourceStateChanged
-            }
-        } else {
-            SupervisorEvent::ReadabilityChanged(change.module.to_string())
-        };
-        let _ = self.supervisor.send(event);
-        if let Some(active) = self.shared.module(&change.module) {
-            self.shared.wake_primaries(&active, &Trigger::ReadabilityChanged(change.kind.clone()));
-        }
-    }
-}
-
-/// Notes a write of a key and tells the caches.
-pub fn record_write(
-    shared: &Shared,
-    caches: &Caches,
-    object_ref: &ObjectRef,
-    object: Object,
-    writer: &ReconcileRequest,
-) {
-    shared.writes().note(&object, writer);
-    caches.record_write(&object_ref.kind, &Arc::new(object));
 }

@@ -18,8 +18,8 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::active_module::{ActiveModule, TeardownPhase};
-use crate::finalize;
 use crate::health::RunHealth;
+use crate::reconcile::finalizers;
 use crate::shared::Shared;
 use crate::sources::MODULE;
 
@@ -64,7 +64,7 @@ async fn finalize_primaries(
     active: &Arc<ActiveModule>,
 ) -> Result<String, Rejection> {
     let began = shared.env.instant();
-    let released = || shared.metrics.written(active.name(), finalize::RELEASE);
+    let released = || shared.metrics.written(active.name(), finalizers::REMOVE_FINALIZER);
     let before = released();
     let mut waits_until = Some(FINALIZING_TIME);
     shared.serve(&Arc::new(active.in_teardown(TeardownPhase::Finalizing)));
@@ -205,7 +205,8 @@ async fn remove_directly(
                 continue;
             }
             let object_ref = ObjectRef::new(kind.clone(), object.key.clone());
-            match finalize::remove_finalizer(client, finalizer, &object_ref, &object, false).await {
+            match finalizers::remove_finalizer(client, finalizer, &object_ref, &object, false).await
+            {
                 Ok(_) => let_go += 1,
                 Err(ApiError::NotFound { .. }) => {}
                 Err(error) => return Err(refused(error)),

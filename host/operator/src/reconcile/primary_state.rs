@@ -8,7 +8,7 @@ use innkeeper_contract::Unapplied;
 use innkeeper_core::{ObjectRef, plan};
 
 use crate::queue::ReconcileRequest;
-use crate::unfinished::{Unfinished, UnfinishedRound};
+use crate::reconcile::unfinished::{Unfinished, UnfinishedRound};
 
 /// What is known of one primary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,14 +12,14 @@ use innkeeper_contract::Event;
 use innkeeper_core::ObjectRef;
 use innkeeper_core::plan::{Action, Step};
 
-use crate::problem::Problem;
-use crate::stats::ObjectChange;
+use crate::reconcile::problem::Problem;
+use crate::reconcile::stats::ObjectChange;
 
-/// What the turns before have done.
+/// What the rounds of earlier turns have done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Rounds that have ended.
-    pub rounds: u32,
+    /// How many rounds have ended.
+    pub count: u32,
     /// Objects that were adopted.
     pub adopted: Vec<ObjectRef>,
     /// Objects that were created, changed or deleted.
@@ -61,5 +61,21 @@ impl UnfinishedRound {
         self.problems.iter().filter(move |problem| {
             problem.object_ref.as_ref().is_some_and(|object_ref| postponed.contains(object_ref))
         })
+    }
+
+    /// Keeps what an interrupted pass has attempted, and why objects of it were refused.
+    pub fn interrupt(&mut self, mut attempted: BTreeSet<ObjectRef>, problems: &[Problem]) {
+        self.attempted.append(&mut attempted);
+        let is_attempted = |problem: &&Problem| {
+            problem.object_ref.as_ref().is_some_and(|one| self.attempted.contains(one))
+        };
+        self.problems = problems.iter().filter(is_attempted).cloned().collect();
+    }
+
+    /// Whether a step waits for the next round although its object was not refused.
+    pub fn has_postponed(&self, steps: &[Step], problems: &[Problem]) -> bool {
+        let refused: BTreeSet<_> =
+            problems.iter().filter_map(|problem| problem.object_ref.as_ref()).collect();
+        steps.iter().any(|step| self.postpones(step) && !refused.contains(&step.object_ref))
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! # Bounds
 //! Whatever is bounded here may wake a key too often, never too seldom.
-//! - A run's record is bounded by [`crate::record`], and all records of a module by a limit of its
+//! - A run's record is bounded by [`crate::watch::read_record`], and all records of a module by a limit of its
 //!   Module: beyond it a record that is not small becomes that of a reader of whole kinds.
 //! - A reader of a whole namespace or kind that was woken is not looked at again before its next
 //!   run begins: so a change costs nothing for those that wait for their turn.
@@ -29,8 +29,8 @@ use innkeeper_core::{Object, ObjectKey};
 
 use self::lists::{Lists, SmallSet};
 use crate::queue::ReconcileRequest;
-pub use crate::record::Read;
-use crate::record::{Budget, ReadRecord, SMALL_RECORD_BYTES};
+pub use crate::watch::read_record::Read;
+use crate::watch::read_record::{Budget, ReadRecord, SMALL_RECORD_BYTES};
 
 /// Comparisons of labels with selectors: for one change and one module, and for one record with all
 /// changes that came during its run.

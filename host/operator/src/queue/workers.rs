@@ -8,11 +8,11 @@ use innkeeper_cluster::Caches;
 use tokio::sync::watch;
 use tracing::Instrument as _;
 
+use crate::queue::trigger::Triggers;
 use crate::queue::{ReconcileRequest, ReconcileResult};
 use crate::reconcile::reconcile;
+use crate::reconcile::stats::ReconcileStats;
 use crate::shared::Shared;
-use crate::stats::ReconcileStats;
-use crate::trigger::Triggers;
 
 /// Works on keys until `stop` says so; then finishes what is in flight, and ends.
 pub async fn run_workers(shared: Arc<Shared>, caches: Caches, mut stop: watch::Receiver<bool>) {
@@ -44,7 +44,7 @@ pub async fn run_workers(shared: Arc<Shared>, caches: Caches, mut stop: watch::R
         tokio::select! {
             biased;
             Some(_) = tasks.next() => {}
-            () = shared.notify.notified() => {}
+            () = shared.notified() => {}
             _ = stop.changed(), if !stopping => {}
             () = shared.env.sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
@@ -102,8 +102,6 @@ impl Drop for ResultGuard<'_> {
         // 53 bits of randomness as a number in 0..1.
         #[expect(clippy::cast_precision_loss, reason = "53 bits fit exactly")]
         let jitter = (self.shared.env.random() >> 11) as f64 / (1_u64 << 53) as f64;
-        let now = self.shared.elapsed();
-        self.shared.queue().done(&self.request, self.done, now, jitter);
-        self.shared.notify.notify_one();
+        self.shared.done(&self.request, self.done, jitter);
     }
 }

@@ -1,4 +1,5 @@
-//! Observing: one frozen snapshot a run, and the record of what was read from it.
+//! What a guest sees of the cluster: one snapshot of the caches for each run, and the record of
+//! everything that the run reads from it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,15 +8,16 @@ use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_cluster::{CacheSnapshot, Lookup};
 use innkeeper_contract::{Kind, Unapplied};
 use innkeeper_core::observed::{self, Observed};
-use innkeeper_core::{Object, ObjectKey, ObjectRef, Selector, names, readiness};
-use innkeeper_sandbox::{CallError, Host, Level, ReadError, ResourceKind};
+use innkeeper_core::{Object, ObjectKey, ObjectRef, Selector, names, plan, readiness};
+use innkeeper_sandbox::{CallError, Host, Level, Outcome, ReadError, ResourceKind};
 use jiff::Timestamp;
 
 use crate::active_module::ActiveModule;
+use crate::evaluate::{ClusterView, OwnedObjects};
 use crate::granted_secrets::GrantedSecrets;
-use crate::record::ReadRecord;
+use crate::watch::read_record::ReadRecord;
 
-/// What one run sees, and what it has read so far.
+/// The cluster as one run sees it, and what the run has read so far.
 pub struct Observation<'a> {
     active: &'a ActiveModule,
     snapshot: &'a CacheSnapshot,
@@ -23,7 +25,7 @@ pub struct Observation<'a> {
     now: Timestamp,
     secrets: &'a GrantedSecrets,
     reads: ReadRecord,
-    /// What was read and has to be read live first.
+    /// Objects that the guest read and that the host has to read live first.
     unknown: BTreeSet<ObjectRef>,
 }
 
@@ -53,18 +55,64 @@ impl<'a> Observation<'a> {
     }
 
     /// The primary.
-    pub fn primary(&self) -> &Object {
+    pub fn primary(&self) -> &Arc<Object> {
         &self.primary
     }
 
-    /// The Secrets that the guest sees whole.
-    pub fn secrets(&self) -> &'a GrantedSecrets {
-        self.secrets
+    /// The time that the guest sees.
+    pub fn now(&self) -> Timestamp {
+        self.now
     }
 
-    /// The objects that the primary owns, made or merged into, in order, also of kinds that only
-    /// versions before declared; recorded as read.
-    pub fn owned(&mut self) -> Vec<(ObjectRef, Arc<Object>)> {
+    /// The kinds that the guest can do without and that the API server does not serve, as texts.
+    pub fn unserved_optional(&self) -> Vec<String> {
+        self.unserved()
+            .iter()
+            .filter(|kind| self.active.is_optional(kind))
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    /// Everything that the run has read.
+    pub fn into_reads(self) -> ReadRecord {
+        self.reads
+    }
+
+    /// The declared kinds that the API server does not serve.
+    fn unserved(&self) -> Vec<Kind> {
+        self.active
+            .kinds()
+            .filter(|kind| self.snapshot.unreadable(kind) == Some(CacheReadError::NotServed))
+            .map(|kind| (**kind).clone())
+            .collect()
+    }
+
+    /// Whether the primary can own an object, or be merged into it, in the object's namespace.
+    ///
+    /// An owner reference counts within one namespace. In another namespace anybody who writes
+    /// there can name this primary as an owner, or use the name of its manager.
+    fn is_within_reach(&self, object: &Object) -> bool {
+        let (home, uid) = (self.primary.key.namespace(), &*self.primary.uid);
+        let has_entry = || object.entries.iter().any(|entry| entry.manager.uid() == Some(uid));
+        home.is_empty()
+            || object.key.namespace() == home
+            || self.active.settings().allow_cross_namespace && has_entry()
+    }
+
+    /// The object of this name in the snapshot; the read is recorded.
+    fn read(&mut self, object_ref: &ObjectRef) -> Lookup {
+        self.reads.get(&object_ref.kind, &object_ref.key);
+        self.snapshot.get(&object_ref.kind, &object_ref.key)
+    }
+
+    fn kind(&self, kind: &ResourceKind) -> Result<Arc<Kind>, ReadError> {
+        self.active.kind(&kind.api_version, &kind.kind).cloned().ok_or(ReadError::Undeclared)
+    }
+}
+
+impl ClusterView for Observation<'_> {
+    /// Also objects of kinds that only previous revisions declared; the read is recorded.
+    fn owned(&mut self) -> OwnedObjects {
         let home = self.primary.key.namespace();
         let within = if self.active.settings().allow_cross_namespace { "" } else { home };
         self.reads.owned(&self.primary.uid, within);
@@ -79,46 +127,23 @@ impl<'a> Observation<'a> {
             .collect()
     }
 
-    /// Whether the primary can have an object where it lies. An owner owns in its own namespace
-    /// only, and whoever writes in another one can name this primary there, as an owner or by its
-    /// manager.
-    fn is_within_reach(&self, object: &Object) -> bool {
-        let (home, uid) = (self.primary.key.namespace(), &*self.primary.uid);
-        let has_entry = || object.entries.iter().any(|entry| entry.manager.uid() == Some(uid));
-        home.is_empty()
-            || object.key.namespace() == home
-            || self.active.settings().allow_cross_namespace && has_entry()
-    }
-
-    /// Declared kinds that are not served.
-    pub fn unserved(&self) -> Vec<Kind> {
-        self.active
-            .kinds()
-            .filter(|kind| self.snapshot.unreadable(kind) == Some(CacheReadError::NotServed))
-            .map(|kind| (**kind).clone())
-            .collect()
-    }
-
-    /// The `observed` document. What is only merged into is not the primary's own.
-    ///
-    /// # Errors
-    /// [`CallError::ObservedTooLarge`] if it would have more than `limit` bytes, before it is
-    /// joined.
-    pub fn document(
+    /// An object that the primary is only merged into is not among the owned objects that the guest
+    /// sees. The size is checked before the texts are joined.
+    fn document(
         &self,
-        made: &[(ObjectRef, Arc<Object>)],
+        owned: &[(ObjectRef, Arc<Object>)],
         unapplied: &[Unapplied],
-        limit: usize,
+        bytes_max: usize,
     ) -> Result<String, CallError> {
         let declared = |object_ref: &ObjectRef| {
             self.active.kind(&object_ref.kind.api_version, &object_ref.kind.kind).is_some()
         };
         let owned: Vec<_> =
-            own(made, &self.primary).filter(|(object_ref, _)| declared(object_ref)).collect();
+            own(owned, &self.primary).filter(|(object_ref, _)| declared(object_ref)).collect();
         let texts = observed::bytes(owned.iter().map(|(_, object)| &**object));
         let messages: usize = unapplied.iter().map(|one| one.message.len()).sum();
-        if texts.saturating_add(self.primary.text.len()).saturating_add(messages) > limit {
-            return Err(CallError::ObservedTooLarge { limit });
+        if texts.saturating_add(self.primary.text.len()).saturating_add(messages) > bytes_max {
+            return Err(CallError::ObservedTooLarge { limit: bytes_max });
         }
         let owned: Vec<_> = owned
             .into_iter()
@@ -135,25 +160,31 @@ impl<'a> Observation<'a> {
         Ok(document.document())
     }
 
-    /// What is at a name; recorded as read.
-    pub fn lookup(&mut self, object_ref: &ObjectRef) -> Lookup {
-        self.reads.get(&object_ref.kind, &object_ref.key);
-        self.snapshot.get(&object_ref.kind, &object_ref.key)
+    fn lookup(&mut self, object_ref: &ObjectRef) -> plan::Lookup {
+        match self.read(object_ref) {
+            Lookup::Found(object) => plan::Lookup::Found(object),
+            Lookup::Absent => plan::Lookup::Absent,
+            Lookup::Unknown => plan::Lookup::Unknown,
+            Lookup::Unreadable(CacheReadError::NotServed) => plan::Lookup::NotServed,
+            Lookup::Unreadable(error) => plan::Lookup::Unreadable(error.to_string()),
+        }
     }
 
-    /// What the guest read that is not known: the run is worth nothing then, until live reads
-    /// have settled it.
-    pub fn take_unknown(&mut self) -> BTreeSet<ObjectRef> {
+    /// An optional kind may be unserved.
+    fn is_readable(&self) -> bool {
+        self.active.kinds().all(|kind| match self.snapshot.unreadable(kind) {
+            None => true,
+            Some(CacheReadError::NotServed) => self.active.is_optional(kind),
+            Some(_) => false,
+        })
+    }
+
+    fn take_unknown(&mut self) -> BTreeSet<ObjectRef> {
         std::mem::take(&mut self.unknown)
     }
 
-    /// All that was read.
-    pub fn into_reads(self) -> ReadRecord {
-        self.reads
-    }
-
-    fn kind(&self, kind: &ResourceKind) -> Result<Arc<Kind>, ReadError> {
-        self.active.kind(&kind.api_version, &kind.kind).cloned().ok_or(ReadError::Undeclared)
+    fn mask(&self, outcome: &mut Outcome) {
+        self.secrets.mask_outcome(outcome);
     }
 }
 
@@ -166,14 +197,14 @@ impl Host for Observation<'_> {
         room: usize,
     ) -> Result<String, ReadError> {
         let kind = self.kind(kind)?;
-        // The API server has no object of such a name either; asked for it, it would be a path.
+        // The API server has no object of such a name; in a request the name would be a path.
         if !names::is_name_of(&kind, name) || !is_namespace(namespace) {
             return Err(ReadError::NotFound);
         }
         let object_ref = ObjectRef::new(kind, ObjectKey::new(namespace, name));
-        match self.lookup(&object_ref) {
+        match self.read(&object_ref) {
             Lookup::Found(object) => {
-                // What is gone from the cache is gone, whatever was read live.
+                // A Secret that the cache has lost is gone, even if a live read granted it before.
                 let object = match self.secrets.get(&object_ref.kind, &object_ref.key) {
                     Some(granted) => granted,
                     None => &object,
@@ -230,15 +261,15 @@ impl Host for Observation<'_> {
     }
 }
 
-/// Of what a primary made or merged into, what is its own.
+/// The objects that a primary owns, without those that it is only merged into.
 pub fn own<'a>(
-    made: &'a [(ObjectRef, Arc<Object>)],
+    owned: &'a [(ObjectRef, Arc<Object>)],
     primary: &Object,
 ) -> impl Iterator<Item = &'a (ObjectRef, Arc<Object>)> {
-    made.iter().filter(|(_, object)| object.is_made_for(&primary.uid))
+    owned.iter().filter(|(_, object)| object.is_made_for(&primary.uid))
 }
 
-/// Whether a guest's text is a namespace, or none.
+/// Whether a guest's text is the name of a namespace, or empty for all namespaces.
 fn is_namespace(text: &str) -> bool {
     text.is_empty() || names::is_label(text)
 }

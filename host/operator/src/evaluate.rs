@@ -1,0 +1,188 @@
+//! From a snapshot of a cluster to a plan: runs the guest and decides what to write.
+//!
+//! [`evaluate`] is the only code that does so. A reconcile applies its plan; a preview compares the
+//! plans of two revisions; the rollback window asks whether the previous revision fails as well;
+//! `innkeeper render` prints what it gives for objects from files.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use innkeeper_contract::{Desired, Failure, Unapplied};
+use innkeeper_core::consent;
+use innkeeper_core::desired::{DesiredState, InvalidDesired};
+use innkeeper_core::host_names::Grants;
+use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
+use innkeeper_core::plan::{self, Plan, PlanState};
+use innkeeper_core::{Object, ObjectRef, guest_status};
+use innkeeper_sandbox::{CallError, Figures, Guest, Host, Outcome, Run};
+use jiff::Timestamp;
+
+/// Objects that the host made for one primary, or merged into, in order.
+pub type OwnedObjects = Vec<(ObjectRef, Arc<Object>)>;
+
+/// A cluster at one moment, as the guest and the planner see it for one primary.
+pub trait ClusterView: Host {
+    /// The objects that the primary owns or is merged into.
+    fn owned(&mut self) -> OwnedObjects;
+
+    /// The `observed` document for the guest.
+    ///
+    /// # Errors
+    /// [`CallError::ObservedTooLarge`] if it would have more than `bytes_max` bytes.
+    fn document(
+        &self,
+        owned: &[(ObjectRef, Arc<Object>)],
+        unapplied: &[Unapplied],
+        bytes_max: usize,
+    ) -> Result<String, CallError>;
+
+    /// The object of this name.
+    fn lookup(&mut self, object_ref: &ObjectRef) -> plan::Lookup;
+
+    /// Whether every kind that the guest declares could be read: only then is an object that is
+    /// absent from the view absent from the cluster.
+    fn is_readable(&self) -> bool;
+
+    /// The objects that the guest has read and of which the view does not know whether they exist.
+    fn take_unknown(&mut self) -> BTreeSet<ObjectRef> {
+        BTreeSet::new()
+    }
+
+    /// Masks the bytes of granted Secrets in the texts of an outcome.
+    fn mask(&self, _outcome: &mut Outcome) {}
+}
+
+/// Whose desired state is evaluated, and what the host remembers of it.
+pub struct Subject<'a> {
+    /// The revision's component.
+    pub guest: &'a Guest,
+    /// The primary.
+    pub primary: &'a Object,
+    /// The primary as the owner of objects.
+    pub owner: &'a Primary,
+    /// What the Module allows its guest beyond the defaults.
+    pub grants: Grants<'a>,
+    /// The objects that the last round could not apply.
+    pub unapplied: &'a [Unapplied],
+    /// What the host applied for this primary before.
+    pub state: &'a PlanState,
+    /// The time of the evaluation.
+    pub now: Timestamp,
+}
+
+/// What a guest desires, checked, and what the host has to write for it.
+pub struct Evaluated {
+    /// Whether the guest gave everything that it desires: only then may other objects be pruned.
+    pub complete: bool,
+    /// Whether every declared kind could be read, see [`ClusterView::is_readable`].
+    pub readable: bool,
+    /// The guest's answer, for its status, conditions and Events.
+    pub desired: Desired,
+    /// The desired objects, checked.
+    pub state: DesiredState,
+    /// The writes, in order.
+    pub plan: Plan,
+}
+
+/// Why an answer of the guest gives no plan.
+pub enum EvaluationError {
+    /// The guest reported a failure.
+    Failed(Box<Failure>),
+    /// The guest trapped, exceeded a limit, or gave no readable answer.
+    Call(CallError),
+    /// The answer breaks the contract, or desires what the Module does not allow.
+    Invalid(InvalidDesired),
+}
+
+/// How an evaluation ended.
+pub enum EvaluationResult {
+    /// With a plan.
+    Planned(Evaluated),
+    /// With a failure of the guest or of its answer.
+    Failed(EvaluationError),
+    /// The guest read these objects, and the host has to read them live first: the answer counts
+    /// for nothing.
+    NeedsRead(BTreeSet<ObjectRef>),
+}
+
+/// The result of [`evaluate`].
+pub struct Evaluation {
+    /// The objects that the primary owns or is merged into.
+    pub owned: OwnedObjects,
+    /// The figures of the guest's call, if it gave an answer.
+    pub figures: Option<Figures>,
+    /// The plan, or why there is none.
+    pub result: EvaluationResult,
+}
+
+/// Observes, runs the guest, and plans. Writes nothing.
+///
+/// Blocks for as long as the guest runs, at most its limit of time.
+pub fn evaluate(subject: &Subject<'_>, view: &mut impl ClusterView) -> Evaluation {
+    let owned = view.owned();
+    let called = call(subject, &owned, view);
+    let figures = called.as_ref().ok().map(|run| run.figures);
+    let unknown = view.take_unknown();
+    let result = if unknown.is_empty() {
+        match called.map_err(EvaluationError::Call) {
+            Ok(run) => plan_outcome(subject, &owned, run.outcome, view),
+            Err(error) => Err(error),
+        }
+        .map_or_else(EvaluationResult::Failed, EvaluationResult::Planned)
+    } else {
+        EvaluationResult::NeedsRead(unknown)
+    };
+    Evaluation { owned, figures, result }
+}
+
+/// Gives the guest the observed document, and takes its answer.
+fn call(
+    subject: &Subject<'_>,
+    owned: &[(ObjectRef, Arc<Object>)],
+    view: &mut impl ClusterView,
+) -> Result<Run, CallError> {
+    let bytes_max = subject.guest.limits().memory_bytes;
+    let document = view.document(owned, subject.unapplied, bytes_max)?;
+    let mut run = subject.guest.reconcile(&document, view)?;
+    view.mask(&mut run.outcome);
+    Ok(run)
+}
+
+fn plan_outcome(
+    subject: &Subject<'_>,
+    owned: &[(ObjectRef, Arc<Object>)],
+    outcome: Outcome,
+    view: &mut impl ClusterView,
+) -> Result<Evaluated, EvaluationError> {
+    let (complete, desired) = match outcome {
+        Outcome::Complete(desired) => (true, desired),
+        Outcome::Partial(desired) => (false, desired),
+        Outcome::Failed(failure) => return Err(check_failure(failure)),
+    };
+    let manifest = subject.guest.manifest();
+    let state = DesiredState::read(&desired, manifest, subject.owner, subject.grants)
+        .map_err(EvaluationError::Invalid)?;
+    let readable = view.is_readable();
+    let lookups: Vec<_> = state.objects.iter().map(|one| view.lookup(&one.object_ref)).collect();
+    let plan = plan::plan(&plan::Input {
+        primary: subject.owner,
+        desired: &state,
+        complete,
+        lookups: &lookups,
+        owned,
+        state: subject.state,
+        readable,
+        deleting: subject.primary.is_terminating(),
+        adopt: consent::of_user(subject.primary, ADOPT_ANNOTATION).as_deref() == Some("true"),
+        now: subject.now,
+    });
+    Ok(Evaluated { complete, readable, desired, state, plan })
+}
+
+/// A failure whose status or conditions break the contract is an invalid answer.
+fn check_failure(failure: Failure) -> EvaluationError {
+    match guest_status::check(failure.status.as_ref(), &failure.conditions, &failure.events) {
+        Ok(()) => EvaluationError::Failed(Box::new(failure)),
+        Err(problem) => EvaluationError::Invalid(InvalidDesired::MalformedStatus { problem }),
+    }
+}

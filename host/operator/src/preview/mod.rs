@@ -1,0 +1,170 @@
+//! The preview: runs a candidate for the existing primaries and writes nothing.
+//!
+//! A guest is a function, so the difference is exact: the candidate and the active revision get the
+//! same observation at the same time, and the host compares their desired states and plans. What
+//! the active revision does as well does not count: drift that it repairs, objects that it deletes,
+//! primaries for which it fails.
+
+mod compare;
+mod sample;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_cluster::{KindState, Lookup};
+use innkeeper_core::{Object, ObjectKey, ObjectRef};
+use innkeeper_modules::{PlannedChange, Preview, Rejection, RetryPolicy, definitions};
+use jiff::Timestamp;
+
+use self::compare::{Effect, compare};
+use crate::active_module::ActiveModule;
+use crate::crds::Installer;
+use crate::declared::{self, Refused};
+use crate::granted_secrets::GrantedSecrets;
+use crate::queue::ReconcileRequest;
+use crate::reconcile::guest_turn::evaluate_with_permit;
+use crate::reconcile::observe::Observation;
+use crate::reconcile::primary_state::PrimaryState;
+use crate::shared::Shared;
+
+/// How long a preview takes at most. Then it covers the primaries that it has run.
+pub const PREVIEW_TIME: Duration = Duration::from_mins(1);
+
+/// How long the host waits for the kinds that the candidate declares to be read.
+pub const READ_TIME: Duration = Duration::from_secs(30);
+
+/// How often the host checks whether they have been read.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
+
+/// Compares a candidate with the active revision, if there is one.
+///
+/// # Errors
+/// If the kinds that it declares cannot be read in time, or the API server serves them otherwise
+/// than it declares them.
+pub async fn preview(
+    shared: &Shared,
+    candidate: &Arc<ActiveModule>,
+    active: Option<&Arc<ActiveModule>>,
+) -> Result<Preview, Refused> {
+    let unread = until_read(shared, candidate).await;
+    unread.map_err(|rejection| Refused { rejection, groups: BTreeSet::new() })?;
+    declared::check_view(candidate)?;
+    let primaries = primaries(candidate);
+    let mut preview = Preview { primaries: count(primaries.len()), ..Preview::default() };
+    definitions(&mut preview, shared, candidate).await;
+    let began = shared.env.instant();
+    for primary in sample::choose(&primaries) {
+        if shared.env.instant().duration_since(began) > PREVIEW_TIME {
+            break;
+        }
+        // Both get the same observation, with digests in place of Secrets: nobody has approved the
+        // candidate.
+        let now = shared.env.now();
+        let granted = GrantedSecrets::nothing();
+        let new = effect(shared, candidate, &primary.key, now, &granted).await;
+        let old = match active {
+            Some(active) if active.primary == candidate.primary => {
+                Some(effect(shared, active, &primary.key, now, &granted).await)
+            }
+            _ => None,
+        };
+        preview.previewed += 1;
+        let primary = ObjectRef::new(candidate.primary.clone(), primary.key.clone());
+        compare(&mut preview, &primary, (new, old), now);
+    }
+    Ok(preview)
+}
+
+/// Counts the definitions that the candidate would install or change.
+async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &ActiveModule) {
+    let settings = candidate.settings();
+    let installer = Installer {
+        client: &candidate.client,
+        module: candidate.name(),
+        namespaces: &settings.namespaces,
+        object_checks: &shared.object_checks,
+    };
+    let requests = definitions::crd_requests(candidate.guest().manifest(), settings);
+    for change in installer.preview(&requests).await {
+        if change.change != PlannedChange::Create {
+            preview.objects += 1;
+        }
+        preview.add(change.change, change.object, change.fields);
+    }
+}
+
+/// Whether a previous revision fails for a primary now. Nothing is written. It gets the Secrets that
+/// it got when it was active: with digests it could fail where it did not.
+pub async fn fails(shared: &Shared, active: &ActiveModule, key: &ObjectKey) -> bool {
+    match active.view.snapshot().get(&active.primary, key) {
+        Lookup::Found(_) => {
+            let now = shared.env.now();
+            let Ok(granted) = GrantedSecrets::read(active, key).await else { return true };
+            matches!(effect(shared, active, key, now, &granted).await, Effect::Fails(_))
+        }
+        _ => false,
+    }
+}
+
+/// Waits until each declared kind has been read, or it is known why it cannot be.
+async fn until_read(shared: &Shared, candidate: &ActiveModule) -> Result<(), Rejection> {
+    let began = shared.env.instant();
+    loop {
+        let states = candidate.view.states();
+        let waits: Vec<_> = states
+            .iter()
+            .filter(|(_, state)| matches!(state, KindState::Syncing))
+            .map(|(kind, _)| kind.to_string())
+            .collect();
+        if waits.is_empty() {
+            return Ok(());
+        }
+        if shared.env.instant().duration_since(began) > READ_TIME {
+            return Err(Rejection::new(
+                "PreviewFailed",
+                format!(
+                    "the host cannot preview it: {} could not be read within {} s",
+                    waits.join(", "),
+                    READ_TIME.as_secs()
+                ),
+                RetryPolicy::Later,
+            ));
+        }
+        shared.env.sleep(POLL_PERIOD).await;
+    }
+}
+
+/// The primaries that the candidate would reconcile, in order.
+fn primaries(candidate: &ActiveModule) -> Vec<Arc<Object>> {
+    let mut all = candidate.primaries();
+    all.retain(|primary| candidate.selects(primary) && !primary.is_terminating());
+    all
+}
+
+/// What a revision would do for a primary now. Nothing is written.
+async fn effect(
+    shared: &Shared,
+    active: &ActiveModule,
+    key: &ObjectKey,
+    now: Timestamp,
+    granted: &GrantedSecrets,
+) -> Effect {
+    let snapshot = active.view.snapshot();
+    let Lookup::Found(primary) = snapshot.get(&active.primary, key) else { return Effect::None };
+    let request = ReconcileRequest { module: active.name().clone(), key: key.clone() };
+    let mut state = shared.primary_states.peek(&request);
+    if state.uid != primary.uid {
+        state = PrimaryState::default();
+    }
+    // A prune that waits for one more clean round counts.
+    state.plan.clean = true;
+    let owner = active.owner(&primary);
+    let mut observation = Observation::new(active, &snapshot, primary, now, granted);
+    let evaluation = evaluate_with_permit(shared, &mut observation, &owner, &state).await;
+    Effect::of(evaluation.result)
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,333 @@
+//! Applies a plan as the module's ServiceAccount, one step after the other.
+//!
+//! A step that fails is a problem of its object, and the next steps follow. But a create whose name
+//! turns out to be taken ends the round's writes: two primaries that desire the same names never
+//! get a part of them each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use innkeeper_cluster::client::Force;
+use innkeeper_cluster::{ApiError, Deleted, Propagation};
+use innkeeper_core::desired::{DesiredObject, DesiredState};
+use innkeeper_core::in_sync::LastApplied;
+use innkeeper_core::ownership::Primary;
+use innkeeper_core::plan::{Action, ApplyReason, Plan, Rejected, SkipReason, Step};
+use innkeeper_core::{Manager, Object, ObjectRef};
+use jiff::Timestamp;
+
+use crate::granted_secrets::GrantedSecrets;
+use crate::reconcile::context::Context;
+use crate::reconcile::primary_state::PrimaryState;
+use crate::reconcile::problem::{Problem, Problems};
+use crate::reconcile::skipped;
+use crate::reconcile::stats::ObjectChange;
+use crate::reconcile::write_error::AfterError;
+
+/// The result of applying a plan.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// Objects that were created, changed or deleted; not those that a write left as they were.
+    pub changed: BTreeMap<ObjectRef, ObjectChange>,
+    /// How many of the desired objects are as they are desired.
+    pub up_to_date: usize,
+    /// The plan was made from an outdated snapshot: plan again at once.
+    pub rerun: bool,
+    /// The write rate ended the turn before the end of the plan.
+    pub limited: bool,
+    /// Why objects were not applied.
+    pub problems: Problems,
+    /// Objects that were adopted.
+    pub adopted: Vec<ObjectRef>,
+}
+
+impl Applied {
+    /// Whether the whole plan was applied without a problem.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty() && !self.rerun && !self.limited
+    }
+}
+
+/// Applies the plan of one round.
+pub struct Apply<'a> {
+    /// The round.
+    pub context: Context<'a>,
+    /// The primary as an owner, whose field managers write.
+    pub owner: &'a Primary,
+    /// The time.
+    pub now: Timestamp,
+    /// Masks the values of granted Secrets: the API server quotes the objects that it refuses.
+    pub granted: &'a GrantedSecrets,
+}
+
+/// Whether further steps follow one.
+enum Next {
+    Continue,
+    EndRound,
+}
+
+impl Apply<'_> {
+    /// Applies a plan as far as the write rate lets it; a later turn continues with a new plan.
+    pub async fn carry_out(
+        &self,
+        plan: &Plan,
+        desired: &DesiredState,
+        state: &mut PrimaryState,
+    ) -> Applied {
+        let unknown =
+            plan.steps.iter().filter(|step| step.action == Action::Skip(SkipReason::Unknown));
+        state.needs_read.extend(unknown.map(|step| step.object_ref.clone()));
+        let mut round = std::mem::take(&mut state.unfinished_round);
+        let mut applied = Applied::default();
+        applied.problems.0.extend(round.standing(&plan.steps).cloned());
+        let postpones = plan.steps.iter().any(|step| round.postpones(step));
+        let mut attempted = BTreeSet::new();
+        for step in &plan.steps {
+            let writes = !matches!(step.action, Action::Skip(_));
+            let deletes = matches!(step.action, Action::Delete { .. } | Action::Unmerge { .. });
+            // An object that was not applied in this round may replace the deleted one.
+            if deletes && (postpones || applied.rerun || !applied.problems.is_empty()) {
+                continue;
+            }
+            if writes && (applied.limited || round.postpones(step)) {
+                continue;
+            }
+            if writes && !self.context.shared.may_write(self.context.request) {
+                applied.limited = true;
+                continue;
+            }
+            if let Next::EndRound = self.step(step, desired, state, &mut applied).await {
+                return applied;
+            }
+            // An object that was deleted to be recreated is created in the same round.
+            if writes && applied.changed.get(&step.object_ref) != Some(&ObjectChange::Deleted) {
+                attempted.insert(step.object_ref.clone());
+            }
+        }
+        if applied.limited {
+            round.interrupt(attempted, &applied.problems.0);
+            state.unfinished_round = round;
+        } else {
+            applied.rerun |= round.has_postponed(&plan.steps, &applied.problems.0);
+        }
+        applied
+    }
+
+    async fn step(
+        &self,
+        step: &Step,
+        desired: &DesiredState,
+        state: &mut PrimaryState,
+        applied: &mut Applied,
+    ) -> Next {
+        let object_ref = &step.object_ref;
+        match (&step.action, step.desired_index.and_then(|index| desired.objects.get(index))) {
+            (Action::Skip(reason), _) => {
+                let problem = skipped::problem(object_ref, reason, self.now);
+                applied.problems.0.extend(problem.map(|one| self.granted.mask_problem(one)));
+                let is_up_to_date = matches!(reason, SkipReason::InSync | SkipReason::CreateOnly);
+                applied.up_to_date += usize::from(is_up_to_date);
+                Next::Continue
+            }
+            (Action::Delete { uid } | Action::Recreate { uid }, _) => {
+                self.delete(object_ref, uid, state, applied).await
+            }
+            (Action::Unmerge { uid }, _) => self.unmerge(object_ref, uid, state, applied).await,
+            (_, Some(desired)) => self.write(step, desired, state, applied).await,
+            // Every step that writes a desired object has its index.
+            (_, None) => Next::Continue,
+        }
+    }
+
+    /// Creates, applies, adopts or merges a desired object.
+    async fn write(
+        &self,
+        step: &Step,
+        desired: &DesiredObject,
+        state: &mut PrimaryState,
+        applied: &mut Applied,
+    ) -> Next {
+        let object_ref = &step.object_ref;
+        let (body, verb) = match &step.action {
+            Action::Merge { uid, .. } => (desired.apply_body(uid), "merge"),
+            Action::Apply { uid, .. } => (desired.apply_body(uid), "apply"),
+            Action::Adopt { uid, resource_version } => {
+                (desired.adopt_body(uid, resource_version), "apply")
+            }
+            _ => (desired.create_body(), "create"),
+        };
+        let (manager, force) = match &step.action {
+            Action::Merge { .. } => (&self.owner.merger, Force::No),
+            _ => (&self.owner.manager, Force::Yes),
+        };
+        self.log(&step.to_string());
+        let client = &self.context.active.client;
+        let _in_flight = self.context.begin_write(object_ref);
+        match client.apply(&object_ref.kind, &object_ref.key, manager, &body, force).await {
+            Ok(answer) => {
+                self.context.count_write(verb);
+                let predecessors = self.owner.predecessors(&answer.object);
+                let uid = answer.object.uid.clone();
+                self.record(step, (desired.digest(), manager), answer, state, applied);
+                for predecessor in predecessors {
+                    if let Err(error) = self.apply_nothing(object_ref, &uid, &predecessor).await {
+                        return self.failed(object_ref, "", &error, state, applied);
+                    }
+                }
+                Next::Continue
+            }
+            Err(error) => self.failed(object_ref, desired.digest(), &error, state, applied),
+        }
+    }
+
+    /// Records the API server's answer to the write of a desired object.
+    fn record(
+        &self,
+        step: &Step,
+        (digest, manager): (&str, &Manager),
+        answer: innkeeper_cluster::Applied,
+        state: &mut PrimaryState,
+        applied: &mut Applied,
+    ) {
+        let object_ref = &step.object_ref;
+        let innkeeper_cluster::Applied { object, created } = answer;
+        match LastApplied::with_digest(digest, &object, manager) {
+            Some(last_applied) => {
+                state.plan.applied.insert(object_ref.clone(), last_applied);
+            }
+            None => {
+                state.plan.applied.remove(object_ref);
+            }
+        }
+        state.plan.rejected.remove(object_ref);
+        applied.up_to_date += 1;
+        if let Action::Apply { reason: ApplyReason::Drift { fields, other }, .. } = &step.action {
+            state.plan.reverts.record(object_ref, fields, other, self.now);
+        }
+        if let Action::Adopt { .. } = &step.action {
+            applied.adopted.push(object_ref.clone());
+        }
+        if created {
+            applied.changed.insert(object_ref.clone(), ObjectChange::Created);
+        } else if self.is_change(object_ref, &object) {
+            applied.changed.insert(object_ref.clone(), ObjectChange::Changed);
+        }
+        self.context.record_write(object_ref, object);
+    }
+
+    /// Whether an apply changed the object. The API server answers an apply that changes nothing
+    /// with the resourceVersion that the object had before.
+    fn is_change(&self, object_ref: &ObjectRef, object: &Object) -> bool {
+        match self.context.active.view.snapshot().get(&object_ref.kind, &object_ref.key) {
+            innkeeper_cluster::Lookup::Found(before) => {
+                before.resource_version != object.resource_version
+            }
+            _ => true,
+        }
+    }
+
+    /// Removes the fields that the primary has merged into an object.
+    async fn unmerge(
+        &self,
+        object_ref: &ObjectRef,
+        uid: &str,
+        state: &mut PrimaryState,
+        applied: &mut Applied,
+    ) -> Next {
+        self.log(&format!("unmerge from {object_ref}"));
+        match self.apply_nothing(object_ref, uid, &self.owner.merger).await {
+            Ok(()) => {
+                self.context.count_write("unmerge");
+                state.plan.applied.remove(object_ref);
+                state.plan.rejected.remove(object_ref);
+                applied.changed.insert(object_ref.clone(), ObjectChange::Changed);
+                Next::Continue
+            }
+            Err(error) => self.failed(object_ref, "", &error, state, applied),
+        }
+    }
+
+    /// Applies an object without fields: the API server removes the fields that this manager alone
+    /// owned.
+    async fn apply_nothing(
+        &self,
+        object_ref: &ObjectRef,
+        uid: &str,
+        manager: &Manager,
+    ) -> Result<(), ApiError> {
+        let mut body = object_ref.body();
+        body["metadata"]["uid"] = uid.into();
+        let client = &self.context.active.client;
+        let _in_flight = self.context.begin_write(object_ref);
+        let answer =
+            client.apply(&object_ref.kind, &object_ref.key, manager, &body, Force::No).await?;
+        self.context.record_write(object_ref, answer.object);
+        Ok(())
+    }
+
+    async fn delete(
+        &self,
+        object_ref: &ObjectRef,
+        uid: &str,
+        state: &mut PrimaryState,
+        applied: &mut Applied,
+    ) -> Next {
+        self.log(&format!("delete {object_ref}"));
+        let client = &self.context.active.client;
+        let _in_flight = self.context.begin_write(object_ref);
+        let answer =
+            client.delete(&object_ref.kind, &object_ref.key, uid, Propagation::Background).await;
+        match answer {
+            Ok(deleted) => {
+                self.context.count_write("delete");
+                state.plan.applied.remove(object_ref);
+                state.plan.rejected.remove(object_ref);
+                match deleted {
+                    Deleted::Removed => self.context.record_deletion(object_ref, uid),
+                    Deleted::Terminating(object) => self.context.record_write(object_ref, *object),
+                }
+                applied.changed.insert(object_ref.clone(), ObjectChange::Deleted);
+                Next::Continue
+            }
+            Err(error) => self.failed(object_ref, "", &error, state, applied),
+        }
+    }
+
+    /// The API server did not do a write: notes what follows. `digest` is that of the desired
+    /// object; empty for other writes.
+    fn failed(
+        &self,
+        object_ref: &ObjectRef,
+        digest: &str,
+        error: &ApiError,
+        state: &mut PrimaryState,
+        applied: &mut Applied,
+    ) -> Next {
+        let message = self.granted.mask(&error.to_string());
+        tracing::info!(
+            module = %self.context.active.name(), primary = %self.context.request.key,
+            object_ref = self.granted.mask(&object_ref.to_string()), reason = error.reason(),
+            "write refused: {message}"
+        );
+        let reason = error.reason().to_owned();
+        let after = AfterError::of(error);
+        if after.makes_unknown() {
+            self.context.mark_unknown(object_ref, state);
+        }
+        if let AfterError::Rejected { immutable, message } = &after {
+            let message = self.granted.mask(message);
+            let rejected =
+                Rejected { digest: digest.to_owned(), reason, message, immutable: *immutable };
+            state.plan.rejected.insert(object_ref.clone(), rejected);
+        } else if let Some(retry) = after.retry() {
+            let object_ref = Some(object_ref.clone());
+            applied.problems.push(Problem { object_ref, reason, message, retry });
+        }
+        applied.rerun |= after.plans_again();
+        if after.ends_round() { Next::EndRound } else { Next::Continue }
+    }
+
+    fn log(&self, step: &str) {
+        let (module, primary) = (self.context.active.name(), &self.context.request.key);
+        tracing::info!(%module, %primary, "{}", self.granted.mask(step));
+    }
+}

@@ -1,0 +1,62 @@
+//! The evaluation of one primary in the operator: waits for a permit of the sandbox, and measures.
+
+use innkeeper_core::ownership::Primary;
+
+use crate::evaluate::{self, Evaluation, EvaluationError, EvaluationResult, Subject};
+use crate::queue::module_queue;
+use crate::reconcile::observe::Observation;
+use crate::reconcile::primary_state::PrimaryState;
+use crate::shared::Shared;
+
+/// Evaluates a primary as soon as its module and namespace have a permit for the sandbox.
+///
+/// The texts of a run exist only while it has a permit: so the permits bound how many exist at
+/// once, and the guest's limit of memory bounds the size of each.
+pub async fn evaluate_with_permit(
+    shared: &Shared,
+    observation: &mut Observation<'_>,
+    owner: &Primary,
+    state: &PrimaryState,
+) -> Evaluation {
+    let (active, primary) = (observation.active(), observation.primary().clone());
+    let subject = Subject {
+        guest: active.guest(),
+        primary: &primary,
+        owner,
+        grants: active.grants(),
+        unapplied: &state.unapplied,
+        state: &state.plan,
+        now: observation.now(),
+    };
+    let asked = shared.elapsed();
+    let tenant = module_queue::tenant_of(&primary.key);
+    let permit = shared.permits.acquire(active.name(), tenant).await;
+    let waited = shared.elapsed().saturating_sub(asked);
+    let evaluation = shared.execution.run(|| evaluate::evaluate(&subject, observation));
+    drop(permit);
+    shared.metrics.permit_wait_seconds.observe(waited.as_secs_f64());
+    if let Some(figures) = &evaluation.figures {
+        let seconds = figures.time.as_secs_f64();
+        shared.metrics.sandbox_seconds.with_label_values(&[&**active.name()]).observe(seconds);
+        if figures.clock_read && !asks_for_requeue(&evaluation) && active.resync(&primary).is_none()
+        {
+            tracing::warn!(
+                module = %active.name(),
+                "the guest reads the clock but asks for no requeueAfterSeconds and has no resync period: time alone does not run it again"
+            );
+        }
+    }
+    evaluation
+}
+
+/// Whether the guest asks to run again after a time. An answer that is not used asks for nothing
+/// that a warning would help with.
+fn asks_for_requeue(evaluation: &Evaluation) -> bool {
+    match &evaluation.result {
+        EvaluationResult::Planned(evaluated) => evaluated.desired.requeue_after_seconds.is_some(),
+        EvaluationResult::Failed(EvaluationError::Failed(failure)) => {
+            failure.requeue_after_seconds.is_some()
+        }
+        EvaluationResult::Failed(_) | EvaluationResult::NeedsRead(_) => true,
+    }
+}

@@ -1,0 +1,122 @@
+//! The first step of a round: a primary, and a snapshot of everything that its guest may read.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use innkeeper_cluster::{ApiError, CacheSnapshot, KindState, Lookup};
+use innkeeper_core::{Object, ObjectRef};
+
+use crate::granted_secrets::GrantedSecrets;
+use crate::queue::ReconcileResult;
+use crate::reconcile::context::Context;
+use crate::reconcile::primary_state::PrimaryState;
+use crate::reconcile::problem::{Problem, Retry};
+use crate::reconcile::round::{RoundEnd, RoundReport};
+use crate::shared::RunGuard;
+
+/// A primary and the caches at one moment.
+pub struct PrimarySnapshot<'a> {
+    /// The primary.
+    pub primary: Arc<Object>,
+    /// All kinds that the module declares.
+    pub cache: CacheSnapshot,
+    /// From before the snapshot on, changes are kept for this run.
+    pub run: RunGuard<'a>,
+}
+
+impl<'a> PrimarySnapshot<'a> {
+    /// Reads live what the caches do not know, then takes the snapshot. Breaks if there is no
+    /// primary to reconcile, or if a live read failed.
+    pub async fn take(
+        context: &Context<'a>,
+        state: &mut PrimaryState,
+    ) -> ControlFlow<RoundEnd, Self> {
+        let unread = read_unknown(context, state).await.err();
+        let run = context.shared.begin_run(context.request);
+        let cache = context.active.view.snapshot();
+        let primary = find_primary(context, &cache, state)?;
+        if state.uid != primary.uid {
+            context.shared.events.forget(&context.request.module, &state.uid);
+            *state = PrimaryState { uid: primary.uid.clone(), ..PrimaryState::default() };
+        }
+        state.unfinished_round.begin(primary.generation);
+        let Some(problem) = unread else {
+            return ControlFlow::Continue(Self { primary, cache, run });
+        };
+        // The problem names an object, and a guest can name an object after a Secret's value.
+        let report = RoundReport::new(&primary);
+        ControlFlow::Break(match GrantedSecrets::read(context.active, &primary.key).await {
+            Ok(granted) => report.granted(Arc::new(granted)).blocked(problem),
+            Err(problem) => report.blocked(problem),
+        })
+    }
+}
+
+/// The primary. Breaks if it is gone, or if it is not known what there is.
+fn find_primary(
+    context: &Context<'_>,
+    cache: &CacheSnapshot,
+    state: &mut PrimaryState,
+) -> ControlFlow<RoundEnd, Arc<Object>> {
+    let result = match cache.get(&context.active.primary, &context.request.key) {
+        // A guest sees no cache that has not been read yet; the end of the read wakes the request.
+        Lookup::Found(_) if !is_synced(cache) => {
+            context.shared.health.record(context.request, None);
+            ReconcileResult::Ok(None)
+        }
+        Lookup::Found(primary) => return ControlFlow::Continue(primary),
+        Lookup::Absent => ReconcileResult::Forget,
+        Lookup::Unknown => {
+            let kind = context.active.primary.clone();
+            state.needs_read.insert(ObjectRef::new(kind, context.request.key.clone()));
+            ReconcileResult::Failed
+        }
+        // A change of what the module may read wakes the request.
+        Lookup::Unreadable(_) => ReconcileResult::AwaitChange(None),
+    };
+    ControlFlow::Break(RoundEnd::Unreported(result))
+}
+
+/// Whether every declared kind has been read, or it is known why it cannot be.
+fn is_synced(cache: &CacheSnapshot) -> bool {
+    cache.states().values().all(|state| {
+        matches!(
+            state,
+            KindState::Synced
+                | KindState::NotServed
+                | KindState::Mismatched(_)
+                | KindState::Forbidden(_)
+        )
+    })
+}
+
+/// Reads live the objects of which the caches do not know whether they exist, and tells the caches.
+///
+/// # Errors
+/// The problem with the first object that cannot be read.
+async fn read_unknown(context: &Context<'_>, state: &mut PrimaryState) -> Result<(), Problem> {
+    let Context { active, caches, .. } = *context;
+    // A kind that only a previous revision declared may be out of this one's reach.
+    state.needs_read.retain(|object_ref| active.known_kind(&object_ref.kind).is_some());
+    while let Some(object_ref) = state.needs_read.first().cloned() {
+        let found = match active.client.get(&object_ref.kind, &object_ref.key).await {
+            Ok(object) => Some(Arc::new(object)),
+            Err(
+                ApiError::NotFound { .. }
+                | ApiError::NamespaceNotFound { .. }
+                | ApiError::NotServed { .. },
+            ) => None,
+            Err(error) => {
+                return Err(Problem {
+                    object_ref: Some(object_ref),
+                    reason: error.reason().to_owned(),
+                    message: error.to_string(),
+                    retry: Retry::Backoff,
+                });
+            }
+        };
+        caches.resolve_unknown(&object_ref.kind, &object_ref.key, found.as_ref());
+        state.needs_read.remove(&object_ref);
+    }
+    Ok(())
+}

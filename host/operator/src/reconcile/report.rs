@@ -1,0 +1,107 @@
+//! The report at the end of a reconcile: Events, and the primary's status.
+
+use innkeeper_cluster::ApiError;
+use innkeeper_cluster::client::Force;
+use innkeeper_contract::Condition;
+use innkeeper_core::{Manager, Object, ObjectRef, status};
+
+use crate::crds::StatusSchema;
+use crate::reconcile::context::Context;
+use crate::reconcile::primary_state::PrimaryState;
+use crate::reconcile::problem::{Problem, Retry};
+use crate::reconcile::status_input::StatusInput;
+use crate::reconcile::{conditions, events};
+
+/// Publishes the Events, and writes the status if it differs from the live one. Gives whether it
+/// was written.
+///
+/// # Errors
+/// The problem, if the API server refuses the status.
+pub async fn report(
+    context: &Context<'_>,
+    primary: &Object,
+    status_input: &StatusInput,
+    state: &mut PrimaryState,
+) -> Result<bool, Problem> {
+    events::publish(context, primary, status_input, state).await;
+    let (active, shared) = (context.active, context.shared);
+    // The status of a decorated primary belongs to its own controller.
+    if active.decorates {
+        return Ok(false);
+    }
+    let manage = active.settings().manage_status;
+    let mut conditions = if manage {
+        let has_optional = active.guest().manifest().owned.iter().any(|owned| owned.optional);
+        conditions::all(status_input, has_optional)
+    } else {
+        conditions::first_of_each_type(&status_input.conditions)
+    };
+    status_input.granted.mask_conditions(&mut conditions);
+    let conditions: Vec<Condition> = conditions.into_iter().map(conditions::visible).collect();
+    let object_ref = ObjectRef::new(active.primary.clone(), primary.key.clone());
+
+    let schema = shared.status_schema(&object_ref.kind);
+    let schema = match &*schema {
+        StatusSchema::Absent
+            if manage || status_input.status.is_some() || !conditions.is_empty() =>
+        {
+            return Err(no_subresource(object_ref));
+        }
+        StatusSchema::Absent => return Ok(false),
+        StatusSchema::Whole => None,
+        StatusSchema::Pruned(schema) => Some(schema),
+    };
+    let Some(status) = status::status(&status::Input {
+        object: primary,
+        guest: status_input.status.as_ref(),
+        conditions: &conditions,
+        manage,
+        schema,
+        last_run: status_input.last_run(),
+        now: shared.env.now(),
+    }) else {
+        return Ok(false);
+    };
+    let mut body = object_ref.body();
+    body["metadata"]["resourceVersion"] = (&*primary.resource_version).into();
+    body["status"] = status;
+    let client = &active.client;
+    let _in_flight = context.begin_write(&object_ref);
+    match client
+        .apply_status(&object_ref.kind, &object_ref.key, &Manager::Host, &body, Force::Yes)
+        .await
+    {
+        Ok(applied) => {
+            context.count_write("status");
+            context.record_write(&object_ref, applied.object);
+            Ok(true)
+        }
+        // The primary has changed or is gone: that change wakes the request.
+        Err(
+            ApiError::Conflict { .. } | ApiError::NotFound { .. } | ApiError::ObjectDeleted { .. },
+        ) => Ok(false),
+        Err(error) => {
+            let message = status_input.granted.mask(&error.to_string());
+            tracing::warn!(module = %active.name(), primary = %context.request.key, "the status cannot be written: {message}");
+            Err(Problem {
+                object_ref: Some(object_ref),
+                reason: error.reason().to_owned(),
+                message: format!("the status cannot be written: {message}"),
+                retry: Retry::Backoff,
+            })
+        }
+    }
+}
+
+/// The primary's kind has no status. A condition cannot say so on the primary, so the Module's does.
+fn no_subresource(object_ref: ObjectRef) -> Problem {
+    let (resource, version) = (object_ref.kind.resource(), object_ref.kind.version().to_owned());
+    Problem {
+        object_ref: Some(object_ref),
+        reason: "NoStatusSubresource".to_owned(),
+        message: format!(
+            "statuses cannot be written: version {version} of the CustomResourceDefinition {resource} has no status subresource; add `subresources: {{status: {{}}}}` to it, or set spec.manageStatus to false and give no status"
+        ),
+        retry: Retry::OnChange,
+    }
+}

@@ -1,0 +1,41 @@
+//! Which skipped step of a plan is a problem.
+
+use std::time::Duration;
+
+use innkeeper_core::ObjectRef;
+use innkeeper_core::plan::SkipReason;
+use jiff::Timestamp;
+
+use crate::reconcile::problem::{Problem, Retry};
+
+/// The problem of a step that the plan skips; `None` if the step is skipped as it should be.
+pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> Option<Problem> {
+    let (word, retry) = match reason {
+        // The run has read the kind's state and the object's name: a change of either wakes it.
+        SkipReason::NotServed => ("NotServed", Retry::OnChange),
+        SkipReason::Unreadable(_) => ("Unreadable", Retry::OnChange),
+        SkipReason::Conflict(_) => ("Conflict", Retry::OnChange),
+        SkipReason::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
+        SkipReason::Unknown => ("Unknown", Retry::Backoff),
+        SkipReason::MergeTargetMissing => ("MergeTargetMissing", Retry::OnChange),
+        SkipReason::FieldContested(fight) => {
+            let wait = Duration::try_from(fight.until.duration_since(now)).unwrap_or_default();
+            ("Contested", Retry::After(wait))
+        }
+        // The conflict that blocks an object is a problem of its own.
+        SkipReason::Blocked(_)
+        | SkipReason::InSync
+        | SkipReason::CreateOnly
+        | SkipReason::OptionalNotServed
+        | SkipReason::Terminating
+        | SkipReason::Protected
+        | SkipReason::PrunePending
+        | SkipReason::Retained => return None,
+    };
+    Some(Problem {
+        object_ref: Some(object_ref.clone()),
+        reason: word.to_owned(),
+        message: reason.to_string(),
+        retry,
+    })
+}

@@ -1,0 +1,168 @@
+//! The turn of a primary at a worker: its rounds, and the report at their end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use innkeeper_contract::{Event, EventType};
+use innkeeper_core::consent::RESYNC_ANNOTATION;
+use innkeeper_core::{ObjectRef, guest_status};
+
+use crate::active_module::ActiveModule;
+use crate::queue::ReconcileResult;
+use crate::reconcile::context::Context;
+use crate::reconcile::primary_state::PrimaryState;
+use crate::reconcile::problem::{Problem, Retry};
+use crate::reconcile::report;
+use crate::reconcile::round::{Next, RoundReport};
+use crate::reconcile::stats::{ObjectChange, ReconcileStats};
+use crate::reconcile::status_input::StatusInput;
+use crate::reconcile::unfinished::{Unfinished, UnfinishedRound};
+
+/// This many rounds in a row may write; a guest that needs more does not converge.
+pub const WRITING_ROUNDS_MAX: u32 = 10;
+
+/// The reason of a primary whose writes the write rate has stopped for now.
+const RATE_LIMITED: &str = "WriteRateLimited";
+
+/// How often the host reports the status of a primary whose writes take many turns.
+const UNFINISHED_REPORT: Duration = Duration::from_secs(10);
+
+/// A turn, and the turns before it that the write rate interrupted.
+pub struct Turn {
+    /// What all rounds did since the last finished reconcile.
+    rounds: Unfinished,
+    /// Objects that this turn created, changed or deleted.
+    pub changed: BTreeMap<ObjectRef, ObjectChange>,
+}
+
+impl Turn {
+    /// Begins a turn, which continues what the write rate interrupted.
+    pub fn resume(state: &mut PrimaryState) -> Self {
+        Self { rounds: std::mem::take(&mut state.unfinished), changed: BTreeMap::new() }
+    }
+
+    /// Adds the result of a round.
+    pub fn add(&mut self, round: &mut StatusInput, next: Next) {
+        self.rounds.count += u32::from(next != Next::LaterTurn);
+        self.rounds.adopted.append(&mut round.adopted);
+        let changed = round.changed.iter().map(|(object, change)| (object.clone(), *change));
+        self.rounds.changed.extend(changed);
+        self.changed.append(&mut round.changed);
+        for event in round.events.drain(..) {
+            let has_room = self.rounds.events.len() < guest_status::EVENTS_MAX;
+            if has_room && !self.rounds.events.contains(&event) {
+                self.rounds.events.push(event);
+            }
+        }
+    }
+
+    /// Whether as many rounds as may be have written.
+    pub fn is_over(&self) -> bool {
+        self.rounds.count >= WRITING_ROUNDS_MAX
+    }
+
+    /// Ends a turn that the write rate stopped: keeps its rounds for the next turn, and reports now
+    /// and then.
+    pub async fn interrupt(
+        self,
+        context: &Context<'_>,
+        mut report: RoundReport,
+        state: &mut PrimaryState,
+        counts: &mut ReconcileStats,
+    ) -> ReconcileResult {
+        state.unfinished = self.rounds;
+        let now = context.shared.elapsed();
+        let is_due = state
+            .unfinished
+            .reported
+            .is_none_or(|reported| now.saturating_sub(reported) >= UNFINISHED_REPORT);
+        if is_due {
+            report.status_input.problems.push(rate_limited());
+            report.status_input.changed.clone_from(&state.unfinished.changed);
+            state.unfinished.reported = Some(now);
+            // A failed write is logged; the end of the reconcile reports again.
+            let _ = write(context, &report, state, counts).await;
+        }
+        context.shared.health.record(context.request, None);
+        RATE_LIMITED.clone_into(&mut counts.problem);
+        ReconcileResult::Continue
+    }
+
+    /// Ends a turn whose last round had nothing left to write: reports, and says when the primary
+    /// runs again.
+    pub async fn finish(
+        self,
+        context: &Context<'_>,
+        mut report: RoundReport,
+        next: Next,
+        state: &mut PrimaryState,
+        counts: &mut ReconcileStats,
+    ) -> ReconcileResult {
+        state.unfinished_round = UnfinishedRound::default();
+        let input = &mut report.status_input;
+        input.adopted = self.rounds.adopted;
+        input.changed = self.rounds.changed;
+        input.events = self.rounds.events;
+        if next == Next::Round {
+            input.problems.push(not_converging());
+        }
+        if let Some(Err(message)) = ActiveModule::own_resync(&report.primary) {
+            input.events.push(invalid_resync(&message));
+        }
+        if let Err(problem) = write(context, &report, state, counts).await {
+            let failing = (problem.reason.clone(), problem.message.clone());
+            report.failing.get_or_insert(failing);
+            report.status_input.problems.push(problem);
+        }
+        if report.guest_ran {
+            context.shared.health.record(context.request, report.failing);
+        }
+        let problems = &report.status_input.problems;
+        problems.reason().unwrap_or_default().clone_into(&mut counts.problem);
+        let resync = context.active.resync(&report.primary);
+        problems.result(report.requeue.into_iter().chain(resync).min())
+    }
+}
+
+/// Writes the status and the Events. A suspended module writes nothing at all.
+async fn write(
+    context: &Context<'_>,
+    report: &RoundReport,
+    state: &mut PrimaryState,
+    counts: &mut ReconcileStats,
+) -> Result<(), Problem> {
+    if !context.active.settings().paused {
+        counts.status =
+            report::report(context, &report.primary, &report.status_input, state).await?;
+    }
+    Ok(())
+}
+
+fn rate_limited() -> Problem {
+    Problem {
+        object_ref: None,
+        reason: RATE_LIMITED.to_owned(),
+        message: "Objects remain to be written: the module has used up limits.writesPerSecond; the host continues as the rate allows."
+            .to_owned(),
+        retry: Retry::OnChange,
+    }
+}
+
+fn not_converging() -> Problem {
+    Problem {
+        object_ref: None,
+        reason: "NotConverging".to_owned(),
+        message: format!(
+            "The guest desires something else after each of {WRITING_ROUNDS_MAX} rounds of writes; the host tries again later."
+        ),
+        retry: Retry::Backoff,
+    }
+}
+
+fn invalid_resync(message: &str) -> Event {
+    Event {
+        type_: EventType::Warning,
+        reason: "InvalidResyncPeriod".to_owned(),
+        message: format!("The host ignores the annotation {RESYNC_ANNOTATION}: {message}."),
+    }
+}
