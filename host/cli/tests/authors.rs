@@ -267,7 +267,7 @@ fn render_asks_a_guest_that_finalizes_and_says_what_goes_and_what_stays() {
         1,
         &[],
         &expect![[r#"
-            innkeeper: settings has no finalizer, so it is never asked about a Settings that is being deleted: Kubernetes deletes what it owns (Describe::finalizes in the SDK gives it one)
+            innkeeper: settings has no finalizer, so the host does not run it for a Settings that is being deleted: Kubernetes deletes the objects that it owns (`Describe::finalizes` of the SDK adds a finalizer)
         "#]],
     );
 }
