@@ -56,7 +56,8 @@ pub(crate) struct Arguments {
     /// Write the output to the golden file.
     #[arg(long, requires = "golden")]
     update: bool,
-    /// `yaml`: the desired objects, and the rest of the answer as comments. `json`: the whole answer.
+    /// `yaml`: the desired objects, and the rest of the answer as comments. `json`: the whole
+    /// answer.
     #[arg(short, long, value_enum, default_value = "yaml")]
     output: Format,
 }

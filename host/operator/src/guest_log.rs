@@ -1,4 +1,5 @@
-//! What guests log, bounded: each run by bytes (the sandbox cuts), each module by lines over time.
+//! The log lines of guests, bounded: the sandbox bounds the bytes of a run, this file the lines of
+//! a module over time.
 
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
@@ -10,11 +11,11 @@ use tokio::time::Instant;
 
 use crate::queue::write_rate::{BURST, WriteRateLimiter};
 
-/// Lines a second that a module may log in the long run; twenty seconds' worth at once, which is
-/// more than one run can log within its bytes.
+/// The lines that a module may log in a second in the long run. A burst of the lines of twenty
+/// seconds is more than one run can log within its bytes.
 pub const LINES_PER_SECOND: NonZeroU32 = NonZeroU32::new(200).unwrap();
 
-/// The log of one version of a module.
+/// The log of one revision of a module.
 #[derive(Debug)]
 pub struct GuestLog {
     since: Instant,
@@ -24,7 +25,7 @@ pub struct GuestLog {
 #[derive(Debug)]
 struct Lines {
     rate: WriteRateLimiter,
-    /// Lines that were left out since the last one that was not.
+    /// The lines that were dropped since the last written one.
     left_out: u64,
 }
 
@@ -36,7 +37,7 @@ impl GuestLog {
         Self { since: env.instant(), lines: Mutex::new(Lines { rate, left_out: 0 }) }
     }
 
-    /// Writes a line into the host's log, unless there were too many.
+    /// Writes a line to the host's log, unless the module has logged too many.
     pub fn write(&self, env: &Env, module: &str, key: &ObjectKey, (level, message): (Level, &str)) {
         let Some(left_out) = self.admit(env.instant()) else { return };
         if left_out > 0 {
@@ -53,7 +54,7 @@ impl GuestLog {
         }
     }
 
-    /// Whether a line may be written; how many before it could not be.
+    /// Whether a line may be written, and how many lines were dropped before it.
     fn admit(&self, now: Instant) -> Option<u64> {
         let now = now.duration_since(self.since);
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

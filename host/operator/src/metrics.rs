@@ -1,7 +1,7 @@
-//! Figures for Prometheus: controller-runtime's names where the meaning is the same, ours
-//! (`innkeeper_...`) for the rest. The label `module` stands on all that are about a module; those
-//! with names of controller-runtime and client-go have their labels too, which dashboards for these
-//! read. Labels are names of modules, kinds and fixed words only, never names of objects.
+//! Metrics for Prometheus. A metric with the meaning of one of controller-runtime or client-go has
+//! its name and labels, so that dashboards for these work; the others are named `innkeeper_...`.
+//! All metrics of a module have the label `module`. The values of labels are names of modules and
+//! kinds, and fixed words, never names of objects.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use prometheus::{
     Registry, TextEncoder,
 };
 
-/// The figures of one operator.
+/// The metrics of one operator.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -18,9 +18,9 @@ pub struct Metrics {
     pub reconciles: IntCounterVec,
     /// Seconds of a reconcile, by module.
     pub reconcile_seconds: HistogramVec,
-    /// Reconciles under way, by module.
+    /// Running reconciles, by module.
     pub active: IntGaugeVec,
-    /// Keys ready to be worked on, by module.
+    /// Ready requests, by module.
     pub depth: IntGaugeVec,
     /// Seconds in the sandbox, by module.
     pub sandbox_seconds: HistogramVec,
@@ -28,7 +28,7 @@ pub struct Metrics {
     pub guest_failures: IntCounterVec,
     /// Writes by module and verb.
     pub writes: IntCounterVec,
-    /// Bytes of the records of what runs read, by module.
+    /// Bytes of the records of reads, by module.
     pub recorded_read_bytes: IntGaugeVec,
     /// Objects in the caches by kind.
     pub cache_objects: IntGaugeVec,
@@ -38,9 +38,9 @@ pub struct Metrics {
     pub reloads: IntCounterVec,
     /// Components loaded through the code cache by result.
     pub code_cache: IntCounterVec,
-    /// Modules that serve.
+    /// Modules with an active revision.
     pub modules: IntGauge,
-    /// Seconds that a key waited for a permit of the sandbox.
+    /// Seconds that a request waited for a permit of the sandbox.
     pub permit_wait_seconds: Histogram,
 }
 
@@ -49,10 +49,10 @@ const BUCKETS: [f64; 14] =
     [0.00002, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0];
 
 impl Metrics {
-    /// New figures, all zero.
+    /// New metrics, all zero.
     ///
     /// # Errors
-    /// If two of them had one name; which would be a mistake in this file.
+    /// If two of them have one name, which is a mistake in this file.
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let counter = |name: &str, help: &str, labels: &[&str]| -> Result<_, prometheus::Error> {
@@ -159,12 +159,12 @@ impl Metrics {
         self.writes.with_label_values(&[module, verb]).inc();
     }
 
-    /// How many writes were counted.
+    /// The number of writes so far.
     pub fn written(&self, module: &str, verb: &str) -> u64 {
         self.writes.with_label_values(&[module, verb]).get()
     }
 
-    /// All figures in Prometheus' text format.
+    /// All metrics in Prometheus' text format.
     pub fn text(&self) -> String {
         let mut out = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut out) {

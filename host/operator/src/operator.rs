@@ -1,4 +1,4 @@
-//! The operator: put together, run, stopped.
+//! The operator: assembles its parts, runs, and stops.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use crate::sources::{ClusterSource, ModuleSource, SupervisorEvent};
 use crate::supervise::Supervisor;
 use crate::watch::cache_events::CacheEventHandler;
 
-/// Primaries that are reconciled at once, if nobody says otherwise. Each holds a request at a
-/// time: more only makes the API server queue them.
+/// The default number of primaries that are reconciled at once. Each has one request to the API
+/// server at a time: with more of them the API server only queues requests.
 pub const WORKERS_DEFAULT: usize = 8;
 
-/// Where modules come from.
+/// Where the Modules are.
 #[derive(Clone, Debug)]
 pub enum ModulesLocation {
     /// Module objects of the API server.
     Cluster,
-    /// Manifests of a folder.
+    /// Manifests in a directory.
     Directory(PathBuf),
 }
 
-/// How much is done at once.
+/// How much the operator does at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Primaries that are reconciled at once.
@@ -46,7 +46,7 @@ impl Default for Bounds {
     }
 }
 
-/// No module takes all workers from the others, and no namespace of a module those of the module.
+/// Leaves workers for other modules, and for other namespaces of a module.
 fn queue_bounds(workers: usize) -> queue::Bounds {
     let per_module = (workers.div_ceil(4) * 3).min(workers.saturating_sub(1)).max(1);
     queue::Bounds {
@@ -68,13 +68,13 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator on a connection, that runs guests in an engine. `instance` tells several
-    /// hosts apart in Events: the name of the pod or of the machine.
+    /// An operator that connects to a cluster and runs guests in an engine. `instance` names this
+    /// host in Events: the name of the Pod or of the machine.
     ///
-    /// Has to be called within a tokio runtime; nothing is sent yet.
+    /// To be called within a tokio runtime; sends no request yet.
     ///
     /// # Errors
-    /// If the figures cannot be registered.
+    /// If the metrics cannot be registered.
     pub fn new(
         cluster: Cluster,
         engine: Engine,
@@ -101,9 +101,9 @@ impl Operator {
         Ok(Self { shared, caches, engine, from, outbox, inbox })
     }
 
-    /// Runs until `stop` says so: then what is in flight finishes, and nothing new starts.
+    /// Runs until `stop` is true: then running reconciles finish, and no further one starts.
     ///
-    /// A second call ends at once: an operator runs once.
+    /// A second call returns at once: an operator runs once.
     pub async fn run(&self, stop: watch::Receiver<bool>) {
         let inbox = self.inbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         let Some(inbox) = inbox else { return };
@@ -137,17 +137,17 @@ impl Operator {
         self.close();
     }
 
-    /// Lets go of what serves, when [`Operator::run`] was dropped instead of told to stop.
+    /// Drops all active revisions, if [`Operator::run`] was dropped before it ended.
     pub fn close(&self) {
-        // The caches know who listens, who listens knows the modules, and those have views of the
-        // caches: without this nothing of it would ever be freed.
+        // The caches refer to their listener, the listener to the modules, and these to views of
+        // the caches: this breaks the cycle, or none of them would be freed.
         for running in self.shared.modules() {
             self.shared.stop(running.name());
         }
     }
 
-    /// Whether the modules are known and all that serve can read what they declare (or it is
-    /// known why not): keys are worked on from then on.
+    /// Whether the Modules are listed, and every active revision can read the kinds that it
+    /// declares, or it is known why it cannot: the operator reconciles from then on.
     pub fn is_ready(&self) -> bool {
         self.shared.modules_are_known()
             && self.shared.modules().iter().all(|running| {
@@ -155,29 +155,29 @@ impl Operator {
             })
     }
 
-    /// What the supervisor of modules hangs in, for people; `None` if it takes its turns. Then no
-    /// module loads, reports or leaves any more, and only another process helps.
+    /// In which step the supervisor of modules hangs, as a text; `None` if it does not. A hanging
+    /// supervisor loads, reports and stops no module, and only a restart of the process helps.
     pub fn stalled(&self) -> Option<String> {
         self.shared.watchdog.stalled()
     }
 
-    /// The names of the modules that serve.
+    /// The names of the modules with an active revision.
     pub fn serving(&self) -> Vec<String> {
         self.shared.modules().iter().map(|running| running.name().to_string()).collect()
     }
 
-    /// Whether nothing waits to be done now.
+    /// Whether the operator has nothing to do now.
     pub fn is_quiet(&self) -> bool {
         self.shared.queue().is_quiet(self.shared.elapsed())
     }
 
-    /// How many objects Events are remembered about; they are forgotten with the object and the
-    /// module.
+    /// The number of objects whose Events the host remembers, until the object or the module is
+    /// gone.
     pub fn remembered_events(&self) -> usize {
         self.shared.events.remembered_objects()
     }
 
-    /// Figures in Prometheus' text format.
+    /// The metrics in Prometheus' text format.
     pub fn metrics(&self) -> String {
         let metrics = &self.shared.metrics;
         for (module, depth) in self.shared.queue().depths() {

@@ -1,4 +1,4 @@
-//! What the rooms of one operator share, and how changes wake keys.
+//! The state that all parts of one operator share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,27 +25,27 @@ use crate::watch::own_writes::Writes;
 use crate::watch::read_record::ReadRecord;
 use crate::watchdog::Watchdog;
 
-/// What the rooms of one operator share.
+/// The state that all parts of one operator share.
 pub struct Shared {
-    /// Clock, randomness, spawning.
+    /// The clock, randomness, and tasks.
     pub env: Env,
-    /// The connection.
+    /// The connections to the API server.
     pub cluster: Cluster,
-    /// Who runs in the sandbox.
+    /// The permits for calls of guests.
     pub permits: Permits,
-    /// How.
+    /// On which thread guests run.
     pub execution: Execution,
-    /// Writes Events.
+    /// Publishes Events.
     pub events: Events,
-    /// Figures.
+    /// The metrics.
     pub metrics: Metrics,
-    /// Which modules fail.
+    /// Which primaries of each module fail.
     pub health: Health,
-    /// Whether the supervisor takes its turns.
+    /// Whether the supervisor of modules is alive.
     pub watchdog: Watchdog,
-    /// What is known of each primary from its rounds before.
+    /// What the host remembers of each primary.
     pub primary_states: PrimaryStates,
-    /// Held while stored objects of a definition are checked: one check at a time over all modules.
+    /// Held during a check of a definition's stored objects: one check at a time, of all modules.
     pub object_checks: tokio::sync::Mutex<()>,
     /// Notified when there may be work.
     notify: Notify,
@@ -59,7 +59,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// What an operator begins with.
+    /// The state of an operator that has just started.
     pub fn new(
         cluster: Cluster,
         permits: Permits,
@@ -91,7 +91,7 @@ impl Shared {
         }
     }
 
-    /// The queue's time: since the start.
+    /// The time since the start, which the queue uses.
     pub fn elapsed(&self) -> Duration {
         self.env.instant().duration_since(self.started)
     }
@@ -101,32 +101,32 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who read what.
+    /// Which request read what.
     pub fn index(&self) -> MutexGuard<'_, DependencyIndex> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A run of a key begins: changes from here on count for it, until it is recorded or dropped.
+    /// Begins a run of a request: changes from here on concern it, until it is recorded or dropped.
     pub fn begin_run(&self, request: &ReconcileRequest) -> RunGuard<'_> {
         RunGuard { start: Some(self.index().begin(request)), shared: self }
     }
 
-    /// Whose writes changes are.
+    /// Which request made which write.
     pub fn writes(&self) -> MutexGuard<'_, Writes> {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A module as it serves now.
+    /// The active revision of a module.
     pub fn module(&self, name: &str) -> Option<Arc<ActiveModule>> {
         self.modules.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// All modules that serve, in order.
+    /// The active revisions of all modules, in order of their names.
     pub fn modules(&self) -> Vec<Arc<ActiveModule>> {
         self.modules.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// From now on a module serves like this: all its primaries are run.
+    /// Activates a revision: all its primaries run.
     pub fn serve(&self, active: &Arc<ActiveModule>) {
         let name = active.name().clone();
         self.queue().set_rate(&name, active.settings().writes_per_second);
@@ -135,7 +135,7 @@ impl Shared {
         self.wake_primaries(active, &Trigger::RevisionActive);
     }
 
-    /// From now on a module does not serve.
+    /// Stops a module: it has no active revision any more.
     pub fn stop(&self, name: &str) {
         self.modules.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         self.queue().forget_module(name);
@@ -145,7 +145,7 @@ impl Shared {
         self.events.forget_reporter(name);
     }
 
-    /// The modules have been listed.
+    /// Notes that the modules have been listed.
     pub fn know_modules(&self) {
         self.modules_known.store(true, Ordering::Release);
     }
@@ -155,14 +155,14 @@ impl Shared {
         self.modules_known.load(Ordering::Acquire)
     }
 
-    /// What the CustomResourceDefinition of a kind says of its statuses.
+    /// The schema of a kind's status in its CustomResourceDefinition.
     pub fn status_schema(&self, kind: &Kind) -> Arc<StatusSchema> {
         let statuses = self.status_schemas.read().unwrap_or_else(PoisonError::into_inner);
         statuses.get(kind).cloned().unwrap_or_default()
     }
 
-    /// Notes what the CustomResourceDefinition of a kind says of its statuses. If they can
-    /// be written from now on, they are.
+    /// Sets the schema of a kind's status. If the status becomes writable, all primaries of the
+    /// kind run.
     pub fn set_status_schema(&self, kind: Kind, statuses: StatusSchema) {
         let appears =
             *self.status_schema(&kind) == StatusSchema::Absent && statuses != StatusSchema::Absent;
@@ -176,13 +176,13 @@ impl Shared {
         }
     }
 
-    /// Whether the write rate lets a module make a further write for a key that is worked on.
+    /// Whether the write rate allows one more write for a running request.
     pub fn may_write(&self, request: &ReconcileRequest) -> bool {
         self.queue().may_write(request, self.elapsed())
     }
 
-    /// A module has written something for a key: it counts, and counts towards the rate of the
-    /// module and of the key's namespace.
+    /// Counts a write for a running request, in the metrics and towards the write rate of its
+    /// module and namespace.
     pub fn count_write(&self, request: &ReconcileRequest, verb: &str) {
         self.metrics.wrote(&request.module, verb);
         self.queue().wrote(request, self.elapsed());
@@ -232,29 +232,29 @@ impl Shared {
     }
 }
 
-/// A run under way; abandoned when it is dropped without having been recorded, also by a panic.
+/// A run that has begun. A drop without a record, also by a panic, abandons it.
 pub struct RunGuard<'a> {
     shared: &'a Shared,
     start: Option<RunStart>,
 }
 
 impl RunGuard<'_> {
-    /// The run ended and read this: see [`DependencyIndex::record`].
+    /// Ends the run with the record of its reads: see [`DependencyIndex::record`].
     pub fn record(
         mut self,
         request: &ReconcileRequest,
         record: ReadRecord,
         bytes_max: usize,
     ) -> bool {
-        let Some(begun) = self.start.take() else { return false };
-        self.shared.index().record(request, begun, record, bytes_max)
+        let Some(start) = self.start.take() else { return false };
+        self.shared.index().record(request, start, record, bytes_max)
     }
 }
 
 impl Drop for RunGuard<'_> {
     fn drop(&mut self) {
-        if let Some(begun) = self.start.take() {
-            self.shared.index().abandon(begun);
+        if let Some(start) = self.start.take() {
+            self.shared.index().abandon(start);
         }
     }
 }

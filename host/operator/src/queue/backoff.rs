@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// Doubling from a first delay to a greatest one, with jitter.
+/// Exponential backoff: the delay doubles up to a maximum, with jitter.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
-    /// After the first failure.
+    /// The delay after the first failure.
     pub first: Duration,
-    /// Never longer, but for jitter.
+    /// The longest delay, before jitter.
     pub max: Duration,
-    /// The part of a delay, 0 to 1, by which it varies to both sides.
+    /// The fraction of a delay, 0 to 1, by which jitter makes it shorter or longer.
     pub jitter: f64,
 }
 
@@ -21,7 +21,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The delay after so many failures in a row (1 is the first), varied by `random` in 0..1.
+    /// The delay after this many failures in a row, at least 1. `random` in 0..1 gives the jitter.
     pub fn delay(&self, failures: u32, random: f64) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         let delay = self.first.saturating_mul(1 << doublings).min(self.max);

@@ -1,26 +1,26 @@
-//! The queue of keys: which primary is reconciled next.
+//! The queue: which reconcile request runs next.
 //!
 //! # Guarantees
-//! - A key waits at most once, and is worked on by at most one worker: a wake during the work
-//!   runs it once more afterwards.
-//! - Modules take turns: one with many keys cannot hold up one with few.
-//! - Tenants of a module take turns too ([`crate::queue::module_queue`]): a tenant is a namespace, or a
-//!   cluster-scoped primary. The one that had its turn longest ago comes first.
-//! - Keys that a change woke come before keys whose time has come and before those that are woken
-//!   because their module, or what it may read, is another; these get one turn of
-//!   [`ROUTINE_TURN`](crate::queue::module_queue::ROUTINE_TURN) at least.
-//! - At most [`Bounds::running_per_module`] keys of one module are worked on at once, and at most
+//! - A request waits at most once, and at most one worker has it. A request that is woken while a
+//!   worker has it runs once more afterwards.
+//! - Modules take turns: a module with many requests does not delay a module with few.
+//! - The tenants of a module take turns too ([`crate::queue::module_queue`]): a tenant is a
+//!   namespace, or a cluster-scoped primary. The tenant whose last turn is oldest comes first.
+//! - Requests that a change woke come before routine ones: requests whose time has come, and
+//!   requests that a new revision or new rights woke. At least one turn of
+//!   [`ROUTINE_TURN`](crate::queue::module_queue::ROUTINE_TURN) goes to a routine request.
+//! - At most [`Bounds::running_per_module`] requests of one module run at once, and at most
 //!   [`Bounds::running_per_tenant`] of one tenant.
-//! - A module that has written as much as it may waits, and so does a tenant
-//!   ([`WriteRateLimiter`](crate::queue::write_rate::WriteRateLimiter)); the others do not. A run that has
-//!   to stop for that goes on later, after keys that a change woke.
-//! - A key that failed waits by [`Backoff`]; a change that concerns it runs it at once. Its
-//!   failures are forgotten when it succeeds.
-//! - Whoever gets a key learns what has woken it since it was worked on last.
+//! - A module or a tenant that has used up its write rate waits
+//!   ([`WriteRateLimiter`](crate::queue::write_rate::WriteRateLimiter)); the others do not wait. A
+//!   reconcile that the rate stops continues later, after requests that a change woke.
+//! - A failed request waits by [`Backoff`]; a change that concerns it runs it at once. A success
+//!   resets its count of failures.
+//! - A worker that gets a request learns what has woken it since its last run.
 //!
 //! # Assumptions
-//! Time is given by the caller as a duration since some start: the queue reads no clock, so
-//! tests and the simulator run it on virtual time.
+//! The caller gives the time as a duration since some start: the queue reads no clock, so tests and
+//! the simulator run it on virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -37,11 +37,11 @@ use crate::queue::trigger::{Trigger, Triggers};
 /// Limits of the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Keys worked on at once, of all modules.
+    /// Requests that run at once, of all modules.
     pub running: usize,
-    /// Keys worked on at once, of one module.
+    /// Requests that run at once, of one module.
     pub running_per_module: usize,
-    /// Keys worked on at once, of one tenant of a module.
+    /// Requests that run at once, of one tenant of a module.
     pub running_per_tenant: usize,
 }
 
@@ -53,17 +53,17 @@ struct QueuedModule {
 
 #[derive(Debug, Default)]
 struct Entry {
-    /// Where it waits in the lane, if it is ready.
+    /// Its place in the module's queue, if it is ready.
     ready: Option<Ticket>,
-    /// A worker has it.
+    /// Whether a worker has it.
     running: bool,
-    /// It was woken while a worker has it.
+    /// Set when it is woken while a worker has it.
     rerun: Option<Priority>,
-    /// It is in `due` for this time.
+    /// Its time in [`Queue::due`].
     due: Option<Duration>,
     /// Failures in a row.
     failures: u32,
-    /// What has woken it since it was worked on last.
+    /// What has woken it since its last run.
     triggers: Option<Triggers>,
 }
 
@@ -73,7 +73,7 @@ pub struct Queue {
     bounds: Bounds,
     backoff: Backoff,
     modules: BTreeMap<std::sync::Arc<str>, QueuedModule>,
-    /// Whose turn it is: the module after this one.
+    /// The module that had the last turn: the next turn is that of the module after it.
     last: Option<std::sync::Arc<str>>,
     due: BTreeSet<(Duration, ReconcileRequest)>,
     running: usize,
@@ -94,7 +94,7 @@ impl Queue {
         }
     }
 
-    /// Something that concerns a key changed: it is worked on as soon as there is room.
+    /// Has a request run as soon as a worker is free.
     pub fn wake(&mut self, request: &ReconcileRequest, trigger: &Trigger) {
         let class = Priority::of(trigger);
         let QueuedModule { queue: module_queue, entries } =
@@ -116,8 +116,8 @@ impl Queue {
         entry.ready = Some(module_queue.push(&request.key, class));
     }
 
-    /// A key is worked on at `when`, unless something wakes it before. An earlier time that
-    /// it already has stays.
+    /// Has a request run at `when`, unless something wakes it before. If it has an earlier time
+    /// already, that time stays.
     pub fn wake_at(&mut self, request: &ReconcileRequest, when: Duration) {
         let entries = &mut self.modules.entry(request.module.clone()).or_default().entries;
         let entry = entries.entry(request.key.clone()).or_default();
@@ -133,8 +133,8 @@ impl Queue {
         self.due.insert((when, request.clone()));
     }
 
-    /// The next key to work on and why, if there is one and there is room; [`Queue::done`] must
-    /// follow.
+    /// The next request and its triggers, if one is ready and a worker is free. The caller must
+    /// call [`Queue::done`] afterwards.
     pub fn next(&mut self, now: Duration) -> Option<(ReconcileRequest, Triggers)> {
         while let Some((when, request)) = self.due.first() {
             if *when > now {
@@ -165,7 +165,7 @@ impl Queue {
         Some((request, entry))
     }
 
-    /// The next key of the first module within a range that has one.
+    /// The next request of the first module within a range that has one.
     fn take(
         &mut self,
         now: Duration,
@@ -181,14 +181,14 @@ impl Queue {
             let entry = entries.entry(key.clone()).or_default();
             entry.ready = None;
             entry.running = true;
-            // Whatever made it ready said why.
+            // Every call that makes a request ready notes a trigger.
             let triggers =
                 entry.triggers.take().unwrap_or(Triggers { first: Trigger::Scheduled, more: 0 });
             Some((ReconcileRequest { module: module.clone(), key }, triggers))
         })
     }
 
-    /// The work on a key ended. `jitter` in 0..1 spreads backoffs.
+    /// Ends the run of a request. `jitter` in 0..1 varies a backoff.
     pub fn done(
         &mut self,
         request: &ReconcileRequest,
@@ -235,25 +235,25 @@ impl Queue {
         }
     }
 
-    /// So many writes a second may a module make.
+    /// Sets the write rate of a module.
     pub fn set_rate(&mut self, module: &std::sync::Arc<str>, writes_per_second: NonZeroU32) {
         self.modules.entry(module.clone()).or_default().queue.set_rate(writes_per_second);
     }
 
-    /// Whether a module may make a further write for a key that is worked on.
+    /// Whether the write rate allows one more write for a running request.
     pub fn may_write(&mut self, request: &ReconcileRequest, now: Duration) -> bool {
         let module = self.modules.get_mut(&request.module);
         module.is_none_or(|module| module.queue.may_write(&request.key, now))
     }
 
-    /// A module has written something for a key.
+    /// Counts a write for a running request.
     pub fn wrote(&mut self, request: &ReconcileRequest, now: Duration) {
         if let Some(module) = self.modules.get_mut(&request.module) {
             module.queue.wrote(&request.key, now);
         }
     }
 
-    /// Forgets all keys of a module that no worker has.
+    /// Forgets all requests of a module that no worker has.
     pub fn forget_module(&mut self, module: &str) {
         let Some(QueuedModule { queue: module_queue, entries }) = self.modules.get_mut(module)
         else {
@@ -273,30 +273,30 @@ impl Queue {
         }
     }
 
-    /// Gives out no more keys: work in flight finishes, nothing new starts.
+    /// Closes the queue: running requests finish, and no further one starts.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// When the next key becomes due, if one waits for a time; also for its module's or its
-    /// tenant's writes, if these have to wait at `now`.
+    /// When the next request becomes ready: its time comes, or the write rate of its module and
+    /// tenant allows a write again. `None` if no request waits for a time.
     pub fn next_due(&self, now: Duration) -> Option<Duration> {
         let written = self.modules.values().filter_map(|module| module.queue.next_paid(now));
         self.due.first().map(|(when, _)| *when).into_iter().chain(written).min()
     }
 
-    /// Whether no key of a module is ready or worked on.
+    /// Whether no request of a module is ready or running.
     pub fn is_idle(&self, module: &str) -> bool {
         let module = self.modules.get(module);
         module.is_none_or(|module| module.queue.running() == 0 && module.queue.ready() == 0)
     }
 
-    /// Keys that are worked on now.
+    /// The number of running requests.
     pub fn running(&self) -> usize {
         self.running
     }
 
-    /// Keys of each module that are ready to be worked on.
+    /// The number of ready requests of each module.
     pub fn depths(&self) -> impl Iterator<Item = (&str, usize)> {
         self.modules.iter().map(|(module, of_module)| (&**module, of_module.queue.ready()))
     }

@@ -1,11 +1,12 @@
-//! The ready keys of one module, and which of its tenants has the next turn.
+//! The ready requests of one module, and which of its tenants has the next turn.
 //!
-//! A tenant is a namespace. Cluster-scoped primaries have none, so each of them is a tenant of its
+//! A tenant is a namespace. A cluster-scoped primary has no namespace, so it is a tenant of its
 //! own: one that changes all the time does not delay one that seldom does.
 //!
-//! The tenant that had its turn longest ago comes first, so a tenant with one key waits for at most
-//! one key of each other tenant. Keys that a change made ready come before routine ones
-//! (see [`ROUTINE_TURN`]). Every operation is `O(log n)`, amortized.
+//! The tenant whose last turn is oldest comes first, so a tenant with one request waits for at most
+//! one request of each other tenant. Requests that a change made ready come before routine ones
+//! (see [`ROUTINE_TURN`]). Every operation is `O(log n)`, amortized. A key is the primary's key of
+//! a request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -17,23 +18,23 @@ use innkeeper_core::ObjectKey;
 use crate::queue::trigger::Trigger;
 use crate::queue::write_rate::{BURST, MODULE_BURST, WriteRateLimiter, turn_writes};
 
-/// Of so many turns of a module one goes to a routine key, if one waits.
+/// One of this many turns of a module goes to a routine request, if one waits.
 pub const ROUTINE_TURN: u32 = 4;
 
-/// Tenants that are remembered before the first search for ones to forget.
+/// The number of known tenants before the first search for tenants to forget.
 const TENANTS_MIN: usize = 64;
 
-/// Why a key is ready.
+/// How urgent a ready request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Priority {
-    /// Its time has come, or all keys of the module are run.
+    /// Its time has come, or all requests of the module run.
     Routine,
     /// The primary, or an object that its last run read, changed.
     Changed,
 }
 
 impl Priority {
-    /// The class of a key that this wakes.
+    /// The priority of a request that this trigger wakes.
     pub(crate) fn of(trigger: &Trigger) -> Self {
         match trigger {
             Trigger::Object { .. } | Trigger::ReadChanged => Self::Changed,
@@ -47,23 +48,23 @@ impl Priority {
     }
 }
 
-/// Where a ready key waits.
+/// The place of a ready request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub(crate) class: Priority,
     number: u64,
 }
 
-/// Why a tenant has no turn although its keys are ready.
+/// Why a tenant has no turn although it has ready requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WaitReason {
-    /// As many of its keys are worked on as may be.
+    /// As many of its requests run as may.
     Running,
-    /// It has written more than it may until then.
+    /// It has used up its write rate until this time.
     Writes(Duration),
 }
 
-/// What is known of a tenant whether or not its keys are ready.
+/// The state of a tenant, with or without ready requests.
 #[derive(Debug, Default)]
 struct Tenant {
     running: usize,
@@ -71,42 +72,42 @@ struct Tenant {
     hold: Option<WaitReason>,
 }
 
-/// The ready keys of one module. See the [module's documentation](self).
+/// The ready requests of one module. See the [module's documentation](self).
 #[derive(Debug, Default)]
 pub(crate) struct ModuleQueue {
     changed: Rotation,
     routine: Rotation,
     tenants: BTreeMap<Arc<str>, Tenant>,
-    /// Tenants that were left when idle ones were forgotten last.
+    /// The number of tenants after the last search for tenants to forget.
     tenants_left: usize,
-    /// Until when tenants are held for their writes.
+    /// Until when tenants wait for their write rate.
     waiting: BTreeSet<(Duration, Arc<str>)>,
-    /// The keys that are worked on, and how many writes each has reserved.
+    /// The running requests, and how many writes each has reserved.
     turns: BTreeMap<ObjectKey, u32>,
     writes: WriteRateLimiter,
     rate: Option<NonZeroU32>,
     tickets: u64,
-    /// Turns of changed keys since the last one of a routine key, while one waited.
+    /// Turns of changed requests since the last routine turn, while a routine request waited.
     changed_turns: u32,
 }
 
-/// The tenant whose turn a key uses up.
+/// The tenant of a primary.
 pub(crate) fn tenant_of(key: &ObjectKey) -> &str {
     if key.namespace().is_empty() { key.name() } else { key.namespace() }
 }
 
 impl ModuleQueue {
-    /// Keys that are ready.
+    /// The number of ready requests.
     pub(crate) fn ready(&self) -> usize {
         self.changed.keys + self.routine.keys
     }
 
-    /// Keys that are worked on.
+    /// The number of running requests.
     pub(crate) fn running(&self) -> usize {
         self.turns.len()
     }
 
-    /// A key is ready.
+    /// Adds a ready request.
     pub(crate) fn push(&mut self, key: &ObjectKey, class: Priority) -> Ticket {
         self.tickets += 1;
         let ticket = Ticket { class, number: self.tickets };
@@ -116,12 +117,12 @@ impl ModuleQueue {
         ticket
     }
 
-    /// A ready key waits there no more.
+    /// Removes a ready request.
     pub(crate) fn remove(&mut self, key: &ObjectKey, ticket: Ticket) {
         self.rotation(ticket.class).remove(tenant_of(key), ticket.number);
     }
 
-    /// No key is ready any more.
+    /// Removes all ready requests.
     pub(crate) fn clear(&mut self) {
         self.changed = Rotation::default();
         self.routine = Rotation::default();
@@ -131,8 +132,8 @@ impl ModuleQueue {
         }
     }
 
-    /// The next key to work on; [`ModuleQueue::finished`] must follow. At most `running_max` keys
-    /// of one tenant are worked on at once.
+    /// Takes the next request to run. The caller must call [`ModuleQueue::finished`] afterwards. At
+    /// most `running_max` requests of one tenant run at once.
     pub(crate) fn take(&mut self, now: Duration, running_max: usize) -> Option<ObjectKey> {
         if self.ready() == 0 || self.writes.ready_after(MODULE_BURST, now) > now {
             return None;
@@ -178,7 +179,7 @@ impl ModuleQueue {
         }
     }
 
-    /// The work on a key ended.
+    /// Ends the run of a request.
     pub(crate) fn finished(&mut self, key: &ObjectKey) {
         let Some(reserved) = self.turns.remove(key) else { return };
         self.writes.release(reserved);
@@ -186,7 +187,7 @@ impl ModuleQueue {
         let Some(tenant) = self.tenants.get_mut(name) else { return };
         tenant.running = tenant.running.saturating_sub(1);
         tenant.writes.release(reserved);
-        // What is released may end either hold; the next search finds out.
+        // The end may let the tenant have turns again; the next search decides that.
         match tenant.hold {
             None => return,
             Some(WaitReason::Running) => {}
@@ -197,8 +198,8 @@ impl ModuleQueue {
         self.release(&name.into());
     }
 
-    /// Whether a key that is worked on may make a further write: its turn has one left, or the
-    /// bursts of its module and of its tenant have.
+    /// Whether a running request may make one more write: its turn has a reserved one left, or the
+    /// bursts of its module and of its tenant have one.
     pub(crate) fn may_write(&mut self, key: &ObjectKey, now: Duration) -> bool {
         let Some(reserved) = self.turns.get_mut(key).filter(|reserved| **reserved == 0) else {
             return true;
@@ -215,7 +216,7 @@ impl ModuleQueue {
         true
     }
 
-    /// So many writes a second may be made.
+    /// Sets the write rate.
     pub(crate) fn set_rate(&mut self, per_second: NonZeroU32) {
         self.rate = Some(per_second);
         self.writes.set(per_second);
@@ -224,7 +225,7 @@ impl ModuleQueue {
         }
     }
 
-    /// A write was made for a key.
+    /// Counts a write for a running request.
     pub(crate) fn wrote(&mut self, key: &ObjectKey, now: Duration) {
         let Some(rate) = self.rate else { return };
         let reserved = self.turns.get_mut(key).filter(|reserved| **reserved > 0);
@@ -245,7 +246,7 @@ impl ModuleQueue {
         }
     }
 
-    /// When a ready key may have its turn that has to wait for writes at `now`.
+    /// When a ready request gets its turn that waits for the write rate at `now`.
     pub(crate) fn next_paid(&self, now: Duration) -> Option<Duration> {
         if self.ready() == 0 {
             return None;
@@ -291,8 +292,8 @@ impl ModuleQueue {
         }
     }
 
-    /// Forgets tenants of which nothing has to be known, once there are twice as many as were left
-    /// the last time: so the search costs little for each turn.
+    /// Forgets idle tenants, once there are twice as many tenants as after the last search: so the
+    /// search costs little for each turn.
     fn forget_idle(&mut self, now: Duration) {
         if self.tenants.len() <= self.tenants_left * 2 + TENANTS_MIN {
             return;
@@ -307,33 +308,33 @@ impl ModuleQueue {
 /// Orders tenants: the number of the last turn, then the ticket of the first key.
 type Rank = (u64, u64);
 
-/// The ready keys of one class, by tenant.
+/// The ready requests of one priority, by tenant.
 #[derive(Debug, Default)]
 struct Rotation {
     waiting: BTreeMap<Arc<str>, Waiting>,
-    /// The tenants that wait and are not held.
+    /// The tenants that wait for their turn and for nothing else.
     order: BTreeMap<Rank, Arc<str>>,
-    /// The number of the last turn of tenants that do not wait, as long as it matters to one that
-    /// does.
+    /// The number of the last turn of tenants that do not wait, as long as a waiting tenant has an
+    /// older one.
     served: BTreeMap<Arc<str>, u64>,
-    /// How many were left of `served` when old ones were forgotten last.
+    /// The number of members of `served` after old ones were forgotten the last time.
     served_left: usize,
     turns: u64,
     keys: usize,
 }
 
-/// The ready keys of one tenant, by their tickets: at least one.
+/// The ready requests of one tenant, by their tickets: at least one.
 #[derive(Debug)]
 struct Waiting {
     keys: BTreeMap<u64, ObjectKey>,
-    /// The number of its last turn; 0 for one that is not known any more.
+    /// The number of its last turn; 0 if it is forgotten.
     served: u64,
-    /// Its place in the order; `None` while it is held.
+    /// Its place in the order; `None` while it waits for something else than its turn.
     rank: Option<Rank>,
 }
 
 impl Waiting {
-    /// Its place in the order, if it takes one now.
+    /// The place in the order that it would take now.
     fn next_rank(&self) -> Rank {
         (self.served, self.keys.first_key_value().map_or(0, |(ticket, _)| *ticket))
     }
@@ -378,7 +379,7 @@ impl Rotation {
         }
     }
 
-    /// Takes the first key of the tenant whose turn it is.
+    /// Takes the first request of the tenant whose turn it is.
     fn take_first(&mut self) -> Option<ObjectKey> {
         let (_, name) = self.order.pop_first()?;
         let waiting = self.waiting.get_mut(&name)?;
@@ -396,7 +397,7 @@ impl Rotation {
         Some(key)
     }
 
-    /// A tenant has no key that waits any more.
+    /// Removes a tenant without waiting requests.
     fn end_wait(&mut self, name: &str) {
         if let Some((name, waiting)) = self.waiting.remove_entry(name) {
             self.served.insert(name, waiting.served);
@@ -411,7 +412,7 @@ impl Rotation {
         }
     }
 
-    /// A tenant that was held takes its place in the order.
+    /// Puts a tenant that waited for something else back in the order.
     fn release(&mut self, name: &Arc<str>) {
         let Some(waiting) = self.waiting.get_mut(name) else { return };
         if waiting.rank.is_none() {
@@ -420,8 +421,8 @@ impl Rotation {
         }
     }
 
-    /// Forgets turns that are older than that of every tenant in the order: whoever had them comes
-    /// first in any case. Done when twice as many are known as were left the last time.
+    /// Forgets turns that are older than the last turn of every tenant in the order: their tenants
+    /// come first in any case. Does so when twice as many are known as after the last time.
     fn forget_old(&mut self) {
         if self.served.len() <= self.served_left * 2 + TENANTS_MIN {
             return;

@@ -1,4 +1,4 @@
-//! Why a key is worked on.
+//! Why a reconcile request runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use innkeeper_cluster::Change;
 use innkeeper_contract::Kind;
 use innkeeper_core::ObjectRef;
 
-/// What became of an object.
+/// How an object changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It is there, and was not.
+    /// It was created.
     Created,
-    /// It is another one than before.
+    /// It was updated.
     Changed,
-    /// Somebody deletes it, and something holds it still.
+    /// Its deletion began, and a finalizer holds it.
     Terminating,
-    /// It is not there any more.
+    /// It was deleted.
     Deleted,
 }
 
@@ -31,34 +31,34 @@ impl fmt::Display for ChangeKind {
     }
 }
 
-/// One thing for which a key is worked on.
+/// One reason to run a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// The primary, or an object that its last run read.
+    /// The primary changed, or an object that its last run read.
     Object {
-        /// Which.
+        /// The object.
         object: ObjectRef,
-        /// What became of it.
+        /// How it changed.
         change_kind: ChangeKind,
     },
-    /// Something that its run read changed while it ran.
+    /// An object that a run read changed during that run.
     ReadChanged,
-    /// A version of the module begins to serve.
+    /// A revision of the module became active.
     RevisionActive,
-    /// Whether objects of a kind can be read is otherwise than before.
+    /// Objects of a kind became readable, or unreadable.
     ReadabilityChanged(Arc<Kind>),
-    /// Statuses of its kind can be written, which they could not before.
+    /// The status of its kind became writable.
     StatusWritable,
-    /// A time that the guest, its module or its primary asked for is over.
+    /// The requeue time of the guest, or the resync period, is over.
     Scheduled,
-    /// Its last turn ended before all was written, for the write rate.
+    /// The write rate stopped its last turn before the end of the plan.
     Continued,
-    /// It failed so many times in a row.
+    /// A retry after this many failures in a row.
     Retry(u32),
 }
 
 impl Trigger {
-    /// A change of an object.
+    /// The trigger of a change in a cache.
     pub fn change(change: &Change) -> Self {
         let is_going = |object: &Option<_>| {
             object.as_ref().is_some_and(|one: &Arc<innkeeper_core::Object>| one.is_terminating())
@@ -96,18 +96,17 @@ impl fmt::Display for Trigger {
     }
 }
 
-/// What a key is worked on for: the first thing that happened, and how many others did before its
-/// turn came.
+/// Why a request runs: the first trigger, and how many others followed before its turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Triggers {
-    /// What happened first.
+    /// The first trigger.
     pub first: Trigger,
-    /// How often something else happened after it.
+    /// The number of further triggers.
     pub more: u32,
 }
 
 impl Triggers {
-    /// Notes that something happened to a key that may wait already.
+    /// Adds a trigger of a request that may have some already.
     pub fn note(triggers: &mut Option<Self>, trigger: &Trigger) {
         match triggers {
             None => *triggers = Some(Self { first: trigger.clone(), more: 0 }),

@@ -1,4 +1,4 @@
-//! Giving keys to workers, until told to stop.
+//! The loop that takes requests from the queue and reconciles them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::reconcile::reconcile;
 use crate::reconcile::stats::ReconcileStats;
 use crate::shared::Shared;
 
-/// Works on keys until `stop` says so; then finishes what is in flight, and ends.
+/// Reconciles requests until `stop` is true; then finishes the running ones, and returns.
 pub async fn run_workers(shared: Arc<Shared>, caches: Caches, mut stop: watch::Receiver<bool>) {
     let mut tasks = FuturesUnordered::new();
     loop {
@@ -35,7 +35,7 @@ pub async fn run_workers(shared: Arc<Shared>, caches: Caches, mut stop: watch::R
         for (request, triggers) in ready {
             let (shared, caches) = (shared.clone(), caches.clone());
             let env = shared.env.clone();
-            // All that is said during the work says why it is done.
+            // Every log line of the reconcile has its trigger.
             let span = tracing::debug_span!("reconcile", trigger = %triggers);
             let one = async move { run_one(&shared, &caches, request).await };
             tasks.push(env.spawn("reconcile", one.instrument(span)));
@@ -51,7 +51,7 @@ pub async fn run_workers(shared: Arc<Shared>, caches: Caches, mut stop: watch::R
     }
 }
 
-/// Works on one key, and tells the queue how it ended, whatever happens.
+/// Reconciles one request and reports the result to the queue, also after a panic.
 async fn run_one(shared: &Shared, caches: &Caches, request: ReconcileRequest) {
     let module = request.module.clone();
     let started = shared.elapsed();
@@ -81,8 +81,8 @@ async fn run_one(shared: &Shared, caches: &Caches, request: ReconcileRequest) {
     );
 }
 
-/// Tells the queue that a key is done when it is dropped: also if the work panicked, so that a
-/// mistake of ours costs a backoff and not the key.
+/// Reports the result to the queue when it is dropped: after a panic too, so that a mistake of the
+/// host costs a backoff and not the request.
 struct ResultGuard<'a> {
     shared: &'a Shared,
     request: ReconcileRequest,

@@ -1,23 +1,22 @@
-//! How many writes a module may make: so many a second in the long run, and more at once now and
-//! then.
+//! The write rate of a module: writes for each second in the long run, and a burst.
 //!
-//! The generic cell rate algorithm (ITU-T I.371): one point in time says it all, and no timer runs.
-//! Each turn of a key reserves [`turn_writes`]: so runs at the same time exceed a burst by one turn
-//! at most. What a turn does not write is released when it ends.
+//! The generic cell rate algorithm (ITU-T I.371): its state is one point in time, without a timer.
+//! Each turn of a request reserves [`turn_writes`], so that turns at the same time exceed a burst
+//! by one turn at most. At its end a turn releases the writes that it has not made.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// So many seconds' worth of writes may be made at once after a pause: all objects of a thousand
-/// primaries that come at once are made without a wait.
+/// A burst is the writes of this time. It creates all objects of a thousand primaries that appear
+/// at once without a wait.
 pub const BURST: Duration = Duration::from_secs(20);
 
-/// The same for all namespaces of a module together: what is left of it when one has used up its
-/// [`BURST`] is for the others.
+/// The burst of all namespaces of a module together. When one namespace has used up its [`BURST`],
+/// the rest is for the others.
 pub const MODULE_BURST: Duration = Duration::from_secs(30);
 
-/// So many writes a turn may make whatever is left of the bursts: half a second's worth, rounded
-/// down, and one at least.
+/// The writes that a turn may make even if the bursts are used up: those of half a second, rounded
+/// down, and at least one.
 pub fn turn_writes(per_second: NonZeroU32) -> u32 {
     (per_second.get() / 2).max(1)
 }
@@ -25,31 +24,31 @@ pub fn turn_writes(per_second: NonZeroU32) -> u32 {
 /// The writes of one module, or of one namespace of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteRateLimiter {
-    /// Between two writes in the long run; none is counted if it is zero.
+    /// The time between two writes in the long run. Zero: writes are not counted.
     interval: Duration,
-    /// When all that was written has been made good.
+    /// The time at which the writes so far are paid for.
     paid_until: Duration,
-    /// Writes that turns under way may still make.
+    /// The writes that running turns have reserved.
     reserved: u32,
 }
 
 impl WriteRateLimiter {
-    /// From now on so many writes a second. What was written before counts.
+    /// Sets the rate. Writes before the call count.
     pub fn set(&mut self, per_second: NonZeroU32) {
         self.interval = Duration::from_secs(1) / per_second.get();
     }
 
-    /// A write was made.
+    /// Counts a write.
     pub fn spend(&mut self, now: Duration) {
         self.paid_until = self.paid_until.max(now).saturating_add(self.interval);
     }
 
-    /// So many writes may be made soon.
+    /// Reserves writes.
     pub fn reserve(&mut self, writes: u32) {
         self.reserved = self.reserved.saturating_add(writes);
     }
 
-    /// So many reserved writes were made, or will not be made.
+    /// Releases reserved writes that were made, or that will not be made.
     pub fn release(&mut self, writes: u32) {
         self.reserved = self.reserved.saturating_sub(writes);
     }

@@ -1,5 +1,5 @@
-//! What is known of each primary from its rounds before. Lost at a restart, and only
-//! that: nothing here is needed to converge.
+//! What the host remembers of each primary between reconciles. A restart loses it: the host
+//! converges without it, by live reads and further applies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -10,29 +10,29 @@ use innkeeper_core::{ObjectRef, plan};
 use crate::queue::ReconcileRequest;
 use crate::reconcile::unfinished::{Unfinished, UnfinishedRound};
 
-/// What is known of one primary.
+/// What the host remembers of one primary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrimaryState {
-    /// The uid of the primary that all this is about.
+    /// The uid of the primary.
     pub uid: Box<str>,
-    /// For the planner.
+    /// The state of the planner.
     pub plan: plan::PlanState,
-    /// What could not be applied in the last round that came to applying: told to the guest.
+    /// The objects that the last apply could not write, for the guest's next run.
     pub unapplied: Vec<Unapplied>,
-    /// What has to be read live before the next round.
+    /// The objects to read live before the next round.
     pub needs_read: BTreeSet<ObjectRef>,
-    /// The reason that was last reported for not being as wanted; empty if all is well, `None`
-    /// if nothing has been reported yet.
+    /// The reason of the last reported `Synced` condition; empty if it was True, `None` if this
+    /// host has reported none.
     pub reported: Option<String>,
-    /// What the write rate left unfinished.
+    /// The rounds of a reconcile that the write rate interrupted.
     pub unfinished: Unfinished,
-    /// The round that the write rate left unfinished.
+    /// The round that the write rate interrupted.
     pub unfinished_round: UnfinishedRound,
 }
 
 impl PrimaryState {
-    /// Notes what a round could not apply. Whether that is something else than the round before, or
-    /// the same for another reason, in whatever order they were met.
+    /// Records the objects that a round could not apply. Gives whether they, or their reasons,
+    /// differ from those of the round before, in any order.
     pub fn record_unapplied(&mut self, unapplied: Vec<Unapplied>) -> bool {
         let before = std::mem::replace(&mut self.unapplied, unapplied);
         before.len() != self.unapplied.len()
@@ -40,18 +40,17 @@ impl PrimaryState {
     }
 }
 
-/// The memories of all primaries. One worker a key: a memory is taken and put back.
+/// The states of all primaries. One worker has a request: it takes the state and puts it back.
 #[derive(Debug, Default)]
 pub struct PrimaryStates(Mutex<BTreeMap<ReconcileRequest, PrimaryState>>);
 
 impl PrimaryStates {
-    /// Takes a primary's memory; an empty one if there is none.
+    /// Takes the state of a primary; an empty one if there is none.
     pub fn take(&self, request: &ReconcileRequest) -> PrimaryState {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(request).unwrap_or_default()
     }
 
-    /// A primary's memory as it is now, to look at; an empty one if there is none, or if a worker
-    /// has it.
+    /// A copy of the state of a primary; an empty one if there is none, or if a worker has it.
     pub fn peek(&self, request: &ReconcileRequest) -> PrimaryState {
         self.0
             .lock()
@@ -61,7 +60,7 @@ impl PrimaryStates {
             .unwrap_or_default()
     }
 
-    /// Puts a memory back.
+    /// Puts a state back.
     pub fn put(&self, request: &ReconcileRequest, primary_state: PrimaryState) {
         self.0
             .lock()

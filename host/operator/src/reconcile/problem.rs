@@ -1,4 +1,4 @@
-//! What stands between a primary and what its guest wants.
+//! Why the desired state of a primary is not applied.
 
 use std::time::Duration;
 
@@ -7,35 +7,35 @@ use innkeeper_core::ObjectRef;
 
 use crate::queue::ReconcileResult;
 
-/// One obstacle, said so that a condition can be made from it.
+/// One reason why a primary is not synced, in the words of its condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The object that it is about; `None` if it is about the run as a whole.
+    /// The object that it is about; `None` if it is about the whole run.
     pub object_ref: Option<ObjectRef>,
-    /// One CamelCase word.
+    /// One word in CamelCase: the reason of the condition.
     pub reason: String,
-    /// What is wrong and, where it is not plain, what to do. Stable text.
+    /// What is wrong and what to do. The same problem always gives the same text.
     pub message: String,
-    /// What may help.
+    /// When the host tries again.
     pub retry: Retry,
 }
 
-/// What may help against a problem.
+/// When the host tries again after a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Trying again, later and later.
+    /// After a backoff.
     Backoff,
-    /// A change of something that was read.
+    /// When an object that the run read changes.
     OnChange,
-    /// Trying again after this time.
+    /// After this time.
     After(Duration),
 }
 
-/// The problems of a round, in the order in which they were met.
+/// The problems of a round, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
-/// So many problems are told in a condition; the others show up when these are mended.
+/// A condition names at most this many problems.
 const MESSAGE_PROBLEMS_MAX: usize = 5;
 
 impl Problems {
@@ -73,7 +73,7 @@ impl Problems {
         lines.join("; ")
     }
 
-    /// What the guest is told in the next round.
+    /// The objects that could not be applied, for the guest's next run.
     pub fn unapplied(&self) -> Vec<Unapplied> {
         self.0
             .iter()
@@ -87,7 +87,8 @@ impl Problems {
             .collect()
     }
 
-    /// How the work on the key ends. `after` is when it is to be run again in any case.
+    /// How a reconcile with these problems ends. `after`: it runs again after this time in any
+    /// case.
     pub fn result(&self, after: Option<Duration>) -> ReconcileResult {
         if self.0.iter().any(|problem| problem.retry == Retry::Backoff) {
             return ReconcileResult::Failed;

@@ -1,21 +1,21 @@
-//! What work on a key came to.
+//! What a reconcile changed.
 
 use std::collections::BTreeMap;
 
 use innkeeper_core::ObjectRef;
 
-/// What was done to an object.
+/// How the host changed an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectChange {
-    /// It is there, and was not.
+    /// It created the object.
     Created,
-    /// It was there, and is otherwise.
+    /// It changed the object.
     Changed,
-    /// It is gone or going.
+    /// It deleted the object.
     Deleted,
 }
 
-/// What one reconcile did, of all its rounds; for logs.
+/// What one reconcile changed in all its rounds, for the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReconcileStats {
     /// Objects that were created.
@@ -24,23 +24,23 @@ pub struct ReconcileStats {
     pub changed: usize,
     /// Objects that were deleted.
     pub deleted: usize,
-    /// Wanted objects that were already as they are wanted.
+    /// Desired objects that were in sync.
     pub unchanged: usize,
     /// Whether the status was written.
     pub status: bool,
-    /// The reason of what stands in the way; empty if nothing does.
+    /// The reason of the first problem; empty if there is none.
     pub problem: String,
 }
 
 impl ReconcileStats {
-    /// Of the objects that something was done to, and how many of the wanted are in order in the
-    /// end.
-    pub fn count(&mut self, done: &BTreeMap<ObjectRef, ObjectChange>, in_order: usize) {
+    /// Counts the changed objects, and of the `up_to_date` desired objects those that were not
+    /// changed.
+    pub fn count(&mut self, done: &BTreeMap<ObjectRef, ObjectChange>, up_to_date: usize) {
         let count = |change| done.values().filter(|one| **one == change).count();
         self.created = count(ObjectChange::Created);
         self.changed = count(ObjectChange::Changed);
         self.deleted = count(ObjectChange::Deleted);
-        self.unchanged = in_order.saturating_sub(self.created + self.changed);
+        self.unchanged = up_to_date.saturating_sub(self.created + self.changed);
     }
 }
 

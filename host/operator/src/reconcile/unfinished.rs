@@ -1,9 +1,8 @@
-//! What is kept of a reconcile that the write rate ended before all was written.
+//! What the host keeps of a reconcile that the write rate interrupted.
 //!
 //! Such a reconcile continues in later turns, each with a plan of its own. A round is one pass over
-//! the plan, in however many turns: each object is attempted once in it, so an object that is
-//! refused or changes all the time keeps no other object waiting, and is not sent again with each
-//! turn.
+//! the plan in one or more turns, and attempts each object once: so an object that the API server
+//! refuses, or that changes all the time, neither delays the others nor is sent in each turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -30,7 +29,7 @@ pub struct Unfinished {
     pub reported: Option<Duration>,
 }
 
-/// What the turns before have done of the round that has not ended.
+/// What earlier turns have done of the round that has not ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnfinishedRound {
     /// The generation of the primary; a new one begins a new round.
@@ -49,12 +48,12 @@ impl UnfinishedRound {
         }
     }
 
-    /// Whether a step has to wait for the next round.
+    /// Whether a step waits for the next round: this one has attempted its object.
     pub fn postpones(&self, step: &Step) -> bool {
         !matches!(step.action, Action::Skip(_)) && self.attempted.contains(&step.object_ref)
     }
 
-    /// The refusals that still stand: the plan would attempt these objects again.
+    /// The refusals of objects that the plan would write again.
     pub fn standing<'a>(&'a self, steps: &'a [Step]) -> impl Iterator<Item = &'a Problem> {
         let postponed: BTreeSet<&ObjectRef> =
             steps.iter().filter(|step| self.postpones(step)).map(|step| &step.object_ref).collect();

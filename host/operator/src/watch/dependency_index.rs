@@ -1,23 +1,23 @@
-//! What runs read, and so which later change concerns which key.
+//! Which requests a change concerns: the index of what their last runs read.
 //!
-//! Every read of a run is recorded, also "not found" and lists. A change wakes the keys whose
-//! last run would have read something else because of it. Keys are found by kind,
-//! namespace and name, or by kind, namespace and one label: nothing walks over all keys.
+//! The index records every read of a run, also lists and objects that were not found. A change
+//! wakes the requests whose last run would have read something else because of it. The index finds
+//! them by kind, namespace and name, or by kind, namespace and one label, and never walks over all.
 //!
-//! A change may come between the moment that a run's snapshot was taken and the moment that
-//! its reads are recorded. So the index keeps the changes since the oldest run under way, and
-//! compares them when reads are recorded: no change is missed.
+//! A change can arrive after a run took its snapshot and before its reads are recorded. So the
+//! index keeps the changes since the oldest running run began, and compares them with the reads
+//! when these are recorded: it misses no change.
 //!
 //! # Bounds
-//! Whatever is bounded here may wake a key too often, never too seldom.
-//! - A run's record is bounded by [`crate::watch::read_record`], and all records of a module by a limit of its
-//!   Module: beyond it a record that is not small becomes that of a reader of whole kinds.
-//! - A reader of a whole namespace or kind that was woken is not looked at again before its next
-//!   run begins: so a change costs nothing for those that wait for their turn.
-//! - For one change at most [`COMPARISONS_MAX`] comparisons are made for each module. Readers of
-//!   whole namespaces or kinds are woken without any.
-//! - The changes that are kept for runs under way are bounded in number and bytes: a run that began
-//!   before the first of them runs again.
+//! Each bound may wake a request too often, never too seldom.
+//! - [`crate::watch::read_record`] bounds the record of a run, and a limit of the Module bounds all
+//!   its records: beyond that a record that is not small becomes that of a reader of whole kinds.
+//! - A reader of a whole namespace or kind that was woken is not compared again before its next run
+//!   begins: so a change costs nothing for requests that wait for their turn.
+//! - One change costs at most [`COMPARISONS_MAX`] comparisons for each module. Readers of whole
+//!   namespaces or kinds are woken without a comparison.
+//! - The kept changes are bounded in number and bytes: a run that began before the first of them
+//!   runs again.
 
 mod lists;
 
@@ -32,14 +32,14 @@ use crate::queue::ReconcileRequest;
 pub use crate::watch::read_record::Read;
 use crate::watch::read_record::{Budget, ReadRecord, SMALL_RECORD_BYTES};
 
-/// Comparisons of labels with selectors: for one change and one module, and for one record with all
-/// changes that came during its run.
+/// The most comparisons of labels with selectors: for one change and one module, and for one record
+/// with all changes during its run.
 pub const COMPARISONS_MAX: usize = 8_192;
 
-/// Changes that are kept for runs under way.
+/// The most changes to keep for running runs.
 const LOG_MAX: usize = 4_096;
 
-/// Bytes of the objects of these changes.
+/// The most bytes of the objects of these changes.
 const LOG_BYTES_MAX: usize = 32 << 20;
 
 /// A change of one object.
@@ -51,7 +51,7 @@ pub struct Change {
     pub before: Option<Arc<Object>>,
     /// The object now; `None` if it is gone.
     pub after: Option<Arc<Object>>,
-    /// The key whose own write this is: it knows already.
+    /// The request that made this write: the change does not wake it.
     pub writer: Option<ReconcileRequest>,
 }
 
@@ -65,33 +65,33 @@ impl Change {
     }
 }
 
-/// A run under way: changes from here on count for it.
+/// A run that has begun: changes from here on concern it.
 #[derive(Debug)]
 #[must_use = "a run that began must be recorded or abandoned"]
 pub struct RunStart {
     from: u64,
 }
 
-/// Who read what. See the [module's documentation](self).
+/// Which request read what. See the [module's documentation](self).
 #[derive(Debug, Default)]
 pub struct DependencyIndex {
     by_key: BTreeMap<ReconcileRequest, Box<[Read]>>,
     gets: BTreeMap<(Arc<Kind>, ObjectKey), SmallSet<ReconcileRequest>>,
     lists: BTreeMap<Arc<Kind>, BTreeMap<Box<str>, Lists>>,
-    /// By the uid of the owner, and by the namespace in which it can own; empty for all.
+    /// By the uid of the owner, and by the namespace in which it can own objects; empty for all.
     owned: BTreeMap<Box<str>, BTreeMap<Box<str>, SmallSet<ReconcileRequest>>>,
-    /// Bytes of the records of each module.
+    /// The bytes of the records of each module.
     bytes: BTreeMap<Arc<str>, usize>,
-    /// The changes since the oldest run under way; the first has the number `first`.
+    /// The changes since the oldest running run began; the first has the number `first`.
     log: VecDeque<Arc<Change>>,
     log_bytes: usize,
     first: u64,
-    /// How many runs under way began at each number.
+    /// The number of running runs that began at each number.
     runs: BTreeMap<u64, usize>,
 }
 
 impl DependencyIndex {
-    /// A run of a key begins; to be called before its snapshot is taken.
+    /// Begins a run of a request; to be called before its snapshot is taken.
     pub fn begin(&mut self, request: &ReconcileRequest) -> RunStart {
         for read in self.by_key.get(request).into_iter().flatten() {
             if let Read::List { kind, namespace, selector } = read
@@ -106,17 +106,17 @@ impl DependencyIndex {
         RunStart { from }
     }
 
-    /// The run ended and read this. Gives whether a change since its begin concerns it, so that
-    /// it must run again. The records of its module may take `bytes_max`.
+    /// Ends a run and records its reads. Gives whether a change since its begin concerns it, so
+    /// that it must run again. The records of its module may take `bytes_max`.
     pub fn record(
         &mut self,
         request: &ReconcileRequest,
-        begun: RunStart,
+        start: RunStart,
         mut record: ReadRecord,
         bytes_max: usize,
     ) -> bool {
-        let is_missed = self.has_missed(request, &begun, &record);
-        self.end(begun);
+        let is_missed = self.has_missed(request, &start, &record);
+        self.end(start);
         let of_others = self.bytes_of(&request.module).saturating_sub(self.bytes_of_key(request));
         if record.bytes() > SMALL_RECORD_BYTES && of_others + record.bytes() > bytes_max {
             record.make_small();
@@ -134,12 +134,12 @@ impl DependencyIndex {
         is_missed
     }
 
-    /// The run ended without anything to record.
-    pub fn abandon(&mut self, begun: RunStart) {
-        self.end(begun);
+    /// Ends a run without a record.
+    pub fn abandon(&mut self, start: RunStart) {
+        self.end(start);
     }
 
-    /// A key reads nothing any more.
+    /// Forgets the reads of a request.
     pub fn forget(&mut self, request: &ReconcileRequest) {
         let Some(reads) = self.by_key.remove(request) else { return };
         for read in &reads {
@@ -177,7 +177,7 @@ impl DependencyIndex {
         }
     }
 
-    /// Forgets all keys of a module.
+    /// Forgets the reads of all requests of a module.
     pub fn forget_module(&mut self, module: &str) {
         let of_module: Vec<ReconcileRequest> =
             self.by_key.keys().filter(|request| &*request.module == module).cloned().collect();
@@ -186,12 +186,12 @@ impl DependencyIndex {
         }
     }
 
-    /// About how many bytes the records of each module take.
+    /// The approximate bytes of the records of each module.
     pub fn bytes(&self) -> impl Iterator<Item = (&str, usize)> {
         self.bytes.iter().map(|(module, bytes)| (&**module, *bytes))
     }
 
-    /// Something changed: the keys that it concerns, without its writer.
+    /// The requests that a change concerns, without its writer.
     pub fn changed(&mut self, change: &Arc<Change>) -> BTreeSet<ReconcileRequest> {
         self.log(change);
         let mut found = BTreeSet::new();
@@ -213,12 +213,12 @@ impl DependencyIndex {
         found
     }
 
-    /// Adds the keys that listed a changed object.
+    /// Adds the requests that listed a changed object.
     fn add_listing(&mut self, change: &Change, found: &mut BTreeSet<ReconcileRequest>) {
         let Some(of_kind) = self.lists.get_mut(&change.kind) else { return };
         let mut budgets = Budgets::default();
         let (before, after) = (change.before.as_ref(), change.after.as_ref());
-        // Selectors see labels only: a version with the same ones says nothing new.
+        // Selectors compare labels only: a version with the same labels gives the same result.
         let before =
             before.filter(|before| after.is_none_or(|after| after.labels != before.labels));
         let key = change.versions().next().map(|object| &object.key);
@@ -242,14 +242,14 @@ impl DependencyIndex {
         }
     }
 
-    /// Whether a change since the begin of a run concerns it, or may.
+    /// Whether a change since a run began concerns it, or may concern it.
     fn has_missed(
         &self,
         request: &ReconcileRequest,
-        begun: &RunStart,
+        start: &RunStart,
         record: &ReadRecord,
     ) -> bool {
-        let Some(skip) = begun.from.checked_sub(self.first) else { return true };
+        let Some(skip) = start.from.checked_sub(self.first) else { return true };
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let mut budget = Budget(COMPARISONS_MAX);
         self.log.iter().skip(skip).any(|change| {
@@ -260,7 +260,7 @@ impl DependencyIndex {
         })
     }
 
-    /// Keeps a change for the runs under way.
+    /// Keeps a change for the running runs.
     fn log(&mut self, change: &Arc<Change>) {
         if self.runs.is_empty() {
             return;
@@ -303,7 +303,7 @@ impl DependencyIndex {
         }
     }
 
-    /// Ends a run, and drops the changes that no run under way needs.
+    /// Ends a run, and drops the changes that no running run needs.
     fn end(&mut self, RunStart { from }: RunStart) {
         if let Some(count) = self.runs.get_mut(&from) {
             *count -= 1;
@@ -318,7 +318,7 @@ impl DependencyIndex {
     }
 }
 
-/// What each module may still have compared for one change.
+/// The comparisons that are left for each module and one change.
 #[derive(Default)]
 struct Budgets<'a> {
     by_module: BTreeMap<&'a str, Budget>,

@@ -1,4 +1,4 @@
-//! Whose write a change is: a key that wrote something knows it already.
+//! Which request made a write: the change that follows does not wake it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,16 +6,16 @@ use innkeeper_core::Object;
 
 use crate::queue::ReconcileRequest;
 
-/// So many writes are remembered. Older ones have been told of long ago; one that is
-/// forgotten too early costs its writer a run that finds nothing to do.
+/// The number of writes to remember. A write that is forgotten before its watch event arrives costs
+/// its request a run that finds nothing to do.
 const WRITES_MAX: usize = 4096;
 
-/// Stands for the version of an object that is gone; no server gives such a version.
+/// The resourceVersion of a deleted object here; no API server gives this one.
 const GONE: &str = "gone";
 
 type Version = (Box<str>, Box<str>);
 
-/// The last writes, by the uid and version that each made.
+/// The last writes, by uid and resourceVersion of the object that each made.
 #[derive(Debug, Default)]
 pub struct Writes {
     writers: BTreeMap<Version, ReconcileRequest>,
@@ -23,17 +23,18 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// Notes that a key made this version of an object; before the caches are told.
+    /// Notes that a request wrote this version of an object. To be called before the caches get it.
     pub fn note(&mut self, object: &Object, writer: &ReconcileRequest) {
         self.insert(version(object), writer);
     }
 
-    /// Notes that a key deleted the object with this uid; before the caches are told.
+    /// Notes that a request deleted the object with this uid. To be called before the caches get
+    /// it.
     pub fn note_deleted(&mut self, uid: &str, writer: &ReconcileRequest) {
         self.insert((uid.into(), GONE.into()), writer);
     }
 
-    /// Who deleted the object with this uid, if it was one of ours.
+    /// The request that deleted the object with this uid, if the host did.
     pub fn deleter(&self, uid: &str) -> Option<&ReconcileRequest> {
         self.writers.get(&(uid.into(), GONE.into()))
     }
@@ -49,7 +50,7 @@ impl Writes {
         }
     }
 
-    /// Who made this version of an object, if it was one of ours.
+    /// The request that wrote this version of an object, if the host did.
     pub fn writer(&self, object: &Object) -> Option<&ReconcileRequest> {
         self.writers.get(&version(object))
     }

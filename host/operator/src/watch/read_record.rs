@@ -1,7 +1,7 @@
-//! What one run read, in a bounded number of bytes.
+//! The reads of one run, in a bounded number of bytes.
 //!
-//! A record may say more than what was read, never less: a run that reads too much to be told
-//! exactly is recorded as a reader of whole namespaces or whole kinds, and woken by more changes.
+//! A record may cover more than the run read, never less: a run that reads too much to be recorded
+//! exactly is recorded as a reader of whole namespaces or whole kinds, and more changes wake it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use std::sync::Arc;
 use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey, Selector};
 
-/// Bytes of the record of one run. Beyond it the reads of the kinds that take the most become
-/// whole namespaces, or the whole kind if there are many.
+/// The bytes of the record of one run. Of a larger record, the reads of the kinds that take the
+/// most become whole namespaces, or the whole kind if there are many.
 pub const RECORD_BYTES_MAX: usize = 256 << 10;
 
-/// A record of so many bytes is kept as it is, however much the module's records take together.
+/// A record of this many bytes stays exact, also when the module's records exceed their bytes.
 pub const SMALL_RECORD_BYTES: usize = 4 << 10;
 
-/// Selectors that are kept of one kind in one namespace; more become the whole namespace.
+/// The selectors of one kind in one namespace; more become the whole namespace.
 pub const SELECTORS_MAX: usize = 16;
 
-/// The greatest [`Selector::weight`] that is kept; a heavier selector becomes the whole namespace.
+/// The greatest [`Selector::weight`]; a heavier selector becomes the whole namespace.
 pub const SELECTOR_WEIGHT_MAX: usize = 32;
 
-/// So many namespaces of a kind become whole one by one; of more, the kind becomes whole.
+/// This many namespaces of a kind become whole one by one; with more, the kind becomes whole.
 const NAMESPACES_MAX: usize = 16;
 
-/// After a record became too large it is cut to this.
+/// The bytes to which a record is reduced that became too large.
 const CUT_BYTES: usize = RECORD_BYTES_MAX / 4 * 3;
 
-// What a read takes in the record and in the index, beside its texts.
+// The bytes of a read in the record and in the index, without its texts.
 const GET_BYTES: usize = 200;
 const LIST_BYTES: usize = 400;
 const OWNED_BYTES: usize = 250;
@@ -36,33 +36,33 @@ const OWNED_BYTES: usize = 250;
 /// One read of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
-    /// One object by its name, whether it was there or not.
+    /// One object by its name, found or not.
     Get {
         /// Its kind.
         kind: Arc<Kind>,
         /// Its key.
         key: ObjectKey,
     },
-    /// The objects that match.
+    /// A list.
     List {
         /// Their kind.
         kind: Arc<Kind>,
         /// Their namespace; empty for all.
         namespace: Box<str>,
-        /// The labels that they have.
+        /// The label selector.
         selector: Arc<Selector>,
     },
-    /// The objects that this uid owns, made or merged into, of any kind.
+    /// The objects of any kind that a primary owns or is merged into.
     Owned {
         /// The primary's uid.
         uid: Box<str>,
-        /// The namespace in which they can be; empty for all.
+        /// The namespace of the objects; empty for all.
         namespace: Box<str>,
     },
 }
 
 impl Read {
-    /// About how many bytes of memory it takes until the next run.
+    /// The approximate bytes of memory until the next run.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Get { key, .. } => get_bytes(key),
@@ -80,12 +80,12 @@ fn list_bytes(namespace: &str, selector: &Selector) -> usize {
     LIST_BYTES + 2 * namespace.len() + selector.bytes()
 }
 
-/// Comparisons that may still be made: what is left to compare then counts as concerned.
+/// The comparisons that may still be made. Without any left, every read counts as concerned.
 #[derive(Debug)]
 pub struct Budget(pub usize);
 
 impl Budget {
-    /// Whether a selector matches labels, or cannot be compared with them any more.
+    /// Whether a selector matches labels; true if no comparison is left.
     pub fn matches(&mut self, selector: &Selector, labels: &innkeeper_core::Labels) -> bool {
         let cost = selector.weight() + 1;
         if self.0 < cost {
@@ -96,29 +96,29 @@ impl Budget {
     }
 }
 
-/// What one run read. See the [module's documentation](self).
+/// The reads of one run. See the [module's documentation](self).
 #[derive(Debug, Default)]
 pub struct ReadRecord {
     kinds: BTreeMap<Arc<Kind>, KindReads>,
-    /// By uid, the namespace.
+    /// The namespace, by the owner's uid.
     owned: BTreeMap<Box<str>, Box<str>>,
     bytes: usize,
 }
 
-/// Reads of one kind by namespace; the empty one is that of lists over all namespaces.
+/// Reads of one kind by namespace; the empty namespace is that of lists over all namespaces.
 #[derive(Debug, Default)]
 struct KindReads(BTreeMap<Box<str>, NamespaceReads>);
 
 #[derive(Debug, Default)]
 struct NamespaceReads {
-    /// All its objects were read: the other members are empty.
+    /// Whether all objects count as read; then the other members are empty.
     is_whole: bool,
     names: BTreeSet<ObjectKey>,
     selectors: BTreeSet<Arc<Selector>>,
 }
 
 impl ReadRecord {
-    /// An object was looked up by its name.
+    /// Records the read of an object by its name.
     pub fn get(&mut self, kind: &Arc<Kind>, key: &ObjectKey) {
         let namespace = key.namespace();
         let Some(group) = self.group(kind, namespace) else { return };
@@ -128,9 +128,9 @@ impl ReadRecord {
         }
     }
 
-    /// Objects were listed; `namespace` is empty for all.
+    /// Records a list; `namespace` is empty for all.
     pub fn list(&mut self, kind: &Arc<Kind>, namespace: &str, selector: Selector) {
-        // A cluster-scoped object is in no namespace, whichever was asked for.
+        // A cluster-scoped object is in no namespace, whichever one the guest asked for.
         let namespace = if kind.is_namespaced() { namespace } else { "" };
         let Some(group) = self.group(kind, namespace) else { return };
         let is_whole = selector.is_everything()
@@ -147,19 +147,19 @@ impl ReadRecord {
         self.cut();
     }
 
-    /// The objects of an owner were looked up, in one namespace; `namespace` is empty for all.
+    /// Records the read of the objects of an owner; `namespace` is empty for all.
     pub fn owned(&mut self, uid: &str, namespace: &str) {
         if self.owned.insert(uid.into(), namespace.into()).is_none() {
             self.bytes += OWNED_BYTES + uid.len() + namespace.len();
         }
     }
 
-    /// About how many bytes of memory it takes until the next run.
+    /// The approximate bytes of memory until the next run.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Makes every kind whole, so that next to nothing is left of the record.
+    /// Makes every kind whole, so that the record is small.
     pub fn make_small(&mut self) {
         let kinds: Vec<_> = self.kinds.keys().cloned().collect();
         for kind in kinds {
@@ -167,7 +167,7 @@ impl ReadRecord {
         }
     }
 
-    /// Whether it has read an object of this kind, in one of its versions.
+    /// Whether a change concerns the run: it read the object in one of these versions.
     pub fn concerns(&self, kind: &Arc<Kind>, object: &Object, budget: &mut Budget) -> bool {
         let here = object.key.namespace();
         let is_here = |within: &str| within.is_empty() || within == here;
@@ -209,7 +209,7 @@ impl ReadRecord {
         reads.into()
     }
 
-    /// Where to note a read; `None` if it is covered already.
+    /// The group for a read; `None` if the record covers it already.
     fn group(&mut self, kind: &Arc<Kind>, namespace: &str) -> Option<&mut NamespaceReads> {
         if !self.kinds.contains_key(kind) {
             self.kinds.insert(kind.clone(), KindReads::default());
@@ -224,7 +224,7 @@ impl ReadRecord {
         groups.get_mut(namespace).filter(|group| !group.is_whole)
     }
 
-    /// All objects of a namespace count as read; those of all namespaces if it is empty.
+    /// Has all objects of a namespace count as read; those of all namespaces if it is empty.
     fn make_whole(&mut self, kind: &Arc<Kind>, namespace: &str) {
         let Some(KindReads(groups)) = self.kinds.get_mut(kind) else { return };
         let gone = if namespace.is_empty() {
@@ -238,7 +238,7 @@ impl ReadRecord {
         groups.insert(namespace.into(), whole);
     }
 
-    /// Makes the largest groups whole, if the record has become too large.
+    /// Makes the largest groups whole if the record is too large.
     fn cut(&mut self) {
         if self.bytes <= RECORD_BYTES_MAX {
             return;
@@ -297,7 +297,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// The bytes are what the reads take, whatever has become whole.
+    /// Checks that the counted bytes are those of the reads.
     fn reads(record: ReadRecord) -> Box<[Read]> {
         let bytes = record.bytes();
         let reads = record.into_reads();

@@ -1,4 +1,4 @@
-//! Who listed what of one kind in one namespace.
+//! Which request listed which objects of one kind in one namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use innkeeper_core::{Labels, Selector};
 
 use crate::queue::ReconcileRequest;
 
-/// An ordered set. Mostly it has one member, and there are as many of these as objects: so it
-/// becomes a tree only when it is large.
+/// An ordered set. There are as many sets as objects, and most have one member: so it becomes a
+/// tree only when it is large.
 #[derive(Debug)]
 pub(super) enum SmallSet<T> {
     Few(Vec<T>),
     Many(BTreeSet<T>),
 }
 
-/// A [`SmallSet::Few`] has so many members at most.
+/// The most members of a [`SmallSet::Few`].
 const FEW_MAX: usize = 32;
 
 impl<T> Default for SmallSet<T> {
@@ -41,7 +41,7 @@ impl<T: Ord> SmallSet<T> {
         }
     }
 
-    /// Takes a member out; gives whether none is left.
+    /// Removes a member; gives whether the set is empty.
     pub(super) fn remove(&mut self, member: &T) -> bool {
         match self {
             Self::Few(few) => {
@@ -87,19 +87,19 @@ impl<T: Ord> IntoIterator for SmallSet<T> {
     }
 }
 
-/// Who listed with which selector.
+/// The requests that listed, each with its selector.
 pub(super) type Selecting = SmallSet<(ReconcileRequest, Arc<Selector>)>;
 
-/// Who listed objects of one kind in one namespace, or in all.
+/// The requests that listed objects of one kind in one namespace, or in all.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// All of them, and no change has woken them since their last run began.
+    /// Those that listed all objects, and that no change has woken since their last run began.
     whole: SmallSet<ReconcileRequest>,
-    /// All of them, and a change has woken them: their next run has yet to begin.
+    /// Those that listed all objects, and that a change has woken: their next run has not begun.
     woken: SmallSet<ReconcileRequest>,
-    /// By a label's name and value, those whose selector asks for it.
+    /// Those whose selector requires a label, by its name and value.
     labelled: BTreeMap<Box<str>, BTreeMap<Box<str>, Selecting>>,
-    /// Those whose selector asks for no one value.
+    /// Those whose selector requires no single value.
     others: Selecting,
 }
 
@@ -118,7 +118,7 @@ impl Lists {
         selecting.insert((request.clone(), selector.clone()));
     }
 
-    /// Takes a list out; gives whether none is left.
+    /// Removes a list; gives whether none is left.
     pub(super) fn remove(&mut self, request: &ReconcileRequest, selector: &Arc<Selector>) -> bool {
         if selector.is_everything() {
             self.whole.remove(request);
@@ -142,7 +142,7 @@ impl Lists {
             && self.others.iter().next().is_none()
     }
 
-    /// Adds those that listed all and that a change of somebody else wakes.
+    /// Adds the requests that listed all objects, without the writer of the change.
     pub(super) fn wake_whole(
         &mut self,
         writer: Option<&ReconcileRequest>,
@@ -158,7 +158,7 @@ impl Lists {
         }
     }
 
-    /// A run of a reader begins: from now on a change wakes it again.
+    /// Begins a run of a request: a change wakes it again from now on.
     pub(super) fn begin(&mut self, request: &ReconcileRequest) {
         if self.woken.contains(request) {
             self.woken.remove(request);
@@ -166,8 +166,8 @@ impl Lists {
         }
     }
 
-    /// Those that may select an object with these labels. Walks over the labels or over the names
-    /// that are asked for, whichever are fewer.
+    /// The requests whose selector may match these labels. Walks over the labels or over the
+    /// required names, whichever are fewer.
     pub(super) fn selecting<'a>(
         &'a self,
         labels: &'a Labels,
