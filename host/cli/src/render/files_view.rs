@@ -68,7 +68,7 @@ impl FilesView {
             };
             let (mut object, readiness) = given.decode(kind)?;
             if object.uid.is_empty() {
-                // Objects are told apart by uid. The guest sees the file's text, without it.
+                // Objects differ by uid. The guest sees the file's text, without it.
                 object.uid = format!("{kind} {}", object.key).into();
             }
             let key = (kind.clone(), object.key.clone());
