@@ -16,8 +16,8 @@ use innkeeper_core::plan::{Action, ApplyReason, Plan, Rejected, SkipReason, Step
 use innkeeper_core::{Manager, Object, ObjectRef};
 use jiff::Timestamp;
 
-use crate::active_module::ActiveModule;
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::active_module::ActiveModule;
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::primary_state::PrimaryState;
 use crate::problem::{Problem, Problems, Retry};
 use crate::queue::ReconcileRequest;

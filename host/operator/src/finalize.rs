@@ -7,7 +7,7 @@ use innkeeper_cluster::client::Force;
 use innkeeper_cluster::{ApiClient, ApiError, Caches};
 use innkeeper_core::{Finalizer, Object, ObjectRef};
 
-use crate::active_module::ActiveModule;
+use crate::modules::active_module::ActiveModule;
 use crate::primary_state::PrimaryState;
 use crate::problem::{Problem, Retry};
 use crate::queue::ReconcileRequest;

@@ -6,26 +6,18 @@
 //! - [`observe`], [`apply`], [`report`]: rooms of one round; the room between them, the plan, is
 //!   in `innkeeper-core`, and the run in `innkeeper-sandbox`.
 //! - [`reconcile`]: one burst of rounds over one key: the short function that sees all rooms.
-//! - [`granted_secrets`], [`redact`]: Secrets that a Module grants, and masking their bytes in
-//!   texts.
+//! - [`redact`]: masking the bytes of granted Secrets in texts.
 //! - [`trigger`], [`stats`]: why a key was worked on and what that came to, for whoever reads the
 //!   log.
-//! - [`workers`]: keys to workers. [`supervise`]: what the driver of modules asks for.
-//!   [`watchdog`]: whether that goes on.
+//! - [`workers`]: keys to workers. [`modules`]: modules from a source to an active revision.
 
-pub mod active_module;
 pub mod apply;
 pub mod backoff;
-pub mod component_snapshots;
-pub mod crds;
-pub mod declared;
-mod directory;
 pub mod finalize;
-pub mod granted_secrets;
 pub mod guest_log;
-pub mod health;
 pub mod metrics;
 pub mod module_queue;
+pub mod modules;
 pub mod observe;
 pub mod operator;
 pub mod preview;
@@ -38,13 +30,10 @@ pub mod record;
 pub mod redact;
 pub mod report;
 pub mod shared;
-pub mod sources;
 mod stats;
-pub mod supervise;
 pub mod teardown;
 pub mod trigger;
 pub mod unfinished;
-pub mod watchdog;
 pub mod workers;
 pub mod write_rate;
 pub mod writes;

@@ -11,8 +11,8 @@ use innkeeper_core::{Object, ObjectKey, ObjectRef, Selector, names, readiness};
 use innkeeper_sandbox::{CallError, Host, Level, ReadError, ResourceKind};
 use jiff::Timestamp;
 
-use crate::active_module::ActiveModule;
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::active_module::ActiveModule;
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::record::ReadRecord;
 
 /// What one run sees, and what it has read so far.

@@ -10,12 +10,14 @@ use innkeeper_sandbox::{CacheFigures, Engine, Limits};
 use tokio::sync::{mpsc, watch};
 
 use crate::backoff::Backoff;
-use crate::directory::DirectorySource;
 use crate::metrics::Metrics;
+use crate::modules::cluster_source::ClusterSource;
+use crate::modules::directory_source::DirectorySource;
+use crate::modules::event::SupervisorEvent;
+use crate::modules::source::ModuleSource;
+use crate::modules::supervisor::Supervisor;
 use crate::queue::{self, Queue};
 use crate::shared::{CacheEventHandler, Execution, Shared};
-use crate::sources::{ClusterSource, ModuleSource, SupervisorEvent};
-use crate::supervise::Supervisor;
 use crate::workers;
 
 /// Primaries that are reconciled at once, if nobody says otherwise. Each holds a request at a
@@ -128,7 +130,7 @@ impl Operator {
         );
         let supervising = env.spawn("supervise", {
             let (shared, stop) = (self.shared.clone(), stop.clone());
-            async move { shared.watchdog.watch(supervisor.supervise(stop)).await }
+            async move { shared.liveness.watch(supervisor.supervise(stop)).await }
         });
         workers::run_workers(self.shared.clone(), self.caches.clone(), stop).await;
         supervising.await;
@@ -156,7 +158,7 @@ impl Operator {
     /// What the supervisor of modules hangs in, for people; `None` if it takes its turns. Then no
     /// module loads, reports or leaves any more, and only another process helps.
     pub fn stalled(&self) -> Option<String> {
-        self.shared.watchdog.stalled()
+        self.shared.liveness.stalled()
     }
 
     /// The names of the modules that serve.

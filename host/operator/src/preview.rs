@@ -18,11 +18,11 @@ use innkeeper_modules::{PlannedChange, Preview, Rejection, RetryPolicy, definiti
 use innkeeper_sandbox::Outcome;
 use jiff::Timestamp;
 
-use crate::active_module::ActiveModule;
 use crate::apply;
-use crate::crds::Installer;
-use crate::declared::{self, Refused};
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::active_module::ActiveModule;
+use crate::modules::crds::Installer;
+use crate::modules::declared::{self, Refused};
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::observe::Observation;
 use crate::queue::ReconcileRequest;
 use crate::reconcile;

@@ -16,12 +16,12 @@ use innkeeper_core::{Object, ObjectRef, foreign, guest_status};
 use innkeeper_sandbox::{CallError, Outcome, Run};
 use jiff::Timestamp;
 
-use crate::active_module::ActiveModule;
 use crate::apply::{self, Apply};
 use crate::finalize::{Finalizers, WriteOutcome};
-use crate::granted_secrets::GrantedSecrets;
-use crate::health::Failing;
 use crate::module_queue;
+use crate::modules::active_module::ActiveModule;
+use crate::modules::granted_secrets::GrantedSecrets;
+use crate::modules::health::Failing;
 use crate::observe::{Observation, own};
 use crate::primary_state::PrimaryState;
 use crate::problem::{Problem, Problems, Retry};

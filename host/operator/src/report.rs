@@ -12,9 +12,9 @@ use innkeeper_core::{
 };
 use serde_json::{Map, Value};
 
-use crate::active_module::ActiveModule;
-use crate::crds::StatusSchema;
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::active_module::ActiveModule;
+use crate::modules::crds::StatusSchema;
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::primary_state::PrimaryState;
 use crate::problem::{Problem, Problems, Retry};
 use crate::queue::ReconcileRequest;

@@ -14,17 +14,17 @@ use innkeeper_sandbox::Permits;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use crate::active_module::ActiveModule;
-use crate::crds::StatusSchema;
-use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::modules::active_module::ActiveModule;
+use crate::modules::crds::StatusSchema;
+use crate::modules::event::{self, CONFIG_MAP, HOST_MODULE, SupervisorEvent};
+use crate::modules::health::Health;
+use crate::modules::liveness::SupervisorLiveness;
 use crate::primary_state::PrimaryStates;
 use crate::queue::{Queue, ReconcileRequest};
 use crate::reads::{Change, DependencyIndex, RunStart};
 use crate::record::ReadRecord;
-use crate::sources::{self, CONFIG_MAP, HOST_MODULE, SupervisorEvent};
 use crate::trigger::Trigger;
-use crate::watchdog::Watchdog;
 use crate::writes::Writes;
 
 /// How calls of guests are carried out.
@@ -52,8 +52,8 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Which modules fail.
     pub health: Health,
-    /// Whether the supervisor takes its turns.
-    pub watchdog: Watchdog,
+    /// Whether the supervisor makes progress.
+    pub liveness: SupervisorLiveness,
     /// What is known of each primary from its rounds before.
     pub primary_states: PrimaryStates,
     /// Held while stored objects of a definition are checked: one check at a time over all modules.
@@ -82,7 +82,7 @@ impl Shared {
         let env = cluster.env().clone();
         Self {
             started: env.instant(),
-            watchdog: Watchdog::new(&env),
+            liveness: SupervisorLiveness::new(&env),
             env,
             cluster,
             permits,
@@ -257,7 +257,7 @@ pub struct CacheEventHandler {
 impl Listener for CacheEventHandler {
     fn changed(&self, change: &CacheChange) {
         let shared = &self.shared;
-        if let Some(event) = sources::classify(change) {
+        if let Some(event) = event::classify(change) {
             let _ = self.supervisor.send(event);
         }
         let writer = match (&change.after, &change.before) {
