@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest};
 use innkeeper_core::{control, names};
-use innkeeper_modules::consent::ALLOWED_MODULES_ANNOTATION;
+use innkeeper_modules::account_annotation::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
 use serde_json::{Map, Value, json};
 

@@ -19,7 +19,8 @@ use innkeeper_sandbox::{Guest, Limits};
 use serde_json::Value;
 
 use crate::machine::{
-    Candidate, ComponentInfo, Effect, Event, Machine, Rejection, RetryPolicy, Spec, reason,
+    Candidate, ComponentInfo, DecidedDigests, Effect, Event, Machine, Rejection, RetryPolicy, Spec,
+    reason,
 };
 use crate::module::{self, KindName, KindStatus, ModuleStatus, RehearsalStatus};
 use crate::parameters;
@@ -27,7 +28,7 @@ use crate::registry::{Loaded, Modules, Revision};
 use crate::source::{Component, Digest, SourceError};
 use crate::{Module, SourceKind, ValidatedSpec, definitions, finalizers, manifest};
 
-pub use message::{Action, Input, LoadJob, ParametersJob, Report, Teardown};
+pub use message::{Action, CrdInstallation, Input, LoadJob, ParametersJob, Report, Teardown};
 
 /// The name of the ConfigMap, in [`module::NAMESPACE`], with the host's copy of a version.
 pub fn snapshot_name(module: &str, digest: Digest) -> String {
@@ -137,6 +138,22 @@ impl<G: Loaded> Driver<G> {
     /// since a host that starts anew goes by it, and needs the copy that is kept before.
     pub fn decision(&self, name: &str) -> Option<Report> {
         self.states.get(name).map(|module_state| module_state.decision(name))
+    }
+
+    /// The active revision of a module, as its status reports it; also before a restarted host has
+    /// loaded it again.
+    pub fn active_digest(&self, name: &str) -> Option<Digest> {
+        self.states.get(name)?.machine.persistent_digests().active
+    }
+
+    /// The revisions that are decided for a module; `None` if there is none of that name.
+    pub fn decided_digests(&self, name: &str) -> Option<DecidedDigests> {
+        self.states.get(name).map(|module_state| module_state.machine.decision())
+    }
+
+    /// Whether the active revision of a module, or the one about to become active, has a finalizer.
+    pub fn has_finalizer(&self, name: &str) -> bool {
+        self.states.get(name).is_some_and(|module_state| module_state.finalizer().is_some())
     }
 
     /// Takes what happened to the module `name`; gives what is to be done, in this order.
@@ -561,12 +578,12 @@ impl<G: Loaded> ModuleState<G> {
             Effect::InstallCrds(digest) => {
                 if let (Some((_, guest)), Some(settings)) = (&self.loaded_candidate, &self.settings)
                 {
-                    actions.push(Action::InstallCrds {
+                    actions.push(Action::InstallCrds(CrdInstallation {
                         digest,
                         crds: definitions::crd_requests(guest.manifest(), settings),
                         namespaces: settings.namespaces.clone(),
                         service_account: settings.service_account.clone(),
-                    });
+                    }));
                 }
             }
             Effect::Swap(digest) => self.swap(name, digest, modules, actions),

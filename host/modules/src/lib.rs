@@ -11,7 +11,8 @@
 //!   [`crd()`] its CustomResourceDefinition.
 //! - [`source`] takes a component out of a ConfigMap or a file, within bounds; [`chunks`] is how it
 //!   lies in ConfigMaps.
-//! - [`consent`] is what a ServiceAccount says of the modules that may act as it.
+//! - [`account_annotation`] is the annotation of a ServiceAccount that names the modules which may
+//!   act as it.
 //! - [`Machine`] is the state machine of one module.
 //! - [`Driver`] holds a machine for each module and carries out what needs no I/O; the rest it
 //!   hands out as [`Action`]s. [`Modules`] is what reconciling reads.
@@ -20,8 +21,8 @@
 //! Nothing here is async, nothing knows the kube client, and nothing reads a clock: who owns
 //! the driver watches, fetches, waits and writes.
 
+pub mod account_annotation;
 pub mod chunks;
-pub mod consent;
 mod crd;
 pub mod definitions;
 pub mod directory;

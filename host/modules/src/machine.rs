@@ -78,6 +78,15 @@ pub struct ActiveRevision {
     pub title: String,
 }
 
+/// The revisions that a restarted host is to find in a Module's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecidedDigests {
+    /// The active revision.
+    pub active: Option<Digest>,
+    /// The one before it.
+    pub previous: Option<Digest>,
+}
+
 /// The life of one module. See the [module's docs](self).
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -193,19 +202,23 @@ impl Machine {
 
     /// What serves and what served before it, as a host that starts anew is to find them: until the
     /// copy of a candidate is kept, that is what they were.
-    pub fn persistent_digests(&self) -> (Option<Digest>, Option<Digest>) {
-        (self.active.as_ref().map(|active| active.digest).or(self.restored_digest), self.previous)
+    pub fn persistent_digests(&self) -> DecidedDigests {
+        let active = self.active.as_ref().map(|active| active.digest);
+        DecidedDigests { active: active.or(self.restored_digest), previous: self.previous }
     }
 
     /// The same with what is decided, from when its copy is kept.
-    pub fn decision(&self) -> (Option<Digest>, Option<Digest>) {
-        let (serves, previous) = self.persistent_digests();
+    pub fn decision(&self) -> DecidedDigests {
+        let persistent = self.persistent_digests();
         match &self.candidate {
             Candidate::Committing(loaded) => {
                 let active = self.active.as_ref().map(|active| active.digest);
-                (Some(loaded.digest), active.or(previous))
+                DecidedDigests {
+                    active: Some(loaded.digest),
+                    previous: active.or(persistent.previous),
+                }
             }
-            _ => (serves, previous),
+            _ => persistent,
         }
     }
 

@@ -9,15 +9,17 @@ use innkeeper_modules::Driver;
 use innkeeper_sandbox::{CacheFigures, Engine, Limits};
 use tokio::sync::{mpsc, watch};
 
-use crate::directory::DirectorySource;
 use crate::execution::Execution;
 use crate::metrics::Metrics;
+use crate::modules::cluster_source::ClusterSource;
+use crate::modules::directory_source::DirectorySource;
+use crate::modules::event::SupervisorEvent;
+use crate::modules::source::ModuleSource;
+use crate::modules::supervisor::Supervisor;
 use crate::queue::backoff::Backoff;
 use crate::queue::workers;
 use crate::queue::{self, Queue};
 use crate::shared::Shared;
-use crate::sources::{ClusterSource, ModuleSource, SupervisorEvent};
-use crate::supervise::Supervisor;
 use crate::watch::cache_events::CacheEventHandler;
 
 /// The default number of primaries that are reconciled at once. Each has one request to the API
@@ -130,7 +132,7 @@ impl Operator {
         );
         let supervising = env.spawn("supervise", {
             let (shared, stop) = (self.shared.clone(), stop.clone());
-            async move { shared.watchdog.watch(supervisor.supervise(stop)).await }
+            async move { shared.liveness.watch(supervisor.supervise(stop)).await }
         });
         workers::run_workers(self.shared.clone(), self.caches.clone(), stop).await;
         supervising.await;
@@ -158,7 +160,7 @@ impl Operator {
     /// In which step the supervisor of modules hangs, as a text; `None` if it does not. A hanging
     /// supervisor loads, reports and stops no module, and only a restart of the process helps.
     pub fn stalled(&self) -> Option<String> {
-        self.shared.watchdog.stalled()
+        self.shared.liveness.stalled()
     }
 
     /// The names of the modules with an active revision.

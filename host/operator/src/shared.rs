@@ -12,18 +12,18 @@ use innkeeper_sandbox::Permits;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::active_module::ActiveModule;
-use crate::crds::StatusSchema;
 use crate::execution::Execution;
-use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::modules::active_module::ActiveModule;
+use crate::modules::crds::StatusSchema;
+use crate::modules::health::Health;
+use crate::modules::liveness::SupervisorLiveness;
 use crate::queue::trigger::Trigger;
 use crate::queue::{Queue, ReconcileRequest, ReconcileResult};
 use crate::reconcile::primary_state::PrimaryStates;
 use crate::watch::dependency_index::{DependencyIndex, RunStart};
 use crate::watch::own_writes::Writes;
 use crate::watch::read_record::ReadRecord;
-use crate::watchdog::Watchdog;
 
 /// The state that all parts of one operator share.
 pub struct Shared {
@@ -41,9 +41,9 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Which primaries of each module fail.
     pub health: Health,
-    /// Whether the supervisor of modules is alive.
-    pub watchdog: Watchdog,
-    /// What the host remembers of each primary.
+    /// Whether the supervisor makes progress.
+    pub liveness: SupervisorLiveness,
+    /// What is known of each primary from its rounds before.
     pub primary_states: PrimaryStates,
     /// Held during a check of a definition's stored objects: one check at a time, of all modules.
     pub object_checks: tokio::sync::Mutex<()>,
@@ -71,7 +71,7 @@ impl Shared {
         let env = cluster.env().clone();
         Self {
             started: env.instant(),
-            watchdog: Watchdog::new(&env),
+            liveness: SupervisorLiveness::new(&env),
             env,
             cluster,
             permits,

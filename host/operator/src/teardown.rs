@@ -17,11 +17,11 @@ use innkeeper_modules::{Rejection, RetryPolicy, module};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::active_module::{ActiveModule, TeardownPhase};
-use crate::health::RunHealth;
+use crate::modules::active_module::{ActiveModule, TeardownPhase};
+use crate::modules::event::MODULE;
+use crate::modules::health::RunHealth;
 use crate::reconcile::finalizers;
 use crate::shared::Shared;
-use crate::sources::MODULE;
 
 /// So long are primaries that are being deleted asked what is left to do.
 pub const FINALIZING_TIME: Duration = Duration::from_mins(1);

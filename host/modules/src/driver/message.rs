@@ -149,16 +149,7 @@ pub enum Action<G = Guest> {
     EndRollbackWindow,
     /// Install these as the module's ServiceAccount, wait until they are established, and answer
     /// with [`Input::Crds`].
-    InstallCrds {
-        /// To be given back.
-        digest: Digest,
-        /// What is wanted.
-        crds: Vec<CrdRequest>,
-        /// The namespaces of the module's primaries; empty for all.
-        namespaces: BTreeSet<String>,
-        /// The account; `None` for the host's own identity (a Module of a folder).
-        service_account: Option<String>,
-    },
+    InstallCrds(CrdInstallation),
     /// This serves from now on (it is in [`Modules`] already): watch what it declares, and run
     /// every primary. Also after a change of settings.
     Serve(Arc<Revision<G>>),
@@ -176,6 +167,19 @@ pub enum Action<G = Guest> {
     Notify(Notice),
     /// The module is gone: nothing of it runs any more.
     Stop,
+}
+
+/// CustomResourceDefinitions of a candidate, to be installed.
+#[derive(Clone, Debug)]
+pub struct CrdInstallation {
+    /// The candidate.
+    pub digest: Digest,
+    /// The definitions.
+    pub crds: Vec<CrdRequest>,
+    /// The namespaces of the module's primaries; empty for all.
+    pub namespaces: BTreeSet<String>,
+    /// The account; `None` for the host's own identity (a Module of a folder).
+    pub service_account: Option<String>,
 }
 
 /// What is known of a module that leaves.

@@ -61,7 +61,7 @@ impl<G: Loaded> Driver<G> {
         let decided = |name: &str| {
             self.states
                 .get(name)
-                .is_some_and(|module_state| module_state.machine.decision().0.is_some())
+                .is_some_and(|module_state| module_state.machine.decision().active.is_some())
         };
         let is_rival = |(other, module_state): &(&String, &ModuleState<G>)| {
             let Some(theirs) = module_state.primary_scope() else { return false };

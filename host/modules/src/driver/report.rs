@@ -4,7 +4,7 @@ use innkeeper_core::{Finalizer, control, foreign};
 use serde_json::{Map, Value, json};
 
 use super::{ModuleState, Report, snapshot_name};
-use crate::machine::{Candidate, REJECTED, Rejection};
+use crate::machine::{Candidate, DecidedDigests, REJECTED, Rejection};
 use crate::module::{CandidateStatus, ExampleStatus, KindStatus, RehearsalStatus};
 use crate::registry::Loaded;
 use crate::rollout::Preview;
@@ -58,7 +58,7 @@ impl<G: Loaded> ModuleState<G> {
     fn report_with(
         &self,
         name: &str,
-        (serves, previous): (Option<Digest>, Option<Digest>),
+        DecidedDigests { active: serves, previous }: DecidedDigests,
     ) -> Report {
         let mut members = Map::new();
         if let Some(digest) = serves {
@@ -146,7 +146,7 @@ impl RehearsalStatus {
 impl<G: Loaded> ModuleState<G> {
     /// Keeps what a rehearsal found until it is known whether the version serves.
     pub(super) fn record_preview(&mut self, digest: Digest, rehearsal: &Preview) {
-        let revision = self.machine.persistent_digests().0.map(|digest| digest.to_string());
+        let revision = self.machine.persistent_digests().active.map(|digest| digest.to_string());
         self.previews.retain(|told| Some(&told.digest) == revision.as_ref());
         self.previews.push(RehearsalStatus::of(digest, rehearsal));
     }

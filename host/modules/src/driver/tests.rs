@@ -61,9 +61,12 @@ fn show(action: &Action<Fake>) -> String {
             let name = String::from_utf8_lossy(&job.component.bytes[4..]).into_owned();
             format!("load {name} within {} bytes", job.limits.memory_bytes)
         }
-        Action::InstallCrds { crds, .. } => {
-            let crds: Vec<_> =
-                crds.iter().map(|crd| format!("{} granted={}", crd.name, crd.granted)).collect();
+        Action::InstallCrds(installation) => {
+            let crds: Vec<_> = installation
+                .crds
+                .iter()
+                .map(|crd| format!("{} granted={}", crd.name, crd.granted))
+                .collect();
             format!("install {}", crds.join(", "))
         }
         Action::Serve(revision) => format!(
@@ -568,7 +571,7 @@ impl World {
                     assert_eq!(Some(job.component.digest), present, "seed {seed}");
                     self.loading.push(job.component);
                 }
-                Action::InstallCrds { digest, .. } => self.installing.push(digest),
+                Action::InstallCrds(one) => self.installing.push(one.digest),
                 Action::Preview { digest, .. } => self.rehearsing.push(digest),
                 Action::Commit { digest, component } => {
                     let held = component.map(|component| component.digest);

@@ -18,10 +18,10 @@ use innkeeper_modules::{PlannedChange, Preview, Rejection, RetryPolicy, definiti
 use jiff::Timestamp;
 
 use self::compare::{Effect, compare};
-use crate::active_module::ActiveModule;
-use crate::crds::Installer;
-use crate::declared::{self, Refused};
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::active_module::ActiveModule;
+use crate::modules::crds::Installer;
+use crate::modules::declared::{self, Refused};
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::queue::ReconcileRequest;
 use crate::reconcile::guest_turn::evaluate_with_permit;
 use crate::reconcile::observe::Observation;

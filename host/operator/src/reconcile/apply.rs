@@ -15,7 +15,7 @@ use innkeeper_core::plan::{Action, ApplyReason, Plan, Rejected, SkipReason, Step
 use innkeeper_core::{Manager, Object, ObjectRef};
 use jiff::Timestamp;
 
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Problems};

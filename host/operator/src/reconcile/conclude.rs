@@ -10,7 +10,7 @@ use innkeeper_core::{Object, ObjectRef};
 use jiff::Timestamp;
 
 use crate::evaluate::{Evaluated, Evaluation, EvaluationResult};
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::queue::trigger::Trigger;
 use crate::reconcile::apply::Applied;
 use crate::reconcile::context::Context;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use innkeeper_contract::{Condition, ConditionStatus, ReadinessState};
 use innkeeper_core::{foreign, guest_status, readiness};
 
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::status_input::StatusInput;
 
 /// The host's condition: whether every desired object is applied.

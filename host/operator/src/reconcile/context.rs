@@ -5,7 +5,7 @@ use std::sync::Arc;
 use innkeeper_cluster::{Caches, InFlightWrite};
 use innkeeper_core::{Object, ObjectRef};
 
-use crate::active_module::ActiveModule;
+use crate::modules::active_module::ActiveModule;
 use crate::queue::ReconcileRequest;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::shared::Shared;

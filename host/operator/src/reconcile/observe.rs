@@ -12,9 +12,9 @@ use innkeeper_core::{Object, ObjectKey, ObjectRef, Selector, names, plan, readin
 use innkeeper_sandbox::{CallError, Host, Level, Outcome, ReadError, ResourceKind};
 use jiff::Timestamp;
 
-use crate::active_module::ActiveModule;
 use crate::evaluate::{ClusterView, OwnedObjects};
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::active_module::ActiveModule;
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::watch::read_record::ReadRecord;
 
 /// The cluster as one run sees it, and what the run has read so far.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use innkeeper_cluster::{ApiError, CacheSnapshot, KindState, Lookup};
 use innkeeper_core::{Object, ObjectRef};
 
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;

@@ -5,7 +5,7 @@ use innkeeper_cluster::client::Force;
 use innkeeper_contract::Condition;
 use innkeeper_core::{Manager, Object, ObjectRef, status};
 
-use crate::crds::StatusSchema;
+use crate::modules::crds::StatusSchema;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Retry};

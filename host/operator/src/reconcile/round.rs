@@ -9,8 +9,8 @@ use innkeeper_core::{Object, foreign, guest_status};
 use innkeeper_sandbox::CallError;
 
 use crate::evaluate::EvaluationError;
-use crate::granted_secrets::GrantedSecrets;
-use crate::health::Failing;
+use crate::modules::granted_secrets::GrantedSecrets;
+use crate::modules::health::Failing;
 use crate::queue::ReconcileResult;
 use crate::reconcile::problem::{Problem, Retry};
 use crate::reconcile::status_input::StatusInput;

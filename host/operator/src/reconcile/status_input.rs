@@ -7,7 +7,7 @@ use innkeeper_contract::{Condition, Event};
 use innkeeper_core::{LastRun, Object, ObjectRef};
 use serde_json::{Map, Value};
 
-use crate::granted_secrets::GrantedSecrets;
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::problem::Problems;
 use crate::reconcile::stats::ObjectChange;
 

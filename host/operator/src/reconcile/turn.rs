@@ -7,7 +7,7 @@ use innkeeper_contract::{Event, EventType};
 use innkeeper_core::consent::RESYNC_ANNOTATION;
 use innkeeper_core::{ObjectRef, guest_status};
 
-use crate::active_module::ActiveModule;
+use crate::modules::active_module::ActiveModule;
 use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;

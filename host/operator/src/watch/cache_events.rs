@@ -7,10 +7,10 @@ use innkeeper_cluster::cache::StateChange;
 use innkeeper_cluster::{Change as CacheChange, KindState, Listener, crd};
 use tokio::sync::mpsc;
 
+use crate::modules::event::{self, CONFIG_MAP, HOST_MODULE, SupervisorEvent};
 use crate::queue::ReconcileRequest;
 use crate::queue::trigger::Trigger;
 use crate::shared::Shared;
-use crate::sources::{self, CONFIG_MAP, HOST_MODULE, SupervisorEvent};
 use crate::watch::dependency_index::Change;
 
 /// Listens to the caches: wakes the requests that a change concerns, and sends the supervisor what
@@ -57,7 +57,7 @@ impl CacheEventHandler {
 
 impl Listener for CacheEventHandler {
     fn changed(&self, change: &CacheChange) {
-        if let Some(event) = sources::classify(change) {
+        if let Some(event) = event::classify(change) {
             self.notify_supervisor(event);
         }
         if change.after.is_none() {

@@ -1,7 +1,7 @@
 //! Whether the API server serves the kinds of a manifest as the manifest declares them.
 //!
-//! A candidate that declares one otherwise is refused before it serves: it never replaces an active
-//! revision. A kind that is not served at all is no reason: the guest may install its definition.
+//! A candidate that declares a kind otherwise is refused: it never replaces an active revision. A
+//! kind that is not served at all does not count: the guest may install its definition.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use innkeeper_cluster::{ApiClient, KindState, Mismatch, ServedKind};
 use innkeeper_modules::{Rejection, RetryPolicy, manifest};
 use innkeeper_sandbox::Guest;
 
-use crate::active_module::{self, ActiveModule};
+use super::active_module::{self, ActiveModule};
 
-/// How old an answer of discovery may be on which a candidate is let through.
+/// The maximum age of the answer of discovery on which a candidate is accepted.
 const AGE_MAX: Duration = Duration::from_secs(5);
 
 /// The most mismatches that one message lists.
@@ -22,7 +22,7 @@ const MESSAGE_KINDS_MAX: usize = 5;
 /// Why a candidate is refused.
 #[derive(Debug)]
 pub struct Refused {
-    /// What is said of it.
+    /// The reason and the message.
     pub rejection: Rejection,
     /// The groups whose kinds are served otherwise: a change there may help.
     pub groups: BTreeSet<String>,
@@ -33,7 +33,7 @@ pub struct Refused {
 /// # Errors
 /// If one is served otherwise, or discovery does not answer.
 pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), Refused> {
-    // One that is no manifest is refused as such, and its names are not asked for.
+    // A malformed manifest is refused elsewhere; the host sends no request with its names.
     if manifest::check(guest.manifest()).is_err() {
         return Ok(());
     }
@@ -58,7 +58,7 @@ pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), Refused> {
     rejection(&found).map_err(|rejection| Refused { rejection, groups })
 }
 
-/// The same by what a candidate's caches have found meanwhile.
+/// Compares the kinds that a candidate declares with what its caches have found in the meantime.
 ///
 /// # Errors
 /// If a kind is served otherwise.
@@ -79,10 +79,10 @@ fn rejection(found: &[Mismatch]) -> Result<(), Rejection> {
     if found.is_empty() {
         return Ok(());
     }
-    let mut told: Vec<String> =
+    let mut mismatches: Vec<String> =
         found.iter().take(MESSAGE_KINDS_MAX).map(ToString::to_string).collect();
     if found.len() > MESSAGE_KINDS_MAX {
-        told.push(format!("and {} more", found.len() - MESSAGE_KINDS_MAX));
+        mismatches.push(format!("and {} more", found.len() - MESSAGE_KINDS_MAX));
     }
-    Err(Rejection::new(KIND_MISMATCH, told.join("; "), RetryPolicy::Later))
+    Err(Rejection::new(KIND_MISMATCH, mismatches.join("; "), RetryPolicy::Later))
 }

@@ -3,9 +3,10 @@
 //! The comparison of the schemas proves that what fits the one fits the other; objects may be older
 //! than the installed schema, so they are read too, as far as the module's account may list them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use innkeeper_cluster::ApiError;
+use innkeeper_cluster::{ApiClient, ApiError};
 use innkeeper_contract::{Kind, Scope};
 use innkeeper_core::crd_compat::{Misfit, StoredObjects};
 use innkeeper_core::foreign;
@@ -13,8 +14,9 @@ use innkeeper_modules::{CrdRequest, Rejection, RetryPolicy};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::sync::Mutex;
 
-use super::{Installer, incompatible};
+use super::compatibility::incompatible;
 
 /// So many objects of one definition are checked at most.
 const OBJECTS_MAX: usize = 50_000;
@@ -64,90 +66,97 @@ impl Read {
     }
 }
 
-/// Checks all stored objects that the module's account may list.
-///
-/// # Errors
-/// The first object that does not fit, or why not all could be checked.
-pub(super) async fn check(
-    installer: &Installer<'_>,
-    desired_state: &CrdRequest,
-    live: &Value,
-) -> Result<(), Rejection> {
-    let Some(stored) = StoredObjects::new(live, &desired_state.definition) else {
-        return Err(incompatible(
-            desired_state,
-            "changes, but no version of the installed definition is served, so its stored objects cannot be checked; serve one",
-        ));
-    };
-    let kind = kind(live, stored.version());
-    // Of all modules one check at a time: each holds a page and a parsed object.
-    let _turn = installer.object_checks.lock().await;
-    let check = check_all(installer, desired_state, &kind, &stored);
-    installer.client.env().timeout(TIME_MAX, check).await.unwrap_or_else(|_| {
-        let why = format!("not all were checked within {} s", TIME_MAX.as_secs());
-        Err(unchecked(desired_state, &why))
-    })
+/// Checks the stored objects of a definition with the rights of one module's account.
+pub(super) struct StoredObjectCheck<'a> {
+    /// Requests as the module's ServiceAccount.
+    pub(super) client: &'a ApiClient,
+    /// The namespaces of the module's primaries; empty for all.
+    pub(super) namespaces: &'a BTreeSet<String>,
+    /// Held while objects are checked, over all modules: each check holds a page and an object.
+    pub(super) lock: &'a Mutex<()>,
 }
 
-async fn check_all(
-    installer: &Installer<'_>,
-    desired_state: &CrdRequest,
-    kind: &Kind,
-    stored: &StoredObjects,
-) -> Result<(), Rejection> {
-    let mut read = Read::default();
-    match check_in(installer, desired_state, (kind, ""), stored, &mut read).await? {
-        Ok(()) => return Ok(()),
-        Err(ApiError::Forbidden { .. })
-            if kind.is_namespaced() && !installer.namespaces.is_empty() => {}
-        Err(error) => return Err(unread(desired_state, &error)),
-    }
-    for namespace in installer.namespaces {
-        check_in(installer, desired_state, (kind, namespace), stored, &mut read)
-            .await?
-            .map_err(|error| unread(desired_state, &error))?;
-    }
-    Ok(())
-}
-
-/// Checks the objects of one namespace, or of all; the inner error is why they cannot be read.
-async fn check_in(
-    installer: &Installer<'_>,
-    desired_state: &CrdRequest,
-    (kind, namespace): (&Kind, &str),
-    stored: &StoredObjects,
-    read: &mut Read,
-) -> Result<Result<(), ApiError>, Rejection> {
-    let (mut start, mut limit) = (String::new(), PAGE);
-    let client = installer.client;
-    loop {
-        let page = match client.list_raw_page(kind, namespace, limit, PAGE_BYTES_MAX, &start).await
-        {
-            Ok(page) => page,
-            // A definition that is not served has no objects that anybody could read.
-            Err(
-                ApiError::NotServed { .. }
-                | ApiError::NotFound { .. }
-                | ApiError::NamespaceNotFound { .. },
-            ) => return Ok(Ok(())),
-            Err(error) => return Ok(Err(error)),
+impl StoredObjectCheck<'_> {
+    /// Checks all stored objects that the module's account may list.
+    ///
+    /// # Errors
+    /// The first object that does not fit, or why not all could be checked.
+    pub(super) async fn run(&self, request: &CrdRequest, live: &Value) -> Result<(), Rejection> {
+        let Some(stored) = StoredObjects::new(live, &request.definition) else {
+            return Err(incompatible(
+                request,
+                "changes, but no version of the installed definition is served, so its stored objects cannot be checked; serve one",
+            ));
         };
-        let is_within = read.add(page.items.len(), page.bytes);
-        is_within.map_err(|why| unchecked(desired_state, &why))?;
-        for object in page.items {
-            check_one(desired_state, kind, stored, &object)?;
-            // Other tasks of this thread go on meanwhile.
-            tokio::task::yield_now().await;
+        let kind = kind(live, stored.version());
+        let _turn = self.lock.lock().await;
+        let check = self.check_all(request, &kind, &stored);
+        self.client.env().timeout(TIME_MAX, check).await.unwrap_or_else(|_| {
+            let why = format!("not all were checked within {} s", TIME_MAX.as_secs());
+            Err(unchecked(request, &why))
+        })
+    }
+
+    async fn check_all(
+        &self,
+        request: &CrdRequest,
+        kind: &Kind,
+        stored: &StoredObjects,
+    ) -> Result<(), Rejection> {
+        let mut read = Read::default();
+        match self.check_in(request, (kind, ""), stored, &mut read).await? {
+            Ok(()) => return Ok(()),
+            Err(ApiError::Forbidden { .. })
+                if kind.is_namespaced() && !self.namespaces.is_empty() => {}
+            Err(error) => return Err(unread(request, &error)),
         }
-        if page.next.is_empty() {
-            return Ok(Ok(()));
+        for namespace in self.namespaces {
+            self.check_in(request, (kind, namespace), stored, &mut read)
+                .await?
+                .map_err(|error| unread(request, &error))?;
         }
-        (start, limit) = (page.next, page.limit);
+        Ok(())
+    }
+
+    /// Checks the objects of one namespace, or of all; the inner error is why they cannot be read.
+    async fn check_in(
+        &self,
+        request: &CrdRequest,
+        (kind, namespace): (&Kind, &str),
+        stored: &StoredObjects,
+        read: &mut Read,
+    ) -> Result<Result<(), ApiError>, Rejection> {
+        let (mut start, mut limit) = (String::new(), PAGE);
+        let client = self.client;
+        loop {
+            let page = client.list_raw_page(kind, namespace, limit, PAGE_BYTES_MAX, &start).await;
+            let page = match page {
+                Ok(page) => page,
+                // A definition that is not served has no objects that anybody could read.
+                Err(
+                    ApiError::NotServed { .. }
+                    | ApiError::NotFound { .. }
+                    | ApiError::NamespaceNotFound { .. },
+                ) => return Ok(Ok(())),
+                Err(error) => return Ok(Err(error)),
+            };
+            let is_within = read.add(page.items.len(), page.bytes);
+            is_within.map_err(|why| unchecked(request, &why))?;
+            for object in page.items {
+                check_one(request, kind, stored, &object)?;
+                // Other tasks of this thread run in between.
+                tokio::task::yield_now().await;
+            }
+            if page.next.is_empty() {
+                return Ok(Ok(()));
+            }
+            (start, limit) = (page.next, page.limit);
+        }
     }
 }
 
 fn check_one(
-    desired_state: &CrdRequest,
+    request: &CrdRequest,
     kind: &Kind,
     stored: &StoredObjects,
     object: &RawValue,
@@ -156,15 +165,15 @@ fn check_one(
     if object.get().len() > OBJECT_BYTES_MAX {
         let mebibytes = OBJECT_BYTES_MAX >> 20;
         let why = format!("{} {name} has more than {mebibytes} MiB", kind.kind);
-        return Err(unchecked(desired_state, &why));
+        return Err(unchecked(request, &why));
     }
     let object: Value = serde_json::from_str(object.get()).map_err(|error| {
-        unchecked(desired_state, &format!("{} {name} cannot be read: {error}", kind.kind))
+        unchecked(request, &format!("{} {name} cannot be read: {error}", kind.kind))
     })?;
     match stored.check(&object, STEPS_MAX) {
         Ok(()) => Ok(()),
         Err(Misfit::At(place)) => Err(incompatible(
-            desired_state,
+            request,
             &format!(
                 "does not fit what is stored: {} {name}: {}; change that object",
                 kind.kind,
@@ -173,7 +182,7 @@ fn check_one(
         )),
         Err(Misfit::TooManySteps) => {
             let why = format!("{} {name} takes more than {STEPS_MAX} steps to check", kind.kind);
-            Err(unchecked(desired_state, &why))
+            Err(unchecked(request, &why))
         }
     }
 }
@@ -198,21 +207,21 @@ fn name(object: &RawValue) -> String {
     }
 }
 
-fn unchecked(desired_state: &CrdRequest, why: &str) -> Rejection {
+fn unchecked(request: &CrdRequest, why: &str) -> Rejection {
     incompatible(
-        desired_state,
+        request,
         &format!(
             "changes, and its stored objects cannot all be checked against it: {why}; have fewer of them"
         ),
     )
 }
 
-fn unread(desired_state: &CrdRequest, error: &ApiError) -> Rejection {
+fn unread(request: &CrdRequest, error: &ApiError) -> Rejection {
     Rejection::new(
         format!("CRD{}", error.reason()),
         format!(
             "the CustomResourceDefinition {} changes, and its stored objects cannot be checked against it: {error}",
-            desired_state.name
+            request.name
         ),
         RetryPolicy::Later,
     )

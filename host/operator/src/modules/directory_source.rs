@@ -1,4 +1,4 @@
-//! Modules of a folder, looked at again and again.
+//! Modules of a folder, scanned periodically.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use innkeeper_modules::source::COMPONENT_BYTES_MAX;
 use innkeeper_modules::{Input, SourceRef};
 use tokio::sync::mpsc;
 
-use crate::sources::SupervisorEvent;
+use super::event::SupervisorEvent;
 
-/// How often the folder is looked at. A saved file is taken after two looks.
+/// The time between two scans. A saved file is loaded after two scans.
 const POLL_PERIOD: Duration = Duration::from_millis(250);
 
 /// Modules of a folder.
@@ -22,7 +22,7 @@ pub struct DirectorySource {
     path: PathBuf,
     env: Env,
     ticker: Option<Task<()>>,
-    pub(crate) sources: BTreeMap<String, SourceRef>,
+    pub(super) sources: BTreeMap<String, SourceRef>,
 }
 
 impl DirectorySource {
@@ -37,7 +37,7 @@ impl DirectorySource {
         }
     }
 
-    /// Looks at it now, and then again and again.
+    /// Scans the folder now, and then periodically.
     pub fn begin(&mut self, outbox: &mpsc::UnboundedSender<SupervisorEvent>) {
         self.relist(outbox);
         let (env, outbox) = (self.env.clone(), outbox.clone());
@@ -51,7 +51,7 @@ impl DirectorySource {
         }));
     }
 
-    /// Looks at it once, and tells what is different.
+    /// Scans the folder once, and sends the differences.
     pub fn relist(&mut self, outbox: &mpsc::UnboundedSender<SupervisorEvent>) {
         let changes = self.folder.lock().unwrap_or_else(PoisonError::into_inner).scan();
         for change in changes {
@@ -65,13 +65,13 @@ impl DirectorySource {
                 }
                 Change::Empty => {
                     tracing::warn!(
-                        "no Module in the folder {}; put a YAML file with one there, and it is taken at once",
+                        "no Module in the folder {}; put a YAML file with one there, and it is loaded at once",
                         self.path.display()
                     );
                     continue;
                 }
             };
-            let _ = outbox.send(SupervisorEvent::Input { module, input: Box::new(input) });
+            let _ = outbox.send(SupervisorEvent::input(module, input));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The host's copies of components: what served last is to be had whatever becomes of its source.
+//! Snapshots of components, so that the active revision survives the loss of its source.
 //!
-//! A copy is an immutable ConfigMap beside the sources, named by the module and the digest and
-//! owned by the Module; of a large component it is several, the parts of one source. There are two
-//! copies at most for each module: of what serves and of what served before.
+//! A snapshot is an immutable ConfigMap in the namespace of the sources, named by the module and
+//! the digest and owned by the Module; a large component takes several ConfigMaps, its chunks. A
+//! module has two snapshots at most: of the active and of the previous revision.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,16 @@ use innkeeper_modules::module::{self, NAMESPACE, SOURCE_KEY};
 use innkeeper_modules::{Component, Digest, Rejection, RetryPolicy, SourceError, chunks};
 use serde_json::{Map, Value, json};
 
-use crate::sources::{CONFIG_MAP, read_config_map};
+use super::config_maps::read_config_map;
+use super::event::CONFIG_MAP;
 
-/// The label of a copy: whose it is.
+/// The label of a snapshot: the module that it belongs to.
 pub const SNAPSHOT_LABEL: &str = "innkeeper.dev/copy-of";
 
-/// Keeps a copy of a component.
+/// Saves a snapshot of a component.
 ///
 /// # Errors
-/// A verdict to be tried again later.
+/// If it cannot be saved; another try may help.
 pub async fn save(
     cluster: &Cluster,
     module: &Object,
@@ -32,7 +33,7 @@ pub async fn save(
     let name = snapshot_name(owner, digest);
     let refused = |why: String| {
         let message =
-            format!("the copy {NAMESPACE}/{name} of {} cannot be kept: {why}", digest.short());
+            format!("snapshot {NAMESPACE}/{name} of {} cannot be saved: {why}", digest.short());
         Rejection::new("SnapshotFailed", message, RetryPolicy::Later)
     };
     let host = cluster.host();
@@ -42,7 +43,7 @@ pub async fn save(
         written.extend(body["metadata"]["name"].as_str().map(str::to_owned));
         match host.create(&CONFIG_MAP, NAMESPACE, &body).await {
             Ok(()) => {}
-            // From a time when the host was killed in between, or the whole of it.
+            // A host that was killed may have written some chunks, or all.
             Err(ApiError::AlreadyExists { .. }) => was_there = true,
             Err(error) => return Err(refused(error.to_string())),
         }
@@ -58,7 +59,7 @@ pub async fn save(
     }
 }
 
-/// What all ConfigMaps of a module's copies have in common.
+/// The labels and the owner of each ConfigMap of a module's snapshots.
 fn metadata(module: &Object) -> Map<String, Value> {
     let owner = module.key.name();
     let labels = json!({SNAPSHOT_LABEL: owner});
@@ -68,10 +69,10 @@ fn metadata(module: &Object) -> Map<String, Value> {
     Map::from_iter([("labels".to_owned(), labels), ("ownerReferences".to_owned(), owners)])
 }
 
-/// Reads a copy.
+/// Reads a snapshot.
 ///
 /// # Errors
-/// Why it cannot be had.
+/// If it is missing, malformed or cannot be read.
 pub async fn fetch(
     cluster: &Cluster,
     module: &str,
@@ -80,8 +81,8 @@ pub async fn fetch(
     read_config_map(cluster, &snapshot_name(module, digest), Some(SOURCE_KEY)).await
 }
 
-/// Deletes the copies of a module among these ConfigMaps, but for those with these names and their
-/// further parts.
+/// Deletes the snapshots of a module among these ConfigMaps, except those with the names in `kept`
+/// and their further chunks.
 pub async fn sweep(
     cluster: &Cluster,
     module: &str,
@@ -95,10 +96,14 @@ pub async fn sweep(
         }
         let host = cluster.host();
         match host.delete(&CONFIG_MAP, key, uid, Propagation::Background).await {
-            Ok(_) => tracing::debug!(module, copy = key.name(), "an old copy is deleted"),
-            // It costs room and nothing else; the next swap tries again.
+            Ok(_) => tracing::debug!(module, snapshot = key.name(), "old snapshot deleted"),
+            // It only takes space; the next swap tries again.
             Err(error) => {
-                tracing::warn!(module, copy = key.name(), "an old copy cannot be deleted: {error}");
+                tracing::warn!(
+                    module,
+                    snapshot = key.name(),
+                    "an old snapshot cannot be deleted: {error}"
+                );
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Secrets that a Module grants to its guest whole (`spec.secretNames`).
 //!
-//! They are read live, as the module's account, before each run of a revision that serves or
-//! served, and dropped after it: the caches never hold their bytes. Everybody else, the same guest
-//! for any other Secret, and every preview, sees digests.
+//! The host reads them live, as the module's account, before each run of an active or previous
+//! revision, and drops them after it: the caches never hold their bytes. All other guests, the same
+//! guest for any other Secret, and every preview see digests.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use innkeeper_core::{Object, ObjectKey};
 use innkeeper_sandbox::Outcome;
 use serde_json::value::RawValue;
 
-use crate::active_module::ActiveModule;
+use crate::modules::active_module::ActiveModule;
 use crate::reconcile::problem::{Problem, Retry};
 use crate::redact::{Redactor, VALUES_BYTES_MAX};
 
@@ -78,7 +78,7 @@ impl GrantedSecrets {
                 Err(ApiError::NotFound { .. } | ApiError::NamespaceNotFound { .. }) => continue,
                 Err(error) => return Err(refused(&key, &error)),
             };
-            // What is wrong with a Secret's text is not told: it might tell of the Secret.
+            // The error is dropped: it might quote the Secret.
             let Ok(read) = serde_json::from_str::<Values>(found.get()) else { continue };
             let Ok(object) = Object::decode(&SECRET, found.get(), None) else { continue };
             if TOKENS.contains(&read.type_.as_str()) {
@@ -111,8 +111,8 @@ impl GrantedSecrets {
         self.redactor.mask(text)
     }
 
-    /// Masks what was granted in what the guest says of a run. What it desires, its objects and the
-    /// members of its status, stays: the Module lets the guest write the bytes there.
+    /// Masks what was granted in the texts of a run's outcome. The desired objects and the members
+    /// of the status stay: the Module lets the guest write the bytes there.
     pub fn mask_outcome(&self, outcome: &mut Outcome) {
         if self.secrets.is_empty() {
             return;

@@ -1,8 +1,8 @@
 //! Whether a ServiceAccount allows a module to act as it.
 //!
-//! The creator of a Module chooses its `serviceAccountName`. That alone must not give away what the
-//! account may do, so each account names the modules that may act as it. This stands in an
-//! annotation: the value of a label can hold neither a list nor `*`.
+//! The creator of a Module chooses its `serviceAccountName`. That alone must not hand over the
+//! rights of the account, so each account names the modules that may act as it, in an annotation:
+//! the value of a label can hold neither a list nor `*`.
 
 use innkeeper_core::names::is_label;
 
@@ -26,7 +26,7 @@ pub fn allows(annotation: Option<&str>, module: &str) -> bool {
     names(annotation).any(|name| name == "*" || name == module)
 }
 
-/// Says that an account does not allow a module, and which command makes it so.
+/// The message that an account does not allow a module, with the command that allows it.
 pub fn not_allowed(account: &str, annotation: Option<&str>, module: &str) -> String {
     // Others that are allowed stay so; what is no name does not become part of a command.
     let mut allowed: Vec<&str> = names(annotation).filter(|name| is_label(name)).collect();
@@ -47,7 +47,7 @@ pub fn not_allowed(account: &str, annotation: Option<&str>, module: &str) -> Str
     )
 }
 
-/// Says that the account of a module does not exist, and which commands make it.
+/// The message that the account of a module does not exist, with the commands that create it.
 pub fn no_account(account: &str, module: &str) -> String {
     format!(
         "ServiceAccount {NAMESPACE}/{account} does not exist: create it with `kubectl -n {NAMESPACE} create serviceaccount {account}`, and allow the module with `kubectl -n {NAMESPACE} annotate serviceaccount {account} {ALLOWED_MODULES_ANNOTATION}={module}`"
@@ -96,19 +96,23 @@ mod tests {
 
     #[test]
     fn message_shows_a_command_that_keeps_other_modules_and_quotes_nothing_else() {
-        let said = not_allowed("shared", Some("postgres, $(reboot),`x`"), "web");
+        let message = not_allowed("shared", Some("postgres, $(reboot),`x`"), "web");
         assert!(
-            said.ends_with("--overwrite innkeeper.dev/allowed-modules=postgres,web`"),
-            "{said}"
+            message.ends_with("--overwrite innkeeper.dev/allowed-modules=postgres,web`"),
+            "{message}"
         );
-        assert!(!said.contains("reboot"), "{said}");
-        let said = not_allowed("web", None, "web");
-        assert!(said.contains("it has no annotation innkeeper.dev/allowed-modules"), "{said}");
-        let said = not_allowed("web", Some(&"a,".repeat(100_000)), "web");
-        assert!(said.len() < 500, "{}", said.len());
-        // A command that names this module alone would withdraw the consent to all others.
+        assert!(!message.contains("reboot"), "{message}");
+        let message = not_allowed("web", None, "web");
         assert!(
-            !said.contains("--overwrite") && said.contains("kubectl -n innkeeper-modules edit")
+            message.contains("it has no annotation innkeeper.dev/allowed-modules"),
+            "{message}"
+        );
+        let message = not_allowed("web", Some(&"a,".repeat(100_000)), "web");
+        assert!(message.len() < 500, "{}", message.len());
+        // A command that names this module alone would withdraw the permission of all others.
+        assert!(
+            !message.contains("--overwrite")
+                && message.contains("kubectl -n innkeeper-modules edit")
         );
         assert!(no_account("web", "web").contains("create serviceaccount web`"));
     }

@@ -1,4 +1,4 @@
-//! One version of a module as it serves.
+//! One revision of a module while it is active.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use innkeeper_sandbox::Guest;
 
 use crate::guest_log::GuestLog;
 
-/// How far a module has left, whose Module is being deleted.
+/// How far the teardown of a module is, whose Module is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TeardownPhase {
-    /// It stays.
+    /// No teardown.
     None,
-    /// Its finalizer comes off all primaries; off those that are being deleted when the guest says
-    /// that nothing is left to do.
+    /// The host removes the module's finalizer from all primaries; from those that are being
+    /// deleted once the guest has finished with them.
     Finalizing,
-    /// Its finalizer comes off all primaries.
+    /// The host removes the module's finalizer from all primaries.
     Immediate,
 }
 
-/// One version of a module as it serves: replaced whole, never changed, so that a round that
-/// began with one ends with the same.
+/// One active revision of a module: replaced whole, never changed, so that a reconcile ends with
+/// the revision that it began with.
 #[derive(Clone, Debug)]
 pub struct ActiveModule {
     /// The guest and its settings.
@@ -44,22 +44,22 @@ pub struct ActiveModule {
     pub primary: Arc<Kind>,
     /// The Module's parameters as JSON; empty for none.
     pub parameters: String,
-    /// What the guest logs.
+    /// The guest's log.
     pub log: Arc<GuestLog>,
     /// The module's finalizer on its primaries.
     pub finalizer: Finalizer,
     /// The guest decorates its primaries: it gives no status.
     pub decorates: bool,
-    /// Whether the module leaves.
+    /// How far the teardown is.
     pub teardown: TeardownPhase,
     /// The kinds that the manifest declares, by group and version, and kind.
     kinds: BTreeMap<(String, String), Arc<Kind>>,
-    /// The kinds that versions before declared: of them only what was made is seen, to be pruned.
+    /// The kinds that earlier revisions declared: of them the host only prunes what was made.
     dropped: Vec<Arc<Kind>>,
 }
 
 impl ActiveModule {
-    /// A version that serves, with its identity and its caches.
+    /// A revision with its identity and its caches.
     pub fn new(revision: Arc<Revision>, selector: Selector, client: ApiClient, view: View) -> Self {
         let kinds: BTreeMap<_, _> = declared(&revision.guest)
             .into_iter()
@@ -90,10 +90,10 @@ impl ActiveModule {
         }
     }
 
-    /// The same, on its way out.
+    /// The same revision in another phase of its teardown.
     #[must_use]
-    pub fn in_teardown(&self, leaving: TeardownPhase) -> Self {
-        Self { teardown: leaving, ..self.clone() }
+    pub fn in_teardown(&self, teardown: TeardownPhase) -> Self {
+        Self { teardown, ..self.clone() }
     }
 
     /// The module's name.
@@ -121,7 +121,7 @@ impl ActiveModule {
         self.kinds.get(&(api_version.to_owned(), kind.to_owned()))
     }
 
-    /// The kinds that versions before declared and this one does not.
+    /// The kinds that earlier revisions declared and this one does not.
     pub fn dropped(&self) -> &[Arc<Kind>] {
         &self.dropped
     }
@@ -157,7 +157,7 @@ impl ActiveModule {
         Primary::new(self.name(), object_ref, &primary.uid).decorating(self.decorates)
     }
 
-    /// What is to be done for a primary.
+    /// What the host does about the finalizer of a primary.
     pub fn finalizer_action(&self, primary: &Object) -> FinalizerAction {
         let stays = match self.teardown {
             TeardownPhase::None => true,
@@ -191,8 +191,8 @@ impl ActiveModule {
         lists.into_iter().flatten().flatten().collect()
     }
 
-    /// After which time an unchanged primary is run again: as its annotation says, else the Module,
-    /// else the guest.
+    /// After which time an unchanged primary is reconciled again: set by its annotation, else by
+    /// the Module, else by the guest.
     pub fn resync(&self, primary: &Object) -> Option<Duration> {
         let of_module = || {
             self.settings().resync.or_else(|| {
@@ -207,15 +207,15 @@ impl ActiveModule {
         period.filter(|period| !period.is_zero())
     }
 
-    /// What a primary says of its own resync period, or why that cannot be heeded; `None` if it
-    /// says nothing.
+    /// The resync period that a primary's annotation sets, or why it cannot be used; `None` without
+    /// an annotation.
     pub fn own_resync(primary: &Object) -> Option<Result<Duration, String>> {
         consent::of_user(primary, RESYNC_ANNOTATION).map(|text| resync_period(&text))
     }
 }
 
-/// The kinds that a version watches: those that its guest declares, and those that versions before
-/// it declared.
+/// The kinds that a revision watches: those that its guest declares, and those that earlier
+/// revisions declared.
 pub fn watched(revision: &Revision) -> Vec<Kind> {
     let mut kinds = declared(&revision.guest);
     kinds.extend(revision.dropped.iter().cloned());

@@ -1,5 +1,5 @@
-//! Which modules fail in reconcile, told without counts: a Module's condition changes
-//! only when the first primary fails for some reason, or the last one recovers.
+//! Which modules fail in reconcile. A Module's condition has no counts: it changes only when the
+//! first primary fails for some reason, or the last one recovers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,10 @@ use tokio::sync::Notify;
 
 use crate::queue::ReconcileRequest;
 
-/// A reason and what it means: `(GuestTrapped, message)`.
+/// A reason and its message: `(GuestTrapped, message)`.
 pub type Failing = (String, String);
 
-/// How the runs of a module go.
+/// Whether the runs of a module succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunHealth {
     /// They succeed.
@@ -22,16 +22,16 @@ pub enum RunHealth {
     Fail(Failing),
 }
 
-/// What is to be told of a module.
+/// A change that the supervisor has to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HealthChange {
-    /// How its runs go.
+    /// Whether the runs succeed.
     Runs(RunHealth),
-    /// Since its swap these primaries fail that did not fail before: more than may.
+    /// More primaries than allowed fail that did not fail before the swap.
     FailureThresholdExceeded {
-        /// Which, and how.
+        /// The primaries, with reason and message.
         new_failures: BTreeMap<ObjectKey, Failing>,
-        /// So many may.
+        /// The number of allowed failures.
         failures_max: u32,
     },
 }
@@ -40,9 +40,9 @@ pub enum HealthChange {
 struct ModuleHealth {
     failing: BTreeMap<ObjectKey, Failing>,
     reported: Option<RunHealth>,
-    /// What failed when this version began to serve.
+    /// The primaries that failed when this revision became active.
     baseline: BTreeSet<ObjectKey>,
-    /// It is on probation: so many may fail that did not fail before.
+    /// In the rollback window: the number of allowed new failures.
     rollback_window: Option<u32>,
 }
 
@@ -50,12 +50,12 @@ struct ModuleHealth {
 #[derive(Debug, Default)]
 pub struct Health {
     modules: Mutex<BTreeMap<Arc<str>, ModuleHealth>>,
-    /// Rings when there is something to tell.
+    /// Notified when there is a change to take.
     pub notify: Notify,
 }
 
 impl Health {
-    /// A run of a key ended: `None` if it did not fail.
+    /// Records the result of a run: `None` if it did not fail.
     pub fn record(&self, request: &ReconcileRequest, failing: Option<Failing>) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let module = modules.entry(request.module.clone()).or_default();
@@ -68,25 +68,25 @@ impl Health {
         }
     }
 
-    /// Another version serves, or the same with other settings: how its runs go is its own.
+    /// Another revision is active, or the same with other settings: its runs are counted afresh.
     pub fn reset(&self, module: &str) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(module) = modules.get_mut(module) else { return };
         let failing = std::mem::take(&mut module.failing);
-        // On probation what failed before it counts.
+        // In the rollback window the baseline is what failed before it.
         if module.rollback_window.is_none() {
             module.baseline = failing.into_keys().collect();
         }
         module.reported = None;
     }
 
-    /// From now on it counts what fails that did not fail before the last swap.
+    /// Counts, from now on, the failures of primaries that did not fail before the last swap.
     pub fn begin_rollback_window(&self, module: &Arc<str>, failures_max: u32) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         modules.entry(module.clone()).or_default().rollback_window = Some(failures_max);
     }
 
-    /// These primaries would fail with the version before as well: they count as if they had
+    /// Excludes primaries that fail with the previous revision as well: they count as if they had
     /// failed before the swap.
     pub fn exclude(&self, module: &str, keys: impl IntoIterator<Item = ObjectKey>) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +95,7 @@ impl Health {
         }
     }
 
-    /// What fails is only told from now on.
+    /// Stops to count new failures.
     pub fn end_rollback_window(&self, module: &str) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(module) = modules.get_mut(module) {
@@ -103,7 +103,7 @@ impl Health {
         }
     }
 
-    /// How the runs of a module go.
+    /// Whether the runs of a module succeed.
     pub fn runs(&self, module: &str) -> RunHealth {
         let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         modules.get(module).map_or(RunHealth::Succeed, ModuleHealth::runs)
@@ -114,7 +114,7 @@ impl Health {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(module);
     }
 
-    /// What has changed since it was last asked, by module.
+    /// Returns the changes since the last call, by module.
     pub fn take_changes(&self) -> Vec<(Arc<str>, HealthChange)> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changes = Vec::new();
@@ -137,7 +137,7 @@ impl Health {
 }
 
 impl ModuleHealth {
-    /// On probation, and more fail than may: which, and how many may.
+    /// In the rollback window, and more primaries fail than allowed: which, and how many may.
     fn too_many(&self) -> Option<(BTreeMap<ObjectKey, Failing>, u32)> {
         let failures_max = self.rollback_window?;
         let most = usize::try_from(failures_max).unwrap_or(usize::MAX);
@@ -150,9 +150,9 @@ impl ModuleHealth {
         let first = self.failing.values().min_by(|a, b| a.0.cmp(&b.0));
         match (first, &self.reported) {
             (None, _) => RunHealth::Succeed,
-            // One message stays as long as its reason does, whoever fails.
-            (Some(first), Some(RunHealth::Fail(told))) if first.0 == told.0 => {
-                RunHealth::Fail(told.clone())
+            // One message stays as long as its reason does, also if another primary fails with it.
+            (Some(first), Some(RunHealth::Fail(reported))) if first.0 == reported.0 => {
+                RunHealth::Fail(reported.clone())
             }
             (Some(first), _) => RunHealth::Fail(first.clone()),
         }
@@ -210,8 +210,8 @@ mod tests {
         }
         assert_eq!(too_many(&health), Some(2));
         health.record(&request("d"), trap());
-        assert_eq!(too_many(&health), None, "it is told once");
-        // Two of them would fail with the version before as well.
+        assert_eq!(too_many(&health), None, "it is reported once");
+        // Two of them fail with the previous revision as well.
         health.exclude("m", ["b", "c"].map(|name| request(name).key));
         health.begin_rollback_window(&"m".into(), 1);
         assert_eq!(too_many(&health), None);

@@ -1,8 +1,8 @@
-//! Whether the supervisor of modules still takes its turns.
+//! Whether the supervisor of modules makes progress.
 //!
-//! The supervisor is one task: if it hangs, no module loads, reports or leaves any more, while the
-//! primaries go on being reconciled and everything looks well. It says here what it does; whoever
-//! asks from another task learns how long that has taken.
+//! The supervisor is one task: if it hangs, no module is loaded, reported or torn down any more,
+//! while the primaries are still reconciled and everything looks well. The supervisor records here
+//! what it does, and `/healthz` asks from another task how long that has taken.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -12,18 +12,18 @@ use std::time::Duration;
 use innkeeper_cluster::Env;
 use tokio::time::Instant;
 
-/// The supervisor wakes at least so often, if nothing else wakes it.
+/// The longest time after which the supervisor wakes, if nothing else wakes it.
 pub const WAKE_PERIOD: Duration = Duration::from_secs(10);
 
-/// The supervisor neither computes nor sleeps for so long without a turn.
+/// The longest time that the supervisor computes or sleeps without being polled.
 pub const IDLE_MAX: Duration = Duration::from_mins(1);
 
-/// One step of the supervisor, its requests and their retries included, takes no longer.
+/// The longest time of one step, its requests and their retries included.
 pub const STEP_MAX: Duration = Duration::from_mins(5);
 
-/// What the supervisor does, and since when.
+/// The present step of the supervisor, and since when.
 #[derive(Debug)]
-pub struct Watchdog {
+pub struct SupervisorLiveness {
     env: Env,
     turn: Mutex<SupervisorTurn>,
 }
@@ -33,17 +33,17 @@ struct SupervisorTurn {
     /// When the supervisor last began or stopped computing; `None` while it does not run.
     seen: Option<Instant>,
     is_computing: bool,
-    /// What it does, since when.
+    /// The step, and since when.
     step: Option<(String, Instant)>,
 }
 
-impl Watchdog {
-    /// A watchdog of a supervisor that does not run yet.
+impl SupervisorLiveness {
+    /// The state before the supervisor runs.
     pub fn new(env: &Env) -> Self {
         Self { env: env.clone(), turn: Mutex::default() }
     }
 
-    /// Runs the supervisor, and watches it until it ends.
+    /// Runs the supervisor, and records its turns until it ends.
     pub async fn watch<F: Future>(&self, supervisor: F) -> F::Output {
         let mut supervisor = pin!(supervisor);
         let output = poll_fn(|context| {
@@ -58,17 +58,18 @@ impl Watchdog {
         output
     }
 
-    /// The supervisor begins a step.
+    /// Records that the supervisor begins a step.
     pub fn begin(&self, what: String) {
         self.turn().step = Some((what, self.env.instant()));
     }
 
-    /// The supervisor waits for whatever comes next.
+    /// Records that the supervisor waits for its next event.
     pub fn rest(&self) {
         self.turn().step = None;
     }
 
-    /// What the supervisor hangs in, for people; `None` if it takes its turns, or does not run.
+    /// The step in which the supervisor hangs, for users; `None` if it makes progress, or does not
+    /// run.
     pub fn stalled(&self) -> Option<String> {
         let turn = self.turn();
         let now = self.env.instant();
@@ -104,33 +105,33 @@ mod tests {
 
     use super::*;
 
-    fn watchdog() -> Arc<Watchdog> {
+    fn liveness() -> Arc<SupervisorLiveness> {
         let env = Env::scripted(1, "2026-01-01T00:00:00Z".parse().unwrap());
-        Arc::new(Watchdog::new(&env))
+        Arc::new(SupervisorLiveness::new(&env))
     }
 
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
     async fn supervisor_that_wakes_in_time_does_not_hang() {
-        let watchdog = watchdog();
-        assert_eq!(watchdog.stalled(), None, "it does not run yet");
+        let liveness = liveness();
+        assert_eq!(liveness.stalled(), None, "it does not run yet");
         let supervisor = async {
             for _ in 0..100 {
                 tokio::time::sleep(WAKE_PERIOD).await;
-                assert_eq!(watchdog.stalled(), None);
+                assert_eq!(liveness.stalled(), None);
             }
         };
-        watchdog.watch(supervisor).await;
+        liveness.watch(supervisor).await;
         tokio::time::sleep(STEP_MAX).await;
-        assert_eq!(watchdog.stalled(), None, "it has ended");
+        assert_eq!(liveness.stalled(), None, "it has ended");
     }
 
     #[tokio::test(start_paused = true)]
     async fn supervisor_that_computes_for_too_long_hangs_and_says_in_what() {
-        let watchdog = watchdog();
+        let liveness = liveness();
         let supervisor = async {
-            watchdog.begin("handling the module a".to_owned());
+            liveness.begin("handling the module a".to_owned());
             // What a hang within one poll looks like from another thread.
             tokio::time::advance(IDLE_MAX).await;
             let mut once = true;
@@ -142,47 +143,47 @@ mod tests {
                 std::task::Poll::Ready(())
             })
             .await;
-            assert_eq!(watchdog.stalled(), None, "it has just been polled");
+            assert_eq!(liveness.stalled(), None, "it has just been polled");
         };
-        watchdog.watch(supervisor).await;
-        watchdog.see(true);
-        watchdog.begin("handling the module a".to_owned());
+        liveness.watch(supervisor).await;
+        liveness.see(true);
+        liveness.begin("handling the module a".to_owned());
         tokio::time::advance(IDLE_MAX + SECOND).await;
         assert_eq!(
-            watchdog.stalled().unwrap(),
+            liveness.stalled().unwrap(),
             "the supervisor of modules hangs: it has been handling the module a for 61 s"
         );
     }
 
     #[tokio::test(start_paused = true)]
     async fn supervisor_that_waits_for_a_request_has_longer() {
-        let watchdog = watchdog();
+        let liveness = liveness();
         let waiting = tokio::spawn({
-            let watchdog = watchdog.clone();
+            let liveness = liveness.clone();
             async move {
                 let supervisor = async {
-                    watchdog.begin("writing the status of a".to_owned());
+                    liveness.begin("writing the status of a".to_owned());
                     std::future::pending::<()>().await;
                 };
-                watchdog.watch(supervisor).await;
+                liveness.watch(supervisor).await;
             }
         });
         tokio::time::sleep(STEP_MAX).await;
-        assert_eq!(watchdog.stalled(), None);
+        assert_eq!(liveness.stalled(), None);
         tokio::time::sleep(SECOND).await;
-        assert!(watchdog.stalled().unwrap().ends_with("writing the status of a for 301 s"));
+        assert!(liveness.stalled().unwrap().ends_with("writing the status of a for 301 s"));
         waiting.abort();
     }
 
     #[tokio::test(start_paused = true)]
     async fn supervisor_that_panicked_is_found() {
-        let watchdog = watchdog();
+        let liveness = liveness();
         let broken = tokio::spawn({
-            let watchdog = watchdog.clone();
-            async move { watchdog.watch(async { panic!("a mistake") }).await }
+            let liveness = liveness.clone();
+            async move { liveness.watch(async { panic!("a mistake") }).await }
         });
         assert!(broken.await.is_err());
         tokio::time::sleep(IDLE_MAX + SECOND).await;
-        assert!(watchdog.stalled().unwrap().contains("resting for 61 s"));
+        assert!(liveness.stalled().unwrap().contains("resting for 61 s"));
     }
 }

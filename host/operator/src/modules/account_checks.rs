@@ -1,0 +1,152 @@
+//! A module acts as a ServiceAccount only as long as the account allows it.
+//!
+//! The host checks the account before it sends anything as it, and again whenever the account
+//! changes. A withdrawn permission stops the active revision at once: its clients send nothing
+//! more, and its views are closed. When the permission is back, the revision becomes active again
+//! without being loaded.
+
+use std::sync::Arc;
+
+use innkeeper_cluster::{Account, ApiClient};
+use innkeeper_modules::account_annotation::NOT_ALLOWED;
+use innkeeper_modules::{Input, Rejection, RetryPolicy, Revision, module};
+
+use super::account_access::AccountAccess;
+use super::event::{SupervisorEvent, input_of};
+use super::supervisor::Supervisor;
+
+impl Supervisor {
+    /// A client that sends as a module's ServiceAccount, as long as the account allows it; as the
+    /// host, where a Module of a folder names none.
+    pub(super) fn client(&mut self, module: &str, account: Option<&str>) -> ApiClient {
+        let Some(account) = account else { return self.shared.cluster.host().for_module() };
+        let key = (module.to_owned(), account.to_owned());
+        let revocation = self.accounts.revocations.entry(key).or_default();
+        self.shared.cluster.as_account_until(&Account::new(module::NAMESPACE, account), revocation)
+    }
+
+    /// Checks that a module may act as an account now.
+    ///
+    /// # Errors
+    /// If the account does not allow it, or cannot be read.
+    pub(super) fn account_result(
+        &self,
+        module: &str,
+        account: Option<&str>,
+    ) -> Result<(), Rejection> {
+        match account {
+            Some(account) => self.source.account_access(module, account).into_result(),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks the account that a Module names, and that of its active revision. `None` if that is
+    /// not known yet: the Module is listed again when it is.
+    pub(super) fn check_account(&mut self, name: &str, input: Input) -> Option<Input> {
+        let Input::Module(module) = input else { return Some(input) };
+        if let Some(revision) = self.decided_revision(name) {
+            let account = revision.settings.service_account.as_deref();
+            let access = account.map(|account| self.source.account_access(name, account));
+            // An account that is unknown for a moment stops no active revision.
+            if access != Some(AccountAccess::Unknown) {
+                self.activate_or_stop(&revision);
+            }
+        }
+        let Some(account) = module.spec.service_account_name.clone() else {
+            self.accounts.denied.remove(name);
+            return Some(Input::Module(module));
+        };
+        match self.source.account_access(name, &account) {
+            AccountAccess::Unknown => None,
+            AccountAccess::Allowed => {
+                if self.accounts.denied.remove(name).is_some() {
+                    // What the account delayed is tried at once, and soon again.
+                    self.retries.remove(name);
+                    self.send(name, Input::Retry);
+                }
+                Some(Input::Module(module))
+            }
+            AccountAccess::Denied(why) => {
+                self.accounts.revoke(name, &account);
+                let rejection = Rejection::new(NOT_ALLOWED, &why, RetryPolicy::Later);
+                self.accounts.denied.insert(name.to_owned(), why);
+                self.end_preview(name, &rejection);
+                // The teardown of a deleted Module starts as soon as its account allows it.
+                if module.metadata.deletion_timestamp.is_some() {
+                    return Some(Input::Module(module));
+                }
+                Some(Input::NotAllowed { module, rejection })
+            }
+        }
+    }
+
+    /// Makes a revision active, if its account allows it.
+    pub(super) fn activate_if_allowed(&mut self, revision: &Arc<Revision>) {
+        let account = revision.settings.service_account.as_deref();
+        if self.account_result(&revision.module, account).is_ok() {
+            self.accounts.stopped.remove(&*revision.module);
+            self.activate(revision);
+        } else {
+            self.activate_or_stop(revision);
+        }
+    }
+
+    /// Activates a stopped revision that its account allows again; stops one that it does not
+    /// allow.
+    fn activate_or_stop(&mut self, revision: &Arc<Revision>) {
+        let name = &*revision.module;
+        let account = revision.settings.service_account.as_deref();
+        match self.account_result(name, account) {
+            Ok(()) => {
+                let was_stopped = self.accounts.stopped.remove(name).is_some();
+                if was_stopped || self.shared.module(name).is_none() {
+                    self.activate(revision);
+                }
+            }
+            Err(rejection) => {
+                if let Some(account) = account {
+                    self.accounts.revoke(name, account);
+                }
+                // The previous revision and the candidate read as the account too.
+                self.rollback.previous.remove(name);
+                self.end_preview(name, &rejection);
+                if self.shared.module(name).is_some() {
+                    tracing::warn!(module = name, "module stopped: {}", rejection.message);
+                    self.shared.stop(name);
+                    self.count_active();
+                }
+                self.accounts.stopped.insert(name.to_owned(), (revision.clone(), rejection));
+            }
+        }
+    }
+
+    /// The active revision of a module, also while its account stops it.
+    fn decided_revision(&self, name: &str) -> Option<Arc<Revision>> {
+        let stopped = self.accounts.stopped.get(name).map(|(revision, _)| revision.clone());
+        stopped.or_else(|| self.shared.module(name).map(|active| active.revision().clone()))
+    }
+
+    /// Ends the preview of a module's candidate, if one is under way.
+    fn end_preview(&mut self, name: &str, rejection: &Rejection) {
+        if let Some((digest, _)) = self.latest.previews.remove(name) {
+            self.send(name, Input::Previewed { digest, result: Err(rejection.clone()) });
+        }
+    }
+
+    /// Checks the modules that name a ServiceAccount, or act as it, after it was created, changed
+    /// or deleted.
+    pub(super) async fn account_changed(&mut self, account: &str) {
+        for object in self.source.module_objects() {
+            let SupervisorEvent::Input { module, input } = input_of(&object) else { continue };
+            let named = match &*input {
+                Input::Module(module) => module.spec.service_account_name.as_deref(),
+                _ => None,
+            };
+            let revision = self.decided_revision(&module);
+            let acts_as = revision.as_ref().and_then(|one| one.settings.service_account.as_deref());
+            if named == Some(account) || acts_as == Some(account) {
+                self.handle(&module, *input).await;
+            }
+        }
+    }
+}

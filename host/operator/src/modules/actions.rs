@@ -1,0 +1,230 @@
+//! Carries out the actions of the driver.
+
+use std::time::Duration;
+
+use innkeeper_cluster::Backoff;
+use innkeeper_cluster::events::Regarding;
+use innkeeper_contract::{Event, EventType};
+use innkeeper_modules::account_annotation::NOT_ALLOWED;
+use innkeeper_modules::driver::{CrdInstallation, Teardown};
+use innkeeper_modules::{
+    Action, Input, LoadJob, ParametersJob, Rejection, RetryPolicy, SourceError,
+};
+
+use super::crds::Installer;
+use super::declared;
+use super::event::{HOST_MODULE, SupervisorEvent};
+use super::supervisor::Supervisor;
+use crate::execution::Execution;
+use crate::teardown;
+
+/// The first wait before something that failed for a reason elsewhere is tried again.
+const RETRY_MIN: Duration = Duration::from_secs(2);
+
+/// The longest wait.
+const RETRY_MAX: Duration = Duration::from_mins(5);
+
+impl Supervisor {
+    /// Carries out one action for a module.
+    pub(super) async fn carry_out(&mut self, name: &str, action: Action) {
+        match action {
+            Action::Fetch(source) => {
+                self.source.set_source(name, source);
+                self.read_source(name);
+            }
+            Action::Load(job) => self.load(name, job),
+            Action::CheckParameters(job) => self.check_parameters(name, job),
+            Action::InstallCrds(installation) => self.install_crds(name, installation),
+            Action::FetchSnapshot(digest) => self.fetch_snapshot(name, digest),
+            Action::Preview { digest, candidate } => self.preview(name, digest, &candidate),
+            Action::Commit { digest, component } => self.save_snapshot(name, digest, component),
+            Action::SaveSnapshot(component) => self.save_missing_snapshot(name, component),
+            Action::BeginRollbackWindow { digest, failures_max, time } => {
+                self.begin_rollback_window(name, digest, failures_max, time);
+            }
+            Action::EndRollbackWindow => self.end_rollback_window(name),
+            Action::Serve(revision) => self.activate_if_allowed(&revision),
+            Action::Teardown(teardown) => self.tear_down(name, teardown),
+            // After the report of the same step, which gives the Module another resourceVersion.
+            Action::RemoveFinalizer => {
+                let _ = self.outbox.send(SupervisorEvent::RemoveFinalizer(name.to_owned()));
+            }
+            Action::RetryLater => {
+                let env = self.shared.env.clone();
+                let wait = self
+                    .retries
+                    .entry(name.to_owned())
+                    .or_insert_with(|| Backoff::new(&env, RETRY_MIN, RETRY_MAX))
+                    .advance();
+                self.send_after(name, wait, Input::Retry);
+            }
+            Action::Report(_) => {
+                self.write_status(name).await;
+            }
+            Action::Notify(event) => self.publish_event(name, &event).await,
+            Action::Stop => self.forget(name),
+        }
+    }
+
+    /// Reads a module's source. The result of an earlier read is dropped.
+    pub(super) fn read_source(&mut self, name: &str) {
+        let Some(read) = self.source.read(name) else { return };
+        let (env, outbox, module) = (self.shared.env.clone(), self.outbox.clone(), name.to_owned());
+        let task = self.shared.env.spawn("fetch", async move {
+            let result = read.await;
+            let is_unreadable = matches!(result, Err(SourceError::Unreadable { .. }));
+            let _ = outbox.send(SupervisorEvent::input(&*module, Input::Source(result)));
+            if is_unreadable {
+                env.sleep(env.jitter(RETRY_MIN)).await;
+                let _ = outbox.send(SupervisorEvent::Refetch(module));
+            }
+        });
+        self.latest.reads.insert(name.to_owned(), task);
+    }
+
+    fn load(&mut self, name: &str, job: LoadJob) {
+        if let Some(why) = self.accounts.denied(name) {
+            let result = Err(Rejection::new(NOT_ALLOWED, why, RetryPolicy::Later));
+            return self.send(name, Input::Loaded { digest: job.component.digest, result });
+        }
+        tracing::info!(module = name, component = ?job.component, "revision loading");
+        let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
+        let execution = self.shared.execution;
+        let loads = self.limits.loads.clone();
+        let host = self.shared.cluster.host();
+        // A revision that was active stays decided: its kinds are compared one by one as they are
+        // read.
+        let is_decided = self.driver.active_digest(name) == Some(job.component.digest);
+        self.mismatched.remove(name);
+        self.spawn("load", async move {
+            // First come, first served: modules take turns.
+            let permit = loads.acquire_owned().await;
+            let input = match execution {
+                Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
+                Execution::Inline => job.run(&engine),
+            };
+            drop(permit);
+            let input = match input {
+                Input::Loaded { digest, result: Ok(guest) } if !is_decided => {
+                    let result = match declared::check(&host, &guest).await {
+                        Ok(()) => Ok(guest),
+                        Err(refused) => {
+                            let (module, groups) = (module.clone(), refused.groups);
+                            let _ = outbox.send(SupervisorEvent::Mismatched { module, groups });
+                            Err(refused.rejection)
+                        }
+                    };
+                    Input::Loaded { digest, result }
+                }
+                input => input,
+            };
+            let _ = outbox.send(SupervisorEvent::input(module, input));
+        });
+    }
+
+    /// Checks parameters in a task of its own: the schema is a guest's, and may take long.
+    fn check_parameters(&mut self, name: &str, job: ParametersJob) {
+        let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
+        let (execution, checks) = (self.shared.execution, self.limits.parameter_checks.clone());
+        let key = (name.to_owned(), job.digest);
+        let task = self.shared.env.spawn("check parameters", async move {
+            let _permit = checks.acquire_owned().await;
+            let input = match execution {
+                Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
+                Execution::Inline => job.run(&engine),
+            };
+            let _ = outbox.send(SupervisorEvent::input(module, input));
+        });
+        self.latest.parameter_checks.retain(|_, check| !check.is_finished());
+        self.latest.parameter_checks.insert(key, task);
+    }
+
+    fn install_crds(&mut self, name: &str, installation: CrdInstallation) {
+        let account = installation.service_account.as_deref();
+        let access = self.account_result(name, account);
+        let client = self.client(name, account);
+        let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
+        self.spawn("install", async move {
+            let installer = Installer {
+                client: &client,
+                module: &module,
+                namespaces: &installation.namespaces,
+                object_checks: &shared.object_checks,
+            };
+            let result = match access {
+                Ok(()) => installer.install(&installation.crds).await,
+                Err(rejection) => Err(rejection),
+            };
+            let input = Input::Crds { digest: installation.digest, result };
+            let _ = outbox.send(SupervisorEvent::input(module, input));
+        });
+    }
+
+    /// Removes the module's finalizer from its primaries.
+    fn tear_down(&mut self, name: &str, teardown: Teardown) {
+        tracing::info!(module = name, "teardown started");
+        self.latest.previews.remove(name);
+        let account = teardown.service_account.as_deref();
+        let access = self.account_result(name, account);
+        let client = self.client(name, account);
+        let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
+        self.spawn("teardown", async move {
+            let result = match access {
+                Ok(()) => teardown::teardown(&shared, &client, &module, &teardown).await,
+                Err(rejection) => Err(rejection),
+            };
+            let _ = outbox.send(SupervisorEvent::input(module, Input::TornDown(result)));
+        });
+    }
+
+    /// Removes the host's finalizer from a Module; the Module of a folder is gone already.
+    pub(super) fn remove_finalizer(&mut self, name: &str) {
+        let (cluster, outbox, module) =
+            (self.shared.cluster.clone(), self.outbox.clone(), name.to_owned());
+        let live = self.source.module_object(name);
+        self.spawn("remove finalizer", async move {
+            let input = match live {
+                None => Input::Gone,
+                Some(live) => match teardown::remove_finalizer(&cluster.host(), &live).await {
+                    // The watch delivers its deletion.
+                    Ok(()) => return,
+                    Err(rejection) => Input::TornDown(Err(rejection)),
+                },
+            };
+            let _ = outbox.send(SupervisorEvent::input(module, input));
+        });
+    }
+
+    async fn publish_event(&mut self, name: &str, event: &Event) {
+        if event.type_ == EventType::Warning {
+            tracing::warn!(module = name, reason = event.reason, "{}", event.message);
+            self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();
+        }
+        let Some(object) = self.source.module_object(name) else { return };
+        let regarding = Regarding::object(self.source.module_kind(), &object);
+        let client = self.shared.cluster.host();
+        let written =
+            self.shared.events.publish(&client, HOST_MODULE, &regarding, "Load", event).await;
+        if let Err(error) = written {
+            tracing::warn!(module = name, "an Event cannot be written: {error}");
+        }
+    }
+
+    /// Forgets a module that was deleted.
+    fn forget(&mut self, name: &str) {
+        tracing::info!(module = name, "module stopped");
+        self.source.forget(name);
+        self.latest.reads.remove(name);
+        self.latest.parameter_checks.retain(|(module, _), _| module != name);
+        self.latest.previews.remove(name);
+        self.rollback.previous.remove(name);
+        self.retries.remove(name);
+        self.mismatched.remove(name);
+        self.history.remove(name);
+        self.accounts.forget(name);
+        self.shared.stop(name);
+        self.count_active();
+        // Modules that overlapped with it may become active now.
+        self.source.relist(&self.outbox);
+    }
+}

@@ -1,0 +1,204 @@
+//! CustomResourceDefinitions that a guest describes: installed as the module's ServiceAccount,
+//! within the groups that its Module grants, before the guest serves.
+//!
+//! The label [`MODULE_LABEL`] names the module that installed a definition: only that module
+//! changes it.
+
+mod compatibility;
+mod status_schema;
+mod stored_objects;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use innkeeper_cluster::client::Force;
+use innkeeper_cluster::{ApiClient, ApiError, crd};
+use innkeeper_core::{Manager, Object, ObjectKey, crd_compat, foreign, in_sync};
+use innkeeper_modules::definitions::MODULE_LABEL;
+use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
+use innkeeper_modules::rollout::Example;
+use innkeeper_modules::{CrdRequest, PlannedChange, Rejection, RetryPolicy};
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use self::compatibility::{
+    changes_additively, check_foreign, check_shared, not_granted, refuse_webhook, refused,
+};
+pub use self::status_schema::StatusSchema;
+use self::stored_objects::StoredObjectCheck;
+
+/// How long a definition may take until the server serves it.
+pub const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
+
+/// So many changed fields of one definition are named.
+const FIELDS_MAX: usize = 5;
+
+/// The longest refusal in a preview, in bytes.
+const REFUSAL_BYTES_MAX: usize = 512;
+
+/// Installs definitions for one module.
+#[derive(Clone, Copy, Debug)]
+pub struct Installer<'a> {
+    /// Requests as the module's ServiceAccount.
+    pub client: &'a ApiClient,
+    /// The module's name.
+    pub module: &'a str,
+    /// The namespaces of its primaries; empty for all.
+    pub namespaces: &'a BTreeSet<String>,
+    /// Held while stored objects are checked, over all modules.
+    pub object_checks: &'a Mutex<()>,
+}
+
+/// What is done about one definition.
+enum Decision {
+    /// The installed one is used as it is.
+    Keep,
+    /// It is applied; the fields that change are none if it is not there yet.
+    Apply {
+        /// What is sent.
+        body: Value,
+        /// Whether it is there.
+        exists: bool,
+        /// Fields of its spec that change.
+        fields: Vec<String>,
+    },
+}
+
+impl Installer<'_> {
+    /// Installs what is granted and checks what is not; waits until all are served.
+    ///
+    /// # Errors
+    /// Why the guest cannot serve: the first definition that stands in the way.
+    pub async fn install(&self, requests: &[CrdRequest]) -> Result<(), Rejection> {
+        // All are decided before one is written: a candidate that is held changes nothing.
+        let mut decisions = Vec::new();
+        for request in requests {
+            decisions.push((request, self.decide(request).await?));
+        }
+        for (request, decision) in decisions {
+            let Decision::Apply { body, exists, fields } = decision else { continue };
+            match self.apply(request, &body).await {
+                // Only labels or texts would change: an account without that right may still serve.
+                Err(rejection)
+                    if exists && fields.is_empty() && rejection.reason == "CRDForbidden" =>
+                {
+                    tracing::warn!(crd = %request.name, module = self.module, "{}", rejection.message);
+                }
+                result => result?,
+            }
+        }
+        for request in requests {
+            crd::established(self.client, &request.name, ESTABLISHED_WITHIN).await.map_err(
+                |error| Rejection::new("CRDNotEstablished", error.to_string(), RetryPolicy::Later),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// What installing would change, and what would be refused. Nothing is written.
+    pub async fn preview(&self, requests: &[CrdRequest]) -> Vec<Example> {
+        let mut changes = Vec::new();
+        for request in requests {
+            let (change, fields) = match self.decide(request).await {
+                Ok(Decision::Apply { exists: false, .. }) => (PlannedChange::Create, Vec::new()),
+                Ok(Decision::Apply { fields, .. }) if fields.is_empty() => continue,
+                Ok(Decision::Apply { fields, .. }) => (PlannedChange::Change, fields),
+                Err(refused) if refused.reason == CRD_NOT_ADDITIVE => (
+                    PlannedChange::Change,
+                    vec![foreign::one_line(&refused.message, REFUSAL_BYTES_MAX)],
+                ),
+                // Installing reports the other errors.
+                Ok(Decision::Keep) | Err(_) => continue,
+            };
+            let object = format!(
+                "{} {}",
+                crd::kind().kind,
+                foreign::one_line(&request.name, REFUSAL_BYTES_MAX)
+            );
+            changes.push(Example { change, object, fields });
+        }
+        changes
+    }
+
+    async fn decide(&self, request: &CrdRequest) -> Result<Decision, Rejection> {
+        let Some(live) = self.live(request).await? else {
+            if !request.granted {
+                return Err(not_granted(request));
+            }
+            let body = with_metadata(self.body(request), "resourceVersion", "1");
+            return Ok(Decision::Apply { body, exists: false, fields: Vec::new() });
+        };
+        if !is_ours(&live) || !request.granted {
+            check_foreign(request, &live)?;
+            return Ok(Decision::Keep);
+        }
+        let definition: Value = serde_json::from_str(&live.text).unwrap_or_default();
+        if let Some(owner) = live.labels.get(MODULE_LABEL).filter(|owner| *owner != self.module) {
+            check_shared(request, owner, &definition)?;
+            return Ok(Decision::Keep);
+        }
+        refuse_webhook(request)?;
+        let body = self.body(request);
+        if in_sync::is_in_sync_after_restart(&live, &Manager::Host, &body)
+            || !changes_additively(request, &definition)?
+        {
+            return Ok(Decision::Keep);
+        }
+        let fields = crd_compat::changed(&definition, &request.definition, FIELDS_MAX);
+        if !fields.is_empty() {
+            let check = StoredObjectCheck {
+                client: self.client,
+                namespaces: self.namespaces,
+                lock: self.object_checks,
+            };
+            check.run(request, &definition).await?;
+        }
+        // What somebody changed since it was read has not been compared.
+        let body = with_metadata(body, "uid", &live.uid);
+        let body = with_metadata(body, "resourceVersion", &live.resource_version);
+        Ok(Decision::Apply { body, exists: true, fields })
+    }
+
+    async fn live(&self, request: &CrdRequest) -> Result<Option<Object>, Rejection> {
+        match self.client.get(&crd::kind(), &ObjectKey::new("", &request.name)).await {
+            Ok(object) => Ok(Some(object)),
+            Err(ApiError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(refused(request, &error)),
+        }
+    }
+
+    /// What is sent: the definition with the module that it belongs to.
+    fn body(&self, request: &CrdRequest) -> Value {
+        let mut body = request.definition.clone();
+        body["metadata"]["labels"][MODULE_LABEL] = self.module.into();
+        in_sync::set_digest(&mut body);
+        body
+    }
+
+    async fn apply(&self, request: &CrdRequest, body: &Value) -> Result<(), Rejection> {
+        refuse_webhook(request)?;
+        tracing::info!(crd = %request.name, module = self.module, "definition installation started");
+        if !request.dropped.is_empty() {
+            tracing::warn!(
+                crd = %request.name, module = self.module,
+                "of the definition only name, descriptive labels and spec are installed, not {}",
+                request.dropped.join(", ")
+            );
+        }
+        let key = ObjectKey::new("", &request.name);
+        match self.client.apply(&crd::kind(), &key, &Manager::Host, body, Force::Yes).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(refused(request, &error)),
+        }
+    }
+}
+
+/// Whether the host installed it: ours are applied by the host's manager.
+fn is_ours(live: &Object) -> bool {
+    live.applied_by(&Manager::Host).is_some()
+}
+
+fn with_metadata(mut body: Value, name: &str, value: &str) -> Value {
+    body["metadata"][name] = value.into();
+    body
+}

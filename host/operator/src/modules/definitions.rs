@@ -1,0 +1,59 @@
+//! Changes of CustomResourceDefinitions: they may make a candidate's kinds fit, and change what a
+//! status may hold.
+
+use std::collections::BTreeSet;
+
+use innkeeper_cluster::crd;
+use innkeeper_core::ObjectKey;
+use innkeeper_modules::Input;
+
+use super::crds::StatusSchema;
+use super::event::SupervisorEvent;
+use super::supervisor::Supervisor;
+
+impl Supervisor {
+    /// A CustomResourceDefinition was created, changed or deleted.
+    pub(super) async fn definition_changed(&mut self, name: &str) {
+        if let Some((_, group)) = name.split_once('.') {
+            self.shared.cluster.kinds_changed(group);
+            self.caches.kind_may_be_served(group);
+            self.retry_mismatched(group).await;
+        }
+        self.read_status_schema(name);
+    }
+
+    /// Tries candidates again that were refused for a kind of a group.
+    async fn retry_mismatched(&mut self, group: &str) {
+        let of_group = |(_, groups): &(&String, &BTreeSet<String>)| groups.contains(group);
+        let names: Vec<String> =
+            self.mismatched.iter().filter(of_group).map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.mismatched.remove(&name);
+            self.handle(&name, Input::Retry).await;
+        }
+    }
+
+    /// Reads the schema of the status from a CustomResourceDefinition, if it is of an active
+    /// module's primary: members that the API server would prune are not sent.
+    pub(super) fn read_status_schema(&mut self, name: &str) {
+        let modules = self.shared.modules();
+        let Some(active) = modules.into_iter().find(|one| one.primary.resource() == name) else {
+            return;
+        };
+        let (client, kind) = (self.shared.cluster.host(), active.primary.clone());
+        let (outbox, name) = (self.outbox.clone(), name.to_owned());
+        self.spawn("definition", async move {
+            let key = ObjectKey::new("", &name);
+            let definition = client.get(&crd::kind(), &key).await;
+            let schema = match definition {
+                Ok(object) => serde_json::from_str(&object.text)
+                    .map_or(StatusSchema::Whole, |value| StatusSchema::of(&value, &kind)),
+                Err(error) => {
+                    tracing::info!(definition = %name, "cannot be read, so statuses are sent whole: {error}");
+                    StatusSchema::Whole
+                }
+            };
+            let _ = outbox.send(SupervisorEvent::StatusSchema { kind: (*kind).clone(), schema });
+        });
+    }
+}

@@ -1,0 +1,125 @@
+//! What happens to modules, and which change in the host's own caches means it.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use innkeeper_cluster::{Change, crd};
+use innkeeper_contract::Kind;
+use innkeeper_core::Object;
+use innkeeper_modules::module::{self, NAMESPACE};
+use innkeeper_modules::{Digest, Input, Module, Rejection, SourceRef};
+use serde_json::Value;
+
+use super::crds::StatusSchema;
+
+/// The name under which the host reads for itself. No Module can have it: it is no DNS label.
+pub const HOST_MODULE: &str = "(host)";
+
+/// The kind of Modules.
+pub static MODULE: LazyLock<Kind> = LazyLock::new(module::kind);
+
+/// The kind of ConfigMaps.
+pub static CONFIG_MAP: LazyLock<Kind> =
+    LazyLock::new(|| Kind::namespaced("v1", "ConfigMap", "configmaps"));
+
+/// The kind of ServiceAccounts.
+pub static SERVICE_ACCOUNT: LazyLock<Kind> =
+    LazyLock::new(|| Kind::namespaced("v1", "ServiceAccount", "serviceaccounts"));
+
+/// An event for the supervisor of modules.
+pub enum SupervisorEvent {
+    /// An input of the driver for one module.
+    Input {
+        /// The module's name.
+        module: String,
+        /// The input.
+        input: Box<Input>,
+    },
+    /// The names of all Modules that exist.
+    Present(BTreeSet<String>),
+    /// A ServiceAccount in the modules' namespace was created, changed or deleted; its name.
+    AccountChanged(String),
+    /// A source may have another component.
+    SourceChanged(SourceRef),
+    /// Any source may have another component: the sources were not watched for a while.
+    SourcesChanged,
+    /// A module's source could not be read and is to be read again.
+    Refetch(String),
+    /// The API server serves kinds otherwise than a module's candidate declares them.
+    Mismatched {
+        /// The module's name.
+        module: String,
+        /// The groups of these kinds.
+        groups: BTreeSet<String>,
+    },
+    /// Any CustomResourceDefinition may have changed.
+    DefinitionsChanged,
+    /// A CustomResourceDefinition was created, changed or deleted; its name.
+    Definition(String),
+    /// A CustomResourceDefinition was read: the schema of a kind's status.
+    StatusSchema {
+        /// The kind.
+        kind: Kind,
+        /// The schema.
+        schema: StatusSchema,
+    },
+    /// The snapshot of a revision that is decided is saved, or why not.
+    SnapshotSaved {
+        /// The module's name.
+        module: String,
+        /// The revision.
+        digest: Digest,
+        /// The result.
+        result: Result<(), Rejection>,
+    },
+    /// The kinds that a module can read have changed.
+    ReadabilityChanged(String),
+    /// Objects of kinds that only earlier revisions declared may be gone; the module's name.
+    LeftoversChanged(String),
+    /// The host removes its finalizer from this Module, which is being deleted.
+    RemoveFinalizer(String),
+    /// The host can list the Modules again.
+    SourceStateChanged,
+}
+
+impl SupervisorEvent {
+    /// An input for the driver.
+    pub fn input(module: impl Into<String>, input: Input) -> Self {
+        Self::Input { module: module.into(), input: Box::new(input) }
+    }
+}
+
+/// The event that a change in the host's own caches means for modules; `None` if none.
+pub fn classify(change: &Change) -> Option<SupervisorEvent> {
+    let kind = &*change.kind;
+    let key = &change.key;
+    if *kind == *MODULE {
+        return Some(match &change.after {
+            Some(object) => input_of(object),
+            None => SupervisorEvent::input(key.name(), Input::Gone),
+        });
+    }
+    if *kind == *SERVICE_ACCOUNT && key.namespace() == NAMESPACE {
+        return Some(SupervisorEvent::AccountChanged(key.name().to_string()));
+    }
+    if *kind == crd::kind() {
+        return Some(SupervisorEvent::Definition(key.name().to_string()));
+    }
+    if *kind == *CONFIG_MAP && key.namespace() == NAMESPACE {
+        let name = key.name().to_string();
+        return Some(SupervisorEvent::SourceChanged(SourceRef::ConfigMap { name, key: None }));
+    }
+    None
+}
+
+/// The event of a Module that was created or changed.
+pub fn input_of(object: &Object) -> SupervisorEvent {
+    let read = serde_json::from_str::<Value>(&object.text)
+        .map_err(|error| error.to_string())
+        .and_then(|value| Module::from_value(&value).map_err(|error| error.to_string()));
+    let input = match read {
+        Ok(module) => Input::Module(Box::new(module)),
+        Err(message) => Input::Malformed { generation: object.generation, message },
+    };
+    SupervisorEvent::input(object.key.name(), input)
+}

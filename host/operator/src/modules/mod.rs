@@ -1,0 +1,37 @@
+//! Modules, from a source to an active revision: what the driver of `innkeeper-modules` asks for is
+//! carried out here.
+//!
+//! - Where modules come from: [`source`], which is the API server ([`cluster_source`], with
+//!   components in `config_maps`) or a folder (`directory_source`).
+//! - The task that owns them: [`supervisor`] with its inbox of [`event`]s, watched by [`liveness`].
+//!   It carries out `actions`, the `activation` of revisions, `decisions` with their
+//!   [`component_snapshots`], the `rollback_window`, `account_checks` and changes of `definitions`.
+//! - What users see: `status` assembles the conditions of a Module, `readable` those of its kinds;
+//!   `status_writer` writes them.
+//! - What reconciles use: [`active_module`], its [`health`] and its [`granted_secrets`]. Before a
+//!   revision is active, [`declared`] compares its kinds with discovery and [`crds`] installs its
+//!   definitions.
+
+pub mod account_access;
+mod account_checks;
+mod actions;
+mod activation;
+pub mod active_module;
+pub mod cluster_source;
+pub mod component_snapshots;
+mod config_maps;
+pub mod crds;
+mod decisions;
+pub mod declared;
+mod definitions;
+pub mod directory_source;
+pub mod event;
+pub mod granted_secrets;
+pub mod health;
+pub mod liveness;
+mod readable;
+mod rollback_window;
+pub mod source;
+mod status;
+mod status_writer;
+pub mod supervisor;

@@ -1,0 +1,114 @@
+//! The rollback window: for some time after a swap the host compares the failures of the active
+//! revision with what the previous revision does for the same primaries.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_core::ObjectKey;
+use innkeeper_modules::{Digest, Input, Rejection, RetryPolicy};
+
+use super::event::SupervisorEvent;
+use super::health::Failing;
+use super::supervisor::Supervisor;
+use crate::preview;
+
+impl Supervisor {
+    /// Counts new failures of a module from now on, for `time`.
+    pub(super) fn begin_rollback_window(
+        &mut self,
+        name: &str,
+        digest: Digest,
+        failures_max: u32,
+        time: Duration,
+    ) {
+        self.shared.health.begin_rollback_window(&name.into(), failures_max);
+        let replaced = self.rollback.replaced.take();
+        self.rollback.previous.extend(replaced.map(|before| (name.to_owned(), before)));
+        self.send_after(name, time, Input::RollbackWindowOver(digest));
+    }
+
+    /// Drops the previous revision of a module; its failures cause no rollback any more.
+    pub(super) fn end_rollback_window(&mut self, name: &str) {
+        self.rollback.previous.remove(name);
+        self.shared.health.end_rollback_window(name);
+    }
+
+    /// Asks for a rollback if more than `failures_max` primaries fail that succeed with the
+    /// previous revision. Primaries that fail with both do not count: a user may have broken them
+    /// in the meantime.
+    pub(super) fn check_rollback_window(
+        &mut self,
+        name: &str,
+        new_failures: BTreeMap<ObjectKey, Failing>,
+        failures_max: u32,
+    ) {
+        let Some(previous) = self.rollback.previous.get(name).cloned() else { return };
+        let (shared, outbox, module) =
+            (self.shared.clone(), self.outbox.clone(), Arc::<str>::from(name));
+        self.spawn("check rollback window", async move {
+            let (mut excluded, mut counted) = (Vec::new(), Vec::new());
+            for (key, failing) in new_failures {
+                if preview::fails(&shared, &previous, &key).await {
+                    excluded.push(key);
+                } else {
+                    counted.push(failing);
+                }
+            }
+            if let Some(rejection) = failure_threshold_exceeded(&counted, failures_max) {
+                let input = Input::FailureThresholdExceeded(rejection);
+                let _ = outbox.send(SupervisorEvent::input(&*module, input));
+            } else {
+                shared.health.exclude(&module, excluded);
+                shared.health.begin_rollback_window(&module, failures_max);
+            }
+        });
+    }
+}
+
+/// Why the active revision is rolled back, if it is: the failures are those that the previous
+/// revision does not have.
+fn failure_threshold_exceeded(failures: &[Failing], failures_max: u32) -> Option<Rejection> {
+    let (reason, message) = failures.first()?;
+    if failures.len() <= usize::try_from(failures_max).unwrap_or(usize::MAX) {
+        return None;
+    }
+    let count = failures.len();
+    let primaries = if count == 1 { "primary fails" } else { "primaries fail" };
+    let message = format!(
+        "{count} {primaries} where the previous revision does not, for example with {reason}: {message}"
+    );
+    Some(Rejection::new(reason, message, RetryPolicy::Later))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rollback_needs_more_failures_than_the_maximum() {
+        let failing = || ("GuestTrapped".to_owned(), "unreachable".to_owned());
+        for (failures, failures_max, expected) in [
+            (0, 0, None),
+            (1, 1, None),
+            (
+                1,
+                0,
+                Some(
+                    "1 primary fails where the previous revision does not, for example with GuestTrapped: unreachable",
+                ),
+            ),
+            (
+                2,
+                1,
+                Some(
+                    "2 primaries fail where the previous revision does not, for example with GuestTrapped: unreachable",
+                ),
+            ),
+        ] {
+            let failures = vec![failing(); failures];
+            let rejection = failure_threshold_exceeded(&failures, failures_max);
+            assert_eq!(rejection.map(|one| one.message).as_deref(), expected);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Writes the status of Modules, and logs the conditions that change.
+
+use std::time::Duration;
+
+use innkeeper_contract::Condition;
+use innkeeper_modules::Report;
+
+use super::cluster_source::WriteOutcome;
+use super::event::SupervisorEvent;
+use super::readable;
+use super::status::{Observation, complete_report, keeps_live_status};
+use super::supervisor::Supervisor;
+
+/// The wait before a failed write of a status is tried again.
+const STATUS_RETRY: Duration = Duration::from_secs(10);
+
+impl Supervisor {
+    /// Writes a Module's status; `None` if there is nothing to write yet.
+    pub(super) async fn write_status(&mut self, name: &str) -> Option<WriteOutcome> {
+        let report = self.driver.report(name)?;
+        let live = self.source.live_conditions(name);
+        let observation = self.observation(name, &live);
+        let report = complete_report(report, &observation);
+        if keeps_live_status(&report, &observation) {
+            return None;
+        }
+        Some(self.write_report(name, report, &live).await)
+    }
+
+    /// Writes the decision for a revision, also if no revision is active yet.
+    pub(super) async fn write_decision(&mut self, name: &str) -> Option<WriteOutcome> {
+        let decision = self.driver.decision(name)?;
+        let live = self.source.live_conditions(name);
+        let decision = complete_report(decision, &self.observation(name, &live));
+        Some(self.write_report(name, decision, &live).await)
+    }
+
+    fn observation<'a>(&'a self, name: &str, live: &'a [Condition]) -> Observation<'a> {
+        let active = self.shared.module(name);
+        Observation {
+            readable: active.map(|active| readable::conditions(&active.view.states())),
+            denial: self.accounts.denial(name),
+            live,
+        }
+    }
+
+    async fn write_report(
+        &mut self,
+        name: &str,
+        mut report: Report,
+        live: &[Condition],
+    ) -> WriteOutcome {
+        let history = self.history.entry(name.to_owned()).or_default();
+        history.carry_over(&mut report.conditions, live);
+        for condition in history.record(&report.conditions) {
+            let (type_, status) = (&condition.type_, condition.status.as_str());
+            tracing::info!(module = name, condition = %type_, status, reason = %condition.reason, "{}", condition.message);
+        }
+        let outcome = self.source.write_status(name, &report, &self.caches).await;
+        if matches!(outcome, WriteOutcome::Failed(_)) {
+            let event = SupervisorEvent::ReadabilityChanged(name.to_owned());
+            self.send_event_after(STATUS_RETRY, event);
+        }
+        outcome
+    }
+}

@@ -1,0 +1,265 @@
+//! The supervisor of modules: one task with one inbox, so that everything that happens to modules
+//! happens in one order. Whatever waits (a compilation, a read, an installation) is a task of its
+//! own, and its result returns as an event.
+//!
+//! The methods of [`Supervisor`] that carry out actions are in the files next to this one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use innkeeper_cluster::{Backoff, Caches, Namespaces, Task, crd};
+use innkeeper_modules::{Action, Digest, Driver, Input, Rejection, RetryPolicy};
+use innkeeper_sandbox::Engine;
+use tokio::sync::{Semaphore, mpsc, watch};
+
+use super::account_access::AccountStates;
+use super::active_module::ActiveModule;
+use super::event::{HOST_MODULE, SupervisorEvent};
+use super::health::{HealthChange, RunHealth};
+use super::liveness::WAKE_PERIOD;
+use super::source::ModuleSource;
+use super::status::ConditionHistory;
+use crate::shared::Shared;
+
+/// The number of components that are loaded at once. A module has at most one of them, so one that
+/// takes long to compile does not delay the others; more would take the cores from active modules.
+const LOADS_AT_ONCE: usize = 2;
+
+/// The task that owns the modules. Run it with [`Supervisor::supervise`].
+pub struct Supervisor {
+    pub(super) shared: Arc<Shared>,
+    pub(super) caches: Caches,
+    pub(super) engine: Engine,
+    pub(super) driver: Driver,
+    pub(super) source: ModuleSource,
+    inbox: mpsc::UnboundedReceiver<SupervisorEvent>,
+    pub(super) outbox: mpsc::UnboundedSender<SupervisorEvent>,
+    tasks: FuturesUnordered<Task<()>>,
+    /// Permits of the tasks that all modules share.
+    pub(super) limits: TaskLimits,
+    /// The latest task of each kind and module; replacing one aborts the one before.
+    pub(super) latest: LatestTasks,
+    /// The revisions that rollbacks may need.
+    pub(super) rollback: RollbackTargets,
+    /// The accounts that modules act as.
+    pub(super) accounts: AccountStates,
+    /// The waits before a module's next retry.
+    pub(super) retries: BTreeMap<String, Backoff>,
+    /// The API groups with kinds that each module's last candidate declares otherwise than the API
+    /// server serves them.
+    pub(super) mismatched: BTreeMap<String, BTreeSet<String>>,
+    /// The conditions that were reported of each module.
+    pub(super) history: BTreeMap<String, ConditionHistory>,
+}
+
+/// Permits of tasks, over all modules.
+pub(super) struct TaskLimits {
+    /// Compilations.
+    pub(super) loads: Arc<Semaphore>,
+    /// Checks of parameters; their own permit, so that they do not wait for compilations.
+    pub(super) parameter_checks: Arc<Semaphore>,
+}
+
+/// The latest task of each kind and module. Dropping a task aborts it.
+#[derive(Default)]
+pub(super) struct LatestTasks {
+    /// Checks of parameters, by module and component.
+    pub(super) parameter_checks: BTreeMap<(String, Digest), Task<()>>,
+    /// Reads of sources.
+    pub(super) reads: BTreeMap<String, Task<()>>,
+    /// Previews, and of which candidate.
+    pub(super) previews: BTreeMap<String, (Digest, Task<()>)>,
+}
+
+/// The revisions that rollbacks may need.
+#[derive(Default)]
+pub(super) struct RollbackTargets {
+    /// The revision that the last activation replaced, while the actions of one input are carried
+    /// out.
+    pub(super) replaced: Option<Arc<ActiveModule>>,
+    /// The previous revision of each module in its rollback window.
+    pub(super) previous: BTreeMap<String, Arc<ActiveModule>>,
+}
+
+impl Supervisor {
+    /// A supervisor of the modules of a source.
+    pub fn new(
+        shared: Arc<Shared>,
+        caches: Caches,
+        engine: Engine,
+        driver: Driver,
+        source: ModuleSource,
+        outbox: mpsc::UnboundedSender<SupervisorEvent>,
+        inbox: mpsc::UnboundedReceiver<SupervisorEvent>,
+    ) -> Self {
+        Self {
+            shared,
+            caches,
+            engine,
+            driver,
+            source,
+            inbox,
+            outbox,
+            tasks: FuturesUnordered::new(),
+            limits: TaskLimits {
+                loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
+                parameter_checks: Arc::new(Semaphore::new(1)),
+            },
+            latest: LatestTasks::default(),
+            rollback: RollbackTargets::default(),
+            accounts: AccountStates::default(),
+            retries: BTreeMap::new(),
+            mismatched: BTreeMap::new(),
+            history: BTreeMap::new(),
+        }
+    }
+
+    /// Supervises until `stop` changes.
+    pub async fn supervise(mut self, mut stop: watch::Receiver<bool>) {
+        let shared = self.shared.clone();
+        // Definitions show which kinds are served, and what a status may hold.
+        let host = shared.cluster.host();
+        let _definitions =
+            self.caches.open_metadata(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All);
+        self.source.begin(&self.caches, &self.outbox);
+        loop {
+            shared.liveness.rest();
+            tokio::select! {
+                biased;
+                _ = stop.changed() => return,
+                Some(event) = self.inbox.recv() => self.take(event).await,
+                Some(_) = self.tasks.next() => {}
+                // This distinguishes a supervisor that is not woken from one that has nothing to
+                // do.
+                () = shared.env.sleep(WAKE_PERIOD) => {}
+                () = shared.health.notify.notified() => {
+                    for (module, change) in shared.health.take_changes() {
+                        self.take_health_change(&module, change).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn take(&mut self, event: SupervisorEvent) {
+        self.shared.liveness.begin("taking an event".to_owned());
+        match event {
+            SupervisorEvent::Input { module, input } => self.handle(&module, *input).await,
+            SupervisorEvent::Present(names) => {
+                let gone: Vec<String> = self
+                    .driver
+                    .names()
+                    .filter(|name| !names.contains(*name))
+                    .map(str::to_owned)
+                    .collect();
+                for name in gone {
+                    self.handle(&name, Input::Gone).await;
+                }
+            }
+            SupervisorEvent::AccountChanged(account) => self.account_changed(&account).await,
+            SupervisorEvent::SourceChanged(source) => {
+                for name in self.source.modules_of(&source) {
+                    self.read_source(&name);
+                }
+            }
+            SupervisorEvent::SourcesChanged => {
+                for name in self.driver.names().map(str::to_owned).collect::<Vec<_>>() {
+                    self.read_source(&name);
+                }
+            }
+            SupervisorEvent::Definition(name) => self.definition_changed(&name).await,
+            SupervisorEvent::Refetch(module) => self.read_source(&module),
+            SupervisorEvent::Mismatched { module, groups } => {
+                self.mismatched.insert(module, groups);
+            }
+            SupervisorEvent::DefinitionsChanged => {
+                for active in self.shared.modules() {
+                    self.read_status_schema(&active.primary.resource());
+                }
+            }
+            SupervisorEvent::StatusSchema { kind, schema } => {
+                self.shared.set_status_schema(kind, schema);
+            }
+            SupervisorEvent::SnapshotSaved { module, digest, result } => {
+                self.commit(&module, digest, result).await;
+            }
+            SupervisorEvent::ReadabilityChanged(module) => {
+                self.write_status(&module).await;
+                self.find_leftovers(&module).await;
+            }
+            SupervisorEvent::LeftoversChanged(module) => self.find_leftovers(&module).await,
+            SupervisorEvent::RemoveFinalizer(module) => self.remove_finalizer(&module),
+            SupervisorEvent::SourceStateChanged => {
+                if self.source.relist(&self.outbox) {
+                    self.shared.know_modules();
+                }
+            }
+        }
+    }
+
+    async fn take_health_change(&mut self, module: &str, change: HealthChange) {
+        match change {
+            HealthChange::Runs(runs) => {
+                let runs = match runs {
+                    RunHealth::Succeed => Ok(()),
+                    RunHealth::Fail((reason, message)) => {
+                        Err(Rejection::new(reason, message, RetryPolicy::Later))
+                    }
+                };
+                self.handle(module, Input::Health(runs)).await;
+            }
+            HealthChange::FailureThresholdExceeded { new_failures, failures_max } => {
+                self.check_rollback_window(module, new_failures, failures_max);
+            }
+        }
+    }
+
+    /// Hands an input to the driver, and carries out the actions that it returns.
+    pub(super) async fn handle(&mut self, name: &str, input: Input) {
+        let is_module = matches!(input, Input::Module(_));
+        self.shared.liveness.begin(format!("handling an input of the module {name}"));
+        let Some(input) = self.check_account(name, input) else { return };
+        let actions = self.driver.handle(name, input);
+        let has_report = actions.iter().any(|action| matches!(action, Action::Report(_)));
+        for action in actions {
+            self.shared.liveness.begin(format!("carrying out an action for the module {name}"));
+            self.carry_out(name, action).await;
+        }
+        self.rollback.replaced = None;
+        // This repairs a status that a user changed, or that could not be written before.
+        if is_module && !has_report {
+            self.write_status(name).await;
+        }
+    }
+
+    /// Runs a task until it ends; its result returns as an event.
+    pub(super) fn spawn(
+        &mut self,
+        what: &'static str,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.tasks.push(self.shared.env.spawn(what, future));
+    }
+
+    /// Puts an input into the inbox.
+    pub(super) fn send(&self, name: &str, input: Input) {
+        let _ = self.outbox.send(SupervisorEvent::input(name, input));
+    }
+
+    /// Puts an input into the inbox after some time.
+    pub(super) fn send_after(&mut self, name: &str, time: Duration, input: Input) {
+        self.send_event_after(time, SupervisorEvent::input(name, input));
+    }
+
+    /// Puts an event into the inbox after some time.
+    pub(super) fn send_event_after(&mut self, time: Duration, event: SupervisorEvent) {
+        let (env, outbox) = (self.shared.env.clone(), self.outbox.clone());
+        self.spawn("later", async move {
+            env.sleep(time).await;
+            let _ = outbox.send(event);
+        });
+    }
+}
