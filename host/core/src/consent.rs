@@ -5,15 +5,10 @@
 
 use crate::fieldset::FieldSet;
 use crate::object::{Entry, Operation};
-use crate::ownership::ADOPT_ANNOTATION;
+use crate::well_known::ADOPT_ANNOTATION;
 use crate::{Manager, Object};
 
-/// The annotation on a primary that stops writing for it.
-pub const PAUSED_ANNOTATION: &str = "innkeeper.dev/paused";
-
-/// The annotation by which a primary is reconciled again after a time of its own, for example
-/// `30s`; `0s` for never.
-pub const RESYNC_ANNOTATION: &str = "innkeeper.dev/resync-period";
+pub use crate::well_known::{PAUSED_ANNOTATION, RESYNC_ANNOTATION};
 
 /// The annotations by which a user decides something about an object that need not be a module's.
 pub const DECISIONS: [&str; 3] = [ADOPT_ANNOTATION, PAUSED_ANNOTATION, RESYNC_ANNOTATION];

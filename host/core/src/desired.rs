@@ -10,8 +10,8 @@ use innkeeper_contract::{Desired, Kind, Manifest, Policy, Reference};
 use serde_json::{Map, Value, json};
 
 use crate::host_names::{self, Grants};
-use crate::ownership::{Primary, RETAINED_FOR_LABEL};
-use crate::plan::ALLOW_DELETION_ANNOTATION;
+use crate::ownership::Primary;
+use crate::well_known::{ALLOW_DELETION_ANNOTATION, RETAINED_FOR_LABEL};
 use crate::{
     ObjectKey, ObjectRef, control, foreign, guest_status, host_objects, in_sync, known_noops,
     names, order,

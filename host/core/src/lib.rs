@@ -36,6 +36,7 @@ pub mod readiness;
 pub mod schema;
 pub mod selector;
 pub mod status;
+pub mod well_known;
 
 pub use finalizer::Finalizer;
 pub use labels::Labels;

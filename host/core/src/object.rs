@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::in_sync::APPLIED_ANNOTATION;
+use crate::well_known::APPLIED_ANNOTATION;
 use crate::{Labels, Manager, foreign};
 use innkeeper_contract::Kind;
 

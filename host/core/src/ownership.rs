@@ -8,13 +8,7 @@ use crate::object::{Entry, Operation};
 use crate::old_names::KEPT_FOR_LABEL;
 use crate::{Manager, Object, ObjectRef};
 
-/// The annotation by which a primary takes over objects that nobody owns.
-pub const ADOPT_ANNOTATION: &str = "innkeeper.dev/adopt";
-
-/// The label of an object that outlives its primary: its value is the primary's
-/// [`identity`](Primary::identity), so that only a primary of the same kind, namespace and name
-/// takes it up again.
-pub const RETAINED_FOR_LABEL: &str = "innkeeper.dev/retained-for";
+pub use crate::well_known::{ADOPT_ANNOTATION, RETAINED_FOR_LABEL};
 
 /// Bytes of the hash in [`RETAINED_FOR_LABEL`].
 const IDENTITY_BYTES: usize = 16;

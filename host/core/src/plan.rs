@@ -20,8 +20,7 @@ use crate::old_names::DELETABLE_ANNOTATION;
 use crate::ownership::{Controller, Ownership, Primary};
 use crate::{Manager, Object, ObjectRef, consent, drift, order};
 
-/// The annotation on an object whose kind holds data and which may be deleted all the same.
-pub const ALLOW_DELETION_ANNOTATION: &str = "innkeeper.dev/allow-deletion";
+pub use crate::well_known::ALLOW_DELETION_ANNOTATION;
 
 /// Kinds that hold data or other objects: never deleted by prune or recreate, unless the
 /// object said `deletable` when it was last applied (rule 6).
