@@ -4,6 +4,7 @@
 //! What is not proven to be an addition is an incompatible change: a keyword or field that this
 //! module does not know must stay as it is.
 
+mod findings;
 mod normal;
 mod objects;
 mod schema;
@@ -17,13 +18,9 @@ use serde_json::{Map, Value};
 
 use crate::{diff, foreign};
 
+use findings::{FINDING_BYTES_MAX, Findings};
+
 pub use objects::{Misfit, StoredObjects};
-
-/// The most incompatible changes that are reported.
-const FINDINGS_MAX: usize = 100;
-
-/// The longest text of one of them, in bytes: names and rules in a schema may be of any length.
-const FINDING_BYTES_MAX: usize = 256;
 
 /// Lists up to this length are compared item by item when changed fields are named.
 const LIST_MAX: usize = 100;
@@ -69,7 +66,7 @@ pub fn breaking(before: &Value, after: &Value) -> Vec<String> {
         }
     }
     versions::compare(before, after, &mut found);
-    found.0
+    found.into_vec()
 }
 
 /// The fields of the spec in which two definitions differ, compatible or not, at most `max`.
@@ -154,25 +151,4 @@ fn conversion(definition: &Value) -> (&str, Option<&Value>) {
     let strategy = conversion.and_then(|one| one.get("strategy")).and_then(Value::as_str);
     let webhook = conversion.and_then(|one| one.get("webhook")).filter(|one| !one.is_null());
     (strategy.unwrap_or("None"), webhook)
-}
-
-/// Incompatible changes, in order.
-#[derive(Default)]
-struct Findings(Vec<String>);
-
-impl Findings {
-    fn add(&mut self, text: impl Into<String>) {
-        if !self.is_full() {
-            self.0.push(foreign::one_line(text.into(), FINDING_BYTES_MAX));
-        }
-    }
-
-    fn at(&mut self, path: &str, what: &str) {
-        let place = if path.is_empty() { "the object" } else { path };
-        self.add(format!("{place} {what}"));
-    }
-
-    fn is_full(&self) -> bool {
-        self.0.len() >= FINDINGS_MAX
-    }
 }

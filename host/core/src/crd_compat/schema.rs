@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Number, Value, json};
 
-use super::Findings;
+use super::findings::Findings;
 use super::normal::with_head;
 
 /// Keywords with a number that may only grow.
@@ -109,17 +109,17 @@ fn compare(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mu
         return;
     }
     if !old.is_object() || !new.is_object() {
-        return found.at(path, "has another schema");
+        return found.add_at(path, "has another schema");
     }
     if is_set(old, EMBEDDED) && is_set(new, EMBEDDED) && !has_head(old) {
         let (old, new) = (with_head(old.clone()), with_head(new.clone()));
         if !has_head(&old) {
-            return found.at(path, "has properties that are no object");
+            return found.add_at(path, "has properties that are no object");
         }
         return compare(&old, &new, path, guard, found);
     }
     if !takes_type(old, new) {
-        return found.at(path, "has another type");
+        return found.add_at(path, "has another type");
     }
     keywords(old, new, path, found);
     defaults(old, new, path, guard, found);
@@ -155,12 +155,12 @@ fn takes_type(old: &Value, new: &Value) -> bool {
 fn keywords(old: &Value, new: &Value, path: &str, found: &mut Findings) {
     for flag in ONLY_ADDED {
         if is_set(old, flag) && !is_set(new, flag) {
-            found.at(path, &format!("loses {flag}"));
+            found.add_at(path, &format!("loses {flag}"));
         }
     }
     for keyword in ONLY_LOOSER {
         if new.get(keyword).is_some_and(|now| old.get(keyword) != Some(now)) {
-            found.at(path, &format!("has another {keyword}"));
+            found.add_at(path, &format!("has another {keyword}"));
         }
     }
     let wrong = |keyword: &str, worse: Ordering| {
@@ -171,15 +171,15 @@ fn keywords(old: &Value, new: &Value, path: &str, found: &mut Findings) {
         }
     };
     for keyword in UPPER.into_iter().filter(|keyword| wrong(keyword, Ordering::Less)) {
-        found.at(path, &format!("has a smaller {keyword}"));
+        found.add_at(path, &format!("has a smaller {keyword}"));
     }
     for keyword in LOWER.into_iter().filter(|keyword| wrong(keyword, Ordering::Greater)) {
-        found.at(path, &format!("has a greater {keyword}"));
+        found.add_at(path, &format!("has a greater {keyword}"));
     }
     values(old, new, path, found);
     let known = rules(old);
     for rule in rules(new).difference(&known) {
-        found.at(path, &format!("has a new rule: {}", rule.0));
+        found.add_at(path, &format!("has a new rule: {}", rule.0));
     }
     let names = |schema: &Value| -> BTreeSet<String> {
         schema.as_object().into_iter().flat_map(Map::keys).cloned().collect()
@@ -191,7 +191,7 @@ fn keywords(old: &Value, new: &Value, path: &str, found: &mut Findings) {
     };
     for name in names(old).union(&names(new)).filter(|name| !is_known(name)) {
         if old.get(name) != new.get(name) {
-            found.at(path, &format!("has another {name}"));
+            found.add_at(path, &format!("has another {name}"));
         }
     }
 }
@@ -210,10 +210,10 @@ fn values(old: &Value, new: &Value, path: &str, found: &mut Findings) {
         values.as_array().into_iter().flatten().map(ToString::to_string).collect()
     };
     match old.get("enum") {
-        None => found.at(path, "takes certain values only"),
+        None => found.add_at(path, "takes certain values only"),
         Some(was) => {
             for value in texts(was).difference(&texts(allowed)) {
-                found.at(path, &format!("no longer takes {value}"));
+                found.add_at(path, &format!("no longer takes {value}"));
             }
         }
     }
@@ -231,9 +231,9 @@ fn rules(schema: &Value) -> BTreeSet<(String, bool)> {
 
 fn defaults(old: &Value, new: &Value, path: &str, guard: Guard, found: &mut Findings) {
     match (old.get("default"), new.get("default")) {
-        (Some(_), None) => found.at(path, "loses its default"),
-        (Some(was), Some(now)) if was != now => found.at(path, "has another default"),
-        (None, Some(_)) if guard.forbids_new_defaults() => found.at(path, NEW_DEFAULT),
+        (Some(_), None) => found.add_at(path, "loses its default"),
+        (Some(was), Some(now)) if was != now => found.add_at(path, "has another default"),
+        (None, Some(_)) if guard.forbids_new_defaults() => found.add_at(path, NEW_DEFAULT),
         _ => {}
     }
 }
@@ -261,7 +261,7 @@ fn members(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mu
         // A default fills it in.
         let default = property(new, name).and_then(|one| one.get("default"));
         if default.is_none() {
-            found.at(path, &format!("needs {name}"));
+            found.add_at(path, &format!("needs {name}"));
         }
     }
     let names: BTreeSet<&String> = properties(old).chain(properties(new)).collect();
@@ -272,7 +272,7 @@ fn members(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mu
         match (member(old, name), member(new, name)) {
             (Member::Pruned, Member::Of(added)) => {
                 if guard.forbids_new_members() && added.get("default").is_some() {
-                    found.at(path, NEW_DEFAULT);
+                    found.add_at(path, NEW_DEFAULT);
                 }
             }
             (was, now) => compare_members(&was, &now, path, guard, found),
@@ -298,7 +298,7 @@ fn compare_members(
 ) {
     match (was, now) {
         (Member::Pruned, _) | (_, Member::Anything) => {}
-        (_, Member::Pruned) => found.at(path, "is gone"),
+        (_, Member::Pruned) => found.add_at(path, "is gone"),
         (Member::Of(was), Member::Of(now)) => compare(was, now, path, guard, found),
         (Member::Anything, Member::Of(now)) => compare(&ANYTHING, now, path, guard, found),
     }
@@ -310,7 +310,7 @@ fn items(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mut 
     let takes_lists = old.get("type").is_none_or(|kind| kind == "array");
     match (old.get("items"), new.get("items")) {
         (Some(was), Some(now)) => compare(was, now, path, guard, found),
-        (Some(_), None) if !is_set(new, PRESERVE) => found.at(path, "is gone"),
+        (Some(_), None) if !is_set(new, PRESERVE) => found.add_at(path, "is gone"),
         (None, Some(now)) if takes_lists && is_set(old, PRESERVE) || is_list(old) => {
             compare(&ANYTHING, now, path, guard, found);
         }

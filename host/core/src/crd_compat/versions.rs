@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::findings::Findings;
 use super::normal::normal;
-use super::{Findings, schema};
+use super::schema;
 
 /// Fields of a version that are compared one by one.
 const COMPARED: [&str; 6] =
@@ -85,7 +86,7 @@ pub(super) fn compare(before: &Value, after: &Value, found: &mut Findings) {
             let mut lost = Findings::default();
             schema::compare_objects(&schema_of(old), &schema_of(new), &mut lost);
             let use_ = if is_set(new, "storage") { "stored" } else { "served" };
-            for place in lost.0 {
+            for place in lost.into_vec() {
                 found.add(format!(
                     "version {} would be {use_} and takes less than {was}: {place}",
                     text(new)
