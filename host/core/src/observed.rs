@@ -40,7 +40,7 @@ impl Observed<'_> {
         let owned_bytes = bytes(self.owned.iter().map(|(object, _)| *object));
         let mut out = String::with_capacity(self.object.text.len() + owned_bytes + 128);
         out.push_str(r#"{"object":"#);
-        out.push_str(&self.object.shown());
+        out.push_str(&self.object.guest_text());
         out.push_str(r#","owned":"#);
         list(&mut out, self.owned.iter().map(|(object, readiness)| (*object, readiness)));
         member(&mut out, "unapplied", self.unapplied);
@@ -84,7 +84,7 @@ fn list<'a>(out: &mut String, objects: impl Iterator<Item = (&'a Object, &'a Rea
 
 fn push_object(out: &mut String, object: &Object, readiness: &Readiness) {
     out.push_str(r#"{"object":"#);
-    out.push_str(&object.shown());
+    out.push_str(&object.guest_text());
     member(out, "readiness", readiness);
     out.push('}');
 }
