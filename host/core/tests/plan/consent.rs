@@ -41,7 +41,7 @@ fn labelled_as(label: &str, managers: &Value) -> World {
 
 #[track_caller]
 fn is_left(world: &World) {
-    world.check(&expect!["leave PersistentVolumeClaim web/data: it exists and has no controller"]);
+    world.check(&expect!["skip PersistentVolumeClaim web/data: it exists and has no controller"]);
 }
 
 #[test]
@@ -81,17 +81,17 @@ fn object_that_was_only_merged_into_is_unmerged_before_it_is_adopted_by_its_true
     };
     let merged = |manager| json!([held(manager, "Apply", &json!({"f:labels": {"f:app": {}}}))]);
     world.put("ConfigMap", &object(&json!({"app": "x"}), &merged(MERGED)));
-    world.check(&expect!["take back from ConfigMap web/theirs"]);
+    world.check(&expect!["unmerge ConfigMap web/theirs"]);
 
     // Without the label that the guest merged, it is not the object that was meant.
     world.live.clear();
     world.put("ConfigMap", &object(&json!({}), &json!([])));
-    world.check(&expect!["leave ConfigMap web/theirs: it exists and has no controller"]);
+    world.check(&expect!["skip ConfigMap web/theirs: it exists and has no controller"]);
     // Nor if another primary of the module, or another module, merges it.
     for manager in ["innkeeper/podroute/u7/merge", "innkeeper/other/u1/merge"] {
         world.live.clear();
         world.put("ConfigMap", &object(&json!({"app": "x"}), &merged(manager)));
-        world.check(&expect!["leave ConfigMap web/theirs: it exists and has no controller"]);
+        world.check(&expect!["skip ConfigMap web/theirs: it exists and has no controller"]);
     }
 }
 
@@ -115,7 +115,7 @@ fn claim_annotated_as(name: &str, manager: &str, expected: &Expect) {
 #[test]
 fn annotation_that_a_guest_merged_does_not_let_data_be_deleted() {
     let stays = expect![
-        "leave PersistentVolumeClaim web/data: no longer wanted, kept since its kind holds data"
+        "skip PersistentVolumeClaim web/data: no longer desired, kept since its kind holds data"
     ];
     claim_with_annotation(MERGED_FOR_ANOTHER, &stays);
     claim_with_annotation("innkeeper/other/u1", &stays);
@@ -136,7 +136,7 @@ fn old_names_are_read_with_the_same_checks() {
     let goes = expect!["delete PersistentVolumeClaim web/data"];
     claim_annotated_as(DELETABLE_ANNOTATION, "kubectl-annotate", &goes);
     let stays = expect![
-        "leave PersistentVolumeClaim web/data: no longer wanted, kept since its kind holds data"
+        "skip PersistentVolumeClaim web/data: no longer desired, kept since its kind holds data"
     ];
     claim_annotated_as(DELETABLE_ANNOTATION, MERGED_FOR_ANOTHER, &stays);
 }
@@ -152,7 +152,7 @@ fn update_under_the_name_of_this_primarys_manager_makes_nothing_its_own() {
                 {"manager": "innkeeper/podroute/u1", "operation": operation,
                     "subresource": subresource, "fieldsV1": {}}]}}),
         );
-        world.check(&expect!["leave ConfigMap web/theirs: it exists and has no controller"]);
+        world.check(&expect!["skip ConfigMap web/theirs: it exists and has no controller"]);
         assert!(!world.live[0].1.is_made_for("u1"), "{operation} {subresource}");
     }
 }
@@ -165,5 +165,5 @@ fn primary_is_never_taken_for_an_object_of_its_own() {
         "ConfigMap",
         &json!({"metadata": {"name": "itself", "namespace": "web", "uid": "u1", "labels": {"app": "x"}}}),
     );
-    world.check(&expect!["leave ConfigMap web/itself: it exists and has no controller"]);
+    world.check(&expect!["skip ConfigMap web/itself: it exists and has no controller"]);
 }

@@ -32,8 +32,8 @@ fn an_object_in_sync_is_skipped() {
     let mut world = world(&objects);
     world.applied(&objects, |_| {});
     world.check(&expect![[r"
-        leave Deployment web/a: settled
-        leave Service web/b: settled"]]);
+        skip Deployment web/a: in sync
+        skip Service web/b: in sync"]]);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn what_was_remembered_goes_before_the_annotation() {
         LastApplied::new(&world.desired_state.objects[0].body, &object, &world.primary.manager)
             .unwrap();
     world.memory.applied.insert(object_ref, remembered);
-    world.check(&expect!["leave Deployment web/a: settled"]);
+    world.check(&expect!["skip Deployment web/a: in sync"]);
     world.live.clear();
     world.applied(&objects, |live| live["metadata"]["uid"] = "another".into());
     world.check(&expect!["apply Deployment web/a: another manager changed "]);
@@ -95,8 +95,8 @@ fn an_object_of_another_controller_is_a_conflict_and_stops_all_creates() {
         &json!([{"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "name": "second", "uid": "u2", "controller": true}]),
     );
     world.check(&expect![[r"
-        leave Deployment web/a: not created, since Service web/b is not this primary's
-        leave Service web/b: it is controlled by Podroute second"]]);
+        skip Deployment web/a: not created, since Service web/b is not this primary's
+        skip Service web/b: it is controlled by Podroute second"]]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_conflict_does_not_stop_the_repair_of_what_is_ours() {
     world.foreign("Service", "b", &json!([]));
     world.check(&expect![[r"
         apply Deployment web/a: changed
-        leave Service web/b: it exists and has no controller"]]);
+        skip Service web/b: it exists and has no controller"]]);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn adoption_needs_the_labels() {
         &json!({"metadata": {"name": "a", "namespace": "web", "uid": "x", "labels": {"app": "y"}}}),
     );
     world.adopt = true;
-    world.check(&expect!["leave Deployment web/a: it exists and has no controller"]);
+    world.check(&expect!["skip Deployment web/a: it exists and has no controller"]);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn adoption_never_takes_what_somebody_owns() {
         json!([{"apiVersion": "v1", "kind": "X", "name": "y", "uid": "z", "controller": true}]);
     world.foreign("Deployment", "a", &owner);
     world.adopt = true;
-    world.check(&expect!["leave Deployment web/a: it is controlled by X y"]);
+    world.check(&expect!["skip Deployment web/a: it is controlled by X y"]);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn an_optional_kind_that_is_not_served_is_left() {
     let mut world = world(&json!([service(), desired_object("Route", "r", &json!({}))]));
     world.unserved = vec!["Route"];
     world.check(&expect![[r"
-        leave Route web/r: the cluster does not serve its kind
+        skip Route web/r: the cluster does not serve its kind
         create Service web/b"]]);
     assert!(
         !world
@@ -161,7 +161,7 @@ fn a_needed_kind_that_is_not_served_is_a_problem_and_the_others_go_on() {
     let mut world = world(&json!([deployment(3), service()]));
     world.unserved = vec!["Deployment"];
     world.check(&expect![[r"
-        leave Deployment web/a: the cluster does not serve its kind
+        skip Deployment web/a: the cluster does not serve its kind
         create Service web/b"]]);
     assert!(
         world
@@ -179,7 +179,7 @@ fn a_terminating_object_is_waited_for() {
     world.applied(&objects, |live| {
         live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     });
-    world.check(&expect!["leave Deployment web/a: being deleted"]);
+    world.check(&expect!["skip Deployment web/a: being deleted"]);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn what_is_unknown_is_not_written() {
     let mut world = world(&json!([deployment(3), service()]));
     world.unknown = vec!["Deployment"];
     world.check(&expect![[r"
-        leave Deployment web/a: the last answer of the server about it was lost
+        skip Deployment web/a: the response to the last write never arrived
         create Service web/b"]]);
 }
 
@@ -210,17 +210,17 @@ fn nothing_is_pruned_unless_all_is_known_and_clean() {
     world.applied(&json!([deployment(3), service()]), |_| {});
     world.memory.clean = false;
     world.check(&expect![[r"
-        leave Deployment web/a: settled
-        leave Service web/b: no longer wanted, goes after one more clean round"]]);
+        skip Deployment web/a: in sync
+        skip Service web/b: no longer desired, deleted after one more clean round"]]);
     assert!(world.plan().prune_pending);
     world.memory.clean = true;
     world.readable = false;
     world.check(&expect![[r"
-        leave Deployment web/a: settled
-        leave Service web/b: no longer wanted, goes after one more clean round"]]);
+        skip Deployment web/a: in sync
+        skip Service web/b: no longer desired, deleted after one more clean round"]]);
     world.readable = true;
     world.complete = false;
-    world.check(&expect!["leave Deployment web/a: settled"]);
+    world.check(&expect!["skip Deployment web/a: in sync"]);
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn a_problem_in_the_round_stops_prune() {
     world.applied(&json!([service()]), |_| {});
     world.foreign("Deployment", "a", &json!([]));
     world.check(&expect![[r"
-        leave Deployment web/a: it exists and has no controller
-        leave Service web/b: no longer wanted, goes after one more clean round"]]);
+        skip Deployment web/a: it exists and has no controller
+        skip Service web/b: no longer desired, deleted after one more clean round"]]);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn kinds_that_hold_data_are_not_pruned_unless_the_object_says_so() {
     let mut kept = world(&json!([]));
     kept.applied(&json!([claim(&json!([]))]), |_| {});
     kept.check(&expect![
-        "leave PersistentVolumeClaim web/data: no longer wanted, kept since its kind holds data"
+        "skip PersistentVolumeClaim web/data: no longer desired, kept since its kind holds data"
     ]);
     let mut deletable = world(&json!([]));
     deletable.applied(&json!([claim(&json!(["deletable"]))]), |_| {});
@@ -272,7 +272,7 @@ fn create_only_is_made_once() {
     let mut world = world(&object(5));
     world.check(&expect!["create Deployment web/a"]);
     world.applied(&object(3), |_| {});
-    world.check(&expect!["leave Deployment web/a: made once"]);
+    world.check(&expect!["skip Deployment web/a: created once, not updated"]);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn what_the_server_refuses_for_good_is_not_tried_again_until_something_else_is_w
     };
     let object_ref = world.desired_state.objects[0].object_ref.clone();
     world.memory.rejected.insert(object_ref.clone(), rejected(&world, false));
-    world.check(&expect!["leave Deployment web/a: unknown field"]);
+    world.check(&expect!["skip Deployment web/a: unknown field"]);
     world.memory.rejected.get_mut(&object_ref).unwrap().digest = "another".into();
     world.check(&expect!["create Deployment web/a"]);
 }
@@ -299,7 +299,7 @@ fn an_immutable_field_is_changed_by_recreating_only_where_the_guest_said_so() {
         json!([object])
     };
     for (policy, expected) in [
-        (json!([]), expect!["leave Deployment web/a: field is immutable"]),
+        (json!([]), expect!["skip Deployment web/a: field is immutable"]),
         (json!(["recreate-when-immutable"]), expect!["recreate Deployment web/a"]),
     ] {
         let mut world = world(&object(&policy));
@@ -332,7 +332,7 @@ fn a_contested_field_is_skipped_and_other_objects_are_applied() {
         world.memory.reverts.record(&object_ref, &[".spec.replicas".into()], "autoscaler", at);
     }
     world.check(&expect![[r"
-        leave Deployment web/a: autoscaler sets .spec.replicas again and again; left alone for a while
+        skip Deployment web/a: autoscaler sets .spec.replicas again and again; left alone for a while
         apply Service web/b: another manager changed .spec.selector.app"]]);
 }
 
@@ -345,7 +345,7 @@ fn an_object_that_is_seen_in_two_versions_of_its_kind_is_one_object() {
     let (object_ref, object) = world.live[0].clone();
     let other = Kind::namespaced("apps/v1beta1", "Deployment", "deployments");
     world.live.push((ObjectRef::new(Arc::new(other), object_ref.key), object));
-    world.check(&expect!["leave Deployment web/a: settled"]);
+    world.check(&expect!["skip Deployment web/a: in sync"]);
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn an_adoption_that_the_server_refuses_for_good_is_told_and_not_tried_again() {
             immutable: true,
         },
     );
-    world.check(&expect!["leave Deployment web/a: spec.selector: field is immutable"]);
+    world.check(&expect!["skip Deployment web/a: spec.selector: field is immutable"]);
     // Unless the guest says that it may be made anew.
     world.desired_state.objects[0].policy.insert(Policy::RecreateWhenImmutable);
     world.check(&expect!["recreate Deployment web/a"]);

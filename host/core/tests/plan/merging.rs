@@ -42,13 +42,13 @@ fn fields_are_merged_into_whosever_it_is() {
 
 #[test]
 fn what_is_merged_already_is_left() {
-    after_merge(|_| {}).check(&expect!["leave ConfigMap web/theirs: settled"]);
+    after_merge(|_| {}).check(&expect!["skip ConfigMap web/theirs: in sync"]);
 }
 
 #[test]
 fn a_missing_merge_target_is_not_created() {
     world(&json!([merged()])).check(&expect![
-        "leave ConfigMap web/theirs: fields are to be merged into it, but it does not exist"
+        "skip ConfigMap web/theirs: fields are to be merged into it, but it does not exist"
     ]);
 }
 
@@ -57,7 +57,7 @@ fn a_terminating_object_is_not_merged_into() {
     let world = after_merge(|value| {
         value["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     });
-    world.check(&expect!["leave ConfigMap web/theirs: being deleted"]);
+    world.check(&expect!["skip ConfigMap web/theirs: being deleted"]);
 }
 
 #[test]
@@ -72,11 +72,11 @@ fn a_field_that_somebody_took_is_asked_for_again_without_force() {
 fn what_is_no_longer_wanted_is_taken_back_and_never_deleted() {
     let mut world = after_merge(|_| {});
     world.desired_state.objects.clear();
-    world.check(&expect!["take back from ConfigMap web/theirs"]);
+    world.check(&expect!["unmerge ConfigMap web/theirs"]);
     assert_eq!(world.plan().pending_deletion.len(), 1);
     world.memory.clean = false;
     world.check(&expect![
-        "leave ConfigMap web/theirs: no longer wanted, goes after one more clean round"
+        "skip ConfigMap web/theirs: no longer desired, deleted after one more clean round"
     ]);
     world.complete = false;
     world.check(&expect![""]);
@@ -93,5 +93,5 @@ fn what_the_server_refuses_for_good_is_not_sent_again() {
         immutable: false,
     };
     world.memory.rejected.insert(desired_object.object_ref.clone(), rejected);
-    world.check(&expect!["leave ConfigMap web/theirs: no such field"]);
+    world.check(&expect!["skip ConfigMap web/theirs: no such field"]);
 }

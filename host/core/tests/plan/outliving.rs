@@ -26,7 +26,7 @@ fn retained_objects_stay_after_their_primary() {
     world.check(&expect![[r"
         delete Service web/b
         delete Deployment web/a
-        leave ConfigMap web/data: kept when the primary goes"]]);
+        skip ConfigMap web/data: outlives its primary"]]);
     assert_eq!(world.plan().pending_deletion.len(), 2, "what stays is not waited for");
 }
 
@@ -73,12 +73,12 @@ fn a_primary_of_the_same_name_takes_up_what_was_kept_for_it() {
     world.live.clear();
     world.put("ConfigMap", &anothers);
     world.check(&expect![[r"
-        leave ConfigMap web/data: it exists and has no controller
-        leave Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
+        skip ConfigMap web/data: it exists and has no controller
+        skip Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
 
     world.live.clear();
     world.put("ConfigMap", &left_behind("of-another"));
     world.check(&expect![[r"
-        leave ConfigMap web/data: it exists and has no controller
-        leave Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
+        skip ConfigMap web/data: it exists and has no controller
+        skip Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
 }
