@@ -1,10 +1,8 @@
-//! What should be written, from what is.
+//! Decides which writes bring the observed state of a primary to its desired state.
 //!
-//! Everything here is a function of its arguments: nothing is async, nothing does I/O,
-//! nothing reads a clock, nothing is random, and no order comes from a hash. So the same
-//! code plans in the running host, in `innkeeper render`, in tests and in replays.
-//!
-//! One noun a file:
+//! Every function depends on its arguments only: nothing is async, does I/O, reads a clock or is
+//! random, and no order comes from a hash. So the same code plans in the running host, in
+//! `innkeeper render`, in tests and in replays.
 
 pub mod consent;
 pub mod control;

@@ -57,7 +57,7 @@ pub fn status(input: &Input<'_>) -> Option<Value> {
         wanted.insert("observedGeneration".to_owned(), input.object.generation.into());
         if input.schema.is_some_and(last_run::has_last_run) {
             wanted.remove(last_run::MEMBER);
-            let shown = input.last_run.over(live.get(last_run::MEMBER), &time(input.now));
+            let shown = input.last_run.to_status(live.get(last_run::MEMBER), &time(input.now));
             wanted.extend(shown.map(|shown| (last_run::MEMBER.to_owned(), shown)));
         }
     }

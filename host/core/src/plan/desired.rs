@@ -172,7 +172,7 @@ fn apply_reason(
         .map_or_else(|| "another manager".to_owned(), |other| other.name.to_string());
     let entry = object.applied_by(manager).and_then(|fields| FieldSet::parse(fields).ok());
     ApplyReason::Drift {
-        fields: drift::lost(&desired_object.body, &entry.unwrap_or_default()),
+        fields: drift::lost_fields(&desired_object.body, &entry.unwrap_or_default()),
         other,
     }
 }

@@ -81,7 +81,7 @@ impl fmt::Display for SkipReason {
             Self::FieldContested(contest) => {
                 write!(
                     f,
-                    "{} sets {} again and again; left alone for a while",
+                    "{} keeps setting {}; the host stops applying it for a while",
                     contest.other, contest.field
                 )
             }

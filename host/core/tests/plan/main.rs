@@ -332,7 +332,7 @@ fn a_contested_field_is_skipped_and_other_objects_are_applied() {
         world.memory.reverts.record(&object_ref, &[".spec.replicas".into()], "autoscaler", at);
     }
     world.check(&expect![[r"
-        skip Deployment web/a: autoscaler sets .spec.replicas again and again; left alone for a while
+        skip Deployment web/a: autoscaler keeps setting .spec.replicas; the host stops applying it for a while
         apply Service web/b: another manager changed .spec.selector.app"]]);
 }
 
