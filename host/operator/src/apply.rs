@@ -178,7 +178,7 @@ impl Apply<'_> {
         // Its event may overtake the answer: it is told once, as our write.
         let _writing = self.caches.begin_write(&object_ref.kind, &object_ref.key);
         let (manager, force) = match &step.action {
-            Action::Merge { .. } => (&self.primary.merger, Force::No),
+            Action::Merge { .. } => (&self.primary.merge_manager, Force::No),
             _ => (&self.primary.manager, Force::Yes),
         };
         let result = client.apply(&object_ref.kind, &object_ref.key, manager, &body, force).await;
@@ -265,7 +265,7 @@ impl Apply<'_> {
         outcome: &mut Outcome,
     ) -> Next {
         tracing::info!(module = %self.active.name(), primary = %self.request.key, "unmerge from {}", self.granted.mask(&object_ref.to_string()));
-        match self.empty(object_ref, uid, &self.primary.merger).await {
+        match self.empty(object_ref, uid, &self.primary.merge_manager).await {
             Ok(()) => {
                 self.shared.count_write(self.request, "unmerge");
                 primary_state.plan.applied.remove(object_ref);

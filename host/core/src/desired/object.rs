@@ -56,7 +56,7 @@ impl DesiredObject {
     /// The name of the annotation that holds the digest of the body.
     pub fn annotation(&self, primary: &Primary) -> String {
         if self.has(Policy::Merge) {
-            in_sync::merge_annotation(&primary.merger)
+            in_sync::merge_annotation(&primary.merge_manager)
         } else {
             in_sync::APPLIED_ANNOTATION.to_owned()
         }

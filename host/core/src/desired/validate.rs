@@ -132,7 +132,7 @@ pub(super) fn read_object(
         body["metadata"]["annotations"][ALLOW_DELETION_ANNOTATION] = "true".into();
     }
     let digest = if merges {
-        in_sync::set_merge_digest(&mut body, &primary.merger)
+        in_sync::set_merge_digest(&mut body, &primary.merge_manager)
     } else {
         in_sync::set_digest(&mut body)
     };

@@ -50,9 +50,10 @@ pub(super) fn plan_desired(
             if input.primary.is_retained(object)
                 || input.adopt
                     && has_labels(object, desired_object)
-                    && !input
-                        .primary
-                        .is_elsewhere_and_anothers(&desired_object.object_ref, object) =>
+                    && !input.primary.is_made_for_another_outside_namespace(
+                        &desired_object.object_ref,
+                        object,
+                    ) =>
         {
             match rejected(input, desired_object) {
                 Some(rejected) => plan_rejected(input, desired_object, object, rejected),
@@ -74,7 +75,7 @@ fn plan_merge(input: &Input<'_>, desired_object: &DesiredObject, object: &Object
         return Action::Skip(SkipReason::Terminating);
     }
     let last_applied = input.state.applied.get(&desired_object.object_ref);
-    let manager = &input.primary.merger;
+    let manager = &input.primary.merge_manager;
     if is_in_sync(last_applied, desired_object, object, manager) {
         return Action::Skip(SkipReason::InSync);
     }
