@@ -180,7 +180,7 @@ fn the_paths_that_a_change_took_are_named() {
         let before = fixture.entry(&fixture.object(&fixture.live));
         for change in &fixture.changes {
             let after = fixture.entry(&fixture.object(&change.live));
-            let lost = fieldset::lost(&before, &after);
+            let lost = fieldset::lost_paths(&before, &after);
             failures.check(lost == change.lost, || {
                 format!("{} after {}: lost {lost:?}", fixture.name, change.name)
             });
