@@ -22,14 +22,14 @@ pub fn holds_secrets(kind: &Kind) -> bool {
 }
 
 impl Object {
-    /// The text as a guest may see it: that of a Secret is without the applied digests, which have no
-    /// key, so that a guest could guess a short value from them.
+    /// The text as a guest may see it: that of a Secret is without the applied digests, since these are
+    /// hashes without a key, from which a guest could guess a short value.
     pub fn guest_text(&self) -> Cow<'_, str> {
         let may_be_secret = self.text.contains(r#""kind":"Secret""#);
-        let shown = (may_be_secret && self.text.contains(APPLIED_ANNOTATION))
+        let redacted = (may_be_secret && self.text.contains(APPLIED_ANNOTATION))
             .then(|| self.without_applied_digests().ok().flatten())
             .flatten();
-        shown.map_or(Cow::Borrowed(&*self.text), Cow::Owned)
+        redacted.map_or(Cow::Borrowed(&*self.text), Cow::Owned)
     }
 
     /// The text without the applied digests; `None` if the object is no Secret or has no annotations.
