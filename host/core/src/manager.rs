@@ -96,7 +96,7 @@ impl Manager {
     }
 
     /// Whether a name belongs to the host, also if [`Manager::parse`] does not know it.
-    pub fn is_ours(name: &str) -> bool {
+    pub fn is_of_host(name: &str) -> bool {
         name == HOST || name.strip_prefix(HOST).is_some_and(|rest| rest.starts_with('/'))
     }
 }
@@ -136,7 +136,7 @@ mod tests {
     fn name_of_another_client_is_refused() {
         for name in ["kubectl", "innkeepers", "inn/keeper/x", ""] {
             assert_eq!(Manager::parse(name), None, "{name}");
-            assert!(!Manager::is_ours(name), "{name}");
+            assert!(!Manager::is_of_host(name), "{name}");
         }
     }
 
