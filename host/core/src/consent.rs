@@ -1,7 +1,7 @@
 //! Consent of a user: an annotation that permits something and that no guest wrote.
 //!
-//! `managedFields` shows who wrote an annotation. The host writes for guests under managers of its own
-//! ([`Manager`]), so an annotation of such a manager is no consent of a user.
+//! `managedFields` shows who wrote an annotation. The host writes for guests under managers of its
+//! own ([`Manager`]), so an annotation of such a manager is no consent of a user.
 
 use crate::fieldset::FieldSet;
 use crate::object::{Entry, Operation};
@@ -13,15 +13,15 @@ pub use crate::well_known::{PAUSED_ANNOTATION, RESYNC_ANNOTATION};
 /// The annotations by which a user decides about an object, which a guest must not write anywhere.
 pub const USER_ANNOTATIONS: [&str; 3] = [ADOPT_ANNOTATION, PAUSED_ANNOTATION, RESYNC_ANNOTATION];
 
-/// The value of an annotation that a user set; `None` if the object does not have it, or if a manager
-/// of the host holds it, of any module and by any operation.
+/// The value of an annotation that a user set; `None` if the object does not have it, or if a
+/// manager of the host holds it, of any module and by any operation.
 pub fn of_user(object: &Object, name: &str) -> Option<String> {
     let value = object.annotation(name)?;
     holders(object, "annotations", name).next().is_none().then_some(value)
 }
 
-/// The value of an annotation that a user set, or that the host set on a desired object of this module
-/// because of a policy.
+/// The value of an annotation that a user set, or that the host set on a desired object of this
+/// module because of a policy.
 pub fn of_user_or_module(object: &Object, name: &str, module: &str) -> Option<String> {
     let value = object.annotation(name)?;
     let mut holders = holders(object, "annotations", name).peekable();

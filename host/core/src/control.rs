@@ -1,8 +1,8 @@
 //! Control and decoration: which module may write the status of a primary.
 //!
 //! One module controls a primary of a custom resource: it writes the status. Other modules may
-//! decorate the primary: they make objects for it and merge fields into it, and report by metrics and
-//! Events. Kubernetes' own kinds have controllers already, so modules only decorate them.
+//! decorate the primary: they make objects for it and merge fields into it, and report by metrics
+//! and Events. Kubernetes' own kinds have controllers already, so modules only decorate them.
 
 use innkeeper_contract::{Kind, Manifest};
 

@@ -9,8 +9,8 @@ use crate::fieldset::Element;
 /// Members that identify an item of a list; the first one that the items have is used.
 const KEYS: [&str; 4] = ["name", "key", "type", "ip"];
 
-/// Lists the fields in which two objects differ, as in `.spec.containers[name="a"].image`, in order,
-/// at most `max`. Each path is as deep as both objects have a value.
+/// Lists the fields in which two objects differ, as in `.spec.containers[name="a"].image`, in
+/// order, at most `max`. Each path is as deep as both objects have a value.
 ///
 /// It omits the host's own annotations.
 pub fn changed_fields(before: &Value, after: &Value, max: usize) -> Vec<String> {

@@ -52,8 +52,8 @@ fn walk(desired: &Value, node: Option<&Node>, path: &mut String, paths: &mut Vec
     }
 }
 
-/// Finds the item of an entry with the same keys as an item of a desired list; keys that the desired
-/// item lacks may have any value.
+/// Finds the item of an entry with the same keys as an item of a desired list; keys that the
+/// desired item lacks may have any value.
 fn find<'a>(item: &Value, entry: &'a FieldSet) -> Option<(&'a Element, &'a Node)> {
     entry.iter().find(|(element, _)| match element {
         Element::Key(keys) => keys.iter().all(|(name, value)| {

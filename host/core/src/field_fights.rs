@@ -1,7 +1,7 @@
 //! Field fights: another manager and the host set the same field in turn.
 //!
-//! If the host reverts one field of an object more than [`REVERTS_MAX`] times in [`WINDOW`], it stops
-//! applying the object for a while and reports the fight.
+//! If the host reverts one field of an object more than [`REVERTS_MAX`] times in [`WINDOW`], it
+//! stops applying the object for a while and reports the fight.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,8 +18,8 @@ pub const REVERTS_MAX: usize = 5;
 pub const WINDOW: Duration = Duration::from_mins(10);
 
 /// The most fields of one object with a counter each. Reverts of further fields count for the whole
-/// object, so that another manager can neither fill the memory nor evade the limit by a new field each
-/// time.
+/// object, so that another manager can neither fill the memory nor evade the limit by a new field
+/// each time.
 const FIELDS_MAX: usize = 64;
 
 /// The field that stands for the whole object.

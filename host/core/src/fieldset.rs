@@ -2,8 +2,8 @@
 //!
 //! The format is that of structured-merge-diff. A set is a tree. Each element of a path is a field
 //! (`f:name`), an item of a list by its keys (`k:{"name":"a"}`), a member of a list that is a set
-//! (`v:"x"`) or an item by its index (`i:0`). The element `.` means that the path above it is itself in
-//! the set. A path that ends without further elements is in the set too.
+//! (`v:"x"`) or an item by its index (`i:0`). The element `.` means that the path above it is
+//! itself in the set. A path that ends without further elements is in the set too.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -230,7 +230,8 @@ impl Element {
     }
 }
 
-/// The JSON text of a value in an element. Such values are scalars, so equal values have equal texts.
+/// The JSON text of a value in an element. Such values are scalars, so equal values have equal
+/// texts.
 pub(crate) fn json(value: &Value) -> Box<str> {
     value.to_string().into()
 }

@@ -1,9 +1,9 @@
 //! The finalizer of a module on its primaries.
 //!
-//! The host adds the finalizer before it makes the first object for a primary, and never to a primary
-//! that is being deleted. With the finalizer, the guest runs before the primary is deleted. The host
-//! removes it when the guest has nothing left to do, and when the module no longer reconciles the
-//! primary: otherwise nobody could delete the primary.
+//! The host adds the finalizer before it makes the first object for a primary, and never to a
+//! primary that is being deleted. With the finalizer, the guest runs before the primary is deleted.
+//! The host removes it when the guest has nothing left to do, and when the module no longer
+//! reconciles the primary: otherwise nobody could delete the primary.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +27,8 @@ pub struct Finalizer {
 /// What the host does next for a primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinalizerAction {
-    /// Nothing: the module does not reconcile the primary, or the primary is being deleted without its
-    /// finalizer.
+    /// Nothing: the module does not reconcile the primary, or the primary is being deleted without
+    /// its finalizer.
     Nothing,
     /// Reconcile it.
     Reconcile,
@@ -41,8 +41,8 @@ pub enum FinalizerAction {
 }
 
 impl Finalizer {
-    /// Makes the finalizer of a module from the `finalizer` of its manifest; an empty text stands for
-    /// the default name.
+    /// Makes the finalizer of a module from the `finalizer` of its manifest; an empty text stands
+    /// for the default name.
     pub fn new(module: &str, declared: Option<&str>) -> Self {
         let name = declared.map(|name| match name {
             "" => format!("{PREFIX}{module}"),
@@ -61,7 +61,8 @@ impl Finalizer {
         &self.manager
     }
 
-    /// Decides what the host does next for a primary. `selected`: the module reconciles the primary.
+    /// Decides what the host does next for a primary. `selected`: the module reconciles the
+    /// primary.
     pub fn next_action(&self, primary: &Object, selected: bool) -> FinalizerAction {
         let desired = self.name().filter(|_| selected);
         let terminating = primary.is_terminating();
@@ -85,8 +86,8 @@ impl Finalizer {
         if is_written { FinalizerAction::Reconcile } else { FinalizerAction::Add }
     }
 
-    /// Returns the body of an apply that adds the finalizer, and removes finalizers that the module wrote
-    /// under other names.
+    /// Returns the body of an apply that adds the finalizer, and removes finalizers that the module
+    /// wrote under other names.
     pub fn body(&self, object_ref: &ObjectRef, uid: &str) -> Value {
         let mut body = object_ref.body();
         body["metadata"]["uid"] = uid.into();
@@ -94,14 +95,14 @@ impl Finalizer {
         body
     }
 
-    /// Whether a primary has a finalizer that the module wrote. Its entry of `managedFields` shows that;
-    /// the name alone does not, since any client may write it.
+    /// Whether a primary has a finalizer that the module wrote. Its entry of `managedFields` shows
+    /// that; the name alone does not, since any client may write it.
     pub fn is_on_object(&self, primary: &Object) -> bool {
         self.written(primary, WrittenBy::This).iter().any(|name| has_finalizer(primary, name))
     }
 
-    /// Returns the body of an apply that gives up the finalizers which another module has written too:
-    /// they stay until that module removes them. `None` if there are none.
+    /// Returns the body of an apply that gives up the finalizers which another module has written
+    /// too: they stay until that module removes them. `None` if there are none.
     pub fn relinquish_body(&self, object_ref: &ObjectRef, primary: &Object) -> Option<Value> {
         let own = self.written(primary, WrittenBy::This);
         let others = self.written(primary, WrittenBy::Others);
@@ -118,8 +119,9 @@ impl Finalizer {
     /// `None` if it has none. An apply would not do: it leaves a finalizer that another client has
     /// applied too, and the primary would stay forever.
     ///
-    /// `finalized`: the guest has finalized the primary, so the patch removes the finalizer of its name
-    /// even if another manager wrote it (a previous operator, for example), unless another module did.
+    /// `finalized`: the guest has finalized the primary, so the patch removes the finalizer of its
+    /// name even if another manager wrote it (a previous operator, for example), unless another
+    /// module did.
     pub fn removal_patch(&self, primary: &Object, finalized: bool) -> Option<Value> {
         let mut removed = self.written(primary, WrittenBy::This);
         removed.extend(self.name.clone().filter(|_| finalized));

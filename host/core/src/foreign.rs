@@ -1,7 +1,8 @@
-//! Foreign text, from guests, objects and servers, in a form that is safe for terminals and text logs.
+//! Foreign text, from guests, objects and servers, in a form that is safe for terminals and text
+//! logs.
 //!
-//! All output of such text goes through these functions. They replace a character that a reader cannot
-//! see, that moves the cursor, or that changes the order of other characters by its code.
+//! All output of such text goes through these functions. They replace a character that a reader
+//! cannot see, that moves the cursor, or that changes the order of other characters by its code.
 
 use std::fmt::{Display, Write as _};
 
@@ -66,7 +67,8 @@ pub fn one_line(text: impl Display, bytes_max: usize) -> String {
     visible(text, bytes_max, &[])
 }
 
-/// Returns text as the message of a condition or Event: like [`one_line`], but newlines and tabs stay.
+/// Returns text as the message of a condition or Event: like [`one_line`], but newlines and tabs
+/// stay.
 pub fn message(text: impl Display, bytes_max: usize) -> String {
     visible(text, bytes_max, &['\n', '\t'])
 }

@@ -1,7 +1,7 @@
 //! The status, the conditions and the Events that a guest gives a primary.
 //!
-//! The host checks them before it acts on a guest's result. If the server refused one member, the host
-//! could not write the whole status, so users would not see the problem.
+//! The host checks them before it acts on a guest's result. If the server refused one member, the
+//! host could not write the whole status, so users would not see the problem.
 
 use std::io;
 
@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::{foreign, names};
 
-/// The largest status, conditions and Events together, in bytes of JSON: an object has at most about
-/// 1.5 MB.
+/// The largest status, conditions and Events together, in bytes of JSON: an object has at most
+/// about 1.5 MB.
 pub const STATUS_BYTES_MAX: usize = 256 << 10;
 
 /// The most conditions in one result.
@@ -122,7 +122,8 @@ fn is_type(text: &str) -> bool {
         && prefix.is_none_or(names::is_subdomain)
 }
 
-/// By how many bytes a condition grows when the host writes it: an invisible character becomes its code.
+/// By how many bytes a condition grows when the host writes it: an invisible character becomes its
+/// code.
 fn growth(condition: &Condition) -> usize {
     let message = foreign::message(&condition.message, CONDITION_MESSAGE_BYTES_MAX);
     size(&message).saturating_sub(size(&condition.message))

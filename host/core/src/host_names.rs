@@ -2,12 +2,12 @@
 //! every domain below it.
 //!
 //! The host reads permissions from these names: which object outlived its primary, which object may
-//! be deleted, which primary adopts. A guest that could write them could grant itself the same. Most
-//! of these names are refused in the metadata of a desired object only. In a Pod template or another
-//! part of the spec they are ordinary content: a label that a controller copies from there has no
-//! entry of this module in `managedFields`, and the host ignores it without one. The annotations by
-//! which a user decides ([`USER_ANNOTATIONS`]) are refused anywhere, since they count when no manager
-//! of the host holds them.
+//! be deleted, which primary adopts. A guest that could write them could grant itself the same.
+//! Most of these names are refused in the metadata of a desired object only. In a Pod template or
+//! another part of the spec they are ordinary content: a label that a controller copies from there
+//! has no entry of this module in `managedFields`, and the host ignores it without one. The
+//! annotations by which a user decides ([`USER_ANNOTATIONS`]) are refused anywhere, since they
+//! count when no manager of the host holds them.
 
 use serde_json::{Map, Value};
 

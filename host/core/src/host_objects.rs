@@ -20,8 +20,8 @@ pub const GROUP: &str = DOMAIN;
 /// The name of the host's ClusterRole and of its binding, as it is installed.
 const ROLE: &str = "innkeeper";
 
-/// The name of the admission policy that checks whether an editor of Modules may use an account, and
-/// of its binding.
+/// The name of the admission policy that checks whether an editor of Modules may use an account,
+/// and of its binding.
 const ACCOUNT_POLICY: &str = "innkeeper-module-account";
 
 /// Whether a namespace belongs to Innkeeper itself, in a default installation.
@@ -41,9 +41,9 @@ fn is_namespace_kind(kind: &Kind) -> bool {
     [("", "namespaces"), ("project.openshift.io", "projects")].contains(&resource)
 }
 
-/// Whether an object belongs to Innkeeper itself, in a default installation: it is one of Innkeeper's
-/// namespaces or in one of them, it has, defines or serves a kind of Innkeeper's API group, it grants
-/// the host its permissions, or it decides who may use an account.
+/// Whether an object belongs to Innkeeper itself, in a default installation: it is one of
+/// Innkeeper's namespaces or in one of them, it has, defines or serves a kind of Innkeeper's API
+/// group, it grants the host its permissions, or it decides who may use an account.
 pub fn is_object(kind: &Kind, key: &ObjectKey) -> bool {
     if is_namespace(key.namespace()) || kind.group() == GROUP {
         return true;

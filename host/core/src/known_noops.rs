@@ -24,8 +24,8 @@ const KNOWN_NOOPS: &[KnownNoop] = &[
 
 /// Drops the known no-op from a desired object.
 ///
-/// Call it before [`crate::in_sync::set_digest`], so that the digest is that of the body that the host
-/// sends.
+/// Call it before [`crate::in_sync::set_digest`], so that the digest is that of the body that the
+/// host sends.
 pub fn drop_known_noops(desired: &mut Value) {
     let text = |name| desired.get(name).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 /// The labels of an object, ordered by key.
 ///
-/// They are a slice and no tree, since the host keeps one for each object: a tree with one label takes
-/// as much memory as a tree with eleven.
+/// They are a slice and no tree, since the host keeps one for each object: a tree with one label
+/// takes as much memory as a tree with eleven.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels(Box<[(Box<str>, Box<str>)]>);
 

@@ -27,9 +27,9 @@ pub fn has_last_run(status: &Value) -> bool {
 }
 
 impl LastRun {
-    /// Returns the value of `status.lastRun`: these counts with `time` as completion time, or the `live`
-    /// value if the run changed nothing and had as many failures as the live one. So neither a run
-    /// that finds everything in sync nor one that repeats a failure writes the status.
+    /// Returns the value of `status.lastRun`: these counts with `time` as completion time, or the
+    /// `live` value if the run changed nothing and had as many failures as the live one. So neither
+    /// a run that finds everything in sync nor one that repeats a failure writes the status.
     pub fn to_status(&self, live: Option<&Value>, time: &str) -> Option<Value> {
         let failed = live.map_or(Some(0), |live| live["failures"].as_u64());
         if self.changed == 0 && failed == u64::try_from(self.failures).ok() {

@@ -35,9 +35,9 @@ pub enum Manager {
         /// The primary's uid.
         uid: String,
     },
-    /// Fields that a module merges into objects of others for one primary:
-    /// `innkeeper/<module>/<uid of the primary>/merge`. It differs from [`Manager::Primary`] so that
-    /// the host never takes such an object for its own and deletes it.
+    /// Fields that a module merges into objects of others for one primary: `innkeeper/<module>/<uid
+    /// of the primary>/merge`. It differs from [`Manager::Primary`] so that the host never takes
+    /// such an object for its own and deletes it.
     Merge {
         /// The module's name.
         module: String,

@@ -1,7 +1,7 @@
 //! Kubernetes' grammars of names, one function each, as in `apimachinery/pkg/util/validation`.
 //!
-//! The host checks the names of a guest where it reads the guest's result, before they reach a URL, a
-//! field manager, a printed document or a log.
+//! The host checks the names of a guest where it reads the guest's result, before they reach a URL,
+//! a field manager, a printed document or a log.
 
 use innkeeper_contract::Kind;
 use serde_json::{Map, Value};
@@ -92,8 +92,8 @@ pub fn is_label_value(text: &str) -> bool {
 
 /// Whether Kubernetes allows this name for objects of a kind.
 ///
-/// The name must be a DNS subdomain. A few kinds allow any segment of a URL path; this function still
-/// refuses control, format and space characters there.
+/// The name must be a DNS subdomain. A few kinds allow any segment of a URL path; this function
+/// still refuses control, format and space characters there.
 pub fn is_object_name(api_version: &str, kind: &str, name: &str) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     if PATH_SEGMENT_GROUPS.contains(&group) || PATH_SEGMENT_KINDS.contains(&(group, kind)) {
@@ -103,7 +103,8 @@ pub fn is_object_name(api_version: &str, kind: &str, name: &str) -> bool {
     }
 }
 
-/// Checks apiVersion, kind, name and namespace of a reference to an object; the namespace may be empty.
+/// Checks apiVersion, kind, name and namespace of a reference to an object; the namespace may be
+/// empty.
 ///
 /// # Errors
 /// Returns the first invalid member, and its grammar.

@@ -101,8 +101,8 @@ impl Object {
         self.owners.iter().any(|owner| *owner.uid == *uid) || self.entries.iter().any(made)
     }
 
-    /// The `fieldsV1` text of the fields that a manager of the host owns by server-side apply, without
-    /// those of subresources.
+    /// The `fieldsV1` text of the fields that a manager of the host owns by server-side apply,
+    /// without those of subresources.
     pub fn applied_by(&self, manager: &Manager) -> Option<&str> {
         self.entries
             .iter()

@@ -23,8 +23,8 @@ impl ObjectRef {
         Self { kind, key }
     }
 
-    /// Returns the body of an apply with the kind, the namespace and the name only. The caller adds the
-    /// fields to apply.
+    /// Returns the body of an apply with the kind, the namespace and the name only. The caller adds
+    /// the fields to apply.
     pub fn body(&self) -> Value {
         let namespace = Some(self.key.namespace()).filter(|namespace| !namespace.is_empty());
         json!({

@@ -1,5 +1,5 @@
-//! The order in which the host applies objects: namespaces, configuration, identity, workloads, then
-//! all others. It deletes in reverse order.
+//! The order in which the host applies objects: namespaces, configuration, identity, workloads,
+//! then all others. It deletes in reverse order.
 //!
 //! Within one rank the order is by kind, namespace and name. So two primaries that desire the same
 //! names always create the same object first, and the first create decides.

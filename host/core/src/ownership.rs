@@ -70,14 +70,15 @@ impl Primary {
         }
     }
 
-    /// Returns the primary with another relation of its module: the module decorates or controls it.
+    /// Returns the primary with another relation of its module: the module decorates or controls
+    /// it.
     #[must_use]
     pub fn decorating(self, decorates: bool) -> Self {
         Self { decorates, ..self }
     }
 
-    /// Returns the identity that a primary keeps when it is deleted and created again: a hash of group,
-    /// kind, namespace and name, 32 hex digits.
+    /// Returns the identity that a primary keeps when it is deleted and created again: a hash of
+    /// group, kind, namespace and name, 32 hex digits.
     pub fn identity(&self) -> String {
         let ObjectRef { kind, key } = &self.object_ref;
         let mut hash = Sha256::new();
@@ -108,8 +109,8 @@ impl Primary {
     /// adopt it.
     ///
     /// The label alone is no proof, since every user who may write the object may write the label.
-    /// This module must have made the object (for a primary of any uid), no guest may have merged the
-    /// label, and no other module may have made the object for this primary.
+    /// This module must have made the object (for a primary of any uid), no guest may have merged
+    /// the label, and no other module may have made the object for this primary.
     pub fn is_retained(&self, object: &Object) -> bool {
         let is_of_another_module = |manager: &Manager| {
             matches!(manager, Manager::Primary { uid, .. } if **uid == *self.uid)
@@ -130,9 +131,9 @@ impl Primary {
             .any(|label| is_labelled(object, label, &identity))
     }
 
-    /// Whether Kubernetes allows this primary to own an object: a namespaced owner owns objects in its
-    /// own namespace only. The namespace of the stored primary decides, and not the scope in the
-    /// manifest, which a guest may declare falsely.
+    /// Whether Kubernetes allows this primary to own an object: a namespaced owner owns objects in
+    /// its own namespace only. The namespace of the stored primary decides, and not the scope in
+    /// the manifest, which a guest may declare falsely.
     pub fn may_own(&self, object_ref: &ObjectRef) -> bool {
         let home = self.object_ref.key.namespace();
         if home.is_empty() && !self.object_ref.kind.is_namespaced() {
@@ -157,11 +158,12 @@ impl Primary {
     ///
     /// An object without a controller belongs to this primary if it has an entry of the primary's
     /// manager: either it may have no owner (in another namespace), or someone removed the owner
-    /// reference, which is drift. Nobody else writes under that manager, since its name has the uid of
-    /// the primary.
+    /// reference, which is drift. Nobody else writes under that manager, since its name has the uid
+    /// of the primary.
     ///
-    /// To a module that controls the primary belong all objects that the primary owns. A module that
-    /// decorates the primary must have made them, since others make objects for the primary too.
+    /// To a module that controls the primary belong all objects that the primary owns. A module
+    /// that decorates the primary must have made them, since others make objects for the primary
+    /// too.
     pub fn ownership(&self, object: &Object) -> Ownership {
         match object.controller() {
             Some(owner)
@@ -178,14 +180,15 @@ impl Primary {
         }
     }
 
-    /// Whether the module made an object for this primary: it has an entry of the primary's manager.
+    /// Whether the module made an object for this primary: it has an entry of the primary's
+    /// manager.
     pub fn has_applied(&self, object: &Object) -> bool {
         object.applied_by(&self.manager).is_some()
     }
 
-    /// Whether an object is outside the namespace in which this primary may own objects, and was made
-    /// for another primary. No owner reference protects it there, so the consent of a user of this
-    /// primary is not enough to adopt it.
+    /// Whether an object is outside the namespace in which this primary may own objects, and was
+    /// made for another primary. No owner reference protects it there, so the consent of a user of
+    /// this primary is not enough to adopt it.
     pub fn is_made_for_another_outside_namespace(
         &self,
         object_ref: &ObjectRef,
@@ -204,8 +207,8 @@ impl Primary {
         object.applied_by(&self.merge_manager).is_some()
     }
 
-    /// Lists the managers of this module for other primaries that still hold fields of an object, as
-    /// an earlier primary does of a retained object. Nobody could remove these fields later.
+    /// Lists the managers of this module for other primaries that still hold fields of an object,
+    /// as an earlier primary does of a retained object. Nobody could remove these fields later.
     pub fn predecessors(&self, object: &Object) -> Vec<Manager> {
         let is_of_module = |manager: &&Manager| match (manager, &self.manager) {
             (Manager::Primary { module, uid }, Manager::Primary { module: own, uid: own_uid }) => {

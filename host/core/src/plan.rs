@@ -78,8 +78,8 @@ pub fn plan(input: &Input<'_>) -> Plan {
     Plan { steps, prune_pending, pending_deletion: pending }
 }
 
-/// Skips all creates and adoptions if one desired object is in conflict, so that two primaries which
-/// desire the same names never split them.
+/// Skips all creates and adoptions if one desired object is in conflict, so that two primaries
+/// which desire the same names never split them.
 fn block_creates(steps: &mut [Step]) {
     let by = steps
         .iter()

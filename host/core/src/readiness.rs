@@ -14,7 +14,8 @@ use crate::Object;
 
 /// Returns the readiness of an object of a kind.
 ///
-/// It is `Unknown`, with the reason, if a field has not the type of its kind (replicas as a string).
+/// It is `Unknown`, with the reason, if a field has not the type of its kind (replicas as a
+/// string).
 pub fn of(kind: &Kind, object: &Object) -> Readiness {
     evaluate(kind, object).unwrap_or_else(|error| {
         state(ReadinessState::Unknown, format!("the object cannot be read: {error}"))

@@ -86,8 +86,8 @@ impl Selector {
         })
     }
 
-    /// The first requirement in canonical order that demands one value of a label, as key and value:
-    /// an index of selectors can use it. `None` if no requirement has that form.
+    /// The first requirement in canonical order that demands one value of a label, as key and
+    /// value: an index of selectors can use it. `None` if no requirement has that form.
     pub fn first_equality(&self) -> Option<(&str, &str)> {
         self.requirements.iter().find_map(|requirement| match &requirement.operator {
             Operator::In(values) if let [value] = values.as_slice() => {

@@ -28,8 +28,8 @@ pub struct Input<'a> {
     pub now: Timestamp,
 }
 
-/// The reason of a condition that the guest gave before and no longer gives. The condition stays, since
-/// the server refuses to remove one that another manager has changed.
+/// The reason of a condition that the guest gave before and no longer gives. The condition stays,
+/// since the server refuses to remove one that another manager has changed.
 pub const NOT_REPORTED: &str = "NotReported";
 
 /// The most such conditions that stay: a guest that gives other types in each run would fill the
@@ -38,7 +38,8 @@ const UNREPORTED_MAX: usize = 2 * guest_status::CONDITIONS_MAX;
 
 /// Returns the whole status to apply; `None` if the live status is the same.
 ///
-/// It compares statuses by value, since the API server stores the status of a custom resource as sent.
+/// It compares statuses by value, since the API server stores the status of a custom resource as
+/// sent.
 pub fn status(input: &Input<'_>) -> Option<Value> {
     let live = live_status(input.object);
     let own = own_members(input.object);
@@ -71,7 +72,8 @@ pub fn status(input: &Input<'_>) -> Option<Value> {
     (!is_live(&desired, &live, &own)).then_some(desired)
 }
 
-/// Whether the live status has every desired member with its value, and no other member of the host.
+/// Whether the live status has every desired member with its value, and no other member of the
+/// host.
 fn is_live(desired: &Value, live: &Map<String, Value>, own: &OwnMembers) -> bool {
     let Some(desired) = desired.as_object() else { return true };
     own.members.iter().all(|name| desired.contains_key(name))
@@ -148,8 +150,8 @@ pub fn live_status(object: &Object) -> Map<String, Value> {
     serde_json::from_str::<Head>(&object.text).ok().and_then(|head| head.status).unwrap_or_default()
 }
 
-/// The conditions in the live status of an object, without their times. Items that are no conditions
-/// are omitted.
+/// The conditions in the live status of an object, without their times. Items that are no
+/// conditions are omitted.
 pub fn live_conditions(object: &Object) -> Vec<Condition> {
     let status = live_status(object);
     let conditions = status.get("conditions").and_then(Value::as_array);

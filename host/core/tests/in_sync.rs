@@ -305,7 +305,8 @@ fn leaves(entry: &Value) -> Vec<Vec<String>> {
     found
 }
 
-/// Removes a member as the server does: a parent that is then empty and not itself in the set goes too.
+/// Removes a member as the server does: a parent that is then empty and not itself in the set goes
+/// too.
 ///
 /// Returns false if an element without members would stay in the set: the entry alone does not
 /// distinguish it from a value that is kept whole. The recorded change `custom-free` has this case.

@@ -88,8 +88,8 @@ pub(super) fn number(value: &Value) -> Value {
     }
 }
 
-/// Adds the members that every Kubernetes object has (`apiVersion`, `kind`, `metadata`) to the schema
-/// of a whole object, as the API server does.
+/// Adds the members that every Kubernetes object has (`apiVersion`, `kind`, `metadata`) to the
+/// schema of a whole object, as the API server does.
 pub(super) fn with_type_and_object_meta(mut schema: Value) -> Value {
     let text = || serde_json::json!({"type": "string"});
     let Some(members) = schema.as_object_mut() else { return schema };

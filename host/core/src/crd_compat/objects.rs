@@ -35,8 +35,8 @@ struct TargetVersion {
 }
 
 impl StoredObjects {
-    /// Prepares the check of objects of `before` against `after`; `None` if `before` stores or serves
-    /// no version, so that nobody can read its objects.
+    /// Prepares the check of objects of `before` against `after`; `None` if `before` stores or
+    /// serves no version, so that nobody can read its objects.
     pub fn new(before: &Value, after: &Value) -> Option<Self> {
         let stored = versions::storage_version(before)?;
         let is_served = |version: &&Value| versions::is_set(version, "served");

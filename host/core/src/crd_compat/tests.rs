@@ -60,7 +60,8 @@ fn change_of_names_conversion_scale_or_selectable_fields_is_incompatible() {
         after.pointer_mut(parent).unwrap()[name] = value;
         assert_eq!(breaking(&before, &after), [expected], "{pointer}");
     }
-    // Fields that the API server fills in are no change, and neither are those for people and printers.
+    // Fields that the API server fills in are no change, and neither are those for people and
+    // printers.
     let mut filled = before.clone();
     filled["spec"]["names"]["listKind"] = json!("KList");
     filled["spec"]["names"]["singular"] = json!("k");

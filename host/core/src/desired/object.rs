@@ -9,8 +9,8 @@ use crate::ObjectRef;
 use crate::in_sync;
 use crate::ownership::Primary;
 
-/// One desired object, ready to be applied: with its namespace, its owner reference (or the label of
-/// an object that outlives its primary) and the annotation with its digest.
+/// One desired object, ready to be applied: with its namespace, its owner reference (or the label
+/// of an object that outlives its primary) and the annotation with its digest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DesiredObject {
     /// Which object.
@@ -28,8 +28,8 @@ pub struct DesiredObject {
 }
 
 impl DesiredObject {
-    /// Returns the body of a guarded create: with `resourceVersion: "1"` the server answers 409 if an
-    /// object of this name exists.
+    /// Returns the body of a guarded create: with `resourceVersion: "1"` the server answers 409 if
+    /// an object of this name exists.
     pub fn create_body(&self) -> Value {
         self.with_metadata("resourceVersion", "1")
     }

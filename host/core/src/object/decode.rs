@@ -45,8 +45,8 @@ impl Object {
     /// Reads an object as the API server writes it.
     ///
     /// The text gets `kind` where the server omits it, as in lists. `digest` replaces each value of
-    /// `data` and `stringData` of a Secret, so that the host never keeps a Secret's bytes. An object
-    /// is a Secret if its resource ([`holds_secrets`]) or the kind that it names says so.
+    /// `data` and `stringData` of a Secret, so that the host never keeps a Secret's bytes. An
+    /// object is a Secret if its resource ([`holds_secrets`]) or the kind that it names says so.
     ///
     /// # Errors
     /// Returns an error if the text is not an object, or names another kind than `kind`.

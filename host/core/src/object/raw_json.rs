@@ -41,7 +41,8 @@ pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Appends a text as JSON. Nearly all names of members are letters and digits, which need no escape.
+/// Appends a text as JSON. Nearly all names of members are letters and digits, which need no
+/// escape.
 fn push_quoted(text: &str, out: &mut String) {
     if text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         out.push('"');

@@ -22,8 +22,8 @@ pub fn holds_secrets(kind: &Kind) -> bool {
 }
 
 impl Object {
-    /// The text as a guest may see it: that of a Secret is without the applied digests, since these are
-    /// hashes without a key, from which a guest could guess a short value.
+    /// The text as a guest may see it: that of a Secret is without the applied digests, since these
+    /// are hashes without a key, from which a guest could guess a short value.
     pub fn guest_text(&self) -> Cow<'_, str> {
         let may_be_secret = self.text.contains(r#""kind":"Secret""#);
         let redacted = (may_be_secret && self.text.contains(APPLIED_ANNOTATION))
@@ -32,7 +32,8 @@ impl Object {
         redacted.map_or(Cow::Borrowed(&*self.text), Cow::Owned)
     }
 
-    /// The text without the applied digests; `None` if the object is no Secret or has no annotations.
+    /// The text without the applied digests; `None` if the object is no Secret or has no
+    /// annotations.
     fn without_applied_digests(&self) -> Result<Option<String>, serde_json::Error> {
         let members: Members<'_> = serde_json::from_str(&self.text)?;
         if !TypeMeta::of(&members).is_ok_and(|type_meta| type_meta.is_secret()) {

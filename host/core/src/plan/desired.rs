@@ -68,8 +68,8 @@ pub(super) fn plan_desired(
     }
 }
 
-/// Decides about an object that the primary merges into. It may belong to anyone, so the host applies
-/// without force: the server reports a field of another manager as a conflict.
+/// Decides about an object that the primary merges into. It may belong to anyone, so the host
+/// applies without force: the server reports a field of another manager as a conflict.
 fn plan_merge(input: &Input<'_>, desired_object: &DesiredObject, object: &Object) -> Action {
     if object.is_terminating() {
         return Action::Skip(SkipReason::Terminating);
@@ -187,8 +187,8 @@ fn rejected<'a>(input: &Input<'a>, desired_object: &DesiredObject) -> Option<&'a
         .filter(|rejected| rejected.digest == desired_object.digest())
 }
 
-/// Whether an object has all labels of the desired one, so that it may be adopted. Labels that a guest
-/// merged do not count.
+/// Whether an object has all labels of the desired one, so that it may be adopted. Labels that a
+/// guest merged do not count.
 fn has_labels(object: &Object, desired_object: &DesiredObject) -> bool {
     desired_object.labels.iter().all(|(name, value)| {
         object.labels.get(name) == Some(value) && !consent::is_merged_label(object, name)

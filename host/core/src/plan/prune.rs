@@ -112,8 +112,8 @@ pub(super) fn pending_deletion(input: &Input<'_>, prunes: &[Step]) -> Vec<Object
         .collect()
 }
 
-/// Whether the host may delete an object: not if its kind holds data, unless an annotation of a user
-/// or of the module's own policy permits it.
+/// Whether the host may delete an object: not if its kind holds data, unless an annotation of a
+/// user or of the module's own policy permits it.
 pub fn may_be_deleted(primary: &Primary, object_ref: &ObjectRef, object: &Object) -> bool {
     let kind = (object_ref.kind.group(), object_ref.kind.kind.as_str());
     let permits = |name: &&str| {

@@ -16,8 +16,8 @@ pub enum Lookup {
     Found(Arc<Object>),
     /// The object does not exist.
     Absent,
-    /// The cache may be wrong: the response to a write never arrived, or the server contradicted the
-    /// cache. A live read must decide.
+    /// The cache may be wrong: the response to a write never arrived, or the server contradicted
+    /// the cache. A live read must decide.
     Unknown,
     /// The server does not serve the kind of the object.
     NotServed,

@@ -47,7 +47,8 @@ pub enum Action {
         /// The uid of the observed object.
         uid: Box<str>,
     },
-    /// Delete the object, so that the next round creates it with another value of an immutable field.
+    /// Delete the object, so that the next round creates it with another value of an immutable
+    /// field.
     Recreate {
         /// The uid of the observed object.
         uid: Box<str>,

@@ -8,7 +8,8 @@ use super::error::SelectorError;
 use super::requirement::{Operator, Requirement};
 use super::{Selector, labels};
 
-/// A selector as objects hold it: `metav1.LabelSelector`, with `matchLabels` and `matchExpressions`.
+/// A selector as objects hold it: `metav1.LabelSelector`, with `matchLabels` and
+/// `matchExpressions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {

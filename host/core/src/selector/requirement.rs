@@ -9,7 +9,8 @@ pub struct Requirement {
     pub operator: Operator,
 }
 
-/// The condition on the value of a label. Values are sorted and distinct, and there is at least one.
+/// The condition on the value of a label. Values are sorted and distinct, and there is at least
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operator {
     /// The label has one of these values.
