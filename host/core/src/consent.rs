@@ -4,7 +4,7 @@
 //! own ([`Manager`]), so an annotation of such a manager is no consent of a user.
 
 use crate::fieldset::FieldSet;
-use crate::object::{Entry, Operation};
+use crate::object::Entry;
 use crate::well_known::ADOPT_ANNOTATION;
 use crate::{Manager, Object};
 
@@ -36,8 +36,7 @@ pub fn is_merged_label(object: &Object, name: &str) -> bool {
 
 /// Whether an entry shows that a module made the object, for any primary.
 pub fn is_made_by(entry: &Entry, module: &str) -> bool {
-    entry.operation == Operation::Apply
-        && entry.subresource.is_empty()
+    entry.is_apply()
         && matches!(&entry.manager, Manager::Primary { module: maker, .. } if maker == module)
 }
 

@@ -23,7 +23,7 @@ use findings::{FINDING_BYTES_MAX, Findings};
 
 pub use objects::{Misfit, StoredObjects};
 
-/// The longest lists that [`changed`] compares item by item.
+/// The longest lists that [`changed_fields`] compares item by item.
 const LIST_MAX: usize = 100;
 
 /// Fields of a definition's spec that are compared one by one.
@@ -32,7 +32,7 @@ const COMPARED: [&str; 6] =
 
 /// Lists the incompatible changes from `before` to `after`, each with its place, in order; empty if
 /// `after` only adds. At most 100 changes.
-pub fn breaking(before: &Value, after: &Value) -> Vec<String> {
+pub fn incompatible_changes(before: &Value, after: &Value) -> Vec<String> {
     let mut found = Findings::default();
     for pointer in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
         if before.pointer(pointer) != after.pointer(pointer) {
@@ -73,7 +73,7 @@ pub fn breaking(before: &Value, after: &Value) -> Vec<String> {
 
 /// Lists the fields of the spec in which two definitions differ, compatible or not, at most `max`.
 /// Documentation and fields that the API server fills in are no difference.
-pub fn changed(before: &Value, after: &Value, max: usize) -> Vec<String> {
+pub fn changed_fields(before: &Value, after: &Value, max: usize) -> Vec<String> {
     let places = diff::changed_fields(&normal_spec(before), &normal_spec(after), max);
     places.iter().map(|place| foreign::one_line(place, FINDING_BYTES_MAX)).collect()
 }

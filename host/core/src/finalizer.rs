@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::fieldset::{Element, FieldSet};
-use crate::object::{Entry, Operation};
+use crate::object::Entry;
 use crate::{Manager, Object, ObjectRef};
 
 /// The prefix of the default name: the name of the module follows.
@@ -76,10 +76,12 @@ impl Finalizer {
         }
         // An earlier revision may have written a finalizer of another name: remove it as well.
         if desired.is_none() || terminating {
-            return match () {
-                () if self.is_on_object(primary) => FinalizerAction::Remove,
-                () if terminating || !selected => FinalizerAction::Nothing,
-                () => FinalizerAction::Reconcile,
+            return if self.is_on_object(primary) {
+                FinalizerAction::Remove
+            } else if terminating || !selected {
+                FinalizerAction::Nothing
+            } else {
+                FinalizerAction::Reconcile
             };
         }
         let is_written = desired.is_some_and(|name| written.len() == 1 && written.contains(name));
@@ -143,8 +145,7 @@ impl Finalizer {
         let is_by = |entry: &&Entry| {
             matches!(entry.manager, Manager::Finalizer { .. })
                 && (entry.manager == self.manager) == (by == WrittenBy::This)
-                && entry.operation == Operation::Apply
-                && entry.subresource.is_empty()
+                && entry.is_apply()
         };
         let entries = primary.entries.iter().filter(is_by);
         entries.flat_map(|entry| finalizers_of(&entry.fields)).collect()

@@ -55,7 +55,7 @@ pub fn is_within(domain: &str, parent: &str) -> bool {
 }
 
 /// Shortens a name for a message, and makes its characters visible.
-pub fn cut(name: &str) -> String {
+pub fn shortened(name: &str) -> String {
     foreign::one_line(name, NAME_BYTES_MAX)
 }
 
@@ -100,14 +100,14 @@ fn check_name(member: &str, name: &str) -> Result<(), String> {
     if is_reserved(name) {
         return Err(format!(
             "metadata.{member}: \"{}\" belongs to the host, as all names of {DOMAIN}; leave it out, and give a policy (orphan, deletable) instead",
-            cut(name)
+            shortened(name)
         ));
     }
     // The domain may be imitated in another script; Kubernetes allows ASCII only.
     if !name.is_ascii() || name.contains(|c: char| c.is_ascii_control()) {
         return Err(format!(
             "metadata.{member}: \"{}\" is not a name that Kubernetes allows",
-            cut(name)
+            shortened(name)
         ));
     }
     Ok(())

@@ -21,12 +21,12 @@ use crate::{Labels, Manager, ObjectKey};
 
 pub use error::DecodeError;
 pub use managed_fields::{Entry, Operation, OtherManager};
-pub use secret::{Digest, holds_secrets};
+pub use secret::{SecretDigest, holds_secrets};
 
 /// One of `metadata.ownerReferences`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Owner {
+pub struct OwnerReference {
     /// The group and version of the owner.
     pub api_version: Box<str>,
     /// The kind of the owner.
@@ -55,15 +55,15 @@ pub struct Object {
     /// The labels.
     pub labels: Labels,
     /// The owners (controllers and others).
-    pub owners: Box<[Owner]>,
+    pub owners: Box<[OwnerReference]>,
     /// `metadata.deletionTimestamp`, if the object is being deleted.
-    pub deletion: Option<Timestamp>,
+    pub deletion_timestamp: Option<Timestamp>,
     /// The finalizers.
     pub finalizers: Box<[Box<str>]>,
     /// The entries of the host's managers in `managedFields`.
     pub entries: Box<[Entry]>,
     /// The other managers in `managedFields`.
-    pub others: Box<[OtherManager]>,
+    pub other_managers: Box<[OtherManager]>,
     /// The whole object as JSON, without `managedFields` and the last-applied annotation.
     pub text: Box<str>,
 }
@@ -78,14 +78,14 @@ impl Object {
     }
 
     /// The owner that is the controller.
-    pub fn controller(&self) -> Option<&Owner> {
+    pub fn controller(&self) -> Option<&OwnerReference> {
         self.owners.iter().find(|owner| owner.controller)
     }
 
     /// The uids of the object's owners, and of the primaries whose modules wrote to it. The second
     /// find objects without an owner reference: those in another namespace, and those that a module
     /// only merges into.
-    pub fn makers(&self) -> BTreeSet<&str> {
+    pub fn owner_and_writer_uids(&self) -> BTreeSet<&str> {
         let owners = self.owners.iter().map(|owner| &*owner.uid);
         owners.chain(self.entries.iter().filter_map(|entry| entry.manager.uid())).collect()
     }
@@ -94,8 +94,7 @@ impl Object {
     /// object does not count, and neither does a write under the host's name that is no apply.
     pub fn is_made_for(&self, uid: &str) -> bool {
         let made = |entry: &Entry| {
-            entry.operation == Operation::Apply
-                && entry.subresource.is_empty()
+            entry.is_apply()
                 && matches!(&entry.manager, Manager::Primary { uid: maker, .. } if maker == uid)
         };
         self.owners.iter().any(|owner| *owner.uid == *uid) || self.entries.iter().any(made)
@@ -106,11 +105,7 @@ impl Object {
     pub fn applied_by(&self, manager: &Manager) -> Option<&str> {
         self.entries
             .iter()
-            .find(|entry| {
-                entry.operation == Operation::Apply
-                    && entry.subresource.is_empty()
-                    && entry.manager == *manager
-            })
+            .find(|entry| entry.is_apply() && entry.manager == *manager)
             .map(|entry| &*entry.fields)
     }
 
@@ -134,7 +129,7 @@ impl Object {
 
     /// Whether the object is being deleted.
     pub fn is_terminating(&self) -> bool {
-        self.deletion.is_some()
+        self.deletion_timestamp.is_some()
     }
 
     /// How many bytes the object takes in a cache: its text and the text of the entries.
@@ -149,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn decode(text: &str, digest: Option<&Digest<'_>>) -> Result<Object, DecodeError> {
+    fn decode(text: &str, digest: Option<&SecretDigest<'_>>) -> Result<Object, DecodeError> {
         Object::decode(&Kind::namespaced("apps/v1", "Deployment", "deployments"), text, digest)
     }
 
@@ -174,8 +169,8 @@ mod tests {
             Some(r#"{"f:spec":{"f:replicas":{}}}"#)
         );
         assert_eq!(object.applied_by(&Manager::primary("podroute", "u1")), None);
-        assert_eq!(object.others[0].name.as_ref(), "kubectl");
-        assert_eq!(object.others[0].subresource.as_ref(), "status");
+        assert_eq!(object.other_managers[0].name.as_ref(), "kubectl");
+        assert_eq!(object.other_managers[0].subresource.as_ref(), "status");
     }
 
     #[test]
@@ -199,7 +194,7 @@ mod tests {
     }
 
     fn redacted(kind: &Kind, text: &str) -> Result<Object, DecodeError> {
-        let digest: &Digest<'_> = &|key, name, value| format!("{key}/{name}/{}", value.len());
+        let digest: &SecretDigest<'_> = &|key, name, value| format!("{key}/{name}/{}", value.len());
         Object::decode(kind, text, Some(digest))
     }
 

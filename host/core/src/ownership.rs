@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::consent::{is_made_by, is_merged_label};
-use crate::object::{Entry, Operation};
+use crate::object::Entry;
 use crate::old_names::KEPT_FOR_LABEL;
 use crate::{Manager, Object, ObjectRef};
 
@@ -195,8 +195,7 @@ impl Primary {
         object: &Object,
     ) -> bool {
         let is_made_for_another = |entry: &Entry| {
-            entry.operation == Operation::Apply
-                && entry.subresource.is_empty()
+            entry.is_apply()
                 && matches!(&entry.manager, Manager::Primary { uid, .. } if **uid != *self.uid)
         };
         !self.may_own(object_ref) && object.entries.iter().any(is_made_for_another)

@@ -140,7 +140,7 @@ impl Installer<'_> {
         {
             return Ok(Decision::Keep);
         }
-        let fields = crd_compat::changed(&definition, &desired_state.definition, FIELDS_MAX);
+        let fields = crd_compat::changed_fields(&definition, &desired_state.definition, FIELDS_MAX);
         if !fields.is_empty() {
             objects::check(self, desired_state, &definition).await?;
         }
@@ -209,11 +209,11 @@ fn refuse_webhook(desired_state: &CrdRequest) -> Result<(), Rejection> {
 /// live one takes all of, as when an older version of a guest serves again, is left out:
 /// definitions are never taken back.
 fn changes_additively(desired_state: &CrdRequest, live: &Value) -> Result<bool, Rejection> {
-    let broken = crd_compat::breaking(live, &desired_state.definition);
+    let broken = crd_compat::incompatible_changes(live, &desired_state.definition);
     if broken.is_empty() {
         return Ok(true);
     }
-    if crd_compat::breaking(&desired_state.definition, live).is_empty() {
+    if crd_compat::incompatible_changes(&desired_state.definition, live).is_empty() {
         tracing::info!(crd = %desired_state.name, "the installed definition has all that this one has: it stays");
         return Ok(false);
     }
@@ -254,7 +254,7 @@ fn with_metadata(mut body: Value, name: &str, value: &str) -> Value {
 
 /// A definition that another module installed is used if it takes all that this one takes.
 fn check_shared(desired_state: &CrdRequest, owner: &str, live: &Value) -> Result<(), Rejection> {
-    let missing = crd_compat::breaking(&desired_state.definition, live);
+    let missing = crd_compat::incompatible_changes(&desired_state.definition, live);
     if missing.is_empty() {
         return Ok(());
     }

@@ -13,7 +13,7 @@ fn definition(spec: &Value) -> Value {
 }
 
 fn changes(old: &Value, new: &Value) -> Vec<String> {
-    breaking(&definition(old), &definition(new))
+    incompatible_changes(&definition(old), &definition(new))
 }
 
 /// A definition with two versions: v1 has a size and a color, v2 has this spec.
@@ -58,7 +58,7 @@ fn change_of_names_conversion_scale_or_selectable_fields_is_incompatible() {
         let mut after = before.clone();
         let (parent, name) = pointer.rsplit_once('/').unwrap();
         after.pointer_mut(parent).unwrap()[name] = value;
-        assert_eq!(breaking(&before, &after), [expected], "{pointer}");
+        assert_eq!(incompatible_changes(&before, &after), [expected], "{pointer}");
     }
     // Fields that the API server fills in are no change, and neither are those for people and
     // printers.
@@ -70,8 +70,8 @@ fn change_of_names_conversion_scale_or_selectable_fields_is_incompatible() {
     filled["spec"]["versions"][0]["additionalPrinterColumns"] = json!([{"name": "x"}]);
     filled["spec"]["versions"][0]["deprecated"] = json!(true);
     filled["spec"]["names"]["shortNames"] = json!(["kk"]);
-    assert_eq!(breaking(&before, &filled), [""; 0]);
-    assert_eq!(breaking(&filled, &before), [""; 0]);
+    assert_eq!(incompatible_changes(&before, &filled), [""; 0]);
+    assert_eq!(incompatible_changes(&filled, &before), [""; 0]);
 }
 
 #[test]
@@ -80,10 +80,10 @@ fn changed_fields_are_listed_without_documentation() {
     let new = definition(&json!({"type": "object", "description": "b",
         "properties": {"a": {"type": "string"}}}));
     assert_eq!(
-        changed(&old, &new, 5),
+        changed_fields(&old, &new, 5),
         [".spec.versions[name=\"v1\"].schema.openAPIV3Schema.properties.spec.properties"]
     );
-    assert_eq!(changed(&old, &old, 5), [""; 0]);
+    assert_eq!(changed_fields(&old, &old, 5), [""; 0]);
     // Fields that the API server leaves out or fills in are no change either.
     let mut sent = old.clone();
     sent["spec"]["names"]["shortNames"] = json!([]);
@@ -93,8 +93,8 @@ fn changed_fields_are_listed_without_documentation() {
     let mut live = old.clone();
     live["spec"]["names"]["singular"] = json!("k");
     live["spec"]["versions"][0]["additionalPrinterColumns"] = json!([{"name": "a"}]);
-    assert_eq!(changed(&live, &sent, 5), [""; 0]);
-    assert_eq!(breaking(&live, &sent), [""; 0]);
+    assert_eq!(changed_fields(&live, &sent, 5), [""; 0]);
+    assert_eq!(incompatible_changes(&live, &sent), [""; 0]);
 }
 
 #[test]
@@ -106,5 +106,8 @@ fn changed_fields_of_long_lists_are_found_in_linear_time() {
     old["spec"]["versions"][0]["additionalPrinterColumns"] = columns(0);
     let mut new = old.clone();
     new["spec"]["versions"][0]["additionalPrinterColumns"] = columns(1);
-    assert_eq!(changed(&old, &new, 5), [".spec.versions[name=\"v1\"].additionalPrinterColumns"]);
+    assert_eq!(
+        changed_fields(&old, &new, 5),
+        [".spec.versions[name=\"v1\"].additionalPrinterColumns"]
+    );
 }

@@ -10,7 +10,7 @@ pub enum InvalidDesired {
     UndeclaredKind {
         /// Kind and name of the object.
         what: String,
-        /// Its kind.
+        /// The kind that the manifest lacks.
         kind: String,
     },
     /// An object is outside the primary's namespace, and the Module does not allow that.

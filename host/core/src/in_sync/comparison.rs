@@ -42,11 +42,12 @@ pub(super) struct Comparison {
 /// The keys of an item of a list: names, and values as JSON text.
 type Keys = BTreeMap<Box<str>, Box<str>>;
 
-/// The live value at the place of a desired one: `None` if the walk compares no values,
-/// `Some(Null)` if there is none.
+/// The live value at the place of a desired one: `None` if the comparison reads no live values,
+/// `Some(Null)` if the live object has none there.
 type Live<'a> = Option<&'a Value>;
 
 impl Comparison {
+    /// Compares a whole object with an entry, and with the live object if it is given.
     pub(super) fn root(&mut self, desired: &Value, entry: &FieldSet, live: Live<'_>) -> bool {
         let Some(desired) = desired.as_object() else { return false };
         let mut expected = 0;
@@ -76,6 +77,7 @@ impl Comparison {
         expected == entry.iter().count()
     }
 
+    /// Compares a value with the element of its field or item.
     fn value(&mut self, desired: &Value, node: &Node, live: Live<'_>) -> bool {
         if node.is_leaf() {
             return self.leaf(desired, live);
@@ -98,6 +100,7 @@ impl Comparison {
         live.is_none_or(|live| holds(desired, live))
     }
 
+    /// Compares the members of an object: the entry must have exactly their fields.
     fn members<'a>(
         &mut self,
         desired: impl Iterator<Item = (&'a String, &'a Value)>,
@@ -115,6 +118,7 @@ impl Comparison {
         expected == entry.iter().count()
     }
 
+    /// Compares the items of a list, by whichever kind of element the entry has.
     fn items(&mut self, desired: &[Value], entry: &FieldSet, live: Live<'_>) -> bool {
         if desired.len() != entry.iter().count() {
             return false;

@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use super::error::DecodeError;
 use super::raw_json::{Members, join, quoted};
-use super::secret::{Digest, holds_secrets};
+use super::secret::{SecretDigest, holds_secrets};
 use super::type_meta::TypeMeta;
-use super::{Object, Owner, managed_fields};
+use super::{Object, OwnerReference, managed_fields};
 use crate::{Labels, ObjectKey};
 
 /// The annotation that decoding drops from every object.
@@ -34,7 +34,7 @@ struct Metadata<'a> {
     #[serde(default)]
     labels: Option<Labels>,
     #[serde(default)]
-    owner_references: Option<Box<[Owner]>>,
+    owner_references: Option<Box<[OwnerReference]>>,
     #[serde(default)]
     deletion_timestamp: Option<Timestamp>,
     #[serde(default)]
@@ -53,7 +53,7 @@ impl Object {
     pub fn decode(
         kind: &Kind,
         text: &str,
-        digest: Option<&Digest<'_>>,
+        digest: Option<&SecretDigest<'_>>,
     ) -> Result<Self, DecodeError> {
         let members: Members<'_> = serde_json::from_str(text)?;
         let type_meta = TypeMeta::of(&members)?;
@@ -63,7 +63,7 @@ impl Object {
         let key = ObjectKey::new(&metadata.namespace, &metadata.name);
 
         let mut metadata_members: Members<'_> = serde_json::from_str(metadata_text)?;
-        let (entries, others) = match metadata_members.remove("managedFields") {
+        let (entries, other_managers) = match metadata_members.remove("managedFields") {
             Some(fields) => managed_fields::read(fields)?,
             None => Default::default(),
         };
@@ -107,10 +107,10 @@ impl Object {
             generation: metadata.generation,
             labels: metadata.labels.unwrap_or_default(),
             owners: metadata.owner_references.unwrap_or_default(),
-            deletion: metadata.deletion_timestamp,
+            deletion_timestamp: metadata.deletion_timestamp,
             finalizers: metadata.finalizers.unwrap_or_default(),
             entries,
-            others,
+            other_managers,
             text: join(&members, &replaced, text.len()).into(),
         })
     }

@@ -29,6 +29,13 @@ pub struct Entry {
     pub fields: Box<str>,
 }
 
+impl Entry {
+    /// Whether the entry is of a server-side apply to the object itself.
+    pub fn is_apply(&self) -> bool {
+        self.operation == Operation::Apply && self.subresource.is_empty()
+    }
+}
+
 /// An entry of `managedFields` by another manager, without its fields.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OtherManager {

@@ -13,7 +13,7 @@ use crate::well_known::APPLIED_ANNOTATION;
 
 /// Computes the text that replaces one value of a Secret, from the key of the Secret, the name of
 /// the value, and the value as the object holds it (base64 in `data`).
-pub type Digest<'a> = dyn Fn(&ObjectKey, &str, &str) -> String + 'a;
+pub type SecretDigest<'a> = dyn Fn(&ObjectKey, &str, &str) -> String + 'a;
 
 /// Whether objects of a kind are Secrets: by group and resource, whichever name the kind has, or by
 /// the name of the kind, whichever name the resource has.

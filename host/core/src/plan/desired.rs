@@ -167,7 +167,7 @@ fn apply_reason(
         return ApplyReason::Changed;
     }
     let other = object
-        .others
+        .other_managers
         .iter()
         .rfind(|other| &*other.subresource != "status")
         .map_or_else(|| "another manager".to_owned(), |other| other.name.to_string());

@@ -29,13 +29,13 @@ fn undesired<'a>(
     input: &'a Input<'_>,
     merges: bool,
 ) -> impl Iterator<Item = &'a (ObjectRef, Arc<Object>)> {
-    let same_way =
+    let has_same_mode =
         move |desired_object: &&DesiredObject| desired_object.has(Policy::Merge) == merges;
     let desired: BTreeSet<&ObjectRef> = input
         .desired
         .objects
         .iter()
-        .filter(same_way)
+        .filter(has_same_mode)
         .map(|desired_object| &desired_object.object_ref)
         .collect();
     // Two versions of a kind show one object twice.
@@ -44,8 +44,8 @@ fn undesired<'a>(
         .objects
         .iter()
         .zip(input.lookups)
-        .filter(|(desired_object, _)| same_way(desired_object))
-        .filter_map(|(_, seen)| match seen {
+        .filter(|(desired_object, _)| has_same_mode(desired_object))
+        .filter_map(|(_, lookup)| match lookup {
             Lookup::Found(object) => Some(&*object.uid),
             _ => None,
         })

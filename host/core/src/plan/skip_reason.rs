@@ -73,16 +73,16 @@ impl fmt::Display for SkipReason {
             Self::OptionalNotServed | Self::NotServed => {
                 f.write_str("the cluster does not serve its kind")
             }
-            Self::Unreadable(why) => f.write_str(why),
+            Self::Unreadable(reason) => f.write_str(reason),
             Self::Unknown => f.write_str("the response to the last write never arrived"),
-            Self::Conflict(holder) => holder.fmt(f),
+            Self::Conflict(controller) => controller.fmt(f),
             Self::Blocked(by) => write!(f, "not created, since {by} is not this primary's"),
             Self::Terminating => f.write_str("being deleted"),
-            Self::FieldContested(contest) => {
+            Self::FieldContested(fight) => {
                 write!(
                     f,
                     "{} keeps setting {}; the host stops applying it for a while",
-                    contest.other, contest.field
+                    fight.other, fight.field
                 )
             }
             Self::Rejected(rejected) => f.write_str(&rejected.message),

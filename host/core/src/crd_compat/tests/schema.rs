@@ -18,9 +18,9 @@ fn additions_are_compatible_and_their_removal_is_not() {
         "color": {"type": "string", "enum": ["red", "blue"]},
         "shape": {"type": "string", "default": "round"}}});
     let (old, new) = (definition(&old), definition(&new));
-    assert_eq!(breaking(&old, &new), [""; 0]);
+    assert_eq!(incompatible_changes(&old, &new), [""; 0]);
     assert_eq!(
-        breaking(&new, &old),
+        incompatible_changes(&new, &old),
         [
             ".spec.color no longer takes \"blue\"",
             ".spec.shape is gone",
@@ -59,10 +59,17 @@ fn narrower_schema_is_incompatible_and_reported_with_its_place() {
             ".spec has another x-kubernetes-list-type",
         ),
     ] {
-        assert_eq!(breaking(&definition(&old), &definition(&new)), [expected], "{old} {new}");
+        assert_eq!(
+            incompatible_changes(&definition(&old), &definition(&new)),
+            [expected],
+            "{old} {new}"
+        );
     }
     // The other way round most of it is an addition.
-    assert_eq!(breaking(&definition(&json!({"pattern": "^a"})), &definition(&json!({}))), [""; 0]);
+    assert_eq!(
+        incompatible_changes(&definition(&json!({"pattern": "^a"})), &definition(&json!({}))),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -243,7 +250,10 @@ fn name_of_an_object_gets_no_new_bound() {
     let mut new = definition(&json!({}));
     new["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["metadata"] =
         json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 3}}});
-    assert_eq!(breaking(&definition(&json!({})), &new), [".metadata.name has a smaller maxLength"]);
+    assert_eq!(
+        incompatible_changes(&definition(&json!({})), &new),
+        [".metadata.name has a smaller maxLength"]
+    );
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn object_that_fits_is_accepted() {
             json!({}),
         ),
         (json!({"type": "string", "default": "x"}), json!(null)),
-        // Patterns are not checked: `breaking` lets none be added or changed.
+        // Patterns are not checked: `incompatible_changes` lets none be added or changed.
         (json!({"type": "string", "pattern": "^b"}), json!("a")),
         (json!({"type": "string", "not": {"pattern": "^b"}}), json!("a")),
         (json!({"type": "number", "enum": [1.0, 2]}), json!(1)),
