@@ -57,8 +57,11 @@ impl InputObject {
             // As kubectl would.
             value["metadata"]["namespace"] = DEFAULT_NAMESPACE.into();
         }
-        let redact =
-            if is_secret { Some(&redact as &innkeeper_core::object::Digest<'_>) } else { None };
+        let redact = if is_secret {
+            Some(&redact as &innkeeper_core::object::SecretDigest<'_>)
+        } else {
+            None
+        };
         let object = Object::decode(kind, &value.to_string(), redact)
             .with_context(|| self.place.to_string())?;
         let readiness = readiness::of(kind, &object);

@@ -320,7 +320,7 @@ impl ApiClient {
             return Ok(Deleted::Removed);
         }
         let object = self.decode(kind, &text).map_err(|error| asked.unreadable(&error))?;
-        Ok(match object.deletion {
+        Ok(match object.deletion_timestamp {
             Some(_) => Deleted::Terminating(Box::new(object)),
             // Some kinds are answered by the object as it was last.
             None => Deleted::Removed,

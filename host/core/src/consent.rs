@@ -1,37 +1,32 @@
-//! Consent of a user: an annotation that permits something, and that no guest wrote.
+//! Consent of a user: an annotation that permits something and that no guest wrote.
 //!
-//! Who wrote an annotation stands in `managedFields`. What a guest writes is written under a
-//! manager of ours ([`Manager`]), so an annotation that such a manager holds is not a user's.
+//! `managedFields` shows who wrote an annotation. The host writes for guests under managers of its
+//! own ([`Manager`]), so an annotation of such a manager is no consent of a user.
 
 use crate::fieldset::FieldSet;
-use crate::object::{Entry, Operation};
-use crate::ownership::ADOPT_ANNOTATION;
+use crate::object::Entry;
+use crate::well_known::ADOPT_ANNOTATION;
 use crate::{Manager, Object};
 
-/// The annotation on a primary that stops writing for it.
-pub const PAUSED_ANNOTATION: &str = "innkeeper.dev/paused";
+pub use crate::well_known::{PAUSED_ANNOTATION, RESYNC_ANNOTATION};
 
-/// The annotation by which a primary is reconciled again after a time of its own, for example
-/// `30s`; `0s` for never.
-pub const RESYNC_ANNOTATION: &str = "innkeeper.dev/resync-period";
+/// The annotations by which a user decides about an object, which a guest must not write anywhere.
+pub const USER_ANNOTATIONS: [&str; 3] = [ADOPT_ANNOTATION, PAUSED_ANNOTATION, RESYNC_ANNOTATION];
 
-/// The annotations by which a user decides something about an object that need not be a module's.
-pub const DECISIONS: [&str; 3] = [ADOPT_ANNOTATION, PAUSED_ANNOTATION, RESYNC_ANNOTATION];
-
-/// The value of an annotation that a user set; `None` if there is none, or if one of our managers
-/// holds it, of whatever module and by whatever operation.
+/// The value of an annotation that a user set; `None` if the object does not have it, or if a
+/// manager of the host holds it, of any module and by any operation.
 pub fn of_user(object: &Object, name: &str) -> Option<String> {
     let value = object.annotation(name)?;
     holders(object, "annotations", name).next().is_none().then_some(value)
 }
 
-/// The value of an annotation that a user set, or that the host wrote for this module's own desired
-/// object because of a policy.
+/// The value of an annotation that a user set, or that the host set on a desired object of this
+/// module because of a policy.
 pub fn of_user_or_module(object: &Object, name: &str, module: &str) -> Option<String> {
     let value = object.annotation(name)?;
     let mut holders = holders(object, "annotations", name).peekable();
-    let is_users = holders.peek().is_none();
-    (is_users || holders.any(|entry| is_made_by(entry, module))).then_some(value)
+    let is_of_user = holders.peek().is_none();
+    (is_of_user || holders.any(|entry| is_made_by(entry, module))).then_some(value)
 }
 
 /// Whether a guest merged a label into an object that it did not make.
@@ -39,14 +34,13 @@ pub fn is_merged_label(object: &Object, name: &str) -> bool {
     holders(object, "labels", name).any(|entry| matches!(entry.manager, Manager::Merge { .. }))
 }
 
-/// Whether an entry says that a module made the object, for whichever primary.
+/// Whether an entry shows that a module made the object, for any primary.
 pub fn is_made_by(entry: &Entry, module: &str) -> bool {
-    entry.operation == Operation::Apply
-        && entry.subresource.is_empty()
+    entry.is_apply()
         && matches!(&entry.manager, Manager::Primary { module: maker, .. } if maker == module)
 }
 
-/// Our entries that hold one label or annotation.
+/// The entries of the host's managers that hold one label or annotation.
 fn holders<'a>(
     object: &'a Object,
     member: &'static str,
@@ -55,7 +49,7 @@ fn holders<'a>(
     object.entries.iter().filter(move |entry| holds(entry, member, name))
 }
 
-/// Whether an entry holds one label or annotation. An entry that cannot be read may hold it.
+/// Whether an entry holds one label or annotation. An entry that cannot be parsed may hold it.
 fn holds(entry: &Entry, member: &str, name: &str) -> bool {
     let Ok(fields) = FieldSet::parse(&entry.fields) else { return true };
     let mut below = &fields;
@@ -96,42 +90,42 @@ mod tests {
 
     #[test]
     fn annotation_of_a_user_counts() {
-        let users = object(&json!([
+        let of_user_only = object(&json!([
             manager("kubectl", "Update", &annotation_held()),
             manager("innkeeper/m/u1", "Apply", &json!({"f:annotations": {"f:x": {}}})),
         ]));
-        assert_eq!(of_user(&users, NAME).as_deref(), Some("true"));
-        assert_eq!(of_user(&users, "innkeeper.dev/paused"), None);
+        assert_eq!(of_user(&of_user_only, NAME).as_deref(), Some("true"));
+        assert_eq!(of_user(&of_user_only, "innkeeper.dev/paused"), None);
         assert_eq!(of_user(&object(&json!([])), NAME).as_deref(), Some("true"));
     }
 
     #[test]
-    fn annotation_that_a_guest_holds_does_not_count_even_if_a_user_holds_it_too() {
+    fn annotation_of_a_guest_is_ignored_even_if_a_user_holds_it_too() {
         for (name, operation) in [
             ("innkeeper/m/u1/merge", "Apply"),
             ("innkeeper/other/u9/merge", "Apply"),
             ("innkeeper/m/u1", "Apply"),
             ("innkeeper/m/u1", "Update"),
         ] {
-            let guests = manager(name, operation, &annotation_held());
-            let both = json!([guests, manager("kubectl", "Apply", &annotation_held())]);
+            let of_guest = manager(name, operation, &annotation_held());
+            let both = json!([of_guest, manager("kubectl", "Apply", &annotation_held())]);
             assert_eq!(of_user(&object(&both), NAME), None, "{name} {operation}");
         }
     }
 
     #[test]
-    fn entry_that_holds_all_annotations_or_cannot_be_read_does_not_leave_a_consent() {
+    fn annotation_is_ignored_when_an_entry_holds_all_annotations_or_cannot_be_parsed() {
         for fields in [json!({"f:annotations": {}}), json!({"x": {}})] {
             let all = json!([manager("innkeeper/m/u1/merge", "Apply", &fields)]);
             assert_eq!(of_user(&object(&all), NAME), None, "{fields}");
         }
         let status = json!([{"manager": "innkeeper/m/u1/merge", "operation": "Apply",
             "subresource": "status", "fieldsV1": {"f:metadata": annotation_held()}}]);
-        assert_eq!(of_user(&object(&status), NAME), None, "by way of a subresource");
+        assert_eq!(of_user(&object(&status), NAME), None, "through a subresource");
     }
 
     #[test]
-    fn annotation_of_the_modules_own_policy_counts_and_one_merged_by_a_guest_does_not() {
+    fn annotation_counts_for_the_module_that_applied_it_and_not_when_merged() {
         let held_by = |name: &str| object(&json!([manager(name, "Apply", &annotation_held())]));
         let of = |name: &str| of_user_or_module(&held_by(name), NAME, "m");
         assert_eq!(of("innkeeper/m/u1").as_deref(), Some("true"));
@@ -141,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn label_that_a_guest_merged_is_told_from_one_of_a_user() {
+    fn merged_label_is_distinguished_from_one_of_a_user() {
         let labels = json!({"f:labels": {"f:app": {}}});
         let merged = object(&json!([manager("innkeeper/m/u1/merge", "Apply", &labels)]));
         assert!(is_merged_label(&merged, "app"));
@@ -149,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn managed_fields_of_a_megabyte_are_read_in_one_pass() {
+    fn annotation_is_found_in_managed_fields_of_a_megabyte() {
         let mut labels = serde_json::Map::new();
         for index in 0..40_000 {
             labels.insert(format!("f:example.com/{index}"), json!({}));

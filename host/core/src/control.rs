@@ -1,15 +1,14 @@
-//! Control and decoration (rule 14): who may write the status of a primary.
+//! Control and decoration: which module may write the status of a primary.
 //!
-//! One module controls a primary of a custom resource: it writes its status. Any number
-//! decorate it: they make objects for it and merge fields into it, and what comes of that is told
-//! by figures and Events. Kinds of Kubernetes' own have their controllers, so modules only ever
-//! decorate them.
+//! One module controls a primary of a custom resource: it writes the status. Other modules may
+//! decorate the primary: they make objects for it and merge fields into it, and report by metrics
+//! and Events. Kubernetes' own kinds have controllers already, so modules only decorate them.
 
 use innkeeper_contract::{Kind, Manifest};
 
-/// The groups that Kubernetes serves itself: every version of it up to 1.35, and those that
-/// objects of older ones may still name. Other groups under `k8s.io` (`gateway.networking.k8s.io`,
-/// `snapshot.storage.k8s.io`) hold custom resources.
+/// The API groups of Kubernetes itself up to 1.35, with older ones that objects may still name, in
+/// order. Other groups under `k8s.io` (`gateway.networking.k8s.io`, `snapshot.storage.k8s.io`) hold
+/// custom resources.
 const BUILTIN_GROUPS: [&str; 24] = [
     "",
     "admissionregistration.k8s.io",
@@ -37,12 +36,12 @@ const BUILTIN_GROUPS: [&str; 24] = [
     "storagemigration.k8s.io",
 ];
 
-/// Whether a kind is one of Kubernetes' own.
+/// Whether a kind belongs to Kubernetes itself.
 pub fn is_builtin(kind: &Kind) -> bool {
     BUILTIN_GROUPS.binary_search(&kind.group()).is_ok()
 }
 
-/// Whether a guest decorates its primaries, and so gives no status.
+/// Whether a module decorates its primaries, so that it writes no status.
 pub fn decorates(manifest: &Manifest) -> bool {
     manifest.decorates || is_builtin(&manifest.primary)
 }
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_groups_are_in_order_and_custom_resources_are_none_of_them() {
+    fn builtin_groups_are_sorted_and_exclude_custom_resources() {
         assert!(BUILTIN_GROUPS.is_sorted());
         assert!(is_builtin(&Kind::cluster("v1", "Namespace", "namespaces")));
         assert!(is_builtin(&Kind::namespaced("apps/v1", "Deployment", "deployments")));

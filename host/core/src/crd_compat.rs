@@ -1,9 +1,11 @@
-//! Whether one CustomResourceDefinition takes everything that another takes: objects that are
-//! stored stay valid, nothing of them is pruned, and manifests that were taken still are.
+//! Whether one version of a CustomResourceDefinition accepts everything that another accepts:
+//! stored objects stay valid, the API server prunes nothing of them, and it still accepts manifests
+//! that it accepted before.
 //!
-//! What is not proven to be an addition is an incompatible change: a keyword or field that this
-//! module does not know must stay as it is.
+//! A change that is not proven to be an addition is incompatible: a keyword or field that this
+//! module does not know must not change.
 
+mod findings;
 mod normal;
 mod objects;
 mod schema;
@@ -17,24 +19,20 @@ use serde_json::{Map, Value};
 
 use crate::{diff, foreign};
 
+use findings::{FINDING_BYTES_MAX, Findings};
+
 pub use objects::{Misfit, StoredObjects};
 
-/// The most incompatible changes that are reported.
-const FINDINGS_MAX: usize = 100;
-
-/// The longest text of one of them, in bytes: names and rules in a schema may be of any length.
-const FINDING_BYTES_MAX: usize = 256;
-
-/// Lists up to this length are compared item by item when changed fields are named.
+/// The longest lists that [`changed_fields`] compares item by item.
 const LIST_MAX: usize = 100;
 
 /// Fields of a definition's spec that are compared one by one.
 const COMPARED: [&str; 6] =
     ["group", "scope", "names", "versions", "conversion", "preserveUnknownFields"];
 
-/// Lists what `before` accepts and `after` does not, each with its place, in order; empty if
+/// Lists the incompatible changes from `before` to `after`, each with its place, in order; empty if
 /// `after` only adds. At most 100 changes.
-pub fn breaking(before: &Value, after: &Value) -> Vec<String> {
+pub fn incompatible_changes(before: &Value, after: &Value) -> Vec<String> {
     let mut found = Findings::default();
     for pointer in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
         if before.pointer(pointer) != after.pointer(pointer) {
@@ -48,7 +46,7 @@ pub fn breaking(before: &Value, after: &Value) -> Vec<String> {
             found.add(format!(".spec.names.{name} changes"));
         }
     }
-    // `kubectl delete all --all` would delete objects that it left alone before.
+    // `kubectl delete all --all` would delete objects that it did not delete before.
     if categories(after).any(|name| name == "all") && !categories(before).any(|name| name == "all")
     {
         found.add(".spec.names.categories gets all".to_owned());
@@ -56,29 +54,31 @@ pub fn breaking(before: &Value, after: &Value) -> Vec<String> {
     if conversion(before) != conversion(after) && after.pointer("/spec/conversion").is_some() {
         found.add(".spec.conversion changes".to_owned());
     }
-    let keeps = |definition: &Value| {
+    let preserves = |definition: &Value| {
         definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true))
     };
-    if keeps(before) != keeps(after) {
+    if preserves(before) != preserves(after) {
         found.add(".spec.preserveUnknownFields changes".to_owned());
     }
     let (was, now) = (&before["spec"], &after["spec"]);
-    for name in members(was).union(&members(now)).filter(|name| !COMPARED.contains(name)) {
+    for name in member_names(was).union(&member_names(now)).filter(|name| !COMPARED.contains(name))
+    {
         if was.get(name) != now.get(name) {
             found.add(format!(".spec.{name} changes"));
         }
     }
     versions::compare(before, after, &mut found);
-    found.0
+    found.into_vec()
 }
 
-/// The fields of the spec in which two definitions differ, compatible or not, at most `max`.
-/// Documentation and what the API server fills in are no difference.
-pub fn changed(before: &Value, after: &Value, max: usize) -> Vec<String> {
+/// Lists the fields of the spec in which two definitions differ, compatible or not, at most `max`.
+/// Documentation and fields that the API server fills in are no difference.
+pub fn changed_fields(before: &Value, after: &Value, max: usize) -> Vec<String> {
     let places = diff::changed_fields(&normal_spec(before), &normal_spec(after), max);
     places.iter().map(|place| foreign::one_line(place, FINDING_BYTES_MAX)).collect()
 }
 
+/// The spec without documentation, and with the fields that the API server fills in.
 fn normal_spec(definition: &Value) -> Value {
     let mut spec = definition["spec"].clone();
     for version in spec["versions"].as_array_mut().into_iter().flatten() {
@@ -89,7 +89,7 @@ fn normal_spec(definition: &Value) -> Value {
             }
         }
         if let Some(version) = version.as_object_mut() {
-            version.retain(|_, value| !is_nothing(value));
+            version.retain(|_, value| !is_omitted(value));
             version.retain(|name, value| name != "deprecated" || *value != false);
             version.insert("schema".into(), serde_json::json!({ "openAPIV3Schema": schema }));
         }
@@ -101,19 +101,19 @@ fn normal_spec(definition: &Value) -> Value {
     if let Some(names) = spec["names"].as_object_mut() {
         names.insert("singular".into(), singular(definition).into());
         names.insert("listKind".into(), list_kind(definition).into());
-        names.retain(|_, value| !is_nothing(value));
+        names.retain(|_, value| !is_omitted(value));
     }
     shorten(&mut spec);
     serde_json::json!({ "spec": spec })
 }
 
 /// Whether the API server leaves a value out.
-fn is_nothing(value: &Value) -> bool {
+fn is_omitted(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// Makes long lists one text: finding the items of two lists that belong together takes time that
-/// grows with the square of their length.
+/// Replaces each long list by its JSON text: pairing the items of two lists takes time that grows
+/// with the square of their length.
 fn shorten(value: &mut Value) {
     match value {
         Value::Array(items) if items.len() > LIST_MAX => *value = value.to_string().into(),
@@ -123,24 +123,24 @@ fn shorten(value: &mut Value) {
     }
 }
 
-fn members(value: &Value) -> BTreeSet<&str> {
+fn member_names(value: &Value) -> BTreeSet<&str> {
     value.as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect()
 }
 
-fn name<'a>(definition: &'a Value, name: &str) -> Option<&'a str> {
+fn name_in_spec<'a>(definition: &'a Value, name: &str) -> Option<&'a str> {
     definition.get("spec")?.get("names")?.get(name)?.as_str().filter(|text| !text.is_empty())
 }
 
 /// The singular name, as the API server fills it in.
 fn singular(definition: &Value) -> String {
-    let of_kind = || name(definition, "kind").unwrap_or_default().to_lowercase();
-    name(definition, "singular").map_or_else(of_kind, str::to_owned)
+    let of_kind = || name_in_spec(definition, "kind").unwrap_or_default().to_lowercase();
+    name_in_spec(definition, "singular").map_or_else(of_kind, str::to_owned)
 }
 
 /// The kind of lists, as the API server fills it in.
 fn list_kind(definition: &Value) -> String {
-    let of_kind = || format!("{}List", name(definition, "kind").unwrap_or_default());
-    name(definition, "listKind").map_or_else(of_kind, str::to_owned)
+    let of_kind = || format!("{}List", name_in_spec(definition, "kind").unwrap_or_default());
+    name_in_spec(definition, "listKind").map_or_else(of_kind, str::to_owned)
 }
 
 fn categories(definition: &Value) -> impl Iterator<Item = &str> {
@@ -154,25 +154,4 @@ fn conversion(definition: &Value) -> (&str, Option<&Value>) {
     let strategy = conversion.and_then(|one| one.get("strategy")).and_then(Value::as_str);
     let webhook = conversion.and_then(|one| one.get("webhook")).filter(|one| !one.is_null());
     (strategy.unwrap_or("None"), webhook)
-}
-
-/// Incompatible changes, in order.
-#[derive(Default)]
-struct Findings(Vec<String>);
-
-impl Findings {
-    fn add(&mut self, text: impl Into<String>) {
-        if !self.is_full() {
-            self.0.push(foreign::one_line(text.into(), FINDING_BYTES_MAX));
-        }
-    }
-
-    fn at(&mut self, path: &str, what: &str) {
-        let place = if path.is_empty() { "the object" } else { path };
-        self.add(format!("{place} {what}"));
-    }
-
-    fn is_full(&self) -> bool {
-        self.0.len() >= FINDINGS_MAX
-    }
 }

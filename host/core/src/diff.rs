@@ -1,4 +1,4 @@
-//! Where two wishes for one object differ, as paths that people read.
+//! The difference of two versions of an object, as paths for users.
 
 use std::fmt::Write as _;
 
@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use crate::fieldset::Element;
 
-/// Members by which the items of a list are told apart, where they have one.
+/// Members that identify an item of a list; the first one that the items have is used.
 const KEYS: [&str; 4] = ["name", "key", "type", "ip"];
 
-/// The fields in which two desired objects differ, as in `.spec.containers[name="a"].image`, in
-/// order, at most `most`: as deep as both have something there.
+/// Lists the fields in which two objects differ, as in `.spec.containers[name="a"].image`, in
+/// order, at most `max`. Each path is as deep as both objects have a value.
 ///
-/// Annotations of the host's own are left out.
-pub fn changed_fields(before: &Value, after: &Value, most: usize) -> Vec<String> {
+/// It omits the host's own annotations.
+pub fn changed_fields(before: &Value, after: &Value, max: usize) -> Vec<String> {
     let mut paths = Vec::new();
     walk(before, after, &mut String::new(), &mut paths);
     paths.retain(|path: &String| !path.starts_with(r#".metadata.annotations["innkeeper.dev/"#));
-    paths.truncate(most);
+    paths.truncate(max);
     paths
 }
 
@@ -55,7 +55,7 @@ fn walk(before: &Value, after: &Value, path: &mut String, paths: &mut Vec<String
                 );
                 path.truncate(length);
             }
-            // The same items in another order.
+            // The items are the same in another order.
             if paths.is_empty() || !paths.iter().any(|found| found.starts_with(path.as_str())) {
                 paths.push(path.clone());
             }
@@ -64,7 +64,7 @@ fn walk(before: &Value, after: &Value, path: &mut String, paths: &mut Vec<String
     }
 }
 
-/// Whether the items are told apart by one member.
+/// Whether each item has a member that identifies it.
 fn is_keyed(items: &[Value]) -> bool {
     let keys: Vec<_> = items.iter().filter_map(key).collect();
     let mut distinct = keys.clone();
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deepest_field_is_named() {
+    fn change_is_listed_as_the_deepest_field() {
         let before = json!({"spec": {"replicas": 1, "template": {"containers": [
             {"name": "a", "image": "x:1"}, {"name": "b", "image": "y:1"}]}}});
         let after = json!({"spec": {"replicas": 2, "template": {"containers": [
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_without_keys_are_one_field_and_an_order_is_a_difference() {
+    fn list_is_one_field_when_it_has_no_keys_or_another_order() {
         assert_eq!(of(&json!({"args": [1, 2]}), &json!({"args": [1, 3]})), [".args"]);
         let (ab, ba) = (
             json!({"l": [{"name": "a"}, {"name": "b"}]}),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_is_named_and_the_hosts_own_annotations_are_not() {
+    fn added_and_removed_fields_are_listed_without_the_hosts_annotations() {
         let before = json!({"metadata": {"annotations": {"innkeeper.dev/applied": "1", "a": "b"}}});
         let after =
             json!({"metadata": {"annotations": {"innkeeper.dev/applied": "2"}, "labels": {}}});

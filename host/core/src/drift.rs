@@ -1,15 +1,15 @@
-//! Which of our fields somebody else took: for reasons that people read, and for
-//! [`field_fights`](crate::field_fights).
+//! Drift: fields that the host applied and another manager has changed since. Plans show them as a
+//! reason, and [`field_fights`](crate::field_fights) counts them.
 
 use serde_json::Value;
 
 use crate::fieldset::{self, Element, FieldSet, Node};
 
-/// The fields of a desired object that our entry no longer holds, as in
+/// Lists the fields of a desired object that the manager's entry no longer holds, as in
 /// `.spec.template.spec.containers[name="a"].image`, in order.
 ///
-/// A list whose items cannot be told apart by the entry counts as one field.
-pub fn lost(desired: &Value, entry: &FieldSet) -> Vec<String> {
+/// An item of a list that the entry does not hold is listed as the whole list.
+pub fn lost_fields(desired: &Value, entry: &FieldSet) -> Vec<String> {
     let mut paths = Vec::new();
     for (name, value) in desired.as_object().into_iter().flatten() {
         if !matches!(name.as_str(), "apiVersion" | "kind" | "status") {
@@ -52,7 +52,8 @@ fn walk(desired: &Value, node: Option<&Node>, path: &mut String, paths: &mut Vec
     }
 }
 
-/// The item of an entry that an item of a desired list is: all keys that it gives are equal.
+/// Finds the item of an entry with the same keys as an item of a desired list; keys that the
+/// desired item lacks may have any value.
 fn find<'a>(item: &Value, entry: &'a FieldSet) -> Option<(&'a Element, &'a Node)> {
     entry.iter().find(|(element, _)| match element {
         Element::Key(keys) => keys.iter().all(|(name, value)| {
@@ -71,11 +72,11 @@ mod tests {
 
     fn check(desired: &Value, entry: &Value, expected: &[&str]) {
         let entry = FieldSet::parse(&entry.to_string()).unwrap();
-        assert_eq!(lost(desired, &entry), expected);
+        assert_eq!(lost_fields(desired, &entry), expected);
     }
 
     #[test]
-    fn a_field_that_another_set_is_named() {
+    fn field_of_another_manager_is_listed() {
         check(
             &json!({"apiVersion": "apps/v1", "metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"replicas": 3, "paused": false}}),
             &json!({"f:metadata": {"f:labels": {"f:x": {}}}, "f:spec": {"f:paused": {}}}),
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_of_a_list_is_found_by_the_keys_that_are_given() {
+    fn item_of_a_list_is_found_by_its_given_keys() {
         let desired = json!({"spec": {"ports": [{"port": 53}, {"port": 53, "protocol": "UDP", "name": "u"}]}});
         check(
             &desired,
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_went_is_told_by_its_list() {
+    fn missing_item_is_listed_as_its_list() {
         check(
             &json!({"spec": {"containers": [{"name": "a", "image": "x"}]}}),
             &json!({"f:spec": {"f:containers": {"k:{\"name\":\"b\"}": {"f:image": {}}}}}),
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_entry_every_field_is_lost() {
+    fn every_field_is_listed_when_the_entry_is_empty() {
         check(
             &json!({"spec": {"a": 1, "b": [1]}, "data": {}}),
             &json!({}),

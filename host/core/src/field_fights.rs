@@ -1,7 +1,7 @@
-//! Fields that somebody else sets again and again (rule 4).
+//! Field fights: another manager and the host set the same field in turn.
 //!
-//! Reverting the same field of one object more than [`REVERTS_MAX`] times in [`WINDOW`] is a
-//! fight that nobody wins: the object is left alone for a while and the fight is said.
+//! If the host reverts one field of an object more than [`REVERTS_MAX`] times in [`WINDOW`], it
+//! stops applying the object for a while and reports the fight.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,18 +10,19 @@ use jiff::Timestamp;
 
 use crate::ObjectRef;
 
-/// So many reverts of one field in [`WINDOW`] are drift; more are a fight.
+/// Up to this number of reverts of one field in [`WINDOW`] are drift; more are a fight.
 pub const REVERTS_MAX: usize = 5;
 
-/// The time in which reverts are counted. An object in a fight is tried again when its oldest
+/// The time for which a revert counts. The host applies an object in a fight again when its oldest
 /// counted revert is this old.
 pub const WINDOW: Duration = Duration::from_mins(10);
 
-/// So many fields of one object are counted each for itself; more are counted as the whole object,
-/// so that nobody fills the memory, or fights on with another field each time.
+/// The most fields of one object with a counter each. Reverts of further fields count for the whole
+/// object, so that another manager can neither fill the memory nor evade the limit by a new field
+/// each time.
 const FIELDS_MAX: usize = 64;
 
-/// The whole object, in place of a field.
+/// The field that stands for the whole object.
 const WHOLE: &str = ".";
 
 /// A fight over a field of one object.
@@ -29,13 +30,13 @@ const WHOLE: &str = ".";
 pub struct FieldFight {
     /// The field, as in `.spec.replicas`.
     pub field: String,
-    /// The manager that set it last, as far as the server says.
+    /// The manager that set the field last, if the server reports it.
     pub other: String,
-    /// When the object is tried again.
+    /// When the host applies the object again.
     pub until: Timestamp,
 }
 
-/// What was reverted, of the objects of one primary.
+/// The reverts of fields in the objects of one primary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevertHistory {
     fields: BTreeMap<(ObjectRef, String), Field>,
@@ -48,7 +49,7 @@ struct Field {
 }
 
 impl RevertHistory {
-    /// Notes that fields of an object were set back at `now` after `other` had changed them.
+    /// Records that the host reverted fields of an object at `now`, which `other` had changed.
     pub fn record(
         &mut self,
         object_ref: &ObjectRef,
@@ -81,7 +82,7 @@ impl RevertHistory {
         field.times.push(now);
     }
 
-    /// The fields of an object.
+    /// The reverted fields of one object.
     fn of(&self, object_ref: &ObjectRef) -> impl Iterator<Item = (&String, &Field)> {
         let of_target = self.fields.range((object_ref.clone(), String::new())..);
         let of_target = of_target.take_while(move |((of, _), _)| of == object_ref);
@@ -105,7 +106,7 @@ impl RevertHistory {
             .max_by_key(|field_fight| field_fight.until)
     }
 
-    /// Forgets what is out of the window, so that memory stays bounded by what happens in it.
+    /// Drops fields without a revert in the window, so that the history stays small.
     pub fn drop_expired(&mut self, now: Timestamp) {
         self.fields.retain(|_, field| field.times.iter().any(|time| within_window(*time, now)));
     }
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn five_reverts_are_drift_and_six_are_a_fight() {
+    fn fight_begins_after_five_reverts() {
         assert_eq!(reverted(0..5).field_fight(&object_ref("a"), at(5)), None);
         let field_fight = reverted(0..6).field_fight(&object_ref("a"), at(6)).unwrap();
         assert_eq!(
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fight_is_of_one_object_and_ends_with_its_window() {
+    fn fight_concerns_one_object_and_ends_with_its_window() {
         let reverts = reverted(0..6);
         assert_eq!(reverts.field_fight(&object_ref("b"), at(6)), None);
         assert!(reverts.field_fight(&object_ref("a"), at(599)).is_some());
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_drift_is_never_a_fight() {
+    fn slow_drift_is_no_fight() {
         assert_eq!(
             reverted((0..50).map(|n| n * 121)).field_fight(&object_ref("a"), at(49 * 121)),
             None
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_is_forgotten() {
+    fn expired_reverts_are_dropped() {
         let mut reverts = reverted(0..6);
         reverts.drop_expired(at(700));
         assert_eq!(reverts, RevertHistory::default());

@@ -1,9 +1,9 @@
-//! Sets of fields, as `managedFields` tells them in `fieldsV1`.
+//! Sets of fields, as `fieldsV1` in `managedFields` writes them.
 //!
-//! A set is a tree. Each element of a path is a field (`f:name`), an item of a list by its
-//! keys (`k:{"name":"a"}`), a member of a set (`v:"x"`) or an item by its index (`i:0`);
-//! `.` says that the path so far is itself in the set. An element without anything below
-//! it is in the set too.
+//! The format is that of structured-merge-diff. A set is a tree. Each element of a path is a field
+//! (`f:name`), an item of a list by its keys (`k:{"name":"a"}`), a member of a list that is a set
+//! (`v:"x"`) or an item by its index (`i:0`). The element `.` means that the path above it is
+//! itself in the set. A path that ends without further elements is in the set too.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use serde_json::Value;
 pub enum Element {
     /// A member of an object.
     Field(Box<str>),
-    /// An item of a list, by its keys: name of the key, and its value as JSON text.
+    /// An item of a list, by its keys: their names, and their values as JSON text.
     Key(BTreeMap<Box<str>, Box<str>>),
     /// A member of a list that is a set: its value as JSON text.
     Value(Box<str>),
@@ -24,10 +24,10 @@ pub enum Element {
     Index(u64),
 }
 
-/// Why a text is not a set of fields.
+/// Why a text is no set of fields.
 #[derive(Debug, thiserror::Error)]
 pub enum FieldSetError {
-    /// It is not JSON, or holds an element that is none of `f:`, `k:`, `v:`, `i:` and `.`.
+    /// The text is not JSON, or has an element that is none of `f:`, `k:`, `v:`, `i:` and `.`.
     #[error("not a set of fields (fieldsV1): {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -38,7 +38,7 @@ pub struct FieldSet {
     nodes: BTreeMap<Element, Node>,
 }
 
-/// What a set says of one element.
+/// One element of a set, with the fields below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
     member: bool,
@@ -46,7 +46,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Whether the path up to here is itself in the set.
+    /// Whether the path of the element is itself in the set.
     pub fn is_member(&self) -> bool {
         self.member
     }
@@ -56,7 +56,7 @@ impl Node {
         &self.below
     }
 
-    /// Whether nothing is below: the path stands for its whole value.
+    /// Whether no fields are below: the path stands for its whole value.
     pub fn is_leaf(&self) -> bool {
         self.below.is_empty()
     }
@@ -67,40 +67,40 @@ impl Node {
 }
 
 impl FieldSet {
-    /// Reads a `fieldsV1` document.
+    /// Parses a `fieldsV1` document.
     ///
     /// # Errors
-    /// If it is not JSON or not of that format; the message has line and column.
+    /// Returns an error with line and column if the text is not JSON or not of that format.
     pub fn parse(text: &str) -> Result<Self, FieldSetError> {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Whether no field is in it.
+    /// Whether the set has no paths.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// How many paths are in it.
+    /// The number of paths in the set.
     pub fn len(&self) -> usize {
         self.nodes.values().map(|node| usize::from(node.member) + node.below.len()).sum()
     }
 
-    /// What it says of an element at its top; `None` if nothing.
+    /// The top-level element, if the set has it.
     pub fn get(&self, element: &Element) -> Option<&Node> {
         self.nodes.get(element)
     }
 
-    /// What it says of a field at its top.
+    /// The top-level field with this name, if the set has it.
     pub fn field(&self, name: &str) -> Option<&Node> {
         self.nodes.get(&Element::Field(name.into()))
     }
 
-    /// Its top, in order.
+    /// The top-level elements, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Element, &Node)> {
         self.nodes.iter()
     }
 
-    /// What is in this set, in the other, or in both.
+    /// Returns the paths that are in this set, in the other, or in both.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let mut union = self.clone();
@@ -112,7 +112,7 @@ impl FieldSet {
         union
     }
 
-    /// What is in this set and not in the other.
+    /// Returns the paths that are in this set and not in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         let nodes = self.nodes.iter().filter_map(|(element, node)| {
@@ -128,7 +128,7 @@ impl FieldSet {
         Self { nodes: nodes.collect() }
     }
 
-    /// What is in both sets.
+    /// Returns the paths that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let nodes = self.nodes.iter().filter_map(|(element, node)| {
@@ -151,16 +151,16 @@ impl FieldSet {
         })
     }
 
-    /// Its paths as people write them, in order: `.spec.containers[name="a"].image`.
+    /// Lists the paths in order, as in `.spec.containers[name="a"].image`.
     ///
-    /// A path is left out where a longer one says more.
+    /// It omits a path if the set has a longer one that begins with it.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         self.collect(&mut String::new(), false, &mut paths);
         paths
     }
 
-    /// `whole`: do not go below an item that is itself in the set.
+    /// Collects the paths. `whole`: do not descend into an item that is itself in the set.
     fn collect(&self, prefix: &mut String, whole: bool, paths: &mut Vec<String>) {
         for (element, node) in &self.nodes {
             let length = prefix.len();
@@ -177,10 +177,10 @@ impl FieldSet {
     }
 }
 
-/// The paths that were in a set and no longer are, as people write them, in order.
+/// Lists the paths of `before` that `after` lacks, in order, as [`FieldSet::paths`] writes them.
 ///
-/// An item of a list that went as a whole is named once, without its fields.
-pub fn lost(before: &FieldSet, after: &FieldSet) -> Vec<String> {
+/// An item of a list that `after` lacks as a whole is listed once, without its fields.
+pub fn lost_paths(before: &FieldSet, after: &FieldSet) -> Vec<String> {
     let mut paths = Vec::new();
     before.difference(after).collect(&mut String::new(), true, &mut paths);
     paths
@@ -203,14 +203,14 @@ impl fmt::Display for Element {
     }
 }
 
-/// Whether a field's name can be written after a dot.
+/// Whether the name of a field can follow a dot.
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 impl Element {
-    /// Reads an element as it stands in `fieldsV1`.
+    /// Parses an element of `fieldsV1`.
     fn parse(text: &str) -> Result<Self, String> {
         let bad = |error: serde_json::Error| format!("the element `{text}`: {error}");
         match text.split_once(':') {
@@ -230,8 +230,8 @@ impl Element {
     }
 }
 
-/// The JSON text of a value of an element: these are scalars, so it is the same
-/// for equal values.
+/// The JSON text of a value in an element. Such values are scalars, so equal values have equal
+/// texts.
 pub(crate) fn json(value: &Value) -> Box<str> {
     value.to_string().into()
 }
@@ -272,7 +272,7 @@ impl<'de> Deserialize<'de> for Node {
     }
 }
 
-/// A member's name in `fieldsV1`: an element, or `None` for `.`.
+/// A name in `fieldsV1`: an element, or `None` for `.`.
 struct Step(Option<Element>);
 
 impl<'de> Deserialize<'de> for Step {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_written_as_people_write_them() {
+    fn paths_are_listed_in_order() {
         check(
             &set(POD),
             &expect![[r#"
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_names_a_whole_item_once() {
+    fn lost_item_is_listed_once() {
         let after = r#"{"f:metadata":{"f:labels":{"f:app":{}}},
             "f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}}}},"f:old":{"i:2":{}}}"#;
         expect![[r#"
@@ -346,12 +346,12 @@ mod tests {
                 ".spec.containers[name=\"a\"].ports[containerPort=53,protocol=\"UDP\"]",
             ]
         "#]]
-        .assert_debug_eq(&lost(&set(POD), &set(after)));
-        assert_eq!(lost(&set(after), &set(POD)), Vec::<String>::new());
+        .assert_debug_eq(&lost_paths(&set(POD), &set(after)));
+        assert_eq!(lost_paths(&set(after), &set(POD)), Vec::<String>::new());
     }
 
     #[test]
-    fn the_three_operations_agree() {
+    fn union_difference_and_intersection_agree() {
         let a = set(r#"{"f:a":{".":{},"f:b":{}},"f:c":{}}"#);
         let b = set(r#"{"f:a":{"f:b":{},"f:d":{}},"f:e":{}}"#);
         let union = a.union(&b);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_keys_are_equal_however_they_are_written() {
+    fn keys_are_equal_when_their_texts_differ_in_form() {
         assert_eq!(
             set(r#"{"f:p":{"k:{\"port\": 80, \"name\":\"a\\u003cb\"}":{}}}"#),
             set(r#"{"f:p":{"k:{\"name\":\"a<b\",\"port\":80}":{}}}"#)
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_set_is_an_error_that_says_where() {
+    fn malformed_set_is_refused_with_the_element() {
         for (text, message) in [
             ("", "EOF"),
             ("[]", "an object of path elements"),

@@ -1,90 +1,95 @@
-//! A module's finalizer on its primaries (rule 13): what it says about one primary now.
+//! The finalizer of a module on its primaries.
 //!
-//! A finalizer is written before the first object is made for a primary, never on one that is
-//! being deleted. With it, the guest is asked once more before a primary goes. It comes
-//! off when nothing is left to do, and when the module has nothing to do with the primary
-//! any more: else nobody could ever delete it.
+//! The host adds the finalizer before it makes the first object for a primary, and never to a
+//! primary that is being deleted. With the finalizer, the guest runs before the primary is deleted.
+//! The host removes it when the guest has nothing left to do, and when the module no longer
+//! reconciles the primary: otherwise nobody could delete the primary.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use crate::fieldset::{Element, FieldSet};
-use crate::object::{Entry, Operation};
+use crate::object::Entry;
 use crate::{Manager, Object, ObjectRef};
 
-/// Before the module's name, the name of a finalizer whose guest gives none.
+/// The prefix of the default name: the name of the module follows.
 const PREFIX: &str = "innkeeper.dev/";
 
-/// A module's finalizer.
+/// The finalizer of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finalizer {
-    /// Its name; `None` if the guest wants none.
+    /// The name; `None` if the module has no finalizer.
     name: Option<String>,
     manager: Manager,
 }
 
-/// What is to be done for a primary.
+/// What the host does next for a primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinalizerAction {
-    /// Nothing: it is not the module's, or it goes and nobody wants to be asked.
+    /// Nothing: the module does not reconcile the primary, or the primary is being deleted without
+    /// its finalizer.
     Nothing,
-    /// It is reconciled.
+    /// Reconcile it.
     Reconcile,
-    /// The finalizer is written first.
+    /// Add the finalizer, then reconcile it.
     Add,
-    /// It goes, and the guest is asked what is left to do.
+    /// Run the guest to finalize the primary, which is being deleted.
     Finalize,
-    /// The module's finalizers come off.
+    /// Remove the module's finalizers.
     Remove,
 }
 
 impl Finalizer {
-    /// The finalizer of a module whose manifest says `wanted`: empty for the name that is made
-    /// of the module's.
-    pub fn new(module: &str, wanted: Option<&str>) -> Self {
-        let name = wanted.map(|name| match name {
+    /// Makes the finalizer of a module from the `finalizer` of its manifest; an empty text stands
+    /// for the default name.
+    pub fn new(module: &str, declared: Option<&str>) -> Self {
+        let name = declared.map(|name| match name {
             "" => format!("{PREFIX}{module}"),
             name => name.to_owned(),
         });
         Self { name, manager: Manager::Finalizer { module: module.to_owned() } }
     }
 
-    /// Its name; `None` if the guest wants none.
+    /// The name; `None` if the module has no finalizer.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The manager that writes it.
+    /// The manager that writes the finalizer.
     pub fn manager(&self) -> &Manager {
         &self.manager
     }
 
-    /// What is to be done for a primary. `selected`: the module reconciles it.
+    /// Decides what the host does next for a primary. `selected`: the module reconciles the
+    /// primary.
     pub fn next_action(&self, primary: &Object, selected: bool) -> FinalizerAction {
-        let wanted = self.name().filter(|_| selected);
-        let going = primary.is_terminating();
-        let wrote = self.written(primary, WrittenBy::This);
-        if going
-            && let Some(name) = wanted
-            && is_on(primary, name)
-            && (wrote.contains(name) || !self.written(primary, WrittenBy::Others).contains(name))
+        let desired = self.name().filter(|_| selected);
+        let terminating = primary.is_terminating();
+        let written = self.written(primary, WrittenBy::This);
+        if terminating
+            && let Some(name) = desired
+            && has_finalizer(primary, name)
+            && (written.contains(name) || !self.written(primary, WrittenBy::Others).contains(name))
         {
             return FinalizerAction::Finalize;
         }
-        // What a version before has written under another name has to come off as well.
-        if wanted.is_none() || going {
-            return match () {
-                () if self.is_on_object(primary) => FinalizerAction::Remove,
-                () if going || !selected => FinalizerAction::Nothing,
-                () => FinalizerAction::Reconcile,
+        // An earlier revision may have written a finalizer of another name: remove it as well.
+        if desired.is_none() || terminating {
+            return if self.is_on_object(primary) {
+                FinalizerAction::Remove
+            } else if terminating || !selected {
+                FinalizerAction::Nothing
+            } else {
+                FinalizerAction::Reconcile
             };
         }
-        let as_wanted = wanted.is_some_and(|name| wrote.len() == 1 && wrote.contains(name));
-        if as_wanted { FinalizerAction::Reconcile } else { FinalizerAction::Add }
+        let is_written = desired.is_some_and(|name| written.len() == 1 && written.contains(name));
+        if is_written { FinalizerAction::Reconcile } else { FinalizerAction::Add }
     }
 
-    /// The body that writes the finalizer, and takes off what was written under other names.
+    /// Returns the body of an apply that adds the finalizer, and removes finalizers that the module
+    /// wrote under other names.
     pub fn body(&self, object_ref: &ObjectRef, uid: &str) -> Value {
         let mut body = object_ref.body();
         body["metadata"]["uid"] = uid.into();
@@ -92,70 +97,69 @@ impl Finalizer {
         body
     }
 
-    /// Whether the module has a finalizer on a primary: by its own entry of `managedFields`, since
-    /// a name alone may be anybody's.
+    /// Whether a primary has a finalizer that the module wrote. Its entry of `managedFields` shows
+    /// that; the name alone does not, since any client may write it.
     pub fn is_on_object(&self, primary: &Object) -> bool {
-        self.written(primary, WrittenBy::This).iter().any(|name| is_on(primary, name))
+        self.written(primary, WrittenBy::This).iter().any(|name| has_finalizer(primary, name))
     }
 
-    /// The body of an apply that gives up the finalizers which another module has written as well:
-    /// they stay until that module takes them off. `None` if there are none.
+    /// Returns the body of an apply that gives up the finalizers which another module has written
+    /// too: they stay until that module removes them. `None` if there are none.
     pub fn relinquish_body(&self, object_ref: &ObjectRef, primary: &Object) -> Option<Value> {
-        let mine = self.written(primary, WrittenBy::This);
+        let own = self.written(primary, WrittenBy::This);
         let others = self.written(primary, WrittenBy::Others);
-        if mine.is_disjoint(&others) {
+        if own.is_disjoint(&others) {
             return None;
         }
         let mut body = object_ref.body();
         body["metadata"]["uid"] = (&*primary.uid).into();
-        body["metadata"]["finalizers"] = mine.difference(&others).cloned().collect();
+        body["metadata"]["finalizers"] = own.difference(&others).cloned().collect();
         Some(body)
     }
 
-    /// The merge patch that takes the module's finalizers off a primary of this version; `None` if
-    /// none is on it. It is no apply: that would leave a finalizer which somebody else has applied
-    /// as well, and the primary would never go.
+    /// Returns the merge patch that removes the module's finalizers from this version of a primary;
+    /// `None` if it has none. An apply would not do: it leaves a finalizer that another client has
+    /// applied too, and the primary would stay forever.
     ///
-    /// `finalized`: the guest was asked what is left to do, so the finalizer of its name comes off
-    /// whichever manager wrote it (that of a previous operator, for example), but for another
-    /// module's.
+    /// `finalized`: the guest has finalized the primary, so the patch removes the finalizer of its
+    /// name even if another manager wrote it (a previous operator, for example), unless another
+    /// module did.
     pub fn removal_patch(&self, primary: &Object, finalized: bool) -> Option<Value> {
-        let mut off = self.written(primary, WrittenBy::This);
-        off.extend(self.name.clone().filter(|_| finalized));
+        let mut removed = self.written(primary, WrittenBy::This);
+        removed.extend(self.name.clone().filter(|_| finalized));
         let others = self.written(primary, WrittenBy::Others);
-        off.retain(|name| is_on(primary, name) && !others.contains(name));
-        if off.is_empty() {
+        removed.retain(|name| has_finalizer(primary, name) && !others.contains(name));
+        if removed.is_empty() {
             return None;
         }
         let rest: Vec<_> =
-            primary.finalizers.iter().filter(|name| !off.contains(&***name)).collect();
+            primary.finalizers.iter().filter(|name| !removed.contains(&***name)).collect();
         Some(json!({
             "metadata": { "resourceVersion": primary.resource_version, "finalizers": rest },
         }))
     }
 
-    /// The finalizers that this module, or other modules, have written, by their entries of
+    /// The finalizers that this module or other modules have written, from their entries of
     /// `managedFields`.
-    fn written(&self, primary: &Object, who: WrittenBy) -> BTreeSet<String> {
-        let is_meant = |entry: &&Entry| {
+    fn written(&self, primary: &Object, by: WrittenBy) -> BTreeSet<String> {
+        let is_by = |entry: &&Entry| {
             matches!(entry.manager, Manager::Finalizer { .. })
-                && (entry.manager == self.manager) == (who == WrittenBy::This)
-                && entry.operation == Operation::Apply
-                && entry.subresource.is_empty()
+                && (entry.manager == self.manager) == (by == WrittenBy::This)
+                && entry.is_apply()
         };
-        let entries = primary.entries.iter().filter(is_meant);
+        let entries = primary.entries.iter().filter(is_by);
         entries.flat_map(|entry| finalizers_of(&entry.fields)).collect()
     }
 }
 
-/// Whose finalizers are meant.
+/// Which modules have written a finalizer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WrittenBy {
     This,
     Others,
 }
 
-fn is_on(primary: &Object, name: &str) -> bool {
+fn has_finalizer(primary: &Object, name: &str) -> bool {
     primary.finalizers.iter().any(|one| **one == *name)
 }
 
@@ -178,8 +182,8 @@ mod tests {
     use super::*;
     use innkeeper_contract::Kind;
 
-    /// A primary with these finalizers, of which the module has written some.
-    fn primary(finalizers: &[&str], written: &[&str], going: bool) -> Object {
+    /// A primary with these finalizers; the module has written some of them.
+    fn primary(finalizers: &[&str], written: &[&str], terminating: bool) -> Object {
         let fields: Value = written
             .iter()
             .map(|name| (format!("v:{}", json!(name)), json!({})))
@@ -196,7 +200,7 @@ mod tests {
         if written.is_empty() {
             object["metadata"]["managedFields"] = json!([]);
         }
-        if going {
+        if terminating {
             object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         }
         let kind = Kind::namespaced("example.com/v1", "Thing", "things");
@@ -207,25 +211,25 @@ mod tests {
         Finalizer::new("m", name)
     }
 
-    const OURS: &str = "innkeeper.dev/m";
+    const OWN: &str = "innkeeper.dev/m";
 
     #[test]
-    fn it_is_written_first_and_then_the_work_begins() {
+    fn primary_is_reconciled_when_the_module_has_added_its_finalizer() {
         let finalizer = named(Some(""));
         assert_eq!(finalizer.next_action(&primary(&[], &[], false), true), FinalizerAction::Add);
         assert_eq!(
-            finalizer.next_action(&primary(&[OURS], &[OURS], false), true),
+            finalizer.next_action(&primary(&[OWN], &[OWN], false), true),
             FinalizerAction::Reconcile
         );
         assert_eq!(
-            finalizer.next_action(&primary(&[OURS], &[], false), true),
+            finalizer.next_action(&primary(&[OWN], &[], false), true),
             FinalizerAction::Add,
-            "somebody else wrote it, and may take it off"
+            "another client wrote it, and may remove it"
         );
     }
 
     #[test]
-    fn without_one_a_primary_that_goes_is_left_alone() {
+    fn terminating_primary_is_ignored_when_it_has_no_finalizer() {
         assert_eq!(
             named(None).next_action(&primary(&[], &[], false), true),
             FinalizerAction::Reconcile
@@ -237,27 +241,27 @@ mod tests {
         assert_eq!(
             named(Some("")).next_action(&primary(&["x"], &[], true), true),
             FinalizerAction::Nothing,
-            "never written on a primary that goes"
+            "never added to a primary that is being deleted"
         );
     }
 
     #[test]
-    fn a_primary_that_goes_is_finalized() {
+    fn terminating_primary_with_the_finalizer_is_finalized() {
         assert_eq!(
-            named(Some("")).next_action(&primary(&[OURS], &[OURS], true), true),
+            named(Some("")).next_action(&primary(&[OWN], &[OWN], true), true),
             FinalizerAction::Finalize
         );
         assert_eq!(
             named(Some("a.b/c")).next_action(&primary(&["a.b/c"], &[], true), true),
             FinalizerAction::Finalize,
-            "whoever wrote it: the operator before this one, for example"
+            "by any manager: that of a previous operator, for example"
         );
     }
 
     #[test]
-    fn what_the_module_has_nothing_to_do_with_any_more_is_let_go() {
-        for going in [false, true] {
-            let held = primary(&[OURS], &[OURS], going);
+    fn finalizer_is_removed_when_the_module_no_longer_reconciles_the_primary() {
+        for terminating in [false, true] {
+            let held = primary(&[OWN], &[OWN], terminating);
             assert_eq!(named(Some("")).next_action(&held, false), FinalizerAction::Remove);
             assert_eq!(named(None).next_action(&held, true), FinalizerAction::Remove);
         }
@@ -268,31 +272,31 @@ mod tests {
     }
 
     #[test]
-    fn another_name_takes_the_place_of_the_one_before() {
+    fn finalizer_of_another_name_replaces_the_earlier_one() {
         let finalizer = named(Some("a.b/c"));
         assert_eq!(
-            finalizer.next_action(&primary(&[OURS], &[OURS], false), true),
+            finalizer.next_action(&primary(&[OWN], &[OWN], false), true),
             FinalizerAction::Add
         );
         assert_eq!(
-            finalizer.next_action(&primary(&[OURS], &[OURS], true), true),
+            finalizer.next_action(&primary(&[OWN], &[OWN], true), true),
             FinalizerAction::Remove
         );
     }
 
     #[test]
-    fn only_its_own_come_off_and_only_of_the_version_that_was_seen() {
-        let held = primary(&["x", OURS, "a.b/c"], &[OURS], true);
+    fn removal_patch_keeps_other_finalizers_and_guards_the_version() {
+        let held = primary(&["x", OWN, "a.b/c"], &[OWN], true);
         let without = |names: &[&str]| {
             Some(json!({"metadata": {"resourceVersion": "7", "finalizers": names}}))
         };
         let named = named(Some("a.b/c"));
         assert_eq!(named.removal_patch(&held, false), without(&["x", "a.b/c"]));
-        assert_eq!(named.removal_patch(&held, true), without(&["x"]), "the guest was asked");
+        assert_eq!(named.removal_patch(&held, true), without(&["x"]), "the guest has finalized it");
         assert_eq!(named.removal_patch(&primary(&["x"], &[], true), true), None);
     }
 
-    /// A primary whose finalizer `a.b/c` two modules have written.
+    /// A primary with a finalizer `a.b/c` that two modules have written.
     fn shared() -> Object {
         let entry = |manager: &str| {
             json!({"manager": manager, "operation": "Apply",
@@ -308,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn finalizer_of_another_module_is_disclaimed_and_never_taken_off() {
+    fn finalizer_of_another_module_is_relinquished_and_never_removed() {
         let shared = shared();
         let object_ref = ObjectRef::new(
             std::sync::Arc::new(Kind::namespaced("example.com/v1", "Thing", "things")),
@@ -329,21 +333,18 @@ mod tests {
         assert_eq!(
             third.next_action(&shared, true),
             FinalizerAction::Nothing,
-            "it did not write it"
+            "the third module did not write it"
         );
         assert_eq!(third.next_action(&shared, false), FinalizerAction::Nothing);
     }
 
     #[test]
     fn finalizer_of_a_primary_that_is_not_selected_stays_unless_this_module_wrote_it() {
-        for going in [false, true] {
-            let anothers = primary(&["a.b/c"], &[], going);
-            assert_eq!(
-                named(Some("a.b/c")).next_action(&anothers, false),
-                FinalizerAction::Nothing
-            );
-            assert_eq!(named(Some("a.b/c")).removal_patch(&anothers, false), None);
-            assert!(!named(Some("a.b/c")).is_on_object(&anothers));
+        for terminating in [false, true] {
+            let other = primary(&["a.b/c"], &[], terminating);
+            assert_eq!(named(Some("a.b/c")).next_action(&other, false), FinalizerAction::Nothing);
+            assert_eq!(named(Some("a.b/c")).removal_patch(&other, false), None);
+            assert!(!named(Some("a.b/c")).is_on_object(&other));
         }
     }
 }

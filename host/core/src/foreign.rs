@@ -1,11 +1,12 @@
-//! Text that guests, objects and servers gave, made fit for terminals and text logs.
+//! Foreign text, from guests, objects and servers, in a form that is safe for terminals and text
+//! logs.
 //!
-//! Every printer shows such text by these functions: a character that a reader cannot see, that
-//! moves the cursor, or that changes the order of other characters is written as its code.
+//! All output of such text goes through these functions. They replace a character that a reader
+//! cannot see, that moves the cursor, or that changes the order of other characters by its code.
 
 use std::fmt::{Display, Write as _};
 
-/// The longest line that is printed, in bytes: twice the longest message of a condition.
+/// The longest line in output, in bytes: twice the longest message of a condition.
 pub const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// Characters that are invisible although Unicode counts them as letters, marks or symbols.
@@ -21,10 +22,10 @@ const INVISIBLE: [(char, char); 9] = [
     ('\u{e0100}', '\u{e01ef}'),
 ];
 
-/// Whether a terminal shows a character in the place where it stands, and does nothing else.
+/// Whether a terminal shows a character in its place, and the character has no other effect.
 ///
-/// Control and format characters, all spaces but the plain one, line separators, and characters
-/// that are private or not assigned are not visible.
+/// Not visible are control and format characters, spaces other than U+0020, line separators, and
+/// private or unassigned characters.
 pub fn is_visible(c: char) -> bool {
     if c.is_ascii() {
         return matches!(c, ' '..='~');
@@ -32,8 +33,8 @@ pub fn is_visible(c: char) -> bool {
     if INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&c)) {
         return false;
     }
-    // Behind a letter the standard library leaves combining marks, and escapes what it cannot
-    // print by Unicode's categories.
+    // `escape_debug` escapes by Unicode's categories. It keeps combining marks only after a letter,
+    // so the character follows one here.
     let mut bytes = [0; 5];
     bytes[0] = b'a';
     let length = c.encode_utf8(&mut bytes[1..]).len();
@@ -41,7 +42,7 @@ pub fn is_visible(c: char) -> bool {
         .is_ok_and(|text| text.escape_debug().nth(1).is_some_and(|shown| shown == c))
 }
 
-/// Whether [`message`] would leave a text of any length as it is.
+/// Whether [`message`] without a limit returns the text unchanged.
 pub fn is_message(text: &str) -> bool {
     if text.is_ascii() {
         return text.bytes().all(|byte| is_printable(byte) || matches!(byte, b'\n' | b'\t'));
@@ -54,33 +55,34 @@ fn is_printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// The first bytes of a text, as far as they are visible characters of ASCII, and the rest.
+/// Splits a text after its longest prefix of visible ASCII characters.
 pub fn split_printable(text: &str) -> (&str, &str) {
     let end = text.bytes().position(|byte| !is_printable(byte)).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// Text as one line of at most `bytes_max` bytes and three dots, with every invisible character
-/// as its code (`\n`, `\u{1b}`).
+/// Returns text as one line, with every invisible character as its code (`\n`, `\u{1b}`). A text of
+/// more than `bytes_max` bytes is cut, and three dots follow.
 pub fn one_line(text: impl Display, bytes_max: usize) -> String {
     visible(text, bytes_max, &[])
 }
 
-/// Text as a message in an object: like [`one_line`], but newlines and tabs stay.
+/// Returns text as the message of a condition or Event: like [`one_line`], but newlines and tabs
+/// stay.
 pub fn message(text: impl Display, bytes_max: usize) -> String {
     visible(text, bytes_max, &['\n', '\t'])
 }
 
 fn visible(text: impl Display, bytes_max: usize, kept: &'static [char]) -> String {
     let mut visible = Visible { text: String::new(), bytes_max, kept };
-    // An error is the end of the room; writing into a String cannot fail.
+    // The only error is that the limit is reached.
     if write!(visible, "{text}").is_err() {
         visible.text.push_str("...");
     }
     visible.text
 }
 
-/// Visible text in the making: it takes no more than its bound.
+/// A writer of visible text that fails when its limit is reached.
 struct Visible {
     text: String,
     bytes_max: usize,
@@ -88,7 +90,7 @@ struct Visible {
 }
 
 impl Visible {
-    /// Adds visible ASCII, as much of it as there is room for.
+    /// Adds visible ASCII characters up to the limit.
     fn push_printable(&mut self, text: &str) -> std::fmt::Result {
         let room = self.bytes_max.saturating_sub(self.text.len());
         if let Some(fitting) = text.get(..room).filter(|_| room < text.len()) {
@@ -120,7 +122,7 @@ impl std::fmt::Write for Visible {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         let mut rest = text;
         loop {
-            // Nearly all text is printable ASCII: it is copied in pieces.
+            // Nearly all text is printable ASCII, so whole pieces are copied.
             let (printable, behind) = split_printable(rest);
             self.push_printable(printable)?;
             let mut characters = behind.chars();
@@ -136,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn visible_text_is_shown_as_it_is() {
+    fn visible_text_is_unchanged() {
         for text in
             ["", "Deployment web/a: 3 of 5", "größer, 表, हिन्दी, e\u{301}, ✓", r"C:\n \u{1b}"]
         {
@@ -183,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn a_message_keeps_its_lines_and_nothing_else_that_is_not_visible() {
+    fn message_keeps_newlines_and_tabs_only() {
         let text = "first\n\tsecond\r\u{1b}[2J\u{202e}\u{85}";
         assert_eq!(message(text, 100), "first\n\tsecond\\r\\u{1b}[2J\\u{202e}\\u{85}");
         assert_eq!(message("abcd", 3), "abc...");
     }
 
     #[test]
-    fn text_that_is_copied_in_pieces_is_as_it_would_be_by_characters() {
+    fn text_copied_in_pieces_equals_text_copied_by_character() {
         let by_characters = |text: &str, bytes_max: usize| {
             let mut visible = Visible { text: String::new(), bytes_max, kept: &['\n', '\t'] };
             let end = if text.chars().all(|c| visible.push(c).is_ok()) { "" } else { "..." };
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_and_never_within_a_code() {
+    fn long_text_is_cut_and_never_within_a_code() {
         assert_eq!(one_line("abc", 3), "abc");
         assert_eq!(one_line("abcd", 3), "abc...");
         assert_eq!(one_line("aé", 2), "a...");

@@ -1,8 +1,7 @@
-//! What a guest says of a primary: its status, conditions and Events.
+//! The status, the conditions and the Events that a guest gives a primary.
 //!
-//! All of it goes into objects that others read. It is checked before anything of the answer is
-//! done: one member that the server refuses would make the whole status unwritable, and then
-//! nobody would be told what is wrong.
+//! The host checks them before it acts on a guest's result. If the server refused one member, the
+//! host could not write the whole status, so users would not see the problem.
 
 use std::io;
 
@@ -12,19 +11,20 @@ use serde_json::{Map, Value};
 
 use crate::{foreign, names};
 
-/// Status, conditions and Events together, in bytes of JSON: an object has at most about 1.5 MB.
+/// The largest status, conditions and Events together, in bytes of JSON: an object has at most
+/// about 1.5 MB.
 pub const STATUS_BYTES_MAX: usize = 256 << 10;
 
-/// Conditions in one answer.
+/// The most conditions in one result.
 pub const CONDITIONS_MAX: usize = 64;
 
-/// Events in one answer: each costs a request.
+/// The most Events in one result: each costs a request.
 pub const EVENTS_MAX: usize = 32;
 
 /// The longest note of an Event, in bytes: Kubernetes' limit.
 pub const NOTE_BYTES_MAX: usize = 1_024;
 
-/// The longest message of a guest's failure, in bytes; what is beyond is cut.
+/// The longest message of a guest's failure, in bytes; the host cuts longer ones.
 pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
 /// The longest message of a condition, in bytes: Kubernetes' limit.
@@ -39,10 +39,10 @@ const REASON_BYTES_MAX: usize = 1_024;
 /// The longest reason of an Event, in bytes: Kubernetes' limit.
 const EVENT_REASON_BYTES_MAX: usize = 128;
 
-/// Checks what a guest says.
+/// Checks the status, the conditions and the Events of a guest.
 ///
 /// # Errors
-/// What cannot be written, with its place.
+/// Returns the first member that the server would refuse, or the limit that is exceeded.
 pub fn check(
     status: Option<&Map<String, Value>>,
     conditions: &[Condition],
@@ -79,9 +79,9 @@ pub fn check(
             ));
         }
     }
-    let said =
+    let status_bytes =
         status.map_or(0, size) + size(conditions) + conditions.iter().map(growth).sum::<usize>();
-    let bytes = if events.is_empty() { said } else { said + size(events) };
+    let bytes = if events.is_empty() { status_bytes } else { status_bytes + size(events) };
     if bytes > STATUS_BYTES_MAX {
         return Err(format!(
             "status, conditions and events have {bytes} bytes, the limit is {STATUS_BYTES_MAX}"
@@ -90,18 +90,18 @@ pub fn check(
     Ok(())
 }
 
-/// Cuts the messages of Events to what Kubernetes takes, so that no more than that is kept.
+/// Cuts the messages of Events to the length that Kubernetes accepts, and frees the rest.
 pub fn cut_notes(events: &mut [Event]) {
     for event in events {
         if event.message.len() > NOTE_BYTES_MAX {
             let end = event.message.floor_char_boundary(NOTE_BYTES_MAX);
-            // A new text: one that is cut in its place keeps its memory.
+            // A copy, since truncating keeps the allocation.
             event.message = event.message[..end].to_owned();
         }
     }
 }
 
-/// Whether a text can be the reason of a condition.
+/// Whether Kubernetes accepts a text as the reason of a condition.
 pub fn is_reason(text: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ',' | ':');
     text.len() <= REASON_BYTES_MAX
@@ -110,8 +110,8 @@ pub fn is_reason(text: &str) -> bool {
         && text.chars().all(inner)
 }
 
-/// A name, with or without a DNS name and a slash before it. Kubernetes bounds the whole, not the
-/// name.
+/// Whether Kubernetes accepts a text as the type of a condition: a name, with or without a DNS name
+/// and a slash before it. The limit is on the whole text.
 fn is_type(text: &str) -> bool {
     let (prefix, name) = text.split_once('/').map_or((None, text), |(a, b)| (Some(a), b));
     let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
@@ -122,13 +122,14 @@ fn is_type(text: &str) -> bool {
         && prefix.is_none_or(names::is_subdomain)
 }
 
-/// By how many bytes a condition grows as it is written: an invisible character becomes its code.
+/// By how many bytes a condition grows when the host writes it: an invisible character becomes its
+/// code.
 fn growth(condition: &Condition) -> usize {
     let message = foreign::message(&condition.message, CONDITION_MESSAGE_BYTES_MAX);
     size(&message).saturating_sub(size(&condition.message))
 }
 
-/// How many bytes something has as JSON.
+/// The length of a value as JSON, in bytes.
 fn size<T: Serialize + ?Sized>(value: &T) -> usize {
     struct Count(usize);
     impl io::Write for Count {
@@ -141,7 +142,7 @@ fn size<T: Serialize + ?Sized>(value: &T) -> usize {
         }
     }
     let mut count = Count(0);
-    // What cannot be written as JSON cannot be sent either.
+    // A value that has no JSON form exceeds every limit.
     serde_json::to_writer(&mut count, value).map_or(usize::MAX / 4, |()| count.0)
 }
 
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kubernetes_takes_passes() {
+    fn status_that_kubernetes_accepts_is_accepted() {
         let status = json!({"replicas": 3, "text": "x".repeat(100_000)});
         let conditions = [
             condition("Ready", "AllIsWell", ""),
@@ -176,16 +177,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_would_refuse_is_named_with_its_place() {
+    fn status_that_the_server_would_refuse_is_refused_with_its_place() {
         let hostile = ["", "a b", "-a", "A.com/x", "a/b/c", "a..b/c", "a\n", "Ready\u{202e}"];
         for type_ in hostile.into_iter().chain([&*"x".repeat(317)]) {
-            let told = refused(&[condition("Ready", "Ok", ""), condition(type_, "Ok", "")]);
-            assert_eq!(told, "conditions[1].type is not a word like Ready or example.com/Ready");
+            let error = refused(&[condition("Ready", "Ok", ""), condition(type_, "Ok", "")]);
+            assert_eq!(error, "conditions[1].type is not a word like Ready or example.com/Ready");
         }
         let hostile = ["", "two words", "1st", "Colon:", "A\nB", "A\u{1b}[2J", "A\u{200b}B"];
         for reason in hostile.into_iter().chain([&*"x".repeat(1_025)]) {
-            let told = refused(&[condition("Ready", reason, "")]);
-            assert_eq!(told, "conditions[0].reason is not a CamelCase word");
+            let error = refused(&[condition("Ready", reason, "")]);
+            assert_eq!(error, "conditions[0].reason is not a CamelCase word");
         }
         assert_eq!(
             refused(&[condition("Ready", "Ok", &"m".repeat(32_769))]),
@@ -216,12 +217,12 @@ mod tests {
             "status, conditions and events have 262157 bytes, the limit is 262144"
         );
         let long = Event { message: "x".repeat(10_000), ..event };
-        let told = check(None, &[], &vec![long; EVENTS_MAX]).unwrap_err();
-        assert!(told.starts_with("status, conditions and events have 32"), "{told}");
+        let error = check(None, &[], &vec![long; EVENTS_MAX]).unwrap_err();
+        assert!(error.starts_with("status, conditions and events have 32"), "{error}");
     }
 
     #[test]
-    fn message_of_an_event_is_cut_to_what_kubernetes_takes_and_gives_its_memory_back() {
+    fn long_message_of_an_event_is_cut_and_its_memory_freed() {
         let mut events = vec![
             Event {
                 type_: EventType::Normal,

@@ -2,49 +2,50 @@
 //! every domain below it.
 //!
 //! The host reads permissions from these names: which object outlived its primary, which object may
-//! be deleted, which primary adopts. A guest that could write them could grant itself the same. For
-//! most of them only the metadata of the desired object counts. Labels in a Pod template, or in any
-//! other part of the spec, are ordinary content: whatever a controller copies from there has no
-//! entry of this module in `managedFields`, and the host acts on nothing without one. What a user
-//! decides ([`DECISIONS`]) is the other way round, it counts where no entry of ours holds it: so
-//! these names are refused anywhere.
+//! be deleted, which primary adopts. A guest that could write them could grant itself the same.
+//! Most of these names are refused in the metadata of a desired object only. In a Pod template or
+//! another part of the spec they are ordinary content: a label that a controller copies from there
+//! has no entry of this module in `managedFields`, and the host ignores it without one. The
+//! annotations by which a user decides ([`USER_ANNOTATIONS`]) are refused anywhere, since they
+//! count when no manager of the host holds them.
 
 use serde_json::{Map, Value};
 
-use crate::consent::DECISIONS;
+use crate::consent::USER_ANNOTATIONS;
 use crate::foreign;
 
 /// The domain of the host's own names.
 pub const DOMAIN: &str = "innkeeper.dev";
 
-/// How much of a name a message shows, in bytes: the longest that Kubernetes allows.
+/// How many bytes of a name a message shows: the longest name that Kubernetes allows.
 const NAME_BYTES_MAX: usize = 317;
 
 /// What a Module allows its guest beyond its own objects in the namespace of the primary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grants<'a> {
-    /// Objects outside the namespace of the primary (`spec.allowCrossNamespace`).
+    /// The guest may desire objects outside the namespace of the primary
+    /// (`spec.allowCrossNamespace`).
     pub cross_namespace: bool,
-    /// Finalizers on the objects that the guest makes (`spec.allowFinalizers`).
+    /// The guest may set finalizers on its objects (`spec.allowFinalizers`).
     pub finalizers: bool,
-    /// The namespace in which the host itself runs, if it is another than
-    /// [`HOST_NAMESPACE`](crate::host_objects::HOST_NAMESPACE): never granted.
+    /// The namespace in which the host runs, if it is not
+    /// [`HOST_NAMESPACE`](crate::host_objects::HOST_NAMESPACE). No Module can grant it.
     pub host_namespace: Option<&'a str>,
 }
 
-/// Whether the name of a label, an annotation or a finalizer is the host's.
+/// Whether the name of a label, an annotation or a finalizer belongs to the host.
 ///
-/// Kubernetes compares the domain of an annotation without regard to case, so this does too.
+/// As in Kubernetes, upper and lower case in the domain are the same.
 pub fn is_reserved(name: &str) -> bool {
     is_within(domain(name), DOMAIN)
 }
 
-/// The domain of a qualified name: all of it where it has no slash.
+/// The domain of a qualified name; the whole name if it has no slash.
 pub fn domain(name: &str) -> &str {
     name.split_once('/').map_or(name, |(domain, _)| domain)
 }
 
-/// Whether a domain is `parent` or lies below it.
+/// Whether a domain is `parent` or a subdomain of it.
 pub fn is_within(domain: &str, parent: &str) -> bool {
     let domain = domain.trim().trim_end_matches('.').as_bytes();
     let Some(at) = domain.len().checked_sub(parent.len()) else { return false };
@@ -53,17 +54,17 @@ pub fn is_within(domain: &str, parent: &str) -> bool {
         && end.iter().map(u8::to_ascii_lowercase).eq(parent.bytes())
 }
 
-/// As much of a name as Kubernetes allows, visible, for messages.
-pub fn cut(name: &str) -> String {
+/// Shortens a name for a message, and makes its characters visible.
+pub fn shortened(name: &str) -> String {
     foreign::one_line(name, NAME_BYTES_MAX)
 }
 
 /// Checks the labels, annotations and finalizers of a desired object.
 ///
-/// `merges`: the object is somebody else's, and the guest merges into it.
+/// `merges`: the guest merges into an object of another owner.
 ///
 /// # Errors
-/// The first name that the guest may not write, with its place and what to do.
+/// Returns the first name that the guest may not write, with its place and what to do.
 pub fn check(object: &Value, merges: bool, grants: Grants<'_>) -> Result<(), String> {
     let metadata = &object["metadata"];
     for member in ["labels", "annotations"] {
@@ -72,7 +73,7 @@ pub fn check(object: &Value, merges: bool, grants: Grants<'_>) -> Result<(), Str
             check_name(member, name)?;
         }
     }
-    if let Some(name) = decision_in(object) {
+    if let Some(name) = user_annotation_in(object) {
         return Err(format!(
             "a member is called {name:?}, which a controller could copy to an object: only a user gives this consent; leave it out"
         ));
@@ -83,14 +84,14 @@ pub fn check(object: &Value, merges: bool, grants: Grants<'_>) -> Result<(), Str
     }
 }
 
-/// What only a user decides, if it is a name anywhere in an object, as in a template.
-fn decision_in(value: &Value) -> Option<&'static str> {
+/// Finds a name of [`USER_ANNOTATIONS`] anywhere in an object, as in a template.
+fn user_annotation_in(value: &Value) -> Option<&'static str> {
     match value {
         Value::Object(members) => members.iter().find_map(|(name, member)| {
-            let is_name = |decision: &&str| name.eq_ignore_ascii_case(decision);
-            DECISIONS.into_iter().find(is_name).or_else(|| decision_in(member))
+            let is_name = |annotation: &&str| name.eq_ignore_ascii_case(annotation);
+            USER_ANNOTATIONS.into_iter().find(is_name).or_else(|| user_annotation_in(member))
         }),
-        Value::Array(items) => items.iter().find_map(decision_in),
+        Value::Array(items) => items.iter().find_map(user_annotation_in),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
@@ -99,14 +100,14 @@ fn check_name(member: &str, name: &str) -> Result<(), String> {
     if is_reserved(name) {
         return Err(format!(
             "metadata.{member}: \"{}\" belongs to the host, as all names of {DOMAIN}; leave it out, and give a policy (orphan, deletable) instead",
-            cut(name)
+            shortened(name)
         ));
     }
-    // A lookalike of the domain in another script; Kubernetes allows ASCII only.
+    // The domain may be imitated in another script; Kubernetes allows ASCII only.
     if !name.is_ascii() || name.contains(|c: char| c.is_ascii_control()) {
         return Err(format!(
             "metadata.{member}: \"{}\" is not a name that Kubernetes allows",
-            cut(name)
+            shortened(name)
         ));
     }
     Ok(())
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn consent_in_a_template_is_refused_and_other_names_there_are_not() {
+    fn user_annotation_in_a_template_is_refused_and_other_names_are_not() {
         let with = |name: &str| json!({"spec": {"templates": [{"metadata": {"annotations": {name: "true"}}}]}});
         for name in ["innkeeper.dev/adopt", "Innkeeper.dev/adopt"] {
             for merges in [false, true] {
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn finalizer_needs_the_grant_and_is_never_merged() {
+    fn finalizer_is_refused_without_the_grant_or_when_merged() {
         let finalizers = json!({"finalizers": ["example.com/a"]});
         assert!(refused(&finalizers, false, false).contains("spec.allowFinalizers"));
         assert!(refused(&json!({"finalizers": []}), false, false).contains("spec.allowFinalizers"));

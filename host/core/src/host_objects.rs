@@ -1,14 +1,14 @@
-//! Objects that belong to Innkeeper itself, so that no module may write them.
+//! Objects that belong to Innkeeper itself, which no module may write.
 //!
-//! A module that writes them changes the host, or the code and the accounts of other modules. RBAC
-//! of a module's account does not matter here: an account with many rights still runs foreign code.
+//! A module that writes them changes the host, or the code and the accounts of other modules. The
+//! host refuses them whatever RBAC allows the module's account, since a module is untrusted code.
 
 use innkeeper_contract::Kind;
 
 use crate::ObjectKey;
 use crate::host_names::DOMAIN;
 
-/// The namespace of the host: its Pods, its Lease and the key of the digests.
+/// The namespace of the host: it has the Pods, the Lease and the key of the host.
 pub const HOST_NAMESPACE: &str = "innkeeper-system";
 
 /// The namespace of the modules' components and ServiceAccounts.
@@ -20,44 +20,45 @@ pub const GROUP: &str = DOMAIN;
 /// The name of the host's ClusterRole and of its binding, as it is installed.
 const ROLE: &str = "innkeeper";
 
-/// The name of the policy that asks whether an editor of Modules may use an account, and of its
-/// binding.
+/// The name of the admission policy that checks whether an editor of Modules may use an account,
+/// and of its binding.
 const ACCOUNT_POLICY: &str = "innkeeper-module-account";
 
-/// Whether a namespace belongs to Innkeeper itself.
+/// Whether a namespace belongs to Innkeeper itself, in a default installation.
 pub fn is_namespace(name: &str) -> bool {
     matches!(name, HOST_NAMESPACE | MODULES_NAMESPACE)
 }
 
-/// The same of a host that runs in `host_namespace`, which may be another than [`HOST_NAMESPACE`].
+/// Whether a namespace belongs to Innkeeper itself. `host_namespace` is where the
+/// host runs, if that is not [`HOST_NAMESPACE`].
 pub fn is_namespace_of(name: &str, host_namespace: Option<&str>) -> bool {
     is_namespace(name) || (!name.is_empty() && host_namespace == Some(name))
 }
 
-/// Whether a kind is Namespace, also as OpenShift serves it.
-fn is_kind_of_namespaces(kind: &Kind) -> bool {
+/// Whether a kind is Namespace, or Project, under which OpenShift serves namespaces.
+fn is_namespace_kind(kind: &Kind) -> bool {
     let resource = (kind.group(), &*kind.plural);
     [("", "namespaces"), ("project.openshift.io", "projects")].contains(&resource)
 }
 
-/// Whether an object belongs to Innkeeper itself: it lies in one of its namespaces, is one of them,
-/// defines or serves a kind of its group, gives the host its rights or decides who may name an
-/// account.
+/// Whether an object belongs to Innkeeper itself, in a default installation: it is one of
+/// Innkeeper's namespaces or in one of them, it has, defines or serves a kind of Innkeeper's API
+/// group, it grants the host its permissions, or it decides who may use an account.
 pub fn is_object(kind: &Kind, key: &ObjectKey) -> bool {
     if is_namespace(key.namespace()) || kind.group() == GROUP {
         return true;
     }
-    if is_kind_of_namespaces(kind) {
+    if is_namespace_kind(kind) {
         return is_namespace(key.name());
     }
     match (kind.group(), &*kind.plural) {
-        // `modules.innkeeper.dev` and `v1alpha1.innkeeper.dev`: who serves the group decides what
-        // runs.
+        // `modules.innkeeper.dev` and `v1alpha1.innkeeper.dev`: a server of the API group decides
+        // which modules run.
         ("apiextensions.k8s.io", "customresourcedefinitions")
         | ("apiregistration.k8s.io", "apiservices") => {
             key.name().split_once('.').is_some_and(|(_, group)| group == GROUP)
         }
-        // OpenShift serves the same objects in a group of its own too.
+        // OpenShift also serves these objects in its own group.
         (
             "rbac.authorization.k8s.io" | "authorization.openshift.io",
             "clusterroles" | "clusterrolebindings",
@@ -70,9 +71,10 @@ pub fn is_object(kind: &Kind, key: &ObjectKey) -> bool {
     }
 }
 
-/// The same of a host that runs in `host_namespace`, which may be another than [`HOST_NAMESPACE`].
+/// Whether an object belongs to Innkeeper itself. `host_namespace` is where the host
+/// runs, if that is not [`HOST_NAMESPACE`].
 pub fn is_object_of(kind: &Kind, key: &ObjectKey, host_namespace: Option<&str>) -> bool {
-    let namespace = if is_kind_of_namespaces(kind) { key.name() } else { key.namespace() };
+    let namespace = if is_namespace_kind(kind) { key.name() } else { key.namespace() };
     is_object(kind, key) || is_namespace_of(namespace, host_namespace)
 }
 

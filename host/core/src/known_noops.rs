@@ -1,12 +1,12 @@
-//! The one table of known churners: values that the API server takes as a change
-//! on every apply, although nothing changes.
+//! Known no-ops: values that the API server treats as a change on every apply, although the stored
+//! object stays the same.
 //!
-//! Elsewhere an empty list, an empty object, an empty string and null carry meaning
-//! (`emptyDir: {}`, a null that takes a field away), so nothing else is ever dropped.
+//! The host drops only the values in this table. Elsewhere an empty list, an empty object, an empty
+//! string and null have a meaning (`emptyDir: {}`, a null that removes a field).
 
 use serde_json::Value;
 
-/// Whether a value in a given place churns.
+/// A kind with a known no-op, and the function that drops it.
 struct KnownNoop {
     /// Group, without version; empty for the core group.
     group: &'static str,
@@ -15,26 +15,28 @@ struct KnownNoop {
 }
 
 const KNOWN_NOOPS: &[KnownNoop] = &[
-    // The server stores no `ingress` and finds it missing at each apply. Without it the
-    // policy means the same: `policyTypes` names Ingress by default, and no rule allows.
-    KnownNoop { group: "networking.k8s.io", kind: "NetworkPolicy", drop: empty_ingress },
-    // A null is kept out of the stored map and so looks new at each apply.
-    KnownNoop { group: "", kind: "Secret", drop: null_data },
+    // The server stores no empty `ingress`, so it is missing at each apply. Without it the policy
+    // means the same: `policyTypes` has Ingress by default, and no rule allows anything.
+    KnownNoop { group: "networking.k8s.io", kind: "NetworkPolicy", drop: drop_empty_ingress },
+    // The server stores no null in the map, so it looks new at each apply.
+    KnownNoop { group: "", kind: "Secret", drop: drop_null_data },
 ];
 
-/// Drops from a desired object what would make the server write it anew on every apply.
-/// To be called before [`crate::in_sync::set_digest`], so that the digest is of what is sent.
+/// Drops the known no-op from a desired object.
+///
+/// Call it before [`crate::in_sync::set_digest`], so that the digest is that of the body that the
+/// host sends.
 pub fn drop_known_noops(desired: &mut Value) {
     let text = |name| desired.get(name).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let churner = KNOWN_NOOPS.iter().find(|churner| churner.group == group && churner.kind == kind);
-    if let Some(churner) = churner {
-        (churner.drop)(desired);
+    let known = KNOWN_NOOPS.iter().find(|known| known.group == group && known.kind == kind);
+    if let Some(known) = known {
+        (known.drop)(desired);
     }
 }
 
-fn empty_ingress(desired: &mut Value) {
+fn drop_empty_ingress(desired: &mut Value) {
     if let Some(spec) = desired.get_mut("spec").and_then(Value::as_object_mut)
         && spec.get("ingress").and_then(Value::as_array).is_some_and(Vec::is_empty)
     {
@@ -42,7 +44,7 @@ fn empty_ingress(desired: &mut Value) {
     }
 }
 
-fn null_data(desired: &mut Value) {
+fn drop_null_data(desired: &mut Value) {
     if let Some(data) = desired.get_mut("data").and_then(Value::as_object_mut) {
         data.retain(|_, value| !value.is_null());
     }
@@ -60,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_ingress_and_null_data_go() {
+    fn empty_ingress_and_null_data_are_dropped() {
         check(
             json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}, "ingress": [], "egress": []}}),
             &json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}, "egress": []}}),
@@ -72,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_stays() {
+    fn other_empty_and_null_values_are_kept() {
         for object in [
             json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"ingress": [{}]}}),
             json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": null}}),

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
-/// Names and values, ordered by name. A slice and no tree, since there are as many of these as
-/// there are objects: a tree with one label takes as much as one with eleven.
+/// The labels of an object, ordered by key.
+///
+/// They are a slice and no tree, since the host keeps one for each object: a tree with one label
+/// takes as much memory as a tree with eleven.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels(Box<[(Box<str>, Box<str>)]>);
 
@@ -15,17 +17,17 @@ impl Labels {
         self.0.get(at).map(|(_, value)| &**value)
     }
 
-    /// How many there are.
+    /// The number of labels.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether the object has no labels.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, by name.
+    /// All keys and values, ordered by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (&**name, &**value))
     }
@@ -50,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_ordered_and_found_by_name() {
+    fn labels_are_ordered_and_found_by_key() {
         let labels: Labels = serde_json::from_str(r#"{"b":"2","a":"1"}"#).unwrap();
         assert_eq!(labels.iter().collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
         assert_eq!((labels.get("b"), labels.get("c")), (Some("2"), None));

@@ -1,36 +1,36 @@
-//! Figures of a primary's last run, which its status shows if its schema has room for them.
+//! The counts of a primary's last run (`status.lastRun`), for kinds whose schema has that field.
 
 use serde_json::{Value, json};
 
 use crate::schema;
 
-/// The member of `status` that they stand in.
+/// The member of `status` that holds the counts.
 pub const MEMBER: &str = "lastRun";
 
-/// What a run came to: what Ansible operators show as `ansibleResult`.
+/// The counts of one run, which Ansible operators show as `ansibleResult`.
 ///
-/// A run is all rounds from what woke the primary until nothing is left to write.
+/// A run is all rounds from the trigger until no write is left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LastRun {
-    /// Objects that are as the guest wants them, those that were changed to be so included.
+    /// Objects that are in sync at the end of the run, with those that the run changed.
     pub ok: usize,
-    /// Objects that were created, changed or deleted.
+    /// Objects that the run created, changed or deleted.
     pub changed: usize,
-    /// What could not be done: objects that could not be applied, or the run of the guest.
+    /// Objects that the run could not apply, and failures of the guest.
     pub failures: usize,
 }
 
-/// Whether a schema of a status has room for them. Only then they are written: they change with
-/// each repair, so they cost a write that many do not want to pay for.
+/// Whether the schema of a status has the field. Otherwise the host does not write the counts: they
+/// change with each repair, and each change costs a write.
 pub fn has_last_run(status: &Value) -> bool {
     schema::at(status, &[MEMBER, "completionTime"]).is_some()
 }
 
 impl LastRun {
-    /// What to show where `live` is shown: these, completed at `time`, or the live ones again
-    /// if nothing was changed and as much failed as before. So a run that finds all in order
-    /// writes nothing, and one that fails again and again neither.
-    pub fn over(&self, live: Option<&Value>, time: &str) -> Option<Value> {
+    /// Returns the value of `status.lastRun`: these counts with `time` as completion time, or the
+    /// `live` value if the run changed nothing and had as many failures as the live one. So neither
+    /// a run that finds everything in sync nor one that repeats a failure writes the status.
+    pub fn to_status(&self, live: Option<&Value>, time: &str) -> Option<Value> {
         let failed = live.map_or(Some(0), |live| live["failures"].as_u64());
         if self.changed == 0 && failed == u64::try_from(self.failures).ok() {
             return live.cloned();
@@ -55,44 +55,44 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_changed_something_is_told_with_its_time() {
-        let figures = LastRun { ok: 4, changed: 1, failures: 0 };
-        let told = json!({"ok": 4, "changed": 1, "failures": 0, "completionTime": NOW});
-        assert_eq!(figures.over(None, NOW), Some(told.clone()));
-        assert_eq!(figures.over(Some(&live()), NOW), Some(told));
+    fn run_that_changed_something_is_shown_with_its_time() {
+        let last_run = LastRun { ok: 4, changed: 1, failures: 0 };
+        let shown = json!({"ok": 4, "changed": 1, "failures": 0, "completionTime": NOW});
+        assert_eq!(last_run.to_status(None, NOW), Some(shown.clone()));
+        assert_eq!(last_run.to_status(Some(&live()), NOW), Some(shown));
     }
 
     #[test]
-    fn a_run_that_changed_nothing_leaves_what_is_told() {
-        let figures = LastRun { ok: 4, changed: 0, failures: 1 };
-        assert_eq!(figures.over(Some(&live()), NOW), Some(live()));
+    fn run_that_changed_nothing_keeps_the_live_counts() {
+        let last_run = LastRun { ok: 4, changed: 0, failures: 1 };
+        assert_eq!(last_run.to_status(Some(&live()), NOW), Some(live()));
     }
 
     #[test]
-    fn a_failure_is_told_though_nothing_was_changed_and_so_is_its_end() {
+    fn change_of_failures_is_shown_when_the_run_changed_nothing() {
         for failures in [0, 2] {
-            let told = LastRun { ok: 4, changed: 0, failures }.over(Some(&live()), NOW);
+            let shown = LastRun { ok: 4, changed: 0, failures }.to_status(Some(&live()), NOW);
             assert_eq!(
-                told,
+                shown,
                 Some(json!({"ok": 4, "changed": 0, "failures": failures, "completionTime": NOW}))
             );
         }
     }
 
     #[test]
-    fn a_first_run_without_anything_to_do_is_not_told() {
-        let figures = LastRun { ok: 4, changed: 0, failures: 0 };
-        assert_eq!(figures.over(None, NOW), None);
+    fn first_run_without_changes_or_failures_is_not_shown() {
+        let last_run = LastRun { ok: 4, changed: 0, failures: 0 };
+        assert_eq!(last_run.to_status(None, NOW), None);
     }
 
     #[test]
-    fn only_a_schema_that_names_them_has_room() {
+    fn counts_are_shown_only_when_the_schema_has_the_field() {
         let of = |properties: Value| {
             json!({"type": "object", "properties": {"lastRun": {
             "type": "object", "properties": properties}}})
         };
         assert!(has_last_run(&of(json!({"completionTime": {"type": "string"}}))));
-        assert!(!has_last_run(&of(json!({"at": {"type": "string"}}))), "somebody's own");
+        assert!(!has_last_run(&of(json!({"at": {"type": "string"}}))), "a lastRun of another form");
         assert!(!has_last_run(&json!({"x-kubernetes-preserve-unknown-fields": true})));
     }
 }

@@ -1,10 +1,8 @@
-//! What should be written, from what is.
+//! Decides which writes bring the observed state of a primary to its desired state.
 //!
-//! Everything here is a function of its arguments: nothing is async, nothing does I/O,
-//! nothing reads a clock, nothing is random, and no order comes from a hash. So the same
-//! code plans in the running host, in `innkeeper render`, in tests and in replays.
-//!
-//! One noun a file:
+//! Every function depends on its arguments only: nothing is async, does I/O, reads a clock or is
+//! random, and no order comes from a hash. So the same code plans in the running host, in
+//! `innkeeper render`, in tests and in replays.
 
 pub mod consent;
 pub mod control;
@@ -26,6 +24,7 @@ pub mod last_run;
 pub mod manager;
 pub mod names;
 pub mod object;
+pub mod object_key;
 pub mod object_ref;
 pub mod observed;
 pub mod old_names;
@@ -36,11 +35,13 @@ pub mod readiness;
 pub mod schema;
 pub mod selector;
 pub mod status;
+pub mod well_known;
 
 pub use finalizer::Finalizer;
 pub use labels::Labels;
 pub use last_run::LastRun;
 pub use manager::Manager;
-pub use object::{Object, ObjectKey};
+pub use object::Object;
+pub use object_key::ObjectKey;
 pub use object_ref::ObjectRef;
 pub use selector::Selector;

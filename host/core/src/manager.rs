@@ -1,7 +1,7 @@
-//! Field managers: under whose name a field is written.
+//! The field managers of the host.
 //!
-//! The same manager on the same (sub)resource means one complete intent: what it left out
-//! is taken away. So one manager never serves two purposes.
+//! An apply is the complete intent of its manager for a resource or subresource: the server removes
+//! fields that the manager applied before and omits now. So each manager has one purpose.
 
 use std::fmt;
 
@@ -14,30 +14,30 @@ pub const MODULE_NAME_BYTES_MAX: usize = 63;
 /// The manager of statuses and CustomResourceDefinitions.
 pub const HOST: &str = "innkeeper";
 
-/// The manager of what `innkeeper push` writes: ConfigMaps, and the source of a Module.
+/// The manager of ConfigMaps and sources of Modules that `innkeeper push` writes.
 pub const PUSH: &str = "innkeeper/push";
 
-/// The manager of a person's word on versions, which `innkeeper modules` writes.
+/// The manager of approvals and rejections, which `innkeeper modules` writes.
 pub const APPROVAL: &str = "innkeeper/word";
 
-/// How the name of a [`Manager::Merge`] ends.
+/// The suffix of the name of a [`Manager::Merge`].
 const MERGE_SUFFIX: &str = "/merge";
 
-/// A field manager of ours.
+/// A field manager of the host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Manager {
     /// Statuses and CustomResourceDefinitions: `innkeeper`.
     Host,
-    /// What one primary made: `innkeeper/<module>/<uid of the primary>`.
+    /// Objects that a module makes for one primary: `innkeeper/<module>/<uid of the primary>`.
     Primary {
         /// The module's name.
         module: String,
         /// The primary's uid.
         uid: String,
     },
-    /// What one primary merged into an object that it did not make:
-    /// `innkeeper/<module>/<uid of the primary>/merge`. Not the manager of what it made, so
-    /// that what was only merged into can never be taken for its own, and deleted.
+    /// Fields that a module merges into objects of others for one primary: `innkeeper/<module>/<uid
+    /// of the primary>/merge`. It differs from [`Manager::Primary`] so that the host never takes
+    /// such an object for its own and deletes it.
     Merge {
         /// The module's name.
         module: String,
@@ -49,24 +49,24 @@ pub enum Manager {
         /// The module's name.
         module: String,
     },
-    /// What a person pushes with the command: `innkeeper/push`.
+    /// The command `innkeeper push`: `innkeeper/push`.
     Push,
-    /// A person's word on a module's versions: `innkeeper/word`.
+    /// Approvals and rejections of a module's revisions: `innkeeper/word`.
     Approval,
 }
 
 impl Manager {
-    /// The manager of what a module makes for one primary.
+    /// Returns the manager of objects that a module makes for one primary.
     pub fn primary(module: impl Into<String>, uid: impl Into<String>) -> Self {
         Self::Primary { module: module.into(), uid: uid.into() }
     }
 
-    /// The manager of what a module merges for one primary.
+    /// Returns the manager of fields that a module merges for one primary.
     pub fn merge(module: impl Into<String>, uid: impl Into<String>) -> Self {
         Self::Merge { module: module.into(), uid: uid.into() }
     }
 
-    /// The uid of the primary for which this manager writes, if it is for one.
+    /// The uid of the primary for which the manager writes, if it writes for one.
     pub fn uid(&self) -> Option<&str> {
         match self {
             Self::Primary { uid, .. } | Self::Merge { uid, .. } => Some(uid),
@@ -74,7 +74,7 @@ impl Manager {
         }
     }
 
-    /// Reads a manager's name; `None` if it is not one of ours.
+    /// Parses the name of a manager; `None` if it is not one of the host.
     pub fn parse(name: &str) -> Option<Self> {
         if name == HOST {
             return Some(Self::Host);
@@ -95,8 +95,8 @@ impl Manager {
         })
     }
 
-    /// Whether a name is one of ours.
-    pub fn is_ours(name: &str) -> bool {
+    /// Whether a name belongs to the host, also if [`Manager::parse`] does not know it.
+    pub fn is_of_host(name: &str) -> bool {
         name == HOST || name.strip_prefix(HOST).is_some_and(|rest| rest.starts_with('/'))
     }
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_back_as_it_was_written() {
+    fn name_is_parsed_as_the_manager_that_wrote_it() {
         for manager in [
             Manager::Host,
             Manager::Push,
@@ -133,15 +133,15 @@ mod tests {
     }
 
     #[test]
-    fn others_are_not_ours() {
+    fn name_of_another_client_is_refused() {
         for name in ["kubectl", "innkeepers", "inn/keeper/x", ""] {
             assert_eq!(Manager::parse(name), None, "{name}");
-            assert!(!Manager::is_ours(name), "{name}");
+            assert!(!Manager::is_of_host(name), "{name}");
         }
     }
 
     #[test]
-    fn the_longest_module_name_fits() {
+    fn name_fits_with_the_longest_module_name() {
         let module = "m".repeat(MODULE_NAME_BYTES_MAX);
         let name = Manager::merge(module, "1f0c0c5e-7a4b-4d0a-9c6e-1d2f3a4b5c6d").to_string();
         assert!(name.len() <= NAME_BYTES_MAX);

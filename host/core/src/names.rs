@@ -1,8 +1,7 @@
-//! Kubernetes' grammars of names: one function each, as `apimachinery/pkg/util/validation` has
-//! them.
+//! Kubernetes' grammars of names, one function each, as in `apimachinery/pkg/util/validation`.
 //!
-//! A name of a guest is checked where it enters, before it reaches a URL, a field manager, a
-//! printed document or a log.
+//! The host checks the names of a guest where it reads the guest's result, before they reach a URL,
+//! a field manager, a printed document or a log.
 
 use innkeeper_contract::Kind;
 use serde_json::{Map, Value};
@@ -15,11 +14,11 @@ const LABEL_BYTES_MAX: usize = 63;
 /// The longest name of an object, in bytes.
 const NAME_BYTES_MAX: usize = 253;
 
-/// How much of a bad name a message quotes, in bytes.
+/// How many bytes of an invalid name a message quotes.
 const QUOTED_BYTES_MAX: usize = 253;
 
-/// Groups whose objects may have any name that is one segment of a path: Kubernetes' RBAC
-/// (`system:node`), and OpenShift's API server for users and rights.
+/// Groups whose objects may have any name that is one segment of a URL path: RBAC of Kubernetes
+/// (`system:node`), and users and RBAC of OpenShift.
 const PATH_SEGMENT_GROUPS: [&str; 4] = [
     "rbac.authorization.k8s.io",
     "authorization.openshift.io",
@@ -27,22 +26,23 @@ const PATH_SEGMENT_GROUPS: [&str; 4] = [
     "user.openshift.io",
 ];
 
-/// Further kinds with such names: an IPv6 address, and `SIGNER:NAME`.
+/// Further kinds with such names: `IPAddress` (an IPv6 address), `ClusterTrustBundle`
+/// (`SIGNER:NAME`).
 const PATH_SEGMENT_KINDS: [(&str, &str); 2] =
     [("networking.k8s.io", "IPAddress"), ("certificates.k8s.io", "ClusterTrustBundle")];
 
-/// Whether a text is a label of RFC 1123: the name of a namespace.
+/// Whether a text is a DNS label (RFC 1123), like the name of a namespace.
 pub fn is_label(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= LABEL_BYTES_MAX && is_framed(text, inner, |byte| inner(byte) || byte == b'-')
 }
 
-/// Whether a text is a label of RFC 1035, which begins with a letter: a plural, a version.
+/// Whether a text is a DNS label that begins with a letter (RFC 1035), like a plural or a version.
 pub fn is_letter_label(text: &str) -> bool {
     is_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// Whether a text is a subdomain of RFC 1123: the name of most objects, and of an API group.
+/// Whether a text is a DNS subdomain (RFC 1123), like the names of most objects and of API groups.
 pub fn is_subdomain(text: &str) -> bool {
     is_subdomain_of(text, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
@@ -67,7 +67,7 @@ pub fn is_api_version(text: &str) -> bool {
     }
 }
 
-/// Whether a text is a qualified name: `[PREFIX/]NAME`, the key of a label, a finalizer.
+/// Whether a text is a qualified name (`[PREFIX/]NAME`), like the key of a label or a finalizer.
 pub fn is_qualified(text: &str) -> bool {
     match text.split_once('/') {
         Some((prefix, name)) => is_subdomain(prefix) && is_qualified_word(name),
@@ -75,7 +75,7 @@ pub fn is_qualified(text: &str) -> bool {
     }
 }
 
-/// Whether a text is the key of an annotation: Kubernetes lets its prefix have capitals.
+/// Whether a text is the key of an annotation, whose prefix may have capital letters.
 fn is_annotation_key(text: &str) -> bool {
     match text.split_once('/') {
         Some((prefix, name)) => {
@@ -90,10 +90,10 @@ pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_qualified_word(text)
 }
 
-/// Whether an object of a kind may have this name.
+/// Whether Kubernetes allows this name for objects of a kind.
 ///
-/// The grammar is that of a subdomain, but for the few kinds whose names are any segment of a
-/// path; there control, format and space characters are refused all the same.
+/// The name must be a DNS subdomain. A few kinds allow any segment of a URL path; this function
+/// still refuses control, format and space characters there.
 pub fn is_object_name(api_version: &str, kind: &str, name: &str) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     if PATH_SEGMENT_GROUPS.contains(&group) || PATH_SEGMENT_KINDS.contains(&(group, kind)) {
@@ -103,11 +103,11 @@ pub fn is_object_name(api_version: &str, kind: &str, name: &str) -> bool {
     }
 }
 
-/// Checks apiVersion, kind, name and namespace of a reference to an object; an empty namespace is
-/// none.
+/// Checks apiVersion, kind, name and namespace of a reference to an object; the namespace may be
+/// empty.
 ///
 /// # Errors
-/// Which member is wrong, and its grammar.
+/// Returns the first invalid member, and its grammar.
 pub fn check_reference(
     api_version: &str,
     kind: &str,
@@ -133,7 +133,7 @@ pub fn check_reference(
 /// Checks the labels, annotations and finalizers of `metadata`.
 ///
 /// # Errors
-/// Which member is wrong, and its grammar.
+/// Returns the first invalid member, and its grammar.
 pub fn check_metadata(metadata: &Value) -> Result<(), String> {
     let quoted = |text: &str| foreign::one_line(text, QUOTED_BYTES_MAX);
     for member in ["labels", "annotations"] {
@@ -142,11 +142,11 @@ pub fn check_metadata(metadata: &Value) -> Result<(), String> {
             Some(Value::Object(texts)) => texts,
             Some(_) => return Err(format!("metadata.{member} is not an object")),
         };
-        let bad = bad_key(texts, |key| match member {
+        let invalid = invalid_key(texts, |key| match member {
             "annotations" => is_annotation_key(key),
             _ => is_qualified(key),
         });
-        if let Some(key) = bad {
+        if let Some(key) = invalid {
             return Err(format!(
                 "metadata.{member} has the key `{}`: not a qualified name ([DNS name/]name of letters, digits, `-`, `_` and `.`)",
                 quoted(key)
@@ -183,11 +183,12 @@ pub fn check_metadata(metadata: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn bad_key(texts: &Map<String, Value>, is_good: impl Fn(&str) -> bool) -> Option<&str> {
-    texts.keys().map(String::as_str).find(|key| !is_good(key))
+/// Finds the first key that is not valid.
+fn invalid_key(texts: &Map<String, Value>, is_valid: impl Fn(&str) -> bool) -> Option<&str> {
+    texts.keys().map(String::as_str).find(|key| !is_valid(key))
 }
 
-/// One segment of a path that a reader can see as a whole.
+/// Whether a text is one segment of a URL path, with visible characters only.
 fn is_path_segment(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= NAME_BYTES_MAX
@@ -196,13 +197,14 @@ fn is_path_segment(text: &str) -> bool {
         && text.chars().all(foreign::is_visible)
 }
 
+/// Whether a text is a name without prefix.
 fn is_qualified_word(text: &str) -> bool {
     let ends = |byte: u8| byte.is_ascii_alphanumeric();
     text.len() <= LABEL_BYTES_MAX
         && is_framed(text, ends, |byte| ends(byte) || matches!(byte, b'-' | b'_' | b'.'))
 }
 
-/// Not empty; the first and the last byte are `ends`, all are `inner`.
+/// Whether a text is not empty, its first and last byte satisfy `ends`, and all bytes `inner`.
 fn is_framed(text: &str, ends: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(|&byte| ends(byte))
@@ -210,7 +212,7 @@ fn is_framed(text: &str, ends: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) 
         && bytes.iter().all(|&byte| inner(byte))
 }
 
-/// Whether an object of a declared kind may have this name.
+/// Whether Kubernetes allows this name for objects of a kind that a manifest declares.
 pub fn is_name_of(kind: &Kind, name: &str) -> bool {
     is_object_name(&kind.api_version, &kind.kind, name)
 }
@@ -221,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// What no name may hold, whatever its kind.
+    /// Texts that are no name of any kind.
     const HOSTILE: [&str; 16] = [
         "",
         ".",
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_each_kind_follow_its_grammar() {
+    fn object_name_follows_the_grammar_of_its_kind() {
         for (api_version, kind, name, is_good) in [
             ("v1", "ConfigMap", "kube-root-ca.crt", true),
             ("v1", "ConfigMap", "0a", true),
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_versions_kinds_and_plurals_are_no_wildcards_and_no_other_scalars() {
+    fn wildcards_and_yaml_scalars_are_no_groups_versions_kinds_or_plurals() {
         for good in ["v1", "apps/v1", "quay.io/v1alpha1"] {
             assert!(is_api_version(good), "{good}");
         }
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_metadata_may_not_hold_is_named_by_its_member() {
+    fn invalid_metadata_is_refused_with_its_member() {
         let good = json!({"labels": {"app": "", "example.com/a_B": "x.y"},
             "annotations": {"Example.com/note": "any\ntext"}, "finalizers": ["a.b/c", "orphan"]});
         assert_eq!(check_metadata(&good), Ok(()));

@@ -1,4 +1,4 @@
-//! The name of one object, with all that is needed to address it.
+//! The kind, namespace and name of one object.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use crate::ObjectKey;
 /// Kind, namespace and name of one object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectRef {
-    /// The kind; shared, since a module has few kinds and many objects.
+    /// The kind; shared by reference, since a module has few kinds and many objects.
     pub kind: Arc<Kind>,
     /// Namespace and name.
     pub key: ObjectKey,
 }
 
 impl ObjectRef {
-    /// A target.
+    /// Makes a reference to an object.
     pub fn new(kind: Arc<Kind>, key: ObjectKey) -> Self {
         Self { kind, key }
     }
 
-    /// The body of an apply that wants nothing but that the object is of this kind and name: what
-    /// else is wanted comes on top.
+    /// Returns the body of an apply with the kind, the namespace and the name only. The caller adds
+    /// the fields to apply.
     pub fn body(&self) -> Value {
         let namespace = Some(self.key.namespace()).filter(|namespace| !namespace.is_empty());
         json!({
@@ -34,7 +34,7 @@ impl ObjectRef {
         })
     }
 
-    /// As it crosses the contract.
+    /// Returns the reference in the form of the contract with guests.
     pub fn reference(&self) -> Reference {
         Reference {
             api_version: self.kind.api_version.clone(),
@@ -45,8 +45,8 @@ impl ObjectRef {
     }
 }
 
-/// `Deployment web/pod-route`: as people name it in conditions and logs.
 impl fmt::Display for ObjectRef {
+    /// Writes the form for conditions and logs: `Deployment web/pod-route`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind.kind, self.key)
     }

@@ -1,33 +1,32 @@
-//! The `observed` documents that a guest is given, joined from cached texts: nothing is
-//! parsed and written again.
+//! The documents that a guest reads, joined from the cached texts of objects without parsing them.
 
 use innkeeper_contract::{Kind, Readiness, Unapplied};
 use serde::Serialize;
 
 use crate::Object;
 
-/// All that an `observed` document is made from (see `innkeeper_contract::Observed`).
+/// The parts of an `observed` document (see `innkeeper_contract::Observed`).
 #[derive(Debug)]
 pub struct Observed<'a> {
     /// The primary.
     pub object: &'a Object,
-    /// What it made, in order.
+    /// The objects that the module made for the primary, in order.
     pub owned: &'a [(&'a Object, Readiness)],
-    /// What could not be applied in the round before.
+    /// The objects that the host could not apply in the previous round.
     pub unapplied: &'a [Unapplied],
-    /// Declared kinds that are not served.
+    /// Declared kinds that the cluster does not serve.
     pub unserved: &'a [Kind],
-    /// The Module's parameters as JSON; empty for none.
+    /// The parameters of the Module as JSON; empty if it has none.
     pub parameters: &'a str,
-    /// The primary is being deleted, and the guest's finalizer is on it.
+    /// The primary is being deleted and has the module's finalizer.
     pub deleting: bool,
 }
 
-/// Bytes beside the text of an object: its readiness, without its message.
+/// How many bytes an object takes in addition to its text: its readiness, without the message.
 const ENVELOPE_BYTES: usize = 64;
 
-/// The bytes of the texts of objects in a document, which it has without the messages of their
-/// readiness: to be asked before a document is joined.
+/// Estimates how many bytes objects take in a document, without the messages of their readiness, so
+/// that a caller can check a limit before it joins the document.
 pub fn bytes<'a>(objects: impl IntoIterator<Item = &'a Object>) -> usize {
     objects.into_iter().fold(0, |sum: usize, object| {
         sum.saturating_add(object.text.len()).saturating_add(ENVELOPE_BYTES)
@@ -35,16 +34,16 @@ pub fn bytes<'a>(objects: impl IntoIterator<Item = &'a Object>) -> usize {
 }
 
 impl Observed<'_> {
-    /// The document.
+    /// Joins the document.
     pub fn document(&self) -> String {
         let owned_bytes = bytes(self.owned.iter().map(|(object, _)| *object));
         let mut out = String::with_capacity(self.object.text.len() + owned_bytes + 128);
         out.push_str(r#"{"object":"#);
-        out.push_str(&self.object.shown());
+        out.push_str(&self.object.guest_text());
         out.push_str(r#","owned":"#);
-        list(&mut out, self.owned.iter().map(|(object, readiness)| (*object, readiness)));
-        member(&mut out, "unapplied", self.unapplied);
-        member(&mut out, "unserved", self.unserved);
+        push_list(&mut out, self.owned.iter().map(|(object, readiness)| (*object, readiness)));
+        push_member(&mut out, "unapplied", self.unapplied);
+        push_member(&mut out, "unserved", self.unserved);
         if !self.parameters.is_empty() {
             out.push_str(r#","parameters":"#);
             out.push_str(self.parameters);
@@ -54,24 +53,25 @@ impl Observed<'_> {
     }
 }
 
-/// An `observed-object` document: the answer of `cluster.get`.
+/// Joins an `observed-object` document: the result of `cluster.get`.
 pub fn object_document(object: &Object, readiness: &Readiness) -> String {
     let mut out = String::with_capacity(object.text.len() + ENVELOPE_BYTES);
     push_object(&mut out, object, readiness);
     out
 }
 
-/// An `observed-list` document: the answer of `cluster.list`.
+/// Joins an `observed-list` document: the result of `cluster.list`.
 pub fn list_document(objects: &[(&Object, Readiness)]) -> String {
     let bytes = bytes(objects.iter().map(|(object, _)| *object));
     let mut out = String::with_capacity(bytes + 16);
     out.push_str(r#"{"items":"#);
-    list(&mut out, objects.iter().map(|(object, readiness)| (*object, readiness)));
+    push_list(&mut out, objects.iter().map(|(object, readiness)| (*object, readiness)));
     out.push('}');
     out
 }
 
-fn list<'a>(out: &mut String, objects: impl Iterator<Item = (&'a Object, &'a Readiness)>) {
+/// Appends a list of objects.
+fn push_list<'a>(out: &mut String, objects: impl Iterator<Item = (&'a Object, &'a Readiness)>) {
     out.push('[');
     for (index, (object, readiness)) in objects.enumerate() {
         if index > 0 {
@@ -82,15 +82,16 @@ fn list<'a>(out: &mut String, objects: impl Iterator<Item = (&'a Object, &'a Rea
     out.push(']');
 }
 
+/// Appends an object with its readiness.
 fn push_object(out: &mut String, object: &Object, readiness: &Readiness) {
     out.push_str(r#"{"object":"#);
-    out.push_str(&object.shown());
-    member(out, "readiness", readiness);
+    out.push_str(&object.guest_text());
+    push_member(out, "readiness", readiness);
     out.push('}');
 }
 
-/// Adds a member whose type cannot fail to become JSON.
-fn member(out: &mut String, name: &str, value: &(impl Serialize + ?Sized)) {
+/// Appends a member whose type always has a JSON form.
+fn push_member(out: &mut String, name: &str, value: &(impl Serialize + ?Sized)) {
     out.push_str(",\"");
     out.push_str(name);
     out.push_str("\":");
@@ -134,13 +135,13 @@ mod tests {
             assert!(!shown.contains("0123456789abcdef"), "{shown}");
             assert!(shown.contains("a.example.com/kept") && shown.contains("keyed"), "{shown}");
         }
-        assert!(secret.text.contains("0123456789abcdef"), "the host compares it");
+        assert!(secret.text.contains("0123456789abcdef"), "the host compares the digest");
         let shown = object_document(&decode("ConfigMap", "configmaps"), &ready);
         assert!(shown.contains("0123456789abcdef"), "{shown}");
     }
 
     #[test]
-    fn the_document_reads_back_as_the_contract_says() {
+    fn document_is_parsed_by_the_types_of_the_contract() {
         let (primary, owned) = (object("p"), object("o"));
         let text = Observed {
             object: &primary,
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_the_primary() {
+    fn document_without_optional_members_is_parsed() {
         let primary = object("p");
         let text = Observed {
             object: &primary,
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_about_those_of_the_document() {
+    fn bytes_estimate_the_length_of_the_document() {
         let (a, b) = (object("a"), object("b"));
         let text = list_document(&[(&a, Readiness::default()), (&b, Readiness::default())]);
         let counted = bytes([&a, &b]);
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_keep_their_order() {
+    fn list_document_keeps_the_order() {
         let (a, b) = (object("a"), object("b"));
         let text = list_document(&[(&a, Readiness::default()), (&b, Readiness::default())]);
         let read: ObservedList = serde_json::from_str(&text).unwrap();

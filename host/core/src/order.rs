@@ -1,8 +1,8 @@
-//! In which order objects are applied: namespaces, configuration, identity, workloads, the
-//! rest (rule 12). Prune goes the other way.
+//! The order in which the host applies objects: namespaces, configuration, identity, workloads,
+//! then all others. It deletes in reverse order.
 //!
-//! Within one rank the order is by kind, namespace and name, so that two primaries which
-//! want the same names always try the same one first: the first create decides.
+//! Within one rank the order is by kind, namespace and name. So two primaries that desire the same
+//! names always create the same object first, and the first create decides.
 
 use innkeeper_contract::Kind;
 
@@ -11,15 +11,15 @@ use crate::ObjectRef;
 /// The ranks, first to last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
-    /// What others live in or are instances of.
+    /// Namespaces and CustomResourceDefinitions, which other objects need to exist.
     Foundation,
-    /// What others mount or read.
+    /// Objects that others mount or read.
     Configuration,
-    /// Whom others run as.
+    /// ServiceAccounts and RBAC, which Pods need to run.
     Identity,
-    /// What runs.
+    /// Pods and their controllers.
     Workload,
-    /// Everything else: Services, Routes, custom resources.
+    /// All others: Services, Routes, custom resources.
     Rest,
 }
 
@@ -45,7 +45,7 @@ pub fn rank(kind: &Kind) -> Rank {
     }
 }
 
-/// What targets are sorted by before they are applied.
+/// The key by which the host sorts objects before it applies them.
 pub fn sort_key(object_ref: &ObjectRef) -> (Rank, &ObjectRef) {
     (rank(&object_ref.kind), object_ref)
 }
@@ -58,8 +58,8 @@ mod tests {
     use crate::ObjectKey;
 
     #[test]
-    fn objects_that_others_need_are_applied_first() {
-        let mut targets: Vec<ObjectRef> = [
+    fn objects_that_others_need_are_sorted_first() {
+        let mut objects: Vec<ObjectRef> = [
             ("v1", "Service"),
             ("apps/v1", "Deployment"),
             ("rbac.authorization.k8s.io/v1", "RoleBinding"),
@@ -74,9 +74,9 @@ mod tests {
             ObjectRef::new(Arc::new(Kind::namespaced(version, kind, "")), ObjectKey::new("n", "a"))
         })
         .collect();
-        targets.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
+        objects.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
         let kinds: Vec<&str> =
-            targets.iter().map(|object_ref| object_ref.kind.kind.as_str()).collect();
+            objects.iter().map(|object_ref| object_ref.kind.kind.as_str()).collect();
         assert_eq!(
             kinds,
             [

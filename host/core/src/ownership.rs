@@ -1,56 +1,50 @@
-//! Whose an object is (rules 1, 3 and 5).
+//! Ownership: which controller an object belongs to.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::consent::{is_made_by, is_merged_label};
-use crate::object::{Entry, Operation};
+use crate::object::Entry;
 use crate::old_names::KEPT_FOR_LABEL;
 use crate::{Manager, Object, ObjectRef};
 
-/// The annotation by which a primary takes over objects that nobody owns.
-pub const ADOPT_ANNOTATION: &str = "innkeeper.dev/adopt";
-
-/// The label of an object that outlives its primary: its value is the primary's
-/// [`identity`](Primary::identity), so that only a primary of the same kind, namespace and name
-/// takes it up again.
-pub const RETAINED_FOR_LABEL: &str = "innkeeper.dev/retained-for";
+pub use crate::well_known::{ADOPT_ANNOTATION, RETAINED_FOR_LABEL};
 
 /// Bytes of the hash in [`RETAINED_FOR_LABEL`].
 const IDENTITY_BYTES: usize = 16;
 
-/// The primary of a run, as far as ownership goes.
+/// A primary and the module that reconciles it: all that decides the ownership of objects.
 #[derive(Clone, Debug)]
 pub struct Primary {
-    /// Which object it is.
+    /// Kind, namespace and name of the primary.
     pub object_ref: ObjectRef,
-    /// Its uid.
+    /// The uid of the primary.
     pub uid: Box<str>,
-    /// The manager of what it makes.
+    /// The manager of the objects that the module makes for the primary.
     pub manager: Manager,
-    /// The manager of what it merges into objects that it did not make.
-    pub merger: Manager,
-    /// The module decorates it: others make objects for it too.
+    /// The manager of the fields that the module merges into objects of others.
+    pub merge_manager: Manager,
+    /// Whether the module decorates the primary, so that others make objects for it too.
     decorates: bool,
 }
 
-/// Whose an object of a desired name is.
+/// Whom an object belongs to, from the point of view of a primary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// This primary's.
+    /// The primary.
     Own,
-    /// Nobody's: it has no controller and no entry of ours.
+    /// Nobody: it has no controller, and no entry of the primary's manager.
     Unowned,
-    /// Another controller's.
+    /// Another controller.
     Foreign(Controller),
 }
 
-/// Who holds an object that a primary wants.
+/// The controller of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Controller {
-    /// The controller's kind and name (`Podroute first`), or empty where there is none.
+    /// Kind and name of the controller (`Podroute first`); empty if the object has none.
     pub controller: String,
-    /// The controller's uid, or empty.
+    /// The uid of the controller; empty if the object has none.
     pub uid: String,
 }
 
@@ -65,25 +59,26 @@ impl std::fmt::Display for Controller {
 }
 
 impl Primary {
-    /// A primary of a module.
+    /// Makes the primary of a module that controls it.
     pub fn new(module: &str, object_ref: ObjectRef, uid: &str) -> Self {
         Self {
             object_ref,
             uid: uid.into(),
             manager: Manager::primary(module, uid),
-            merger: Manager::merge(module, uid),
+            merge_manager: Manager::merge(module, uid),
             decorates: false,
         }
     }
 
-    /// The same of a module that decorates its primaries, or controls them.
+    /// Returns the primary with another relation of its module: the module decorates or controls
+    /// it.
     #[must_use]
     pub fn decorating(self, decorates: bool) -> Self {
         Self { decorates, ..self }
     }
 
-    /// Who the primary is over its deletion and return: a hash of group, kind, namespace and
-    /// name, 32 hex digits.
+    /// Returns the identity that a primary keeps when it is deleted and created again: a hash of
+    /// group, kind, namespace and name, 32 hex digits.
     pub fn identity(&self) -> String {
         let ObjectRef { kind, key } = &self.object_ref;
         let mut hash = Sha256::new();
@@ -94,7 +89,7 @@ impl Primary {
         hex::encode(&hash.finalize()[..IDENTITY_BYTES])
     }
 
-    /// The name of the module that reconciles it.
+    /// The name of the module that reconciles the primary.
     pub fn module(&self) -> &str {
         match &self.manager {
             Manager::Primary { module, .. } => module,
@@ -102,22 +97,22 @@ impl Primary {
         }
     }
 
-    /// Whether a name is the primary's own, in whichever version of its kind.
+    /// Whether a reference names the primary itself, in any version of its kind.
     pub fn is_at(&self, object_ref: &ObjectRef) -> bool {
-        let (mine, kind) = (&self.object_ref.kind, &object_ref.kind);
-        mine.group() == kind.group()
-            && mine.kind == kind.kind
+        let (own_kind, kind) = (&self.object_ref.kind, &object_ref.kind);
+        own_kind.group() == kind.group()
+            && own_kind.kind == kind.kind
             && self.object_ref.key == object_ref.key
     }
 
-    /// Whether an object outlived its primary, and this is that primary again. What another module
-    /// made for this same primary is that module's.
+    /// Whether an object outlived a primary with the identity of this one, so that this primary may
+    /// adopt it.
     ///
-    /// The label alone says nothing, since every user who may write the object may write the label:
-    /// this module must have made the object, for a primary of whatever uid, and no guest merged
-    /// the label.
+    /// The label alone is no proof, since every user who may write the object may write the label.
+    /// This module must have made the object (for a primary of any uid), no guest may have merged
+    /// the label, and no other module may have made the object for this primary.
     pub fn is_retained(&self, object: &Object) -> bool {
-        let anothers = |manager: &Manager| {
+        let is_of_another_module = |manager: &Manager| {
             matches!(manager, Manager::Primary { uid, .. } if **uid == *self.uid)
                 && *manager != self.manager
         };
@@ -125,10 +120,10 @@ impl Primary {
             |label| is_labelled(object, label, &self.identity()) && !is_merged_label(object, label);
         [RETAINED_FOR_LABEL, KEPT_FOR_LABEL].into_iter().any(is_labelled)
             && object.entries.iter().any(|entry| is_made_by(entry, self.module()))
-            && !object.entries.iter().any(|entry| anothers(&entry.manager))
+            && !object.entries.iter().any(|entry| is_of_another_module(&entry.manager))
     }
 
-    /// Whether an object has the label of what outlives this primary, whoever wrote it.
+    /// Whether an object has the label of objects that outlive this primary, by any writer.
     pub fn has_retained_label(&self, object: &Object) -> bool {
         let identity = self.identity();
         [RETAINED_FOR_LABEL, KEPT_FOR_LABEL]
@@ -136,9 +131,9 @@ impl Primary {
             .any(|label| is_labelled(object, label, &identity))
     }
 
-    /// Whether Kubernetes lets an object be owned by this primary: a namespaced owner owns
-    /// only in its own namespace. The namespace in which the primary is stored decides: the scope
-    /// that a manifest declares is a guest's word.
+    /// Whether Kubernetes allows this primary to own an object: a namespaced owner owns objects in
+    /// its own namespace only. The namespace of the stored primary decides, and not the scope in
+    /// the manifest, which a guest may declare falsely.
     pub fn may_own(&self, object_ref: &ObjectRef) -> bool {
         let home = self.object_ref.key.namespace();
         if home.is_empty() && !self.object_ref.kind.is_namespaced() {
@@ -147,7 +142,7 @@ impl Primary {
         !home.is_empty() && object_ref.kind.is_namespaced() && object_ref.key.namespace() == home
     }
 
-    /// The owner reference that makes this primary the controller of an object.
+    /// Returns the owner reference that makes this primary the controller of an object.
     pub fn owner_reference(&self) -> Value {
         json!({
             "apiVersion": self.object_ref.kind.api_version,
@@ -159,15 +154,15 @@ impl Primary {
         })
     }
 
-    /// Whose an object is.
+    /// Decides whom an object belongs to.
     ///
-    /// An object without a controller is this primary's if it has an entry of this primary's
-    /// manager: either it may have no owner (another namespace), or somebody took the owner
-    /// reference off, which is drift to be repaired. No one else writes under that
-    /// manager, since its name holds the primary's uid.
+    /// An object without a controller belongs to this primary if it has an entry of the primary's
+    /// manager: either it may have no owner (in another namespace), or someone removed the owner
+    /// reference, which is drift. Nobody else writes under that manager, since its name has the uid
+    /// of the primary.
     ///
-    /// A module that controls its primary has all that the primary owns. To one that decorates it,
-    /// the owner says nothing: the controller of the primary and other modules make objects for it
+    /// To a module that controls the primary belong all objects that the primary owns. A module
+    /// that decorates the primary must have made them, since others make objects for the primary
     /// too.
     pub fn ownership(&self, object: &Object) -> Ownership {
         match object.controller() {
@@ -185,38 +180,42 @@ impl Primary {
         }
     }
 
-    /// Whether this primary made an object: it has an entry of its manager.
+    /// Whether the module made an object for this primary: it has an entry of the primary's
+    /// manager.
     pub fn has_applied(&self, object: &Object) -> bool {
         object.applied_by(&self.manager).is_some()
     }
 
-    /// Whether an object lies where this primary cannot be its owner, and another primary made it.
-    /// There no owner reference shows that it is somebody's, so the consent of this primary's user
-    /// is not enough.
-    pub fn is_elsewhere_and_anothers(&self, object_ref: &ObjectRef, object: &Object) -> bool {
-        let is_anothers = |entry: &Entry| {
-            entry.operation == Operation::Apply
-                && entry.subresource.is_empty()
+    /// Whether an object is outside the namespace in which this primary may own objects, and was
+    /// made for another primary. No owner reference protects it there, so the consent of a user of
+    /// this primary is not enough to adopt it.
+    pub fn is_made_for_another_outside_namespace(
+        &self,
+        object_ref: &ObjectRef,
+        object: &Object,
+    ) -> bool {
+        let is_made_for_another = |entry: &Entry| {
+            entry.is_apply()
                 && matches!(&entry.manager, Manager::Primary { uid, .. } if **uid != *self.uid)
         };
-        !self.may_own(object_ref) && object.entries.iter().any(is_anothers)
+        !self.may_own(object_ref) && object.entries.iter().any(is_made_for_another)
     }
 
-    /// Whether this primary has merged fields into an object.
+    /// Whether the module has merged fields into an object for this primary.
     pub fn has_merged(&self, object: &Object) -> bool {
-        object.applied_by(&self.merger).is_some()
+        object.applied_by(&self.merge_manager).is_some()
     }
 
-    /// The managers of this module whose primaries are gone and that still hold fields of an
-    /// object that was kept: what they hold could never be taken away any more.
+    /// Lists the managers of this module for other primaries that still hold fields of an object,
+    /// as an earlier primary does of a retained object. Nobody could remove these fields later.
     pub fn predecessors(&self, object: &Object) -> Vec<Manager> {
-        let mine = |manager: &&Manager| match (manager, &self.manager) {
-            (Manager::Primary { module, uid }, Manager::Primary { module: my_module, uid: my }) => {
-                module == my_module && uid != my
+        let is_of_module = |manager: &&Manager| match (manager, &self.manager) {
+            (Manager::Primary { module, uid }, Manager::Primary { module: own, uid: own_uid }) => {
+                module == own && uid != own_uid
             }
             _ => false,
         };
-        object.entries.iter().map(|entry| &entry.manager).filter(mine).cloned().collect()
+        object.entries.iter().map(|entry| &entry.manager).filter(is_of_module).cloned().collect()
     }
 }
 
@@ -246,20 +245,20 @@ mod tests {
     const ENTRY: &str = r#""managedFields":[{"manager":"innkeeper/podroute/u1","operation":"Apply","fieldsV1":{}}]"#;
 
     #[test]
-    fn the_controller_decides() {
-        let ours = r#"{"ownerReferences":[{"apiVersion":"quay.io/v1alpha1","kind":"Podroute","name":"first","uid":"u1","controller":true}]}"#;
-        assert_eq!(primary().ownership(&object(ours)), Ownership::Own);
-        let others = format!(
+    fn object_belongs_to_its_controller() {
+        let own = r#"{"ownerReferences":[{"apiVersion":"quay.io/v1alpha1","kind":"Podroute","name":"first","uid":"u1","controller":true}]}"#;
+        assert_eq!(primary().ownership(&object(own)), Ownership::Own);
+        let foreign = format!(
             r#"{{"ownerReferences":[{{"apiVersion":"quay.io/v1alpha1","kind":"Podroute","name":"second","uid":"u2","controller":true}}],{ENTRY}}}"#
         );
-        let Ownership::Foreign(holder) = primary().ownership(&object(&others)) else {
-            panic!("an object with another controller is not ours, whatever we wrote to it")
+        let Ownership::Foreign(controller) = primary().ownership(&object(&foreign)) else {
+            panic!("an object with another controller is foreign, whatever the module wrote to it")
         };
-        assert_eq!(holder.to_string(), "it is controlled by Podroute second");
+        assert_eq!(controller.to_string(), "it is controlled by Podroute second");
     }
 
     #[test]
-    fn decorator_has_of_what_its_primary_owns_only_what_it_made() {
+    fn decorator_owns_only_objects_that_it_made() {
         let owners = r#""ownerReferences":[{"apiVersion":"quay.io/v1alpha1","kind":"Podroute","name":"first","uid":"u1","controller":true}]"#;
         let decorator = primary().decorating(true);
         let made = object(&format!("{{{owners},{ENTRY}}}"));
@@ -269,14 +268,14 @@ mod tests {
             format!("{{{owners},{}}}", ENTRY.replace("podroute/", "other/")),
             format!("{{{owners},{}}}", ENTRY.replace("u1\"", "u1/merge\"")),
         ] {
-            let anothers = object(&metadata);
-            assert!(matches!(decorator.ownership(&anothers), Ownership::Foreign(_)), "{metadata}");
-            assert_eq!(primary().ownership(&anothers), Ownership::Own, "{metadata}");
+            let other = object(&metadata);
+            assert!(matches!(decorator.ownership(&other), Ownership::Foreign(_)), "{metadata}");
+            assert_eq!(primary().ownership(&other), Ownership::Own, "{metadata}");
         }
     }
 
     #[test]
-    fn without_a_controller_our_entry_decides() {
+    fn object_without_a_controller_belongs_to_the_primary_with_an_entry() {
         assert_eq!(primary().ownership(&object(&format!("{{{ENTRY}}}"))), Ownership::Own);
         assert_eq!(primary().ownership(&object("{}")), Ownership::Unowned);
         let another = ENTRY.replace("u1", "u2");
@@ -284,13 +283,13 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_owner_is_not_a_controller() {
+    fn plain_owner_is_no_controller() {
         let owned = r#"{"ownerReferences":[{"apiVersion":"quay.io/v1alpha1","kind":"Podroute","name":"first","uid":"u1"}]}"#;
         assert_eq!(primary().ownership(&object(owned)), Ownership::Unowned);
     }
 
     #[test]
-    fn a_namespaced_primary_owns_in_its_namespace_only() {
+    fn namespaced_primary_owns_in_its_namespace_only() {
         let service = |namespace| {
             ObjectRef::new(
                 Arc::new(Kind::namespaced("v1", "Service", "services")),
@@ -313,10 +312,10 @@ mod tests {
         let service = || Kind::namespaced("v1", "Service", "services");
         let namespace = || Kind::cluster("v1", "Namespace", "namespaces");
 
-        let lies = at(Kind::cluster("x.dev/v1", "Foo", "foos"), "web");
-        assert!(lies.may_own(&object_ref(service(), "web")));
-        assert!(!lies.may_own(&object_ref(service(), "other")));
-        assert!(!lies.may_own(&object_ref(namespace(), "")));
+        let misdeclared = at(Kind::cluster("x.dev/v1", "Foo", "foos"), "web");
+        assert!(misdeclared.may_own(&object_ref(service(), "web")));
+        assert!(!misdeclared.may_own(&object_ref(service(), "other")));
+        assert!(!misdeclared.may_own(&object_ref(namespace(), "")));
 
         let of_the_cluster = at(Kind::cluster("x.dev/v1", "Foo", "foos"), "");
         assert!(of_the_cluster.may_own(&object_ref(service(), "other")));

@@ -1,8 +1,8 @@
-//! How ready an object is, by the rules of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus`).
+//! The readiness of an object, by the rules of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus`).
 //!
-//! Reads from the object's text only what the rules need. One rule of kstatus is not
-//! followed: a Pod that cannot be scheduled is in progress, not failed after 15 seconds,
-//! since nothing here knows the time, and a new node may help it yet.
+//! The rules parse only the fields that they need from the object's text. One rule differs from
+//! kstatus: a Pod that cannot be scheduled stays in progress instead of failing after 15 seconds,
+//! since this crate has no clock, and a new node may still help.
 
 use std::borrow::Cow;
 
@@ -12,9 +12,10 @@ use serde::de::DeserializeOwned;
 
 use crate::Object;
 
-/// How ready an object of a kind is.
+/// Returns the readiness of an object of a kind.
 ///
-/// What is not as its kind's schema says (replicas that are a text) is unknown, with the reason.
+/// It is `Unknown`, with the reason, if a field has not the type of its kind (replicas as a
+/// string).
 pub fn of(kind: &Kind, object: &Object) -> Readiness {
     evaluate(kind, object).unwrap_or_else(|error| {
         state(ReadinessState::Unknown, format!("the object cannot be read: {error}"))
@@ -54,7 +55,7 @@ fn evaluate(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error
         ("", "Service") => service(&parse(object)?),
         ("batch", "Job") => job(&parse(object)?, &conditions),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(&conditions),
-        // Ready by nature, or nothing more is known than that its controller has seen it.
+        // These kinds are ready when they exist, or their status shows no progress.
         ("", "ConfigMap" | "Secret") | ("batch", "CronJob") | ("policy", "PodDisruptionBudget") => {
             ready()
         }
@@ -78,7 +79,7 @@ fn failed(message: impl Into<String>) -> Readiness {
     state(ReadinessState::Failed, message)
 }
 
-/// The parts of an object that hold what is judged.
+/// The parts of an object from which the rules decide.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "Spec: Deserialize<'de>, Status: Deserialize<'de>"))]
 struct SpecAndStatus<Spec, Status> {
@@ -86,7 +87,7 @@ struct SpecAndStatus<Spec, Status> {
     status: Option<Status>,
 }
 
-/// A part that is not looked at.
+/// A part that a rule does not read.
 #[derive(Default)]
 struct NoSpec;
 
@@ -96,7 +97,7 @@ impl<'de> Deserialize<'de> for NoSpec {
     }
 }
 
-/// The spec and status of an object; what is missing or null is empty.
+/// Parses the spec and status of an object; a missing part or null gives the default.
 fn parse<Spec, Status>(object: &Object) -> Result<(Spec, Status), serde_json::Error>
 where
     Spec: DeserializeOwned + Default,
@@ -131,14 +132,14 @@ impl Condition<'_> {
         self.reason.as_deref().unwrap_or_default()
     }
 
-    /// Its message, or its reason if it has none, or its type.
+    /// The message; if it is empty, the reason; if that is empty, the type.
     fn text(&self) -> &str {
         let texts = [self.message.as_deref().unwrap_or_default(), self.reason(), &self.type_];
         texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
     }
 }
 
-/// The condition of a type, if its status is as given.
+/// The condition of a type, if it has this status.
 fn with_status<'a, 'b>(
     conditions: &'a [Condition<'b>],
     type_: &str,
@@ -147,15 +148,16 @@ fn with_status<'a, 'b>(
     conditions.iter().find(|condition| condition.type_ == type_ && condition.status == status)
 }
 
-/// The first of some waits that is not over: what is counted, how many are, how many should be.
-fn counted(waits: &[(&str, i64, i64)]) -> Option<Readiness> {
-    waits
+/// The first count that is too low, as a readiness. A count is what it counts, the number, and the
+/// expected number.
+fn too_few(counts: &[(&str, i64, i64)]) -> Option<Readiness> {
+    counts
         .iter()
         .find(|(_, are, should)| are < should)
         .map(|(what, are, should)| waiting(format!("{are} of {should} replicas {what}")))
 }
 
-fn surplus(are: i64, should: i64) -> Option<Readiness> {
+fn too_many(are: i64, should: i64) -> Option<Readiness> {
     (are > should).then(|| waiting(format!("{} surplus replicas are still to end", are - should)))
 }
 
@@ -193,7 +195,7 @@ struct ReplicasStatus {
     update_revision: Option<String>,
 }
 
-/// The controller keeps no Progressing condition for a Deployment with this deadline.
+/// The deadline with which the controller sets no condition Progressing.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 fn deployment(
@@ -209,10 +211,10 @@ fn deployment(
     let should = spec.replicas.unwrap_or(1);
     let are = status.replicas.unwrap_or(0);
     let updated = status.updated_replicas.unwrap_or(0);
-    let wait = counted(&[("exist", are, should), ("are updated", updated, should)])
-        .or_else(|| surplus(are, should))
+    let wait = too_few(&[("exist", are, should), ("are updated", updated, should)])
+        .or_else(|| too_many(are, should))
         .or_else(|| {
-            counted(&[
+            too_few(&[
                 ("are available", status.available_replicas.unwrap_or(0), updated),
                 ("are ready", status.ready_replicas.unwrap_or(0), should),
             ])
@@ -236,16 +238,16 @@ fn deployment(
 fn stateful_set((spec, status): &(ReplicasSpec, ReplicasStatus)) -> Readiness {
     let strategy = spec.update_strategy.as_ref();
     if strategy.and_then(|strategy| strategy.type_.as_deref()) == Some("OnDelete") {
-        // Its Pods are replaced when somebody deletes them: nothing to wait for.
+        // The controller replaces a Pod only after a user deletes it, so there is no progress.
         return ready();
     }
     let should = spec.replicas.unwrap_or(1);
     let are = status.replicas.unwrap_or(0);
-    let wait = counted(&[
+    let wait = too_few(&[
         ("exist", are, should),
         ("are ready", status.ready_replicas.unwrap_or(0), should),
     ])
-    .or_else(|| surplus(are, should));
+    .or_else(|| too_many(are, should));
     if let Some(wait) = wait {
         return wait;
     }
@@ -254,11 +256,11 @@ fn stateful_set((spec, status): &(ReplicasSpec, ReplicasStatus)) -> Readiness {
         .and_then(|rolling| rolling.partition);
     if let Some(partition) = partition {
         let updated = status.updated_replicas.unwrap_or(0);
-        return counted(&[("above the partition are updated", updated, should - partition)])
+        return too_few(&[("above the partition are updated", updated, should - partition)])
             .unwrap_or_else(ready);
     }
     let current = status.current_replicas.unwrap_or(0);
-    if let Some(wait) = counted(&[("are of the current revision", current, should)]) {
+    if let Some(wait) = too_few(&[("are of the current revision", current, should)]) {
         return wait;
     }
     if status.current_revision.as_deref().unwrap_or_default()
@@ -277,12 +279,12 @@ fn replica_set(
         return waiting(condition.text());
     }
     let should = spec.replicas.unwrap_or(1);
-    counted(&[
+    too_few(&[
         ("are labelled", status.fully_labeled_replicas.unwrap_or(0), should),
         ("are available", status.available_replicas.unwrap_or(0), should),
         ("are ready", status.ready_replicas.unwrap_or(0), should),
     ])
-    .or_else(|| surplus(status.replicas.unwrap_or(0), should))
+    .or_else(|| too_many(status.replicas.unwrap_or(0), should))
     .unwrap_or_else(ready)
 }
 
@@ -303,7 +305,7 @@ fn daemon_set(
     let (Some(_), Some(should)) = (observed_generation, status.desired_number_scheduled) else {
         return waiting("its controller has not seen it yet");
     };
-    counted(&[
+    too_few(&[
         ("are scheduled", status.current_number_scheduled.unwrap_or(0), should),
         ("are updated", status.updated_number_scheduled.unwrap_or(0), should),
         ("are available", status.number_available.unwrap_or(0), should),
@@ -338,7 +340,7 @@ struct Waiting {
 
 fn pod((_, status): &(NoSpec, PodStatus), conditions: &[Condition<'_>]) -> Readiness {
     match status.phase.as_deref().unwrap_or_default() {
-        // kstatus counts a Pod as done when it ended, however it did.
+        // kstatus counts every ended Pod as current, also a failed one.
         "Succeeded" | "Failed" => ready(),
         "Running" if with_status(conditions, "Ready", "True").is_some() => ready(),
         "Running" => {
@@ -428,7 +430,7 @@ fn job((spec, status): &(JobSpec, JobStatus), conditions: &[Condition<'_>]) -> R
             _ => {}
         }
     }
-    // kstatus counts a Job as current from its start; whether it is done its conditions tell.
+    // kstatus counts a Job as current from its start; its conditions show its end.
     if status.start_time.as_deref().unwrap_or_default().is_empty() {
         return waiting("it has not started");
     }
@@ -449,7 +451,7 @@ fn definition(conditions: &[Condition<'_>]) -> Readiness {
     waiting("it is being installed")
 }
 
-/// What tells of a kind that has no rules of its own: the condition Ready, if it has one.
+/// The readiness of a kind without rules of its own: the condition Ready, if the object has one.
 fn by_ready_condition(conditions: &[Condition<'_>]) -> Readiness {
     match conditions.iter().find(|condition| condition.type_ == "Ready") {
         Some(condition) if matches!(&*condition.status, "False" | "Unknown") => {

@@ -2,17 +2,16 @@
 
 use serde_json::{Map, Value};
 
-/// What the server keeps of any object, whatever the schema says.
+/// Members that the server keeps in any embedded object.
 const OBJECT_MEMBERS: &[&str] = &["apiVersion", "kind", "metadata"];
 
-/// Drops from a value what the API server would prune by this schema, so that it is not
-/// sent: members that the schema does not name. `schema` is that of the value itself (of `status`,
-/// say, if the value is a status).
+/// Drops from a value the members that the API server would prune, since the schema does not name
+/// them. `schema` is the schema of the value itself: that of `status` for a status.
 pub fn prune(schema: &Value, value: &mut Value) {
     prune_value(schema, value, false);
 }
 
-/// `is_object`: the value is a whole Kubernetes object inside another.
+/// Prunes one value. `is_object`: the value is an embedded Kubernetes object.
 fn prune_value(schema: &Value, value: &mut Value, is_object: bool) {
     match value {
         Value::Object(members) => prune_members(schema, members, is_object),
@@ -29,8 +28,8 @@ fn prune_value(schema: &Value, value: &mut Value, is_object: bool) {
 
 fn prune_members(schema: &Value, members: &mut Map<String, Value>, is_object: bool) {
     let properties = schema.get("properties").and_then(Value::as_object);
-    // `additionalProperties: true` is not structural together with pruning; it says the same as
-    // a schema that allows anything.
+    // `additionalProperties: true` is not structural, but it means the same as a schema without
+    // restrictions.
     let others = schema.get("additionalProperties").filter(|others| **others != Value::Bool(false));
     let keeps_unknown = is_set(schema, "x-kubernetes-preserve-unknown-fields")
         || others == Some(&Value::Bool(true));
@@ -48,10 +47,10 @@ fn prune_members(schema: &Value, members: &mut Map<String, Value>, is_object: bo
     });
 }
 
-/// Whether a list in a schema is merged by keys, as conditions should be by `type`
-/// (`x-kubernetes-list-type: map`); `path` is of names, from `schema` down.
+/// Whether the server merges a list by keys (`x-kubernetes-list-type: map`), as it should merge
+/// conditions by `type`. `path` has the names of the fields from `schema` to the list.
 ///
-/// Where it is not, the list has one writer.
+/// Any other list has one writer.
 pub fn has_list_map_keys(schema: &Value, path: &[&str]) -> bool {
     let list = at(schema, path);
     list.is_some_and(|list| {
@@ -63,7 +62,7 @@ pub fn has_list_map_keys(schema: &Value, path: &[&str]) -> bool {
     })
 }
 
-/// The schema at a path of names; `None` if the schema does not name it.
+/// The schema of the field at a path of names; `None` if the schema does not name the field.
 pub fn at<'a>(schema: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(schema, |schema, name| schema.get("properties")?.get(name))
 }
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_the_schema_does_not_name_go() {
+    fn members_that_the_schema_does_not_name_are_pruned() {
         let schema = json!({"type": "object", "properties": {
             "a": {"type": "string"},
             "b": {"type": "object", "properties": {"c": {"type": "integer"}}},
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn other_members_have_their_schema() {
+    fn additional_members_are_pruned_by_their_schema() {
         check(
             &json!({"additionalProperties": {"type": "object", "properties": {"a": {"type": "string"}}}}),
             json!({"x": {"a": "1", "b": "2"}, "y": {}}),
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_members_stay_where_the_schema_says_so_and_known_ones_are_still_pruned() {
+    fn unknown_members_are_kept_where_the_schema_preserves_them() {
         check(
             &json!({"x-kubernetes-preserve-unknown-fields": true, "properties": {"a": {"type": "object", "properties": {}}}}),
             json!({"x": {"y": 1}, "a": {"z": 1}}),
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_embedded_object_keeps_its_head() {
+    fn embedded_object_keeps_its_type_and_metadata() {
         check(
             &json!({"properties": {"template": {"x-kubernetes-embedded-resource": true, "properties": {"spec": {"type": "object"}}}}}),
             json!({"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"a": 1}, "z": 1}}),
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_merged_by_type_only_if_the_schema_says_so() {
+    fn list_is_merged_by_keys_only_if_the_schema_has_them() {
         let with =
             |list: Value| json!({"properties": {"status": {"properties": {"conditions": list}}}});
         let path = ["status", "conditions"];

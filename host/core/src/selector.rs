@@ -1,98 +1,33 @@
-//! Label selectors: which objects are meant, by their labels.
+//! Label selectors: which objects are selected by their labels.
 
-use std::collections::BTreeMap;
+mod error;
+mod label_selector;
+mod labels;
+mod parser;
+mod requirement;
+
 use std::fmt;
-use std::str::FromStr;
-
-use serde::Deserialize;
 
 use crate::Labels;
 
-/// A label selector: all of its requirements hold. Without any it selects everything.
+pub use error::SelectorError;
+pub use label_selector::{Expression, LabelSelector};
+pub use requirement::{Operator, Requirement};
+
+/// How many bytes the allocation of a text takes in addition to the text: its pointer and length,
+/// and the allocator's own data.
+const ALLOCATION_BYTES: usize = 32;
+
+/// A label selector: a conjunction of requirements. A selector without requirements selects every
+/// object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector {
-    /// Sorted, without repeats.
+    /// Sorted and distinct.
     requirements: Vec<Requirement>,
 }
 
-/// One requirement on one label.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Requirement {
-    /// The label's name.
-    pub key: Box<str>,
-    /// What must hold of it.
-    pub operator: Operator,
-}
-
-/// What must hold of a label. Values are sorted, without repeats, and at least one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Operator {
-    /// It has one of these values.
-    In(Vec<Box<str>>),
-    /// It is missing or has none of these values.
-    NotIn(Vec<Box<str>>),
-    /// It is there.
-    Exists,
-    /// It is missing.
-    DoesNotExist,
-    /// It is an integer greater than this.
-    GreaterThan(i64),
-    /// It is an integer less than this.
-    LessThan(i64),
-}
-
-/// Why a text or a document is not a label selector.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SelectorError {
-    /// The text has a part that cannot be read.
-    #[error("label selector `{selector}`: {problem} at character {position}")]
-    Syntax {
-        /// The whole text.
-        selector: String,
-        /// What is wrong.
-        problem: String,
-        /// Where, counted from 1.
-        position: usize,
-    },
-    /// A label's name or value that Kubernetes does not allow.
-    #[error("label selector: {0}")]
-    Label(String),
-    /// An expression whose operator and values do not go together.
-    #[error("label selector: matchExpressions for `{key}`: {problem}")]
-    Expression {
-        /// The label.
-        key: String,
-        /// What is wrong.
-        problem: String,
-    },
-}
-
-/// The selector's form in objects: `matchLabels` and `matchExpressions`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LabelSelector {
-    /// Labels that must have these values.
-    #[serde(default)]
-    pub match_labels: Option<BTreeMap<String, String>>,
-    /// Further requirements.
-    #[serde(default)]
-    pub match_expressions: Option<Vec<Expression>>,
-}
-
-/// One of `matchExpressions`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Expression {
-    /// The label's name.
-    pub key: String,
-    /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
-    pub operator: String,
-    /// The values, for `In` and `NotIn`.
-    #[serde(default)]
-    pub values: Option<Vec<String>>,
-}
-
 impl Selector {
-    /// A selector of requirements, all of which must hold.
+    /// Makes a selector of requirements, all of which must hold.
     pub fn new(requirements: impl IntoIterator<Item = Requirement>) -> Self {
         let mut requirements: Vec<_> = requirements.into_iter().collect();
         requirements.sort();
@@ -105,24 +40,25 @@ impl Selector {
         &self.requirements
     }
 
-    /// Whether it selects everything.
+    /// Whether the selector has no requirement, so that it selects every object.
     pub fn is_everything(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Whether an object with these labels is selected.
+    /// Whether the selector selects an object with these labels.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.requirements
             .iter()
             .all(|requirement| requirement.operator.holds(labels.get(&requirement.key)))
     }
 
-    /// How many comparisons a match takes at most: one for each requirement and each value.
+    /// How many comparisons [`Selector::matches`] makes at most: one for each requirement and each
+    /// value.
     pub fn weight(&self) -> usize {
         self.requirements.iter().map(|one| 1 + one.operator.values().len()).sum()
     }
 
-    /// About how many bytes of memory it takes.
+    /// About how many bytes of memory the selector takes.
     pub fn bytes(&self) -> usize {
         let text = |text: &str| text.len() + ALLOCATION_BYTES;
         let of_requirement = |one: &Requirement| {
@@ -132,26 +68,26 @@ impl Selector {
         size_of::<Self>() + self.requirements.iter().map(of_requirement).sum::<usize>()
     }
 
-    /// Whether there may be an object that both select.
+    /// Whether an object can exist that both selectors select.
     ///
-    /// Labels are independent of each other, so it is enough to try, for each label that either
-    /// names, the values that the requirements name, those beside their bounds, one that nobody
-    /// names, and none.
+    /// Labels are independent of each other. So for each key in either selector it is enough to try
+    /// the values in the requirements, the integers next to their bounds, a value that no
+    /// requirement names, and a missing label.
     pub fn overlaps(&self, other: &Self) -> bool {
         let both = || self.requirements.iter().chain(&other.requirements);
         both().all(|Requirement { key, .. }| {
             let of_key: Vec<&Operator> =
                 both().filter(|one| one.key == *key).map(|one| &one.operator).collect();
-            let named = of_key.iter().flat_map(|operator| operator.telling_values());
+            let named = of_key.iter().flat_map(|operator| operator.boundary_values());
             let mut values: Vec<Option<String>> = named.map(Some).collect();
-            // No label's value may begin like this, so nobody names it.
+            // No label has a value that begins with a dash, so no requirement names this one.
             values.extend([Some("-".to_owned()), None]);
             values.iter().any(|value| of_key.iter().all(|one| one.holds(value.as_deref())))
         })
     }
 
-    /// A label and the one value that it must have, the first in canonical order: what an
-    /// index may look selectors up by. `None` if no requirement is of that form.
+    /// The first requirement in canonical order that demands one value of a label, as key and
+    /// value: an index of selectors can use it. `None` if no requirement has that form.
     pub fn first_equality(&self) -> Option<(&str, &str)> {
         self.requirements.iter().find_map(|requirement| match &requirement.operator {
             Operator::In(values) if let [value] = values.as_slice() => {
@@ -162,48 +98,9 @@ impl Selector {
     }
 }
 
-/// What a text takes beside its bytes: its pointer and length, and the allocator's own.
-const ALLOCATION_BYTES: usize = 32;
-
-impl Operator {
-    fn values(&self) -> &[Box<str>] {
-        match self {
-            Self::In(values) | Self::NotIn(values) => values,
-            Self::Exists | Self::DoesNotExist | Self::GreaterThan(_) | Self::LessThan(_) => &[],
-        }
-    }
-
-    /// Values that tell this requirement from others.
-    fn telling_values(&self) -> Vec<String> {
-        match self {
-            Self::In(values) | Self::NotIn(values) => {
-                values.iter().map(ToString::to_string).collect()
-            }
-            Self::Exists | Self::DoesNotExist => Vec::new(),
-            Self::GreaterThan(bound) => bound.checked_add(1).iter().map(i64::to_string).collect(),
-            Self::LessThan(bound) => bound.checked_sub(1).iter().map(i64::to_string).collect(),
-        }
-    }
-
-    fn holds(&self, value: Option<&str>) -> bool {
-        let is_one_of = |values: &[Box<str>]| {
-            value.is_some_and(|value| values.iter().any(|other| **other == *value))
-        };
-        let number = || value.and_then(|value| value.parse::<i64>().ok());
-        match self {
-            Self::In(values) => is_one_of(values),
-            Self::NotIn(values) => !is_one_of(values),
-            Self::Exists => value.is_some(),
-            Self::DoesNotExist => value.is_none(),
-            Self::GreaterThan(bound) => number().is_some_and(|number| number > *bound),
-            Self::LessThan(bound) => number().is_some_and(|number| number < *bound),
-        }
-    }
-}
-
 impl fmt::Display for Selector {
-    /// The canonical text: what [`Selector::from_str`] reads back as the same selector, and
-    /// what the API server takes as `labelSelector`.
+    /// Writes the canonical text, which the API server accepts as `labelSelector`. Parsing it gives
+    /// the same selector.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, Requirement { key, operator }) in self.requirements.iter().enumerate() {
             if index > 0 {
@@ -228,247 +125,6 @@ impl fmt::Display for Selector {
     }
 }
 
-impl FromStr for Selector {
-    type Err = SelectorError;
-
-    /// Reads Kubernetes' text form: `app=web,tier in (a,b),!old,size>3`.
-    fn from_str(text: &str) -> Result<Self, SelectorError> {
-        let mut parser = Parser { text, position: 0 };
-        let mut requirements = Vec::new();
-        parser.skip_spaces();
-        while !parser.rest().is_empty() {
-            if !requirements.is_empty() {
-                parser.expect(',')?;
-            }
-            requirements.push(parser.requirement()?);
-            parser.skip_spaces();
-        }
-        Ok(Self::new(requirements))
-    }
-}
-
-impl TryFrom<&LabelSelector> for Selector {
-    type Error = SelectorError;
-
-    fn try_from(selector: &LabelSelector) -> Result<Self, SelectorError> {
-        let mut requirements = Vec::new();
-        for (key, value) in selector.match_labels.iter().flatten() {
-            check_key(key).and_then(|()| check_value(value)).map_err(SelectorError::Label)?;
-            let operator = Operator::In(vec![value.as_str().into()]);
-            requirements.push(Requirement { key: key.as_str().into(), operator });
-        }
-        for expression in selector.match_expressions.iter().flatten() {
-            requirements.push(expression.try_into()?);
-        }
-        Ok(Self::new(requirements))
-    }
-}
-
-impl TryFrom<&Expression> for Requirement {
-    type Error = SelectorError;
-
-    fn try_from(expression: &Expression) -> Result<Self, SelectorError> {
-        let key = expression.key.as_str();
-        let bad = |problem: String| SelectorError::Expression { key: key.to_owned(), problem };
-        check_key(key).map_err(SelectorError::Label)?;
-        let mut values: Vec<Box<str>> = Vec::new();
-        for value in expression.values.iter().flatten() {
-            check_value(value).map_err(SelectorError::Label)?;
-            values.push(value.as_str().into());
-        }
-        values.sort();
-        values.dedup();
-        let operator = match (expression.operator.as_str(), values.is_empty()) {
-            ("In", false) => Operator::In(values),
-            ("NotIn", false) => Operator::NotIn(values),
-            ("Exists", true) => Operator::Exists,
-            ("DoesNotExist", true) => Operator::DoesNotExist,
-            ("In" | "NotIn", true) => {
-                return Err(bad(format!("{} needs at least one value", expression.operator)));
-            }
-            ("Exists" | "DoesNotExist", false) => {
-                return Err(bad(format!("{} takes no values", expression.operator)));
-            }
-            (operator, _) => {
-                return Err(bad(format!(
-                    "the operator `{operator}` is none of In, NotIn, Exists and DoesNotExist"
-                )));
-            }
-        };
-        Ok(Self { key: key.into(), operator })
-    }
-}
-
-/// Reads the text form, one requirement at a time.
-struct Parser<'a> {
-    text: &'a str,
-    /// In bytes.
-    position: usize,
-}
-
-impl<'a> Parser<'a> {
-    fn rest(&self) -> &'a str {
-        &self.text[self.position..]
-    }
-
-    fn error(&self, at: usize, problem: impl Into<String>) -> SelectorError {
-        SelectorError::Syntax {
-            selector: self.text.to_owned(),
-            problem: problem.into(),
-            position: self.text[..at].chars().count() + 1,
-        }
-    }
-
-    fn skip_spaces(&mut self) {
-        self.position = self.text.len() - self.rest().trim_ascii_start().len();
-    }
-
-    /// Takes a mark if it comes next.
-    fn take(&mut self, mark: &str) -> bool {
-        self.skip_spaces();
-        let found = self.rest().starts_with(mark);
-        if found {
-            self.position += mark.len();
-        }
-        found
-    }
-
-    fn expect(&mut self, mark: char) -> Result<(), SelectorError> {
-        if self.take(mark.encode_utf8(&mut [0; 4])) {
-            return Ok(());
-        }
-        let found = match self.rest().chars().next() {
-            None => "the end".to_owned(),
-            Some(other) => format!("`{other}`"),
-        };
-        Err(self.error(self.position, format!("`{mark}` is missing, found {found}")))
-    }
-
-    /// Takes a name or a value: all up to a space or an operator.
-    fn word(&mut self) -> (usize, &'a str) {
-        self.skip_spaces();
-        let start = self.position;
-        let end = self
-            .rest()
-            .find(|c: char| c.is_ascii_whitespace() || "=!(),<>".contains(c))
-            .unwrap_or(self.rest().len());
-        self.position += end;
-        (start, &self.text[start..start + end])
-    }
-
-    fn key(&mut self) -> Result<Box<str>, SelectorError> {
-        let (start, key) = self.word();
-        check_key(key).map_err(|problem| self.error(start, problem))?;
-        Ok(key.into())
-    }
-
-    fn value(&mut self) -> Result<Box<str>, SelectorError> {
-        let (start, value) = self.word();
-        check_value(value).map_err(|problem| self.error(start, problem))?;
-        Ok(value.into())
-    }
-
-    fn number(&mut self) -> Result<i64, SelectorError> {
-        let (start, value) = self.word();
-        value.parse().map_err(|_| {
-            self.error(start, format!("`{value}` is no whole number, which < and > need"))
-        })
-    }
-
-    fn requirement(&mut self) -> Result<Requirement, SelectorError> {
-        if self.take("!") {
-            return Ok(Requirement { key: self.key()?, operator: Operator::DoesNotExist });
-        }
-        let key = self.key()?;
-        self.skip_spaces();
-        let operator = if self.take("==") || self.take("=") {
-            Operator::In(vec![self.value()?])
-        } else if self.take("!=") {
-            Operator::NotIn(vec![self.value()?])
-        } else if self.take(">") {
-            Operator::GreaterThan(self.number()?)
-        } else if self.take("<") {
-            Operator::LessThan(self.number()?)
-        } else if self.rest().is_empty() || self.rest().starts_with(',') {
-            Operator::Exists
-        } else {
-            match self.word() {
-                (_, "in") => Operator::In(self.values()?),
-                (_, "notin") => Operator::NotIn(self.values()?),
-                (start, other) => {
-                    let problem = format!("`{other}` is none of =, ==, !=, in, notin, < and >");
-                    return Err(self.error(start, problem));
-                }
-            }
-        };
-        Ok(Requirement { key, operator })
-    }
-
-    fn values(&mut self) -> Result<Vec<Box<str>>, SelectorError> {
-        self.expect('(')?;
-        let mut values = vec![self.value()?];
-        while self.take(",") {
-            values.push(self.value()?);
-        }
-        self.expect(')')?;
-        values.sort();
-        values.dedup();
-        Ok(values)
-    }
-}
-
-/// Kubernetes' limits on the name and the value of a label, and on the prefix of a name.
-const LABEL_BYTES_MAX: usize = 63;
-const PREFIX_BYTES_MAX: usize = 253;
-
-fn check_key(key: &str) -> Result<(), String> {
-    let (prefix, name) = match key.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, key),
-    };
-    if name.is_empty() {
-        return Err(if key.is_empty() {
-            "a label's name is missing".to_owned()
-        } else {
-            format!("`{key}` is no label: its name is empty")
-        });
-    }
-    let prefix_is_dns = prefix.is_none_or(|prefix| {
-        prefix.len() <= PREFIX_BYTES_MAX
-            && prefix.split('.').all(|part| {
-                is_label(part)
-                    && part
-                        .bytes()
-                        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-            })
-    });
-    if name.len() > LABEL_BYTES_MAX || !is_label(name) || !prefix_is_dns {
-        return Err(format!(
-            "`{key}` is no label: it must be [prefix/]name, the prefix a DNS name, the name at most \
-             {LABEL_BYTES_MAX} letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit"
-        ));
-    }
-    Ok(())
-}
-
-fn check_value(value: &str) -> Result<(), String> {
-    if value.is_empty() || (value.len() <= LABEL_BYTES_MAX && is_label(value)) {
-        return Ok(());
-    }
-    Err(format!(
-        "`{value}` is no label's value: at most {LABEL_BYTES_MAX} letters, digits, `-`, `_` and `.`, \
-         beginning and ending with a letter or digit"
-    ))
-}
-
-fn is_label(text: &str) -> bool {
-    let ends = [text.bytes().next(), text.bytes().next_back()];
-    ends.iter().all(|byte| byte.is_some_and(|byte| byte.is_ascii_alphanumeric()))
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -482,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_read_and_written_canonically() {
+    fn text_of_every_form_is_parsed_and_written_canonically() {
         for (text, canonical) in [
             ("", ""),
             ("  ", ""),
@@ -505,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_hold_or_not() {
+    fn selector_matches_labels_that_fulfil_all_requirements() {
         for (selector, matching, other) in [
             ("a=1", "a=1,b=2", "a=2"),
             ("a!=1", "b=1", "a=1"),
@@ -524,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_weight_counts_requirements_and_values() {
+    fn weight_counts_requirements_and_values() {
         for (text, weight) in [("", 0), ("a", 1), ("a=1,!b", 3), ("a in (1,2,3),b>4", 5)] {
             assert_eq!(read(text).weight(), weight, "{text}");
         }
@@ -533,13 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn the_index_key_is_the_first_equality() {
+    fn first_equality_is_the_first_requirement_with_one_value() {
         assert_eq!(read("z=1,b in (1),a!=1").first_equality(), Some(("b", "1")));
         assert_eq!(read("a in (1,2),b").first_equality(), None);
     }
 
     #[test]
-    fn errors_say_what_and_where() {
+    fn syntax_error_names_problem_and_position() {
         for (text, message) in [
             ("a in x", "label selector `a in x`: `(` is missing, found `x` at character 6"),
             ("a in (x", "`)` is missing, found the end at character 8"),
@@ -559,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_in_objects_gives_the_same_selector() {
+    fn label_selector_gives_the_same_selector_as_its_text() {
         let from =
             |text: &str| Selector::try_from(&serde_json::from_str::<LabelSelector>(text).unwrap());
         assert_eq!(
@@ -595,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_overlap_unless_one_label_keeps_them_apart() {
+    fn selectors_overlap_unless_their_requirements_on_one_label_conflict() {
         for (one, other, overlaps) in [
             ("", "", true),
             ("a=1", "", true),

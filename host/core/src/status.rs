@@ -1,4 +1,4 @@
-//! The status of a primary: what to write, if anything (rule 11).
+//! The status of a primary, and whether the host has to write it.
 
 use std::collections::BTreeSet;
 
@@ -9,91 +9,92 @@ use serde_json::{Map, Value, json};
 use crate::object::Operation;
 use crate::{LastRun, Manager, Object, guest_status, last_run, schema};
 
-/// All that a status is made from.
+/// The input of a status.
 #[derive(Debug)]
 pub struct Input<'a> {
-    /// The primary as it is.
+    /// The live primary.
     pub object: &'a Object,
-    /// What the guest gave; `None` keeps what it gave before.
+    /// The status of the guest; `None` keeps the one that it gave before.
     pub guest: Option<&'a Map<String, Value>>,
-    /// The conditions, the host's and the guest's, one of a type.
+    /// The conditions of the host and of the guest, one for each type.
     pub conditions: &'a [Condition],
-    /// Write `observedGeneration`: the Module did not say `manageStatus: false`.
+    /// Whether to write `observedGeneration`: not if the Module has `manageStatus: false`.
     pub manage: bool,
-    /// The schema of `status`, where it is known: what it would prune is not sent.
+    /// The schema of `status`, if the host knows it: the host omits members that it would prune.
     pub schema: Option<&'a Value>,
-    /// The figures of the run, which a managed status shows if its schema has room for them.
+    /// The counts of the last run, for a managed status whose schema has the field.
     pub last_run: LastRun,
-    /// The time, for transitions.
+    /// The current time, for transitions.
     pub now: Timestamp,
 }
 
-/// The reason of a condition that was given once and is given no longer. It stays in the
-/// list, since dropping one that another manager touched is refused by the server.
+/// The reason of a condition that the guest gave before and no longer gives. The condition stays,
+/// since the server refuses to remove one that another manager has changed.
 pub const NOT_REPORTED: &str = "NotReported";
 
-/// So many conditions stay that are given no longer: a guest that gives other types in each run
-/// would fill the object. Twice as many as it may give at once, so that those of a run that fails
-/// all stay.
+/// The most such conditions that stay: a guest that gives other types in each run would fill the
+/// object. Twice as many as in one result, so that all conditions of a failed run stay.
 const UNREPORTED_MAX: usize = 2 * guest_status::CONDITIONS_MAX;
 
-/// The status to apply, whole; `None` if the live one is that already.
+/// Returns the whole status to apply; `None` if the live status is the same.
 ///
-/// Statuses are compared by value: nobody normalises the status of a custom resource.
+/// It compares statuses by value, since the API server stores the status of a custom resource as
+/// sent.
 pub fn status(input: &Input<'_>) -> Option<Value> {
     let live = live_status(input.object);
-    let ours = own_members(input.object);
-    let mut wanted = match input.guest {
+    let own = own_members(input.object);
+    let mut desired = match input.guest {
         Some(guest) => guest.clone(),
         None => live
             .iter()
-            .filter(|(name, _)| ours.members.contains(*name))
+            .filter(|(name, _)| own.members.contains(*name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect(),
     };
-    wanted.remove("conditions");
-    wanted.remove("observedGeneration");
+    desired.remove("conditions");
+    desired.remove("observedGeneration");
     if input.manage {
-        wanted.insert("observedGeneration".to_owned(), input.object.generation.into());
+        desired.insert("observedGeneration".to_owned(), input.object.generation.into());
         if input.schema.is_some_and(last_run::has_last_run) {
-            wanted.remove(last_run::MEMBER);
-            let shown = input.last_run.over(live.get(last_run::MEMBER), &time(input.now));
-            wanted.extend(shown.map(|shown| (last_run::MEMBER.to_owned(), shown)));
+            desired.remove(last_run::MEMBER);
+            let shown = input.last_run.to_status(live.get(last_run::MEMBER), &time(input.now));
+            desired.extend(shown.map(|shown| (last_run::MEMBER.to_owned(), shown)));
         }
     }
-    let conditions = conditions(input, live.get("conditions"), &ours.conditions);
+    let conditions = conditions(input, live.get("conditions"), &own.conditions);
     if !conditions.is_empty() {
-        wanted.insert("conditions".to_owned(), conditions.into());
+        desired.insert("conditions".to_owned(), conditions.into());
     }
-    let mut wanted = Value::Object(wanted);
+    let mut desired = Value::Object(desired);
     if let Some(schema) = input.schema {
-        schema::prune(schema, &mut wanted);
+        schema::prune(schema, &mut desired);
     }
-    (!is_live(&wanted, &live, &ours)).then_some(wanted)
+    (!is_live(&desired, &live, &own)).then_some(desired)
 }
 
-/// The live status is what is wanted: every wanted member is there with that value, and
-/// nothing else that we wrote.
-fn is_live(wanted: &Value, live: &Map<String, Value>, ours: &OwnMembers) -> bool {
-    let Some(wanted) = wanted.as_object() else { return true };
-    ours.members.iter().all(|name| wanted.contains_key(name))
-        && wanted.iter().all(|(name, value)| match (name.as_str(), live.get(name)) {
+/// Whether the live status has every desired member with its value, and no other member of the
+/// host.
+fn is_live(desired: &Value, live: &Map<String, Value>, own: &OwnMembers) -> bool {
+    let Some(desired) = desired.as_object() else { return true };
+    own.members.iter().all(|name| desired.contains_key(name))
+        && desired.iter().all(|(name, value)| match (name.as_str(), live.get(name)) {
             ("conditions", Some(live)) => {
-                // Others may have conditions of their own in the list.
+                // Other managers may have conditions in the list.
                 let live = live.as_array().map_or(&[][..], Vec::as_slice);
-                value.as_array().is_some_and(|wanted| wanted.iter().all(|one| live.contains(one)))
+                value.as_array().is_some_and(|desired| desired.iter().all(|one| live.contains(one)))
             }
             (_, Some(live)) => live == value,
             (_, None) => false,
         })
 }
 
-fn conditions(input: &Input<'_>, live: Option<&Value>, ours: &BTreeSet<String>) -> Vec<Value> {
+/// The conditions to apply: the given ones, and those that are no longer reported.
+fn conditions(input: &Input<'_>, live: Option<&Value>, own: &BTreeSet<String>) -> Vec<Value> {
     let live = live.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let find = |type_: &str| live.iter().find(|condition| condition["type"] == type_);
     let mut all: Vec<Condition> = input.conditions.to_vec();
     let reported: BTreeSet<&str> = input.conditions.iter().map(|one| &*one.type_).collect();
-    let unreported = ours.iter().filter(|type_| !reported.contains(&***type_));
+    let unreported = own.iter().filter(|type_| !reported.contains(&***type_));
     for type_ in unreported.take(UNREPORTED_MAX) {
         all.push(no_longer_reported(type_, find(type_), input.guest.is_none()));
     }
@@ -120,10 +121,10 @@ fn conditions(input: &Input<'_>, live: Option<&Value>, ours: &BTreeSet<String>) 
         .collect()
 }
 
-/// A condition that was given before: it keeps its value while the guest says nothing (it
-/// failed), and is unknown once the guest has spoken without it.
-fn no_longer_reported(type_: &str, live: Option<&Value>, guest_is_silent: bool) -> Condition {
-    if guest_is_silent && let Some(condition) = live.and_then(live_condition) {
+/// A condition that the guest gave before: it keeps its value while the guest gives no status (it
+/// failed), and becomes Unknown when the guest gives a status without it.
+fn no_longer_reported(type_: &str, live: Option<&Value>, keeps_value: bool) -> Condition {
+    if keeps_value && let Some(condition) = live.and_then(live_condition) {
         return condition;
     }
     Condition {
@@ -134,7 +135,7 @@ fn no_longer_reported(type_: &str, live: Option<&Value>, guest_is_silent: bool) 
     }
 }
 
-/// Kubernetes' form of a time: RFC 3339 in whole seconds.
+/// Formats a time as Kubernetes does: RFC 3339 in whole seconds.
 pub fn time(at: Timestamp) -> String {
     Timestamp::from_second(at.as_second()).unwrap_or(at).to_string()
 }
@@ -149,8 +150,8 @@ pub fn live_status(object: &Object) -> Map<String, Value> {
     serde_json::from_str::<Head>(&object.text).ok().and_then(|head| head.status).unwrap_or_default()
 }
 
-/// The conditions in the live status of an object, without their times; what is no condition is
-/// left out.
+/// The conditions in the live status of an object, without their times. Items that are no
+/// conditions are omitted.
 pub fn live_conditions(object: &Object) -> Vec<Condition> {
     let status = live_status(object);
     let conditions = status.get("conditions").and_then(Value::as_array);
@@ -171,7 +172,7 @@ fn live_condition(value: &Value) -> Option<Condition> {
     })
 }
 
-/// What our entry on the status subresource holds.
+/// The members and the types of conditions that the host's entry for the status holds.
 #[derive(Default)]
 struct OwnMembers {
     members: BTreeSet<String>,
@@ -209,10 +210,10 @@ mod tests {
 
     use super::*;
 
-    fn object(status: &Value, ours: &Value) -> Object {
+    fn object(status: &Value, own: &Value) -> Object {
         let text = json!({
             "metadata": {"name": "a", "namespace": "n", "generation": 2, "managedFields": [{
-                "manager": "innkeeper", "operation": "Apply", "subresource": "status", "fieldsV1": {"f:status": ours}
+                "manager": "innkeeper", "operation": "Apply", "subresource": "status", "fieldsV1": {"f:status": own}
             }]},
             "status": status,
         });
@@ -245,12 +246,12 @@ mod tests {
         json!({"type": "Ready", "status": status, "reason": "Because", "message": "", "lastTransitionTime": since, "observedGeneration": 2})
     }
 
-    fn ours_ready() -> Value {
+    fn own_ready() -> Value {
         json!({"f:observedGeneration": {}, "f:conditions": {"k:{\"type\":\"Ready\"}": {}}})
     }
 
     #[test]
-    fn a_first_status_has_times_in_whole_seconds() {
+    fn first_status_has_times_in_whole_seconds() {
         let made = make(
             &object(&json!({}), &json!({})),
             Some(json!({"replicas": 3})),
@@ -263,12 +264,12 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_is_live_is_not_written() {
+    fn status_is_not_written_when_it_is_live() {
         let live =
             json!({"observedGeneration": 2, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
         assert_eq!(
             make(
-                &object(&live, &ours_ready()),
+                &object(&live, &own_ready()),
                 Some(json!({})),
                 &[condition("Ready", ConditionStatus::True)]
             ),
@@ -277,10 +278,10 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_transition_changes_with_the_status_only() {
+    fn transition_time_changes_only_with_the_status() {
         let live =
             json!({"observedGeneration": 1, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
-        let object = object(&live, &ours_ready());
+        let object = object(&live, &own_ready());
         let same =
             make(&object, Some(json!({})), &[condition("Ready", ConditionStatus::True)]).unwrap();
         assert_eq!(same["conditions"][0]["lastTransitionTime"], "2020-01-01T00:00:00Z");
@@ -290,41 +291,40 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_is_no_longer_given_is_taken_away() {
+    fn member_is_removed_when_the_guest_no_longer_gives_it() {
         let live = json!({"observedGeneration": 2, "phase": "setup"});
-        let ours = json!({"f:observedGeneration": {}, "f:phase": {}});
-        let made = make(&object(&live, &ours), Some(json!({})), &[]).unwrap();
+        let own = json!({"f:observedGeneration": {}, "f:phase": {}});
+        let made = make(&object(&live, &own), Some(json!({})), &[]).unwrap();
         assert_eq!(made, json!({"observedGeneration": 2}));
     }
 
     #[test]
-    fn a_silent_guest_keeps_its_status_and_its_conditions() {
+    fn status_and_conditions_are_kept_when_the_guest_gives_none() {
         let live = json!({"observedGeneration": 2, "phase": "setup", "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
-        let ours = json!({"f:observedGeneration": {}, "f:phase": {}, "f:conditions": {"k:{\"type\":\"Ready\"}": {}}});
-        let made =
-            make(&object(&live, &ours), None, &[condition("Synced", ConditionStatus::False)])
-                .unwrap();
+        let own = json!({"f:observedGeneration": {}, "f:phase": {}, "f:conditions": {"k:{\"type\":\"Ready\"}": {}}});
+        let made = make(&object(&live, &own), None, &[condition("Synced", ConditionStatus::False)])
+            .unwrap();
         assert_eq!(made["phase"], "setup");
         assert_eq!(made["conditions"][0], ready("True", "2020-01-01T00:00:00Z"));
         assert_eq!(made["conditions"][1]["type"], "Synced");
     }
 
     #[test]
-    fn a_condition_once_given_stays_as_unknown() {
+    fn condition_becomes_unknown_when_the_guest_no_longer_gives_it() {
         let live =
             json!({"observedGeneration": 2, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
-        let made = make(&object(&live, &ours_ready()), Some(json!({})), &[]).unwrap();
+        let made = make(&object(&live, &own_ready()), Some(json!({})), &[]).unwrap();
         assert_eq!(made["conditions"][0]["status"], "Unknown");
         assert_eq!(made["conditions"][0]["reason"], NOT_REPORTED);
     }
 
     #[test]
-    fn what_others_write_into_the_status_is_theirs() {
+    fn members_and_conditions_of_others_are_ignored() {
         let live = json!({"observedGeneration": 2, "theirs": 1, "conditions": [
             ready("True", "2020-01-01T00:00:00Z"), {"type": "Theirs", "status": "True"}]});
         assert_eq!(
             make(
-                &object(&live, &ours_ready()),
+                &object(&live, &own_ready()),
                 Some(json!({})),
                 &[condition("Ready", ConditionStatus::True)]
             ),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_schema_would_prune_is_not_sent() {
+    fn members_that_the_schema_would_prune_are_not_sent() {
         let object = object(&json!({"nodes": ["a"]}), &json!({"f:nodes": {}}));
         let schema = json!({"type": "object", "properties": {"nodes": {"type": "array", "items": {"type": "string"}}}});
         let guest = json!({"nodes": ["a"]});
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_figures_of_a_run_are_shown_where_the_schema_has_room() {
+    fn last_run_is_shown_when_the_schema_has_the_field() {
         let schema = json!({"type": "object", "properties": {
             "observedGeneration": {"type": "integer"},
             "lastRun": {"type": "object", "properties": {
@@ -372,9 +372,13 @@ mod tests {
             first["lastRun"],
             json!({"ok": 2, "changed": 2, "failures": 0, "completionTime": "2026-11-21T10:00:00Z"})
         );
-        let told = object(&first, &json!({"f:observedGeneration": {}, "f:lastRun": {}}));
-        assert_eq!(of(&told, 0, true), None, "a run that changes nothing writes nothing");
-        assert_eq!(of(&told, 1, true).unwrap()["lastRun"]["changed"], 1);
-        assert_eq!(of(&object(&json!({}), &json!({})), 2, false), None, "not the host's to write");
+        let shown = object(&first, &json!({"f:observedGeneration": {}, "f:lastRun": {}}));
+        assert_eq!(of(&shown, 0, true), None, "a run without changes writes nothing");
+        assert_eq!(of(&shown, 1, true).unwrap()["lastRun"]["changed"], 1);
+        assert_eq!(
+            of(&object(&json!({}), &json!({})), 2, false),
+            None,
+            "the host does not manage this status"
+        );
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn check(
     }
     let message = format!(
         "the finalizer \"{}\" does not belong to this module: name one of the group of the primary that the module controls, or of a group in spec.allowedCRDGroups, or leave the name empty for {DOMAIN}/{module}",
-        host_names::cut(name)
+        host_names::shortened(name)
     );
     Err(Rejection::new("FinalizerNotGranted", message, RetryPolicy::WhenSpecChanges))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_core::crd_compat::breaking;
+use innkeeper_core::crd_compat::incompatible_changes;
 use serde_json::Value;
 
 /// Reads up to three definitions (a JSON list). None breaks itself; two steps that only add make
@@ -13,11 +13,17 @@ pub fn fuzz_entry(data: &[u8]) {
         return;
     }
     for one in definitions.iter().take(3) {
-        assert_eq!(breaking(one, one), Vec::<String>::new(), "a definition breaks itself");
+        assert_eq!(
+            incompatible_changes(one, one),
+            Vec::<String>::new(),
+            "a definition breaks itself"
+        );
     }
     let [first, second, third, ..] = definitions.as_slice() else { return };
-    if breaking(first, second).is_empty() && breaking(second, third).is_empty() {
-        let found = breaking(first, third);
+    if incompatible_changes(first, second).is_empty()
+        && incompatible_changes(second, third).is_empty()
+    {
+        let found = incompatible_changes(first, third);
         assert!(found.is_empty(), "two steps that only add: {found:?}");
     }
 }

@@ -89,7 +89,7 @@ impl Live {
     }
 
     fn insert(&mut self, object: Arc<Object>) {
-        for uid in object.makers() {
+        for uid in object.owner_and_writer_uids() {
             let mut keys = self.owned.get(uid).cloned().unwrap_or_default();
             if let Err(at) = keys.binary_search(&object.key) {
                 keys.insert(at, object.key.clone());
@@ -106,7 +106,7 @@ impl Live {
 
     /// Takes an object out of the index of owners, except of those that it keeps.
     fn unindex(&mut self, object: &Object, kept: &BTreeSet<&str>) {
-        for uid in object.makers().difference(kept) {
+        for uid in object.owner_and_writer_uids().difference(kept) {
             let mut keys = self.owned.get(*uid).cloned().unwrap_or_default();
             keys.retain(|key| *key != object.key);
             if keys.is_empty() {
@@ -361,7 +361,7 @@ impl Objects {
         }
         if let Some(cached) = &before {
             self.bytes -= cached.bytes();
-            self.live.unindex(cached, &object.makers());
+            self.live.unindex(cached, &object.owner_and_writer_uids());
         }
         self.bytes += object.bytes();
         self.live.unknown.remove_mut(&object.key);

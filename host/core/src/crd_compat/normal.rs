@@ -1,11 +1,11 @@
-//! Schemas in one form: what the API server leaves out or writes otherwise is no difference.
+//! Schemas in normal form, in which two schemas that the API server treats alike are equal.
 
 use serde_json::{Map, Value};
 
-/// Keywords that say nothing about a value.
+/// Keywords that constrain no value.
 const DOCUMENTATION: [&str; 4] = ["description", "title", "example", "externalDocs"];
 
-/// Keywords whose `false` is the same as their absence.
+/// Keywords whose `false` means the same as their absence.
 const FLAGS: [&str; 7] = [
     "nullable",
     "uniqueItems",
@@ -16,11 +16,11 @@ const FLAGS: [&str; 7] = [
     "x-kubernetes-embedded-resource",
 ];
 
-/// Integers up to this size are the same as a float with that value.
+/// The largest integer up to which every integer has an exact float.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// A schema without documentation, without keywords that repeat a default, and with numbers and
-/// names in one form.
+/// Returns a schema without documentation and without keywords that repeat a default, with whole
+/// numbers as integers and required names in order.
 pub(super) fn normal(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return schema.clone() };
     let mut normal_members = Map::new();
@@ -29,7 +29,7 @@ pub(super) fn normal(schema: &Value) -> Value {
             normal_members.insert(name.clone(), value);
         }
     }
-    // The API server takes this `anyOf` for what the flag says already.
+    // The API server adds this `anyOf` next to the flag; it means the same.
     let either = serde_json::json!([{"type": "integer"}, {"type": "string"}]);
     if normal_members.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true))
         && normal_members.get("anyOf") == Some(&either)
@@ -39,7 +39,7 @@ pub(super) fn normal(schema: &Value) -> Value {
     Value::Object(normal_members)
 }
 
-/// One keyword; `None` if it says nothing.
+/// The normal form of one keyword; `None` if it constrains nothing.
 fn keyword(name: &str, value: &Value) -> Option<Value> {
     let is_empty = match value {
         Value::Null => true,
@@ -69,7 +69,7 @@ fn keyword(name: &str, value: &Value) -> Option<Value> {
     })
 }
 
-/// A value whose whole numbers are written as integers.
+/// Returns a value with its whole numbers as integers.
 pub(super) fn number(value: &Value) -> Value {
     match value {
         Value::Number(given) => match given.as_f64() {
@@ -88,8 +88,9 @@ pub(super) fn number(value: &Value) -> Value {
     }
 }
 
-/// What the API server adds to the schema of a whole object: its head is there and kept.
-pub(super) fn with_head(mut schema: Value) -> Value {
+/// Adds the members that every Kubernetes object has (`apiVersion`, `kind`, `metadata`) to the
+/// schema of a whole object, as the API server does.
+pub(super) fn with_type_and_object_meta(mut schema: Value) -> Value {
     let text = || serde_json::json!({"type": "string"});
     let Some(members) = schema.as_object_mut() else { return schema };
     let Some(properties) = object_in(members, "properties") else { return schema };
@@ -108,7 +109,8 @@ pub(super) fn with_head(mut schema: Value) -> Value {
     schema
 }
 
-/// The object under a name, made if there is none; `None` if there is something else.
+/// Returns the object under a name, and makes it if there is none; `None` if the value there is no
+/// object.
 fn object_in<'a>(
     members: &'a mut Map<String, Value>,
     name: &str,

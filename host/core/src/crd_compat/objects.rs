@@ -1,59 +1,59 @@
-//! Whether objects that are stored fit a new definition.
+//! Whether stored objects are valid under a new definition.
 //!
-//! Patterns, formats and rules are not asked: [`super::breaking`] lets none of them come or change.
+//! The check skips patterns, formats and rules: `incompatible_changes` lets none of them be added or changed.
 
 use serde_json::{Map, Value};
 
-use super::normal::{number, with_head};
+use super::normal::{number, with_type_and_object_meta};
 use super::versions;
 
-/// What an object does not fit.
+/// Why an object is not valid under a definition, or not known to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// A place of the object and what is wrong with it: `.spec.size is no integer`.
+    /// A place of the object and what is wrong there: `.spec.size is not of type integer`.
     At(String),
-    /// The steps given were not enough to look at all of the object.
+    /// The check used up its steps before it reached the end of the object.
     TooManySteps,
 }
 
-/// The objects of one definition as they are stored, to be held against the next definition.
+/// A check of the objects that one definition has stored against the next definition.
 #[derive(Clone, Debug)]
 pub struct StoredObjects {
-    /// The version to read them in.
+    /// The version in which to read the objects.
     version: String,
-    /// What they must fit: the version that keeps its name, and those that newly take them.
+    /// The versions under which the objects must be valid: the one with the name of the storage
+    /// version, and those that are newly served or stored.
     targets: Vec<TargetVersion>,
 }
 
-/// A version that must take the objects.
+/// A version under which the objects must be valid.
 #[derive(Clone, Debug)]
 struct TargetVersion {
     schema: Value,
-    /// Paths of the figures of a scale.
-    figures: Vec<Vec<String>>,
+    /// Paths of the replica counts of the subresource `scale`.
+    replica_paths: Vec<Vec<String>>,
 }
 
 impl StoredObjects {
-    /// The objects of `before` against the definition `after`; `None` if `before` stores or serves
-    /// no version, so that none can be read.
+    /// Prepares the check of objects of `before` against `after`; `None` if `before` stores or
+    /// serves no version, so that nobody can read its objects.
     pub fn new(before: &Value, after: &Value) -> Option<Self> {
-        let stored = versions::stored_now(before)?;
+        let stored = versions::storage_version(before)?;
         let is_served = |version: &&Value| versions::is_set(version, "served");
         let read = versions::named(before, stored)
             .filter(is_served)
             .or_else(|| versions::all(before).find(is_served))?;
         let mut targets: Vec<TargetVersion> =
             versions::named(after, stored).map(target).into_iter().collect();
-        for version in versions::entered(before, after) {
-            if versions::text(version) != stored {
+        for version in versions::newly_used(before, after) {
+            if versions::name_of(version) != stored {
                 targets.push(target(version));
             }
         }
-        Some(Self { version: versions::text(read).to_owned(), targets })
+        Some(Self { version: versions::name_of(read).to_owned(), targets })
     }
 
-    /// The version in which the objects are to be read: the one that they are stored in, if it is
-    /// served.
+    /// The version in which to read the objects: the storage version if it is served.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -61,15 +61,15 @@ impl StoredObjects {
     /// Checks one object in at most `steps` steps; a step is a value under a schema.
     ///
     /// # Errors
-    /// The first thing that does not fit.
+    /// Returns the first place where the object is not valid, or [`Misfit::TooManySteps`].
     pub fn check(&self, object: &Value, steps: u64) -> Result<(), Misfit> {
-        let mut check = Check { left: steps };
+        let mut check = Check { steps_left: steps };
         for target in &self.targets {
             let mut object = object.clone();
             check.fill(&target.schema, &mut object)?;
             check.value(&target.schema, &object, true)?;
-            for path in &target.figures {
-                check.figure(path, &object)?;
+            for path in &target.replica_paths {
+                check.replica_count(path, &object)?;
             }
         }
         Ok(())
@@ -78,29 +78,32 @@ impl StoredObjects {
 
 fn target(version: &Value) -> TargetVersion {
     let scale = &version["subresources"]["scale"];
-    let figures = ["specReplicasPath", "statusReplicasPath"].into_iter().filter_map(|name| {
+    let replica_paths = ["specReplicasPath", "statusReplicasPath"].into_iter().filter_map(|name| {
         let path = scale[name].as_str()?.strip_prefix('.')?;
         Some(path.split('.').map(str::to_owned).collect())
     });
-    TargetVersion { schema: with_head(versions::schema_of(version)), figures: figures.collect() }
+    TargetVersion {
+        schema: with_type_and_object_meta(versions::schema_of(version)),
+        replica_paths: replica_paths.collect(),
+    }
 }
 
 /// One check of one object.
 struct Check {
-    left: u64,
+    steps_left: u64,
 }
 
 impl Check {
     fn step(&mut self, steps: usize) -> Result<(), Misfit> {
         let steps = u64::try_from(steps).unwrap_or(u64::MAX);
-        self.left = self.left.checked_sub(steps).ok_or(Misfit::TooManySteps)?;
+        self.steps_left = self.steps_left.checked_sub(steps).ok_or(Misfit::TooManySteps)?;
         Ok(())
     }
 
     /// Fills in defaults, as the API server does when it reads an object.
     fn fill(&mut self, schema: &Value, value: &mut Value) -> Result<(), Misfit> {
         self.step(1)?;
-        let is_lack = |schema: &Value, value: Option<&Value>| match value {
+        let is_missing = |schema: &Value, value: Option<&Value>| match value {
             None => true,
             Some(Value::Null) => !versions::is_set(schema, "nullable"),
             Some(_) => false,
@@ -111,16 +114,16 @@ impl Check {
                 self.step(properties.map_or(0, Map::len))?;
                 for (name, inner) in properties.into_iter().flatten() {
                     if let Some(default) = inner.get("default")
-                        && is_lack(inner, members.get(name))
+                        && is_missing(inner, members.get(name))
                     {
                         self.step(default_size(default))?;
                         members.insert(name.clone(), default.clone());
                     }
                 }
                 for (name, member) in members.iter_mut() {
-                    if let Some(inner) = inner(schema, name) {
+                    if let Some(inner) = member_schema(schema, name) {
                         if let Some(default) = inner.get("default")
-                            && is_lack(inner, Some(member))
+                            && is_missing(inner, Some(member))
                         {
                             self.step(default_size(default))?;
                             *member = default.clone();
@@ -141,8 +144,8 @@ impl Check {
         Ok(())
     }
 
-    /// `prunes`: what the schema does not name is lost; a schema within a logical keyword loses
-    /// nothing.
+    /// Checks a value. `prunes`: members that the schema does not name are lost; a schema within a
+    /// logical keyword prunes nothing.
     fn value(&mut self, schema: &Value, value: &Value, prunes: bool) -> Result<(), Misfit> {
         self.step(1)?;
         if value.is_null() && versions::is_set(schema, "nullable") {
@@ -193,10 +196,10 @@ impl Check {
         let is_object = versions::is_set(schema, "x-kubernetes-embedded-resource");
         for (name, member) in members {
             self.step(1)?;
-            let result = match inner(schema, name) {
+            let result = match member_schema(schema, name) {
                 Some(inner) => self.value(inner, member, prunes),
                 None if !prunes || keeps_unknown(schema) => Ok(()),
-                None if is_object && HEAD.contains(&name.as_str()) => Ok(()),
+                None if is_object && OBJECT_MEMBERS.contains(&name.as_str()) => Ok(()),
                 None => misfit("would be lost: the schema does not name it"),
             };
             result.map_err(|misfit| below(&format!(".{name}"), misfit))?;
@@ -207,7 +210,7 @@ impl Check {
     fn logical(&mut self, schema: &Value, value: &Value) -> Result<(), Misfit> {
         for keyword in ["allOf", "anyOf", "oneOf", "not"] {
             let Some(given) = schema.get(keyword) else { continue };
-            // What is not asked must not decide.
+            // A keyword that this check skips must not decide.
             if !self.is_decidable(given)? {
                 continue;
             }
@@ -233,12 +236,12 @@ impl Check {
         Ok(())
     }
 
-    /// Whether all that a schema says is asked here.
+    /// Whether this check covers all keywords of a schema.
     fn is_decidable(&mut self, schema: &Value) -> Result<bool, Misfit> {
         self.step(1)?;
         match schema {
             Value::Object(members) => {
-                if UNASKED.iter().any(|keyword| members.contains_key(*keyword)) {
+                if UNCHECKED.iter().any(|keyword| members.contains_key(*keyword)) {
                     return Ok(false);
                 }
                 for member in members.values() {
@@ -259,8 +262,8 @@ impl Check {
         Ok(true)
     }
 
-    /// A figure of a scale is a whole number that a scale can have.
-    fn figure(&mut self, path: &[String], object: &Value) -> Result<(), Misfit> {
+    /// Checks that a value is a replica count: an integer from 0 to 2^31 - 1.
+    fn replica_count(&mut self, path: &[String], object: &Value) -> Result<(), Misfit> {
         self.step(path.len())?;
         let found = path.iter().try_fold(object, |value, name| value.get(name));
         let fits = |value: &Value| {
@@ -275,11 +278,11 @@ impl Check {
     }
 }
 
-/// Keywords that are not asked of stored objects.
-const UNASKED: [&str; 3] = ["pattern", "format", "x-kubernetes-validations"];
+/// Keywords that the check skips.
+const UNCHECKED: [&str; 3] = ["pattern", "format", "x-kubernetes-validations"];
 
-/// What the API server keeps of any object.
-const HEAD: [&str; 3] = ["apiVersion", "kind", "metadata"];
+/// Members that the API server keeps in any embedded object.
+const OBJECT_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 fn default_size(default: &Value) -> usize {
     match default {
@@ -289,7 +292,8 @@ fn default_size(default: &Value) -> usize {
     }
 }
 
-fn inner<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+/// The schema of a member: that of its property, or that of additional properties.
+fn member_schema<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     let named = schema.get("properties").and_then(|properties| properties.get(name));
     named.or_else(|| schema.get("additionalProperties").filter(|others| others.is_object()))
 }
@@ -336,9 +340,9 @@ fn has_type(schema: &Value, value: &Value) -> Result<(), Misfit> {
 
 fn within_bounds(schema: &Value, value: &Value) -> Result<(), Misfit> {
     let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
-    let within = |figure: f64, least: &str, most: &str| {
-        let too_small = bound(least).is_some_and(|least| figure < least);
-        let too_great = bound(most).is_some_and(|most| figure > most);
+    let within = |number: f64, least: &str, most: &str| {
+        let too_small = bound(least).is_some_and(|least| number < least);
+        let too_great = bound(most).is_some_and(|most| number > most);
         match (too_small, too_great) {
             (true, _) => misfit(&format!("is less than {least}")),
             (_, true) => misfit(&format!("is more than {most}")),
@@ -349,19 +353,19 @@ fn within_bounds(schema: &Value, value: &Value) -> Result<(), Misfit> {
     let count = |count: usize| count as f64;
     match value {
         Value::Number(given) => {
-            let figure = given.as_f64().unwrap_or_default();
-            within(figure, "minimum", "maximum")?;
+            let number = given.as_f64().unwrap_or_default();
+            within(number, "minimum", "maximum")?;
             for (flag, keyword) in
                 [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")]
             {
                 if versions::is_set(schema, flag)
-                    && bound(keyword).is_some_and(|bound| bound.total_cmp(&figure).is_eq())
+                    && bound(keyword).is_some_and(|bound| bound.total_cmp(&number).is_eq())
                 {
                     return misfit(&format!("is {keyword} itself, which is excluded"));
                 }
             }
             match bound("multipleOf") {
-                Some(of) if (figure / of).fract() != 0.0 => misfit("is no multiple of multipleOf"),
+                Some(of) if (number / of).fract() != 0.0 => misfit("is no multiple of multipleOf"),
                 _ => Ok(()),
             }
         }

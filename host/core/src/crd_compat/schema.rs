@@ -1,7 +1,7 @@
-//! Whether one schema takes every value that another takes, and prunes nothing of it.
+//! Whether one schema accepts every value that another accepts, and prunes nothing of it.
 //!
-//! A change that is not proven to take as much is incompatible: a keyword that this file does not
-//! know must stay as it is.
+//! A change that is not proven to accept as much is incompatible: a keyword that this file does not
+//! know must not change.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -9,16 +9,16 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Number, Value, json};
 
-use super::Findings;
-use super::normal::with_head;
+use super::findings::Findings;
+use super::normal::with_type_and_object_meta;
 
-/// Keywords with a number that may only grow.
+/// Keywords whose number may only grow.
 const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
 
-/// Keywords with a number that may only shrink.
+/// Keywords whose number may only shrink.
 const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
 
-/// Keywords that may be taken away and must not come or change.
+/// Keywords that may be removed, and must not be added or changed.
 const ONLY_LOOSER: [&str; 10] = [
     "pattern",
     "format",
@@ -32,11 +32,11 @@ const ONLY_LOOSER: [&str; 10] = [
     "not",
 ];
 
-/// Flags that may come and must stay.
+/// Flags that may be added, and must not be removed.
 const ONLY_ADDED: [&str; 3] =
     ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string", "nullable"];
 
-/// Keywords that are compared one by one below.
+/// Keywords that have a function of their own below.
 const COMPARED: [&str; 8] = [
     "type",
     "enum",
@@ -48,15 +48,15 @@ const COMPARED: [&str; 8] = [
     "x-kubernetes-validations",
 ];
 
-/// What the objects around a place say by which a default that is filled in can make them invalid.
+/// Which constraints of the objects around a place a new default can violate.
 #[derive(Clone, Copy, Default)]
 struct Guard {
-    /// The object at this place bounds the number of its members.
+    /// The innermost object bounds the number of its members.
     counts: bool,
-    /// One of them has a logical keyword.
+    /// One of the objects has a logical keyword.
     logical: bool,
-    /// One of them has a rule. The API server lets no rule speak of a field that is not defined, so
-    /// that it says nothing of a field that is new.
+    /// One of the objects has a rule. The API server accepts no rule about an undefined field, so a
+    /// rule says nothing about a new field.
     rules: bool,
 }
 
@@ -79,17 +79,17 @@ impl Guard {
     }
 }
 
-/// A schema that takes everything.
+/// A schema that accepts every value.
 static ANYTHING: LazyLock<Value> =
     LazyLock::new(|| json!({"x-kubernetes-preserve-unknown-fields": true, "nullable": true}));
 
-/// What a schema says of a member.
+/// How a schema treats a member.
 enum Member<'a> {
-    /// A value of this schema.
+    /// It accepts values of this schema.
     Of(&'a Value),
-    /// Any value.
+    /// It accepts any value.
     Anything,
-    /// It is pruned, so that no stored object has it.
+    /// The API server prunes it, so no stored object has it.
     Pruned,
 }
 
@@ -101,7 +101,13 @@ pub(super) fn compare_objects(old: &Value, new: &Value, found: &mut Findings) {
         (false, true) => (ANYTHING.clone(), new.clone()),
         (true, true) => (old.clone(), new.clone()),
     };
-    compare(&with_head(old), &with_head(new), &mut String::new(), Guard::default(), found);
+    compare(
+        &with_type_and_object_meta(old),
+        &with_type_and_object_meta(new),
+        &mut String::new(),
+        Guard::default(),
+        found,
+    );
 }
 
 fn compare(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mut Findings) {
@@ -109,17 +115,18 @@ fn compare(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mu
         return;
     }
     if !old.is_object() || !new.is_object() {
-        return found.at(path, "has another schema");
+        return found.add_at(path, "has another schema");
     }
-    if is_set(old, EMBEDDED) && is_set(new, EMBEDDED) && !has_head(old) {
-        let (old, new) = (with_head(old.clone()), with_head(new.clone()));
-        if !has_head(&old) {
-            return found.at(path, "has properties that are no object");
+    if is_set(old, EMBEDDED) && is_set(new, EMBEDDED) && !has_object_meta(old) {
+        let (old, new) =
+            (with_type_and_object_meta(old.clone()), with_type_and_object_meta(new.clone()));
+        if !has_object_meta(&old) {
+            return found.add_at(path, "has properties that are no object");
         }
         return compare(&old, &new, path, guard, found);
     }
-    if !takes_type(old, new) {
-        return found.at(path, "has another type");
+    if !accepts_type(old, new) {
+        return found.add_at(path, "has another type");
     }
     keywords(old, new, path, found);
     defaults(old, new, path, guard, found);
@@ -136,12 +143,13 @@ fn is_set(schema: &Value, flag: &str) -> bool {
     schema.get(flag) == Some(&Value::Bool(true))
 }
 
-/// Whether the implied members of an embedded object are spelled out.
-fn has_head(schema: &Value) -> bool {
+/// Whether a schema has the members that [`with_type_and_object_meta`] adds.
+fn has_object_meta(schema: &Value) -> bool {
     schema.pointer("/properties/metadata/properties/generateName").is_some()
 }
 
-fn takes_type(old: &Value, new: &Value) -> bool {
+/// Whether the new type accepts all values of the old one.
+fn accepts_type(old: &Value, new: &Value) -> bool {
     let (was, now) = (old.get("type"), new.get("type"));
     match (was, now) {
         (was, Some(_)) => was == now,
@@ -155,12 +163,12 @@ fn takes_type(old: &Value, new: &Value) -> bool {
 fn keywords(old: &Value, new: &Value, path: &str, found: &mut Findings) {
     for flag in ONLY_ADDED {
         if is_set(old, flag) && !is_set(new, flag) {
-            found.at(path, &format!("loses {flag}"));
+            found.add_at(path, &format!("loses {flag}"));
         }
     }
     for keyword in ONLY_LOOSER {
         if new.get(keyword).is_some_and(|now| old.get(keyword) != Some(now)) {
-            found.at(path, &format!("has another {keyword}"));
+            found.add_at(path, &format!("has another {keyword}"));
         }
     }
     let wrong = |keyword: &str, worse: Ordering| {
@@ -171,15 +179,15 @@ fn keywords(old: &Value, new: &Value, path: &str, found: &mut Findings) {
         }
     };
     for keyword in UPPER.into_iter().filter(|keyword| wrong(keyword, Ordering::Less)) {
-        found.at(path, &format!("has a smaller {keyword}"));
+        found.add_at(path, &format!("has a smaller {keyword}"));
     }
     for keyword in LOWER.into_iter().filter(|keyword| wrong(keyword, Ordering::Greater)) {
-        found.at(path, &format!("has a greater {keyword}"));
+        found.add_at(path, &format!("has a greater {keyword}"));
     }
     values(old, new, path, found);
     let known = rules(old);
     for rule in rules(new).difference(&known) {
-        found.at(path, &format!("has a new rule: {}", rule.0));
+        found.add_at(path, &format!("has a new rule: {}", rule.0));
     }
     let names = |schema: &Value| -> BTreeSet<String> {
         schema.as_object().into_iter().flat_map(Map::keys).cloned().collect()
@@ -191,12 +199,12 @@ fn keywords(old: &Value, new: &Value, path: &str, found: &mut Findings) {
     };
     for name in names(old).union(&names(new)).filter(|name| !is_known(name)) {
         if old.get(name) != new.get(name) {
-            found.at(path, &format!("has another {name}"));
+            found.add_at(path, &format!("has another {name}"));
         }
     }
 }
 
-/// How two numbers order; whole ones exactly.
+/// Compares two numbers; integers exactly.
 fn order(a: &Number, b: &Number) -> Option<Ordering> {
     match (a.as_i128(), b.as_i128()) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
@@ -210,16 +218,16 @@ fn values(old: &Value, new: &Value, path: &str, found: &mut Findings) {
         values.as_array().into_iter().flatten().map(ToString::to_string).collect()
     };
     match old.get("enum") {
-        None => found.at(path, "takes certain values only"),
+        None => found.add_at(path, "takes certain values only"),
         Some(was) => {
             for value in texts(was).difference(&texts(allowed)) {
-                found.at(path, &format!("no longer takes {value}"));
+                found.add_at(path, &format!("no longer takes {value}"));
             }
         }
     }
 }
 
-/// A rule's text and whether it is asked of new objects too.
+/// The text of each rule, and whether the API server checks it for new objects too.
 fn rules(schema: &Value) -> BTreeSet<(String, bool)> {
     let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
     let rule = |rule: &Value| {
@@ -231,9 +239,9 @@ fn rules(schema: &Value) -> BTreeSet<(String, bool)> {
 
 fn defaults(old: &Value, new: &Value, path: &str, guard: Guard, found: &mut Findings) {
     match (old.get("default"), new.get("default")) {
-        (Some(_), None) => found.at(path, "loses its default"),
-        (Some(was), Some(now)) if was != now => found.at(path, "has another default"),
-        (None, Some(_)) if guard.forbids_new_defaults() => found.at(path, NEW_DEFAULT),
+        (Some(_), None) => found.add_at(path, "loses its default"),
+        (Some(was), Some(now)) if was != now => found.add_at(path, "has another default"),
+        (None, Some(_)) if guard.forbids_new_defaults() => found.add_at(path, NEW_DEFAULT),
         _ => {}
     }
 }
@@ -242,11 +250,11 @@ pub(super) const NEW_DEFAULT: &str =
     "has a new default within an object that has maxProperties, a rule or a logical keyword";
 
 fn member<'a>(schema: &'a Value, name: &str) -> Member<'a> {
-    property(schema, name).map_or_else(|| others(schema), Member::Of)
+    property(schema, name).map_or_else(|| unnamed_members(schema), Member::Of)
 }
 
-/// What a schema says of members that it does not name.
-fn others(schema: &Value) -> Member<'_> {
+/// How a schema treats members that it does not name.
+fn unnamed_members(schema: &Value) -> Member<'_> {
     match schema.get("additionalProperties") {
         Some(Value::Bool(true)) => Member::Anything,
         Some(others) if others.is_object() => Member::Of(others),
@@ -258,10 +266,10 @@ fn others(schema: &Value) -> Member<'_> {
 fn members(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mut Findings) {
     let was_required: BTreeSet<&str> = required(old).collect();
     for name in required(new).filter(|name| !was_required.contains(name)) {
-        // A default fills it in.
+        // A default fills in the member.
         let default = property(new, name).and_then(|one| one.get("default"));
         if default.is_none() {
-            found.at(path, &format!("needs {name}"));
+            found.add_at(path, &format!("needs {name}"));
         }
     }
     let names: BTreeSet<&String> = properties(old).chain(properties(new)).collect();
@@ -272,7 +280,7 @@ fn members(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mu
         match (member(old, name), member(new, name)) {
             (Member::Pruned, Member::Of(added)) => {
                 if guard.forbids_new_members() && added.get("default").is_some() {
-                    found.at(path, NEW_DEFAULT);
+                    found.add_at(path, NEW_DEFAULT);
                 }
             }
             (was, now) => compare_members(&was, &now, path, guard, found),
@@ -280,9 +288,9 @@ fn members(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mu
         path.truncate(length);
     }
     path.push_str("{}");
-    match (others(old), others(new)) {
+    match (unnamed_members(old), unnamed_members(new)) {
         (Member::Pruned, _) => {}
-        // The lost flag is reported already.
+        // `keywords` reports the removed flag.
         (Member::Anything, Member::Pruned) if is_set(old, PRESERVE) => {}
         (was, now) => compare_members(&was, &now, path, guard, found),
     }
@@ -298,7 +306,7 @@ fn compare_members(
 ) {
     match (was, now) {
         (Member::Pruned, _) | (_, Member::Anything) => {}
-        (_, Member::Pruned) => found.at(path, "is gone"),
+        (_, Member::Pruned) => found.add_at(path, "is gone"),
         (Member::Of(was), Member::Of(now)) => compare(was, now, path, guard, found),
         (Member::Anything, Member::Of(now)) => compare(&ANYTHING, now, path, guard, found),
     }
@@ -307,11 +315,11 @@ fn compare_members(
 fn items(old: &Value, new: &Value, path: &mut String, guard: Guard, found: &mut Findings) {
     let length = path.len();
     path.push_str("[]");
-    let takes_lists = old.get("type").is_none_or(|kind| kind == "array");
+    let accepts_lists = old.get("type").is_none_or(|kind| kind == "array");
     match (old.get("items"), new.get("items")) {
         (Some(was), Some(now)) => compare(was, now, path, guard, found),
-        (Some(_), None) if !is_set(new, PRESERVE) => found.at(path, "is gone"),
-        (None, Some(now)) if takes_lists && is_set(old, PRESERVE) || is_list(old) => {
+        (Some(_), None) if !is_set(new, PRESERVE) => found.add_at(path, "is gone"),
+        (None, Some(now)) if accepts_lists && is_set(old, PRESERVE) || is_list(old) => {
             compare(&ANYTHING, now, path, guard, found);
         }
         _ => {}

@@ -1,17 +1,18 @@
-//! The versions of two definitions.
+//! Incompatible changes between the versions of two definitions.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::findings::Findings;
 use super::normal::normal;
-use super::{Findings, schema};
+use super::schema;
 
-/// Fields of a version that are compared one by one.
+/// Fields of a version that [`compare`] treats one by one.
 const COMPARED: [&str; 6] =
     ["name", "served", "storage", "subresources", "schema", "selectableFields"];
 
-/// Fields of a version that change nothing for objects and clients.
+/// Fields of a version that affect neither objects nor clients.
 const FREE: [&str; 3] = ["additionalPrinterColumns", "deprecated", "deprecationWarning"];
 
 /// The versions of a definition, in its order.
@@ -21,25 +22,29 @@ pub(super) fn all(definition: &Value) -> impl Iterator<Item = &Value> {
 
 /// The version with this name.
 pub(super) fn named<'a>(definition: &'a Value, name: &str) -> Option<&'a Value> {
-    all(definition).find(|version| text(version) == name)
+    all(definition).find(|version| name_of(version) == name)
 }
 
-/// The name of the version in which new objects are stored.
-pub(super) fn stored_now(definition: &Value) -> Option<&str> {
-    all(definition).find(|version| is_set(version, "storage")).map(text)
+/// The name of the storage version.
+pub(super) fn storage_version(definition: &Value) -> Option<&str> {
+    all(definition).find(|version| is_set(version, "storage")).map(name_of)
 }
 
-/// The names of the versions in which objects may be stored.
-pub(super) fn stored(definition: &Value) -> BTreeSet<&str> {
+/// The names of the versions in which objects may be stored: those in `status.storedVersions`, and
+/// the storage version.
+pub(super) fn stored_versions(definition: &Value) -> BTreeSet<&str> {
     let listed = definition.pointer("/status/storedVersions").and_then(Value::as_array);
     let listed = listed.into_iter().flatten().filter_map(Value::as_str);
-    listed.chain(stored_now(definition)).collect()
+    listed.chain(storage_version(definition)).collect()
 }
 
-/// The versions of `after` that objects stored by `before` are newly read or stored in.
-pub(super) fn entered<'a>(before: &'a Value, after: &'a Value) -> impl Iterator<Item = &'a Value> {
+/// The versions of `after` that are newly served, or newly the storage version.
+pub(super) fn newly_used<'a>(
+    before: &'a Value,
+    after: &'a Value,
+) -> impl Iterator<Item = &'a Value> {
     all(after).filter(|version| {
-        let old = named(before, text(version));
+        let old = named(before, name_of(version));
         ["served", "storage"]
             .iter()
             .any(|flag| is_set(version, flag) && !old.is_some_and(|old| is_set(old, flag)))
@@ -51,17 +56,20 @@ pub(super) fn schema_of(version: &Value) -> Value {
     version.pointer("/schema/openAPIV3Schema").map_or(Value::Null, normal)
 }
 
-pub(super) fn text(version: &Value) -> &str {
+/// The name of a version.
+pub(super) fn name_of(version: &Value) -> &str {
     version["name"].as_str().unwrap_or_default()
 }
 
+/// Whether a flag is `true`.
 pub(super) fn is_set(value: &Value, flag: &str) -> bool {
     value.get(flag) == Some(&Value::Bool(true))
 }
 
-/// Adds each way in which a version of `after` accepts less than the same version of `before`.
+/// Adds each way in which a version of `after` accepts less than the same version of `before`, or
+/// less than objects stored in another version need.
 pub(super) fn compare(before: &Value, after: &Value, found: &mut Findings) {
-    let names: Vec<&str> = all(after).map(text).collect();
+    let names: Vec<&str> = all(after).map(name_of).collect();
     if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
         found.add("a version is there twice".to_owned());
     }
@@ -70,33 +78,34 @@ pub(super) fn compare(before: &Value, after: &Value, found: &mut Findings) {
         found.add("not exactly one version is the storage version".to_owned());
     }
     for old in all(before) {
-        match named(after, text(old)) {
-            Some(new) => version(old, new, found),
-            None => found.add(format!("version {} is gone", text(old))),
+        match named(after, name_of(old)) {
+            Some(new) => compare_version(old, new, found),
+            None => found.add(format!("version {} is gone", name_of(old))),
         }
     }
-    for new in entered(before, after) {
-        for was in stored(before).into_iter().filter(|name| *name != text(new)) {
+    for new in newly_used(before, after) {
+        for was in stored_versions(before).into_iter().filter(|name| *name != name_of(new)) {
             let Some(old) = named(before, was) else {
                 found.add(format!("version {was} has stored objects and no schema"));
                 continue;
             };
-            // Without a webhook nothing is converted: each version must take what the others store.
+            // Without a webhook the API server changes only `apiVersion` between versions, so each
+            // version must accept the objects that the others store.
             let mut lost = Findings::default();
             schema::compare_objects(&schema_of(old), &schema_of(new), &mut lost);
             let use_ = if is_set(new, "storage") { "stored" } else { "served" };
-            for place in lost.0 {
+            for place in lost.into_vec() {
                 found.add(format!(
                     "version {} would be {use_} and takes less than {was}: {place}",
-                    text(new)
+                    name_of(new)
                 ));
             }
         }
     }
 }
 
-fn version(old: &Value, new: &Value, found: &mut Findings) {
-    let name = text(old);
+fn compare_version(old: &Value, new: &Value, found: &mut Findings) {
+    let name = name_of(old);
     if is_set(old, "served") && !is_set(new, "served") {
         found.add(format!("version {name} is no longer served"));
     }

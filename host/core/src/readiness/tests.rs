@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Judges an object of a kind, from its spec and status; generation 2 unless it says otherwise.
-fn judged(api_version: &str, kind: &str, parts: &Value) -> String {
+/// The readiness of an object of a kind with these parts; its generation is 2 unless given.
+fn readiness_of(api_version: &str, kind: &str, parts: &Value) -> String {
     let mut object = json!({"metadata": {"name": "x", "generation": 2}});
     for (name, value) in parts.as_object().unwrap() {
         object[name] = value.clone();
@@ -19,7 +19,7 @@ fn judged(api_version: &str, kind: &str, parts: &Value) -> String {
 
 fn check(api_version: &str, kind: &str, cases: &[(Value, &str)]) {
     for (parts, expected) in cases {
-        assert_eq!(judged(api_version, kind, parts), *expected, "{kind} {parts}");
+        assert_eq!(readiness_of(api_version, kind, parts), *expected, "{kind} {parts}");
     }
 }
 
@@ -28,7 +28,7 @@ fn condition(type_: &str, status: &str, reason: &str) -> Value {
 }
 
 #[test]
-fn any_kind_by_generation_deletion_and_conditions() {
+fn any_kind_is_ready_by_generation_deletion_and_conditions() {
     check(
         "example.com/v1",
         "Thing",
@@ -71,16 +71,16 @@ fn any_kind_by_generation_deletion_and_conditions() {
 }
 
 #[test]
-fn what_cannot_be_read_is_unknown_with_the_reason() {
-    let judged = judged("apps/v1", "Deployment", &json!({"spec": {"replicas": "three"}}));
+fn object_with_a_field_of_another_type_is_unknown_with_the_reason() {
+    let readiness = readiness_of("apps/v1", "Deployment", &json!({"spec": {"replicas": "three"}}));
     assert!(
-        judged.starts_with("Unknown: the object cannot be read: invalid type: string"),
-        "{judged}"
+        readiness.starts_with("Unknown: the object cannot be read: invalid type: string"),
+        "{readiness}"
     );
 }
 
 #[test]
-fn a_deployment_by_replicas_then_conditions() {
+fn deployment_is_ready_by_replicas_then_conditions() {
     let at = |replicas: i64, updated: i64, available: i64, ready: i64, conditions: Value| {
         json!({
             "spec": {"replicas": 2, "progressDeadlineSeconds": 600},
@@ -132,7 +132,7 @@ fn a_deployment_by_replicas_then_conditions() {
 }
 
 #[test]
-fn a_stateful_set_by_replicas_and_revision() {
+fn stateful_set_is_ready_by_replicas_and_revision() {
     let at = |spec: Value, current: i64, updated: i64, revision: &str| {
         json!({
             "spec": spec,
@@ -176,7 +176,7 @@ fn a_stateful_set_by_replicas_and_revision() {
 }
 
 #[test]
-fn a_daemon_set_needs_its_controller_to_have_seen_it() {
+fn daemon_set_is_ready_only_when_its_controller_has_observed_it() {
     let at = |current: i64, updated: i64, available: i64, ready: i64| {
         json!({"status": {
             "observedGeneration": 2, "desiredNumberScheduled": 2, "currentNumberScheduled": current,
@@ -202,7 +202,7 @@ fn a_daemon_set_needs_its_controller_to_have_seen_it() {
 }
 
 #[test]
-fn a_replica_set_by_replicas() {
+fn replica_set_is_ready_by_replicas() {
     let at = |labelled: i64, available: i64, replicas: i64| {
         json!({"spec": {"replicas": 2}, "status": {
             "fullyLabeledReplicas": labelled, "availableReplicas": available, "readyReplicas": 2, "replicas": replicas,
@@ -225,7 +225,7 @@ fn a_replica_set_by_replicas() {
 }
 
 #[test]
-fn a_pod_by_phase() {
+fn pod_is_ready_by_phase_and_containers() {
     let running = |containers: Value| json!({"status": {"phase": "Running", "containerStatuses": containers}});
     check(
         "v1",
@@ -264,7 +264,7 @@ fn a_pod_by_phase() {
 }
 
 #[test]
-fn a_job_by_conditions_then_start() {
+fn job_is_ready_by_conditions_then_start() {
     let with = |type_: &str| json!({"spec": {"completions": 3}, "status": {"failed": 2, "conditions": [condition(type_, "True", "")]}});
     check(
         "batch/v1",
@@ -280,7 +280,7 @@ fn a_job_by_conditions_then_start() {
 }
 
 #[test]
-fn the_kinds_with_one_rule() {
+fn kinds_with_one_rule_are_ready_by_it() {
     check(
         "v1",
         "PersistentVolumeClaim",
@@ -328,7 +328,7 @@ fn the_kinds_with_one_rule() {
             ),
         ],
     );
-    // What another group calls a Service is not one: its condition tells.
+    // A Service of another group is none: its condition decides.
     check(
         "serving.knative.dev/v1",
         "Service",

@@ -1,11 +1,11 @@
-//! The planner, a case at a time: what is wanted, what is, and the steps that follow.
+//! The planner: desired state, observed state, and the steps that follow.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+#![allow(clippy::unwrap_used, reason = "an error fails the test")]
 
+mod case;
 mod consent;
 mod merging;
 mod outliving;
-mod world;
 
 use std::sync::Arc;
 
@@ -17,138 +17,138 @@ use innkeeper_core::plan::{self, Rejected};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use world::{NOW, World, deployment, desired_object, service, world};
+use case::{Case, NOW, case, deployment, desired_object, service};
 
 #[test]
-fn what_is_absent_is_created_in_order() {
-    world(&json!([service(), deployment(3)])).check(&expect![[r"
+fn absent_objects_are_created_in_order() {
+    case(&json!([service(), deployment(3)])).check(&expect![[r"
         create Deployment web/a
         create Service web/b"]]);
 }
 
 #[test]
-fn an_object_in_sync_is_skipped() {
+fn object_in_sync_is_skipped() {
     let objects = json!([deployment(3), service()]);
-    let mut world = world(&objects);
-    world.applied(&objects, |_| {});
-    world.check(&expect![[r"
-        leave Deployment web/a: settled
-        leave Service web/b: settled"]]);
+    let mut case = case(&objects);
+    case.applied(&objects, |_| {});
+    case.check(&expect![[r"
+        skip Deployment web/a: in sync
+        skip Service web/b: in sync"]]);
 }
 
 #[test]
-fn a_changed_desired_object_is_applied() {
-    let mut world = world(&json!([deployment(5)]));
-    world.applied(&json!([deployment(3)]), |_| {});
-    world.check(&expect!["apply Deployment web/a: changed"]);
+fn changed_desired_object_is_applied() {
+    let mut case = case(&json!([deployment(5)]));
+    case.applied(&json!([deployment(3)]), |_| {});
+    case.check(&expect!["apply Deployment web/a: changed"]);
 }
 
 #[test]
-fn drift_is_repaired_and_names_the_field_and_the_manager() {
+fn drift_is_repaired_with_field_and_manager_in_the_reason() {
     let objects = json!([deployment(3)]);
-    let mut world = world(&objects);
-    world.applied(&objects, |live| {
+    let mut case = case(&objects);
+    case.applied(&objects, |live| {
         let managers = live["metadata"]["managedFields"].as_array_mut().unwrap();
         managers[0]["fieldsV1"].as_object_mut().unwrap().remove("f:spec");
         managers.push(json!({"manager": "autoscaler", "operation": "Update", "subresource": "scale", "time": "2026-01-01T00:00:00Z"}));
         managers.push(json!({"manager": "kube-controller-manager", "operation": "Update", "subresource": "status", "time": "2026-01-02T00:00:00Z"}));
     });
-    world.check(&expect!["apply Deployment web/a: autoscaler changed .spec.replicas"]);
+    case.check(&expect!["apply Deployment web/a: autoscaler changed .spec.replicas"]);
 }
 
 #[test]
-fn an_owner_reference_that_was_taken_off_is_drift() {
+fn removed_owner_reference_is_drift() {
     let objects = json!([deployment(3)]);
-    let mut world = world(&objects);
-    world.applied(&objects, |live| {
+    let mut case = case(&objects);
+    case.applied(&objects, |live| {
         live["metadata"].as_object_mut().unwrap().remove("ownerReferences");
         let fields = &mut live["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"];
         fields.as_object_mut().unwrap().remove("f:ownerReferences");
     });
-    world.check(&expect![
+    case.check(&expect![
         "apply Deployment web/a: another manager changed .metadata.ownerReferences"
     ]);
 }
 
 #[test]
-fn what_was_remembered_goes_before_the_annotation() {
+fn last_apply_in_memory_takes_precedence_over_the_annotation() {
     let objects = json!([deployment(3)]);
-    let mut world = world(&objects);
-    world.applied(&objects, |_| {});
-    let (object_ref, object) = world.live[0].clone();
-    let remembered =
-        LastApplied::new(&world.desired_state.objects[0].body, &object, &world.primary.manager)
+    let mut case = case(&objects);
+    case.applied(&objects, |_| {});
+    let (object_ref, object) = case.live[0].clone();
+    let last_applied =
+        LastApplied::new(&case.desired_state.objects[0].body, &object, &case.primary.manager)
             .unwrap();
-    world.memory.applied.insert(object_ref, remembered);
-    world.check(&expect!["leave Deployment web/a: settled"]);
-    world.live.clear();
-    world.applied(&objects, |live| live["metadata"]["uid"] = "another".into());
-    world.check(&expect!["apply Deployment web/a: another manager changed "]);
+    case.state.applied.insert(object_ref, last_applied);
+    case.check(&expect!["skip Deployment web/a: in sync"]);
+    case.live.clear();
+    case.applied(&objects, |live| live["metadata"]["uid"] = "another".into());
+    case.check(&expect!["apply Deployment web/a: another manager changed "]);
 }
 
 #[test]
-fn an_object_of_another_controller_is_a_conflict_and_stops_all_creates() {
-    let mut world = world(&json!([deployment(3), service()]));
-    world.foreign(
+fn object_of_another_controller_is_a_conflict_and_blocks_all_creates() {
+    let mut case = case(&json!([deployment(3), service()]));
+    case.foreign(
         "Service",
         "b",
         &json!([{"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "name": "second", "uid": "u2", "controller": true}]),
     );
-    world.check(&expect![[r"
-        leave Deployment web/a: not created, since Service web/b is not this primary's
-        leave Service web/b: it is controlled by Podroute second"]]);
+    case.check(&expect![[r"
+        skip Deployment web/a: not created, since Service web/b is not this primary's
+        skip Service web/b: it is controlled by Podroute second"]]);
 }
 
 #[test]
-fn a_conflict_does_not_stop_the_repair_of_what_is_ours() {
-    let mut world = world(&json!([deployment(5), service()]));
-    world.applied(&json!([deployment(3)]), |_| {});
-    world.foreign("Service", "b", &json!([]));
-    world.check(&expect![[r"
+fn conflict_does_not_block_the_repair_of_own_objects() {
+    let mut case = case(&json!([deployment(5), service()]));
+    case.applied(&json!([deployment(3)]), |_| {});
+    case.foreign("Service", "b", &json!([]));
+    case.check(&expect![[r"
         apply Deployment web/a: changed
-        leave Service web/b: it exists and has no controller"]]);
+        skip Service web/b: it exists and has no controller"]]);
 }
 
 #[test]
-fn adoption_takes_over_what_nobody_owns_and_has_the_labels() {
-    let mut world = world(&json!([deployment(3), service()]));
-    world.foreign("Deployment", "a", &json!([]));
-    world.adopt = true;
-    world.check(&expect![[r"
+fn object_without_controller_is_adopted_when_it_has_the_labels() {
+    let mut case = case(&json!([deployment(3), service()]));
+    case.foreign("Deployment", "a", &json!([]));
+    case.adopt = true;
+    case.check(&expect![[r"
         adopt Deployment web/a
         create Service web/b"]]);
 }
 
 #[test]
-fn adoption_needs_the_labels() {
-    let mut world = world(&json!([deployment(3)]));
-    world.put(
+fn object_without_controller_is_not_adopted_without_the_labels() {
+    let mut case = case(&json!([deployment(3)]));
+    case.put(
         "Deployment",
         &json!({"metadata": {"name": "a", "namespace": "web", "uid": "x", "labels": {"app": "y"}}}),
     );
-    world.adopt = true;
-    world.check(&expect!["leave Deployment web/a: it exists and has no controller"]);
+    case.adopt = true;
+    case.check(&expect!["skip Deployment web/a: it exists and has no controller"]);
 }
 
 #[test]
-fn adoption_never_takes_what_somebody_owns() {
-    let mut world = world(&json!([deployment(3)]));
+fn object_of_another_controller_is_never_adopted() {
+    let mut case = case(&json!([deployment(3)]));
     let owner =
         json!([{"apiVersion": "v1", "kind": "X", "name": "y", "uid": "z", "controller": true}]);
-    world.foreign("Deployment", "a", &owner);
-    world.adopt = true;
-    world.check(&expect!["leave Deployment web/a: it is controlled by X y"]);
+    case.foreign("Deployment", "a", &owner);
+    case.adopt = true;
+    case.check(&expect!["skip Deployment web/a: it is controlled by X y"]);
 }
 
 #[test]
-fn an_optional_kind_that_is_not_served_is_left() {
-    let mut world = world(&json!([service(), desired_object("Route", "r", &json!({}))]));
-    world.unserved = vec!["Route"];
-    world.check(&expect![[r"
-        leave Route web/r: the cluster does not serve its kind
+fn object_of_an_unserved_optional_kind_is_skipped() {
+    let mut case = case(&json!([service(), desired_object("Route", "r", &json!({}))]));
+    case.unserved = vec!["Route"];
+    case.check(&expect![[r"
+        skip Route web/r: the cluster does not serve its kind
         create Service web/b"]]);
     assert!(
-        !world
+        !case
             .plan()
             .steps
             .iter()
@@ -157,15 +157,14 @@ fn an_optional_kind_that_is_not_served_is_left() {
 }
 
 #[test]
-fn a_needed_kind_that_is_not_served_is_a_problem_and_the_others_go_on() {
-    let mut world = world(&json!([deployment(3), service()]));
-    world.unserved = vec!["Deployment"];
-    world.check(&expect![[r"
-        leave Deployment web/a: the cluster does not serve its kind
+fn object_of_an_unserved_kind_is_a_problem_and_others_are_created() {
+    let mut case = case(&json!([deployment(3), service()]));
+    case.unserved = vec!["Deployment"];
+    case.check(&expect![[r"
+        skip Deployment web/a: the cluster does not serve its kind
         create Service web/b"]]);
     assert!(
-        world
-            .plan()
+        case.plan()
             .steps
             .iter()
             .any(|step| matches!(&step.action, plan::Action::Skip(leave) if leave.is_problem()))
@@ -173,197 +172,197 @@ fn a_needed_kind_that_is_not_served_is_a_problem_and_the_others_go_on() {
 }
 
 #[test]
-fn a_terminating_object_is_waited_for() {
+fn terminating_object_is_skipped() {
     let objects = json!([deployment(3)]);
-    let mut world = world(&objects);
-    world.applied(&objects, |live| {
+    let mut case = case(&objects);
+    case.applied(&objects, |live| {
         live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     });
-    world.check(&expect!["leave Deployment web/a: being deleted"]);
+    case.check(&expect!["skip Deployment web/a: being deleted"]);
 }
 
 #[test]
-fn what_is_unknown_is_not_written() {
-    let mut world = world(&json!([deployment(3), service()]));
-    world.unknown = vec!["Deployment"];
-    world.check(&expect![[r"
-        leave Deployment web/a: the last answer of the server about it was lost
+fn object_is_skipped_when_its_lookup_is_unknown() {
+    let mut case = case(&json!([deployment(3), service()]));
+    case.unknown = vec!["Deployment"];
+    case.check(&expect![[r"
+        skip Deployment web/a: the response to the last write never arrived
         create Service web/b"]]);
 }
 
 #[test]
-fn what_is_no_longer_wanted_is_deleted_last_kinds_first() {
-    let mut world = world(&json!([]));
-    world.applied(
+fn undesired_objects_are_deleted_in_reverse_order() {
+    let mut case = case(&json!([]));
+    case.applied(
         &json!([deployment(3), service(), desired_object("ConfigMap", "c", &json!({}))]),
         |_| {},
     );
-    world.check(&expect![[r"
+    case.check(&expect![[r"
         delete Service web/b
         delete Deployment web/a
         delete ConfigMap web/c"]]);
 }
 
 #[test]
-fn nothing_is_pruned_unless_all_is_known_and_clean() {
-    let mut world = world(&json!([deployment(3)]));
-    world.applied(&json!([deployment(3), service()]), |_| {});
-    world.memory.clean = false;
-    world.check(&expect![[r"
-        leave Deployment web/a: settled
-        leave Service web/b: no longer wanted, goes after one more clean round"]]);
-    assert!(world.plan().prune_pending);
-    world.memory.clean = true;
-    world.readable = false;
-    world.check(&expect![[r"
-        leave Deployment web/a: settled
-        leave Service web/b: no longer wanted, goes after one more clean round"]]);
-    world.readable = true;
-    world.complete = false;
-    world.check(&expect!["leave Deployment web/a: settled"]);
+fn prune_waits_for_a_clean_complete_and_readable_round() {
+    let mut case = case(&json!([deployment(3)]));
+    case.applied(&json!([deployment(3), service()]), |_| {});
+    case.state.clean = false;
+    case.check(&expect![[r"
+        skip Deployment web/a: in sync
+        skip Service web/b: no longer desired, deleted after one more clean round"]]);
+    assert!(case.plan().prune_pending);
+    case.state.clean = true;
+    case.readable = false;
+    case.check(&expect![[r"
+        skip Deployment web/a: in sync
+        skip Service web/b: no longer desired, deleted after one more clean round"]]);
+    case.readable = true;
+    case.complete = false;
+    case.check(&expect!["skip Deployment web/a: in sync"]);
 }
 
 #[test]
-fn a_problem_in_the_round_stops_prune() {
-    let mut world = world(&json!([deployment(3)]));
-    world.applied(&json!([service()]), |_| {});
-    world.foreign("Deployment", "a", &json!([]));
-    world.check(&expect![[r"
-        leave Deployment web/a: it exists and has no controller
-        leave Service web/b: no longer wanted, goes after one more clean round"]]);
+fn prune_waits_when_the_round_has_a_problem() {
+    let mut case = case(&json!([deployment(3)]));
+    case.applied(&json!([service()]), |_| {});
+    case.foreign("Deployment", "a", &json!([]));
+    case.check(&expect![[r"
+        skip Deployment web/a: it exists and has no controller
+        skip Service web/b: no longer desired, deleted after one more clean round"]]);
 }
 
 #[test]
-fn what_is_kept_or_made_by_others_is_not_pruned() {
-    let mut world = world(&json!([]));
-    world.applied(&json!([service()]), |_| {});
-    world.put(
+fn kept_objects_and_objects_of_others_are_not_pruned() {
+    let mut case = case(&json!([]));
+    case.applied(&json!([service()]), |_| {});
+    case.put(
         "Deployment",
-        &json!({"metadata": {"name": "theirs", "namespace": "web", "uid": "x", "ownerReferences": [world.primary.owner_reference()]}}),
+        &json!({"metadata": {"name": "theirs", "namespace": "web", "uid": "x", "ownerReferences": [case.primary.owner_reference()]}}),
     );
-    world.desired_state.keep.insert(world.live[0].0.reference());
-    world.check(&expect![""]);
+    case.desired_state.keep.insert(case.live[0].0.reference());
+    case.check(&expect![""]);
 }
 
 #[test]
-fn kinds_that_hold_data_are_not_pruned_unless_the_object_says_so() {
+fn object_with_data_is_pruned_only_with_the_annotation() {
     let claim = |policy: &Value| {
         let mut claim = desired_object("PersistentVolumeClaim", "data", &json!({}));
         claim["policy"] = policy.clone();
         claim
     };
-    let mut kept = world(&json!([]));
+    let mut kept = case(&json!([]));
     kept.applied(&json!([claim(&json!([]))]), |_| {});
     kept.check(&expect![
-        "leave PersistentVolumeClaim web/data: no longer wanted, kept since its kind holds data"
+        "skip PersistentVolumeClaim web/data: no longer desired, kept since its kind holds data"
     ]);
-    let mut deletable = world(&json!([]));
+    let mut deletable = case(&json!([]));
     deletable.applied(&json!([claim(&json!(["deletable"]))]), |_| {});
     deletable.check(&expect!["delete PersistentVolumeClaim web/data"]);
 }
 
 #[test]
-fn create_only_is_made_once() {
+fn create_only_object_is_created_and_never_applied_again() {
     let object = |replicas| {
         let mut object = deployment(replicas);
         object["policy"] = json!(["create-only"]);
         json!([object])
     };
-    let mut world = world(&object(5));
-    world.check(&expect!["create Deployment web/a"]);
-    world.applied(&object(3), |_| {});
-    world.check(&expect!["leave Deployment web/a: made once"]);
+    let mut case = case(&object(5));
+    case.check(&expect!["create Deployment web/a"]);
+    case.applied(&object(3), |_| {});
+    case.check(&expect!["skip Deployment web/a: created once, not updated"]);
 }
 
 #[test]
-fn what_the_server_refuses_for_good_is_not_tried_again_until_something_else_is_wanted() {
-    let mut world = world(&json!([deployment(3)]));
-    let rejected = |world: &World, immutable| Rejected {
-        digest: world.desired_state.objects[0].digest().to_owned(),
+fn rejected_body_is_not_sent_again_until_it_changes() {
+    let mut case = case(&json!([deployment(3)]));
+    let rejected = |case: &Case, immutable| Rejected {
+        digest: case.desired_state.objects[0].digest().to_owned(),
         reason: "Malformed".into(),
         message: "unknown field".into(),
         immutable,
     };
-    let object_ref = world.desired_state.objects[0].object_ref.clone();
-    world.memory.rejected.insert(object_ref.clone(), rejected(&world, false));
-    world.check(&expect!["leave Deployment web/a: unknown field"]);
-    world.memory.rejected.get_mut(&object_ref).unwrap().digest = "another".into();
-    world.check(&expect!["create Deployment web/a"]);
+    let object_ref = case.desired_state.objects[0].object_ref.clone();
+    case.state.rejected.insert(object_ref.clone(), rejected(&case, false));
+    case.check(&expect!["skip Deployment web/a: unknown field"]);
+    case.state.rejected.get_mut(&object_ref).unwrap().digest = "another".into();
+    case.check(&expect!["create Deployment web/a"]);
 }
 
 #[test]
-fn an_immutable_field_is_changed_by_recreating_only_where_the_guest_said_so() {
+fn object_is_recreated_for_an_immutable_field_only_with_the_policy() {
     let object = |policy: &Value| {
         let mut object = deployment(5);
         object["policy"] = policy.clone();
         json!([object])
     };
     for (policy, expected) in [
-        (json!([]), expect!["leave Deployment web/a: field is immutable"]),
+        (json!([]), expect!["skip Deployment web/a: field is immutable"]),
         (json!(["recreate-when-immutable"]), expect!["recreate Deployment web/a"]),
     ] {
-        let mut world = world(&object(&policy));
-        world.applied(&json!([deployment(3)]), |_| {});
-        world.memory.rejected.insert(
-            world.desired_state.objects[0].object_ref.clone(),
+        let mut case = case(&object(&policy));
+        case.applied(&json!([deployment(3)]), |_| {});
+        case.state.rejected.insert(
+            case.desired_state.objects[0].object_ref.clone(),
             Rejected {
-                digest: world.desired_state.objects[0].digest().to_owned(),
+                digest: case.desired_state.objects[0].digest().to_owned(),
                 reason: "Immutable".into(),
                 message: "field is immutable".into(),
                 immutable: true,
             },
         );
-        world.check(&expected);
-        world.live.clear();
-        world.check(&expect!["create Deployment web/a"]);
+        case.check(&expected);
+        case.live.clear();
+        case.check(&expect!["create Deployment web/a"]);
     }
 }
 
 #[test]
-fn a_contested_field_is_skipped_and_other_objects_are_applied() {
-    let mut world = world(&json!([deployment(3), service()]));
-    world.applied(&json!([deployment(3), service()]), |live| {
+fn object_in_a_field_fight_is_skipped_and_others_are_applied() {
+    let mut case = case(&json!([deployment(3), service()]));
+    case.applied(&json!([deployment(3), service()]), |live| {
         let entry = &mut live["metadata"]["managedFields"][0]["fieldsV1"];
         entry.as_object_mut().unwrap().remove("f:spec");
     });
-    let object_ref = world.desired_state.objects[0].object_ref.clone();
+    let object_ref = case.desired_state.objects[0].object_ref.clone();
     for second in 0..6 {
         let at = Timestamp::from_second(NOW - 10 + second).unwrap();
-        world.memory.reverts.record(&object_ref, &[".spec.replicas".into()], "autoscaler", at);
+        case.state.reverts.record(&object_ref, &[".spec.replicas".into()], "autoscaler", at);
     }
-    world.check(&expect![[r"
-        leave Deployment web/a: autoscaler sets .spec.replicas again and again; left alone for a while
+    case.check(&expect![[r"
+        skip Deployment web/a: autoscaler keeps setting .spec.replicas; the host stops applying it for a while
         apply Service web/b: another manager changed .spec.selector.app"]]);
 }
 
 #[test]
-fn an_object_that_is_seen_in_two_versions_of_its_kind_is_one_object() {
+fn object_in_two_versions_of_its_kind_is_one_object() {
     let objects = json!([deployment(3)]);
-    let mut world = world(&objects);
-    world.applied(&objects, |_| {});
+    let mut case = case(&objects);
+    case.applied(&objects, |_| {});
     // The same object, as a cache of another version shows it.
-    let (object_ref, object) = world.live[0].clone();
+    let (object_ref, object) = case.live[0].clone();
     let other = Kind::namespaced("apps/v1beta1", "Deployment", "deployments");
-    world.live.push((ObjectRef::new(Arc::new(other), object_ref.key), object));
-    world.check(&expect!["leave Deployment web/a: settled"]);
+    case.live.push((ObjectRef::new(Arc::new(other), object_ref.key), object));
+    case.check(&expect!["skip Deployment web/a: in sync"]);
 }
 
 #[test]
-fn an_adoption_that_the_server_refuses_for_good_is_told_and_not_tried_again() {
-    let mut world = world(&json!([deployment(3)]));
-    world.foreign("Deployment", "a", &json!([]));
-    world.adopt = true;
-    world.memory.rejected.insert(
-        world.desired_state.objects[0].object_ref.clone(),
+fn rejected_adoption_is_skipped_with_the_message_of_the_server() {
+    let mut case = case(&json!([deployment(3)]));
+    case.foreign("Deployment", "a", &json!([]));
+    case.adopt = true;
+    case.state.rejected.insert(
+        case.desired_state.objects[0].object_ref.clone(),
         Rejected {
-            digest: world.desired_state.objects[0].digest().to_owned(),
+            digest: case.desired_state.objects[0].digest().to_owned(),
             reason: "Immutable".into(),
             message: "spec.selector: field is immutable".into(),
             immutable: true,
         },
     );
-    world.check(&expect!["leave Deployment web/a: spec.selector: field is immutable"]);
-    // Unless the guest says that it may be made anew.
-    world.desired_state.objects[0].policy.insert(Policy::RecreateWhenImmutable);
-    world.check(&expect!["recreate Deployment web/a"]);
+    case.check(&expect!["skip Deployment web/a: spec.selector: field is immutable"]);
+    // With the policy, the host recreates it.
+    case.desired_state.objects[0].policy.insert(Policy::RecreateWhenImmutable);
+    case.check(&expect!["recreate Deployment web/a"]);
 }

@@ -1,84 +1,88 @@
-//! A primary that goes: what goes with it, what stays, and who takes it up again.
+//! Deletion of a primary: deleted and retained objects, and their adoption by a new primary.
 
 use expect_test::expect;
 use innkeeper_core::ownership::RETAINED_FOR_LABEL;
 use serde_json::{Value, json};
 
-use crate::world::{World, deployment, desired_object, service, world};
+use crate::case::{Case, case, deployment, desired_object, service};
 
-fn kept() -> Value {
-    let mut kept = desired_object("ConfigMap", "data", &json!({"size": 1}));
-    kept["policy"] = json!(["orphan"]);
-    kept
+fn retained() -> Value {
+    let mut retained = desired_object("ConfigMap", "data", &json!({"size": 1}));
+    retained["policy"] = json!(["orphan"]);
+    retained
 }
 
-/// Everything that this primary has made, and nothing that it wants any more.
-fn going(objects: &Value) -> World {
-    let mut world = world(&json!([]));
-    world.applied(objects, |_| {});
-    world.deleting = true;
-    world
+/// A primary that is being deleted: it has made these objects and desires none.
+fn terminating(objects: &Value) -> Case {
+    let mut case = case(&json!([]));
+    case.applied(objects, |_| {});
+    case.deleting = true;
+    case
 }
 
 #[test]
-fn retained_objects_stay_after_their_primary() {
-    let world = going(&json!([deployment(3), kept(), service()]));
-    world.check(&expect![[r"
+fn retained_object_stays_when_the_primary_is_deleted() {
+    let case = terminating(&json!([deployment(3), retained(), service()]));
+    case.check(&expect![[r"
         delete Service web/b
         delete Deployment web/a
-        leave ConfigMap web/data: kept when the primary goes"]]);
-    assert_eq!(world.plan().pending_deletion.len(), 2, "what stays is not waited for");
+        skip ConfigMap web/data: outlives its primary"]]);
+    assert_eq!(
+        case.plan().pending_deletion.len(),
+        2,
+        "the host does not wait for retained objects"
+    );
 }
 
 #[test]
-fn what_is_no_longer_wanted_of_a_primary_that_stays_goes_also_if_it_would_outlive_it() {
-    let mut world = going(&json!([kept()]));
-    world.deleting = false;
-    world.check(&expect!["delete ConfigMap web/data"]);
+fn undesired_retained_object_is_deleted_while_the_primary_stays() {
+    let mut case = terminating(&json!([retained()]));
+    case.deleting = false;
+    case.check(&expect!["delete ConfigMap web/data"]);
 }
 
 #[test]
-fn a_terminating_object_blocks_its_replacement() {
-    let mut world = world(&json!([]));
-    world.deleting = true;
-    world.applied(&json!([deployment(3)]), |value| {
+fn terminating_object_is_pending_unless_the_guest_keeps_it() {
+    let mut case = case(&json!([]));
+    case.deleting = true;
+    case.applied(&json!([deployment(3)]), |value| {
         value["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     });
-    world.check(&expect![""]);
-    assert_eq!(world.plan().pending_deletion.len(), 1);
-    world.desired_state.keep.insert(world.live[0].0.reference());
-    assert_eq!(world.plan().pending_deletion, [], "what the guest keeps is not");
+    case.check(&expect![""]);
+    assert_eq!(case.plan().pending_deletion.len(), 1);
+    case.desired_state.keep.insert(case.live[0].0.reference());
+    assert_eq!(case.plan().pending_deletion, [], "the guest keeps it");
 }
 
 #[test]
-fn a_primary_of_the_same_name_takes_up_what_was_kept_for_it() {
-    let mut world = world(&json!([kept(), service()]));
-    let identity = world.primary.identity();
+fn retained_object_is_adopted_by_a_primary_of_the_same_name() {
+    let mut case = case(&json!([retained(), service()]));
+    let identity = case.primary.identity();
     let left_behind = |identity: &str| {
         json!({"metadata": {"name": "data", "namespace": "web", "uid": "old", "resourceVersion": "3",
             "labels": {RETAINED_FOR_LABEL: identity},
             "managedFields": [{"manager": "innkeeper/podroute/u0", "operation": "Apply",
                 "fieldsV1": {"f:spec": {}}}]}})
     };
-    world.put("ConfigMap", &left_behind(&identity));
-    world.check(&expect![[r"
+    case.put("ConfigMap", &left_behind(&identity));
+    case.check(&expect![[r"
         adopt ConfigMap web/data
         create Service web/b"]]);
-    let predecessors = world.primary.predecessors(&world.live[0].1);
+    let predecessors = case.primary.predecessors(&case.live[0].1);
     assert_eq!(predecessors[0].to_string(), "innkeeper/podroute/u0");
 
-    // What another module keeps for the same primary is not for taking.
-    let mut anothers = left_behind(&identity);
-    anothers["metadata"]["managedFields"][0]["manager"] = "innkeeper/other/u1".into();
-    world.live.clear();
-    world.put("ConfigMap", &anothers);
-    world.check(&expect![[r"
-        leave ConfigMap web/data: it exists and has no controller
-        leave Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
+    // An object that another module made for the same primary is a conflict.
+    let mut of_another_module = left_behind(&identity);
+    of_another_module["metadata"]["managedFields"][0]["manager"] = "innkeeper/other/u1".into();
+    case.live.clear();
+    case.put("ConfigMap", &of_another_module);
+    case.check(&expect![[r"
+        skip ConfigMap web/data: it exists and has no controller
+        skip Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
 
-    world.live.clear();
-    world.put("ConfigMap", &left_behind("of-another"));
-    world.check(&expect![[r"
-        leave ConfigMap web/data: it exists and has no controller
-        leave Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
+    case.live.clear();
+    case.put("ConfigMap", &left_behind("of-another"));
+    case.check(&expect![[r"
+        skip ConfigMap web/data: it exists and has no controller
+        skip Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
 }

@@ -144,7 +144,7 @@ impl Installer<'_> {
         {
             return Ok(Decision::Keep);
         }
-        let fields = crd_compat::changed(&definition, &request.definition, FIELDS_MAX);
+        let fields = crd_compat::changed_fields(&definition, &request.definition, FIELDS_MAX);
         if !fields.is_empty() {
             let check = StoredObjectCheck {
                 client: self.client,

@@ -156,7 +156,7 @@ impl Apply<'_> {
             _ => (desired.create_body(), "create"),
         };
         let (manager, force) = match &step.action {
-            Action::Merge { .. } => (&self.owner.merger, Force::No),
+            Action::Merge { .. } => (&self.owner.merge_manager, Force::No),
             _ => (&self.owner.manager, Force::Yes),
         };
         self.log(&step.to_string());
@@ -234,7 +234,7 @@ impl Apply<'_> {
         applied: &mut Applied,
     ) -> Next {
         self.log(&format!("unmerge from {object_ref}"));
-        match self.apply_nothing(object_ref, uid, &self.owner.merger).await {
+        match self.apply_nothing(object_ref, uid, &self.owner.merge_manager).await {
             Ok(()) => {
                 self.context.count_write("unmerge");
                 state.plan.applied.remove(object_ref);

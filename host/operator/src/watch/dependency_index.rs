@@ -198,7 +198,7 @@ impl DependencyIndex {
         for object in change.versions() {
             let gets = self.gets.get(&(change.kind.clone(), object.key.clone()));
             found.extend(gets.into_iter().flat_map(SmallSet::iter).cloned());
-            for uid in object.makers() {
+            for uid in object.owner_and_writer_uids() {
                 let Some(within) = self.owned.get(uid) else { continue };
                 let here = within.get(object.key.namespace());
                 let anywhere = within.get("").filter(|_| !object.key.namespace().is_empty());

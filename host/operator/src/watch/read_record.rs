@@ -172,7 +172,7 @@ impl ReadRecord {
         let here = object.key.namespace();
         let is_here = |within: &str| within.is_empty() || within == here;
         if object
-            .makers()
+            .owner_and_writer_uids()
             .iter()
             .any(|uid| self.owned.get(*uid).is_some_and(|within| is_here(within)))
         {

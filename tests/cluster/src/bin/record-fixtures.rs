@@ -12,7 +12,7 @@
 //! mutating webhook would. No controllers are needed.
 //!
 //! What the server itself takes as a change is recorded beside what we expect, by
-//! applying once more; `host/core/tests/settled.rs` holds our judgement against it.
+//! applying once more; `host/core/tests/in_sync.rs` holds our judgement against it.
 
 #![expect(clippy::print_stdout, reason = "a program for people at a terminal")]
 
@@ -122,7 +122,7 @@ struct Change {
     lost: Vec<String>,
 }
 
-/// What is recorded of a case; read by `host/core/tests/settled.rs`.
+/// What is recorded of a case; read by `host/core/tests/in_sync.rs`.
 #[derive(Serialize)]
 struct Fixture<'a> {
     name: &'a str,

@@ -29,11 +29,11 @@ pub(super) fn refuse_webhook(request: &CrdRequest) -> Result<(), Rejection> {
 /// live one takes all of, as when an older version of a guest serves again, is left out:
 /// definitions are never taken back.
 pub(super) fn changes_additively(request: &CrdRequest, live: &Value) -> Result<bool, Rejection> {
-    let broken = crd_compat::breaking(live, &request.definition);
+    let broken = crd_compat::incompatible_changes(live, &request.definition);
     if broken.is_empty() {
         return Ok(true);
     }
-    if crd_compat::breaking(&request.definition, live).is_empty() {
+    if crd_compat::incompatible_changes(&request.definition, live).is_empty() {
         tracing::info!(crd = %request.name, "the installed definition has all that this one has: it stays");
         return Ok(false);
     }
@@ -73,7 +73,7 @@ pub(super) fn check_shared(
     owner: &str,
     live: &Value,
 ) -> Result<(), Rejection> {
-    let missing = crd_compat::breaking(&request.definition, live);
+    let missing = crd_compat::incompatible_changes(&request.definition, live);
     if missing.is_empty() {
         return Ok(());
     }

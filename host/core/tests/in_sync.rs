@@ -1,9 +1,9 @@
-//! Our judgement of what is settled, held against what a real API server did.
+//! The decision whether an object is in sync, compared with recordings of a real API server.
 //!
-//! `fixtures/recorded` is written by `record-fixtures` (see `fixtures/README.md`) from the
-//! cases in `fixtures/cases`. `unchanged` is the server's word: applying once more changes nothing.
+//! `record-fixtures` writes `fixtures/recorded` from the cases in `fixtures/cases` (see
+//! `fixtures/README.md`). `unchanged` is recorded: a further apply changes nothing.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test: what is not as expected fails it")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "an error fails the test")]
 
 use std::path::Path;
 
@@ -27,18 +27,19 @@ struct Fixture {
     live: Value,
     unchanged: bool,
     churns: Churns,
-    settled: bool,
+    #[serde(rename = "settled")]
+    in_sync: bool,
     changes: Vec<Change>,
 }
 
-/// Whether the server takes it as a change on every apply.
+/// Whether the server treats every apply as a change.
 #[derive(PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Churns {
     No,
-    /// Not with what `known_noops::drop_known_noops` drops.
+    /// Not after `known_noops::drop_known_noops`.
     Dropped,
-    /// It does; only versions change.
+    /// Yes; only the resource version changes.
     Left,
 }
 
@@ -50,7 +51,8 @@ struct Change {
     _about: String,
     live: Value,
     unchanged: bool,
-    settled: bool,
+    #[serde(rename = "settled")]
+    in_sync: bool,
     lost: Vec<String>,
 }
 
@@ -84,7 +86,7 @@ fn fixtures() -> Vec<Fixture> {
         .collect()
 }
 
-/// Collects what fails, so that one run names every case.
+/// Collects failures, so that one run names every failed case.
 #[derive(Default)]
 struct Failures(Vec<String>);
 
@@ -101,7 +103,7 @@ impl Failures {
 }
 
 #[test]
-fn the_server_did_what_the_cases_say() {
+fn recordings_agree_with_the_cases() {
     let mut failures = Failures::default();
     let mut cases = 0;
     let mut changes = 0;
@@ -112,7 +114,7 @@ fn the_server_did_what_the_cases_say() {
         });
         for change in &fixture.changes {
             changes += 1;
-            failures.check(change.unchanged == change.settled, || {
+            failures.check(change.unchanged == change.in_sync, || {
                 format!("{} after {}: unchanged is {}", fixture.name, change.name, change.unchanged)
             });
         }
@@ -122,30 +124,30 @@ fn the_server_did_what_the_cases_say() {
 }
 
 #[test]
-fn after_a_restart_what_was_applied_is_settled() {
+fn applied_object_is_in_sync_after_a_restart() {
     let mut failures = Failures::default();
     for fixture in fixtures() {
         let live = fixture.object(&fixture.live);
-        let settled =
+        let in_sync =
             in_sync::is_in_sync_after_restart(&live, &fixture.manager(), &fixture.desired);
-        failures.check(settled == fixture.settled, || {
+        failures.check(in_sync == fixture.in_sync, || {
             let entry = fixture.entry(&live).paths().join(" ");
-            format!("{}: settled is {settled}; our entry: {entry}", fixture.name)
+            format!("{}: in sync is {in_sync}; the entry: {entry}", fixture.name)
         });
     }
     failures.none();
 }
 
 #[test]
-fn after_a_restart_a_change_by_another_is_seen() {
+fn change_by_another_manager_is_found_after_a_restart() {
     let mut failures = Failures::default();
     for fixture in fixtures() {
         for change in &fixture.changes {
             let live = fixture.object(&change.live);
-            let settled =
+            let in_sync =
                 in_sync::is_in_sync_after_restart(&live, &fixture.manager(), &fixture.desired);
-            failures.check(settled == change.settled, || {
-                format!("{} after {}: settled is {settled}", fixture.name, change.name)
+            failures.check(in_sync == change.in_sync, || {
+                format!("{} after {}: in sync is {in_sync}", fixture.name, change.name)
             });
         }
     }
@@ -153,20 +155,20 @@ fn after_a_restart_a_change_by_another_is_seen() {
 }
 
 #[test]
-fn while_running_what_was_applied_is_settled_and_a_change_is_seen() {
+fn last_applied_finds_changes_and_nothing_else() {
     let mut failures = Failures::default();
     for fixture in fixtures() {
         let manager = fixture.manager();
         let before = fixture.object(&fixture.live);
         let last_applied = LastApplied::new(&fixture.desired, &before, &manager).unwrap();
         failures.check(last_applied.is_in_sync(&fixture.desired, &before, &manager), || {
-            format!("{}: not settled after its own apply", fixture.name)
+            format!("{}: not in sync after its own apply", fixture.name)
         });
         for change in &fixture.changes {
             let live = fixture.object(&change.live);
-            let settled = last_applied.is_in_sync(&fixture.desired, &live, &manager);
-            failures.check(settled == change.settled, || {
-                format!("{} after {}: settled is {settled}", fixture.name, change.name)
+            let in_sync = last_applied.is_in_sync(&fixture.desired, &live, &manager);
+            failures.check(in_sync == change.in_sync, || {
+                format!("{} after {}: in sync is {in_sync}", fixture.name, change.name)
             });
         }
     }
@@ -174,13 +176,13 @@ fn while_running_what_was_applied_is_settled_and_a_change_is_seen() {
 }
 
 #[test]
-fn the_paths_that_a_change_took_are_named() {
+fn lost_paths_of_a_change_are_listed() {
     let mut failures = Failures::default();
     for fixture in fixtures() {
         let before = fixture.entry(&fixture.object(&fixture.live));
         for change in &fixture.changes {
             let after = fixture.entry(&fixture.object(&change.live));
-            let lost = fieldset::lost(&before, &after);
+            let lost = fieldset::lost_paths(&before, &after);
             failures.check(lost == change.lost, || {
                 format!("{} after {}: lost {lost:?}", fixture.name, change.name)
             });
@@ -189,12 +191,11 @@ fn the_paths_that_a_change_took_are_named() {
     failures.none();
 }
 
-/// Whatever single field leaves our entry, it is seen.
 #[test]
-fn the_loss_of_any_one_field_is_seen() {
+fn loss_of_any_one_field_is_found() {
     let mut failures = Failures::default();
     let mut fields = 0;
-    for fixture in fixtures().iter().filter(|fixture| fixture.settled) {
+    for fixture in fixtures().iter().filter(|fixture| fixture.in_sync) {
         let live = fixture.object(&fixture.live);
         let text = live.applied_by(&fixture.manager()).unwrap();
         let entry: Value = serde_json::from_str(text).unwrap();
@@ -214,12 +215,11 @@ fn the_loss_of_any_one_field_is_seen() {
     assert!(fields >= 500, "only {fields} fields were taken");
 }
 
-/// Whatever one member is added to what is wanted or taken from it, it is seen even if the digest
-/// were the same.
+/// The comparison with the entry finds the change without the digest.
 #[test]
-fn one_member_more_or_less_in_desired_is_seen() {
+fn added_or_removed_member_of_the_desired_object_is_found() {
     let mut failures = Failures::default();
-    for fixture in fixtures().iter().filter(|fixture| fixture.settled) {
+    for fixture in fixtures().iter().filter(|fixture| fixture.in_sync) {
         let live = fixture.object(&fixture.live);
         let entry = fixture.entry(&live);
         assert!(in_sync::matches(&fixture.desired, &entry), "{}", fixture.name);
@@ -239,55 +239,54 @@ fn one_member_more_or_less_in_desired_is_seen() {
 }
 
 #[test]
-fn another_digest_or_no_annotation_is_not_settled() {
+fn object_is_not_in_sync_with_another_digest_or_without_annotation() {
     let mut failures = Failures::default();
     for fixture in fixtures() {
         let live = fixture.object(&fixture.live);
         let mut desired = fixture.desired.clone();
         desired["spec"]["one"]["more"] = Value::from(1);
-        // As the planner would stamp it.
+        // The annotation has the digest of the changed object.
         let name = desired["metadata"]["annotations"].as_object().unwrap();
         let name = name.keys().find(|name| name.starts_with(in_sync::APPLIED_ANNOTATION)).unwrap();
         let (name, digest) = (name.clone(), in_sync::digest(&desired));
         desired["metadata"]["annotations"][&name] = Value::from(digest);
-        let settled = in_sync::is_in_sync_after_restart(&live, &fixture.manager(), &desired);
-        failures.check(!settled, || format!("{}: with another digest", fixture.name));
+        let in_sync = in_sync::is_in_sync_after_restart(&live, &fixture.manager(), &desired);
+        failures.check(!in_sync, || format!("{}: with another digest", fixture.name));
 
         let mut bare = fixture.desired.clone();
         bare["metadata"]["annotations"].as_object_mut().unwrap().remove(&name);
-        let settled = in_sync::is_in_sync_after_restart(&live, &fixture.manager(), &bare);
-        failures.check(!settled, || format!("{}: without the annotation", fixture.name));
+        let in_sync = in_sync::is_in_sync_after_restart(&live, &fixture.manager(), &bare);
+        failures.check(!in_sync, || format!("{}: without the annotation", fixture.name));
         failures.check(in_sync::digest(&bare) == in_sync::digest(&fixture.desired), || {
-            format!("{}: the stamp changed the digest", fixture.name)
+            format!("{}: the annotation changed the digest", fixture.name)
         });
     }
     failures.none();
 }
 
 #[test]
-fn digest_is_that_of_the_text_with_members_in_order() {
+fn digest_is_stable() {
     // The text: {"a b":{"c":[1,1.5,"ü\n\"x\u0001",null,true,],},"kind":"K",}
     let desired = json!({"kind": "K", "a b": {"c": [1, 1.5, "ü\n\"x\u{1}", null, true]}});
     assert_eq!(in_sync::digest(&desired), "c01750921e8771972b66741c24165e7a");
 }
 
-/// The figures that the documents tell.
 #[test]
-fn the_figures() {
+fn counts_are_those_in_the_documents() {
     let fixtures = fixtures();
     let changes: Vec<_> = fixtures.iter().flat_map(|fixture| &fixture.changes).collect();
     let misses: Vec<_> =
-        fixtures.iter().filter(|fixture| !fixture.settled).map(|fixture| &*fixture.name).collect();
-    expect!["91 objects, 80 changes of which 22 are none of ours; needlessly applied after a restart: custom-emptied-set, emptied-granular-list, resource-divisor"].assert_eq(&format!(
-        "{} objects, {} changes of which {} are none of ours; needlessly applied after a restart: {}",
+        fixtures.iter().filter(|fixture| !fixture.in_sync).map(|fixture| &*fixture.name).collect();
+    expect!["91 objects, 80 changes of which 22 concern other fields; needlessly applied after a restart: custom-emptied-set, emptied-granular-list, resource-divisor"].assert_eq(&format!(
+        "{} objects, {} changes of which {} concern other fields; needlessly applied after a restart: {}",
         fixtures.len(),
         changes.len(),
-        changes.iter().filter(|change| change.settled).count(),
+        changes.iter().filter(|change| change.in_sync).count(),
         misses.join(", "),
     ));
 }
 
-/// The names that lead to every member without anything below it.
+/// The paths of all members without members of their own.
 fn leaves(entry: &Value) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (name, below) in entry.as_object().into_iter().flatten() {
@@ -306,11 +305,11 @@ fn leaves(entry: &Value) -> Vec<Vec<String>> {
     found
 }
 
-/// Takes a member away as the server does: what is then empty and not itself in the set goes too.
+/// Removes a member as the server does: a parent that is then empty and not itself in the set goes
+/// too.
 ///
-/// Answers false where something would be left that has no members but is in the set: an entry
-/// alone does not tell that from a value kept whole. The recorded changes have this case, with the
-/// live values that tell (`custom-free`).
+/// Returns false if an element without members would stay in the set: the entry alone does not
+/// distinguish it from a value that is kept whole. The recorded change `custom-free` has this case.
 fn remove(entry: &mut Value, path: &[String]) -> bool {
     let [name, rest @ ..] = path else { return true };
     let members = entry.as_object_mut().unwrap();

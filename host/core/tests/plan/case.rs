@@ -1,4 +1,4 @@
-//! The world of one primary: what its guest wants, and what is there.
+//! One case of the planner: the desired and the observed state of a primary.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// A module that makes Deployments, Services, claims and, where they are served, Routes.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct World {
+/// A primary of a module that makes Deployments, Services, ConfigMaps, claims and optional Routes.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
+pub(crate) struct Case {
     pub(crate) manifest: Manifest,
     pub(crate) primary: Primary,
     pub(crate) desired_state: DesiredState,
     pub(crate) live: Vec<(ObjectRef, Arc<Object>)>,
     pub(crate) unserved: Vec<&'static str>,
     pub(crate) unknown: Vec<&'static str>,
-    pub(crate) memory: PlanState,
+    pub(crate) state: PlanState,
     pub(crate) complete: bool,
     pub(crate) readable: bool,
     pub(crate) adopt: bool,
@@ -30,7 +30,7 @@ pub(crate) struct World {
 
 pub(crate) const NOW: i64 = 1_800_000_000;
 
-pub(crate) fn world(objects: &Value) -> World {
+pub(crate) fn case(objects: &Value) -> Case {
     let manifest: Manifest = serde_json::from_value(json!({
         "name": "podroute",
         "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "plural": "podroutes"},
@@ -51,14 +51,14 @@ pub(crate) fn world(objects: &Value) -> World {
     let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
     let desired_state =
         DesiredState::read(&desired, &manifest, &primary, Grants::default()).unwrap();
-    World {
+    Case {
         manifest,
         primary,
         desired_state,
         live: Vec::new(),
         unserved: Vec::new(),
         unknown: Vec::new(),
-        memory: PlanState { clean: true, ..PlanState::default() },
+        state: PlanState { clean: true, ..PlanState::default() },
         complete: true,
         readable: true,
         adopt: false,
@@ -84,7 +84,7 @@ pub(crate) fn service() -> Value {
     desired_object("Service", "b", &json!({"selector": {"app": "x"}}))
 }
 
-/// The entry that applying a body gives, for objects without lists of their own.
+/// The entry of `managedFields` that applying a body gives, for bodies without lists.
 pub(crate) fn entry(body: &Value) -> Value {
     fn fields(value: &Value) -> Value {
         match value {
@@ -104,22 +104,23 @@ pub(crate) fn entry(body: &Value) -> Value {
     set
 }
 
-impl World {
+impl Case {
     pub(crate) fn kind(&self, kind: &str) -> Arc<Kind> {
         Arc::new(
             self.manifest.owned.iter().find(|owned| owned.kind.kind == kind).unwrap().kind.clone(),
         )
     }
 
+    /// Adds a live object.
     pub(crate) fn put(&mut self, kind: &str, value: &Value) {
         let kind = self.kind(kind);
         let object = Object::decode(&kind, &value.to_string(), None).unwrap();
         self.live.push((ObjectRef::new(kind, object.key.clone()), Arc::new(object)));
     }
 
-    /// An object as this primary applied it, changed by `edit`.
+    /// Adds objects as the module applied them, changed by `edit`.
     pub(crate) fn applied(&mut self, objects: &Value, edit: impl Fn(&mut Value)) {
-        let desired_state = world(objects).desired_state;
+        let desired_state = case(objects).desired_state;
         for one in desired_state.objects {
             let mut value = one.body.clone();
             value["metadata"]["uid"] = format!("uid-{}", one.object_ref.key.name()).into();
@@ -131,7 +132,7 @@ impl World {
         }
     }
 
-    /// Somebody's object.
+    /// Adds an object that the module did not make.
     pub(crate) fn foreign(&mut self, kind: &str, name: &str, owners: &Value) {
         self.put(
             kind,
@@ -141,7 +142,7 @@ impl World {
     }
 
     pub(crate) fn plan(&self) -> Plan {
-        let seen: Vec<Lookup> = self
+        let lookups: Vec<Lookup> = self
             .desired_state
             .objects
             .iter()
@@ -163,9 +164,9 @@ impl World {
             primary: &self.primary,
             desired: &self.desired_state,
             complete: self.complete,
-            lookups: &seen,
+            lookups: &lookups,
             owned: &self.live,
-            state: &self.memory,
+            state: &self.state,
             readable: self.readable,
             adopt: self.adopt,
             deleting: self.deleting,
@@ -173,6 +174,7 @@ impl World {
         })
     }
 
+    /// Plans, and compares the steps with the expected lines.
     pub(crate) fn check(&self, expected: &Expect) {
         let lines: Vec<String> = self.plan().steps.iter().map(ToString::to_string).collect();
         expected.assert_eq(&lines.join("\n"));

@@ -1,0 +1,38 @@
+//! The incompatible changes that a comparison found.
+
+use crate::foreign;
+
+/// The most changes that a comparison reports.
+pub(super) const FINDINGS_MAX: usize = 100;
+
+/// The longest text of one change, in bytes: names and rules in a schema may be of any length.
+pub(super) const FINDING_BYTES_MAX: usize = 256;
+
+/// Incompatible changes, in order.
+#[derive(Default)]
+pub(super) struct Findings(Vec<String>);
+
+impl Findings {
+    /// Adds one change, as one line of bounded length.
+    pub(super) fn add(&mut self, text: impl Into<String>) {
+        if !self.is_full() {
+            self.0.push(foreign::one_line(text.into(), FINDING_BYTES_MAX));
+        }
+    }
+
+    /// Adds a change of the schema at a path; the empty path is the whole object.
+    pub(super) fn add_at(&mut self, path: &str, what: &str) {
+        let place = if path.is_empty() { "the object" } else { path };
+        self.add(format!("{place} {what}"));
+    }
+
+    /// Whether further changes would be dropped.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= FINDINGS_MAX
+    }
+
+    /// The changes, in the order in which they were found.
+    pub(super) fn into_vec(self) -> Vec<String> {
+        self.0
+    }
+}

@@ -1,0 +1,68 @@
+//! Why the host refuses a `desired` document.
+
+use crate::host_objects;
+
+/// Why the host refuses a `desired` document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidDesired {
+    /// The manifest does not declare the kind of an object.
+    #[error("the guest gave {what}, but its manifest does not own {kind}; add the kind to `owned`")]
+    UndeclaredKind {
+        /// Kind and name of the object.
+        what: String,
+        /// The kind that the manifest lacks.
+        kind: String,
+    },
+    /// An object is outside the primary's namespace, and the Module does not allow that.
+    #[error(
+        "the guest gave {what}, outside the primary's namespace; the Module does not allow that (spec.allowCrossNamespace)"
+    )]
+    CrossNamespace {
+        /// Kind and name of the object.
+        what: String,
+    },
+    /// An object belongs to Innkeeper itself.
+    #[error(
+        "the guest gave {what}, which belongs to Innkeeper itself: no module writes the host's namespace ({} unless it was installed in another one), the namespace {}, kinds of {}, or the host's own roles and policies; have the guest leave it out",
+        host_objects::HOST_NAMESPACE,
+        host_objects::MODULES_NAMESPACE,
+        host_objects::GROUP
+    )]
+    Reserved {
+        /// Kind and name of the object.
+        what: String,
+    },
+    /// The document has the same object twice.
+    #[error("the guest gave {what} twice")]
+    Duplicate {
+        /// Kind and name of the object.
+        what: String,
+    },
+    /// An object lacks a member, or has one that a guest may not set.
+    #[error("the guest gave an unusable object ({what}): {problem}")]
+    Malformed {
+        /// Kind and name of the object, as far as it has them.
+        what: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The host cannot write the status, the conditions or the Events.
+    #[error("the guest gave an unusable status: {problem}")]
+    MalformedStatus {
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl InvalidDesired {
+    /// The reason for a condition: one CamelCase word.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::UndeclaredKind { .. } => "UndeclaredKind",
+            Self::CrossNamespace { .. } => "CrossNamespace",
+            Self::Reserved { .. } => "ReservedObject",
+            Self::Duplicate { .. } | Self::Malformed { .. } => "MalformedObject",
+            Self::MalformedStatus { .. } => "MalformedStatus",
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The checks of one desired object, and its completion.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use innkeeper_contract::{Kind, Manifest, Policy};
+use serde_json::{Map, Value, json};
+
+use super::error::InvalidDesired;
+use super::object::DesiredObject;
+use crate::host_names::{self, Grants};
+use crate::ownership::Primary;
+use crate::well_known::{ALLOW_DELETION_ANNOTATION, RETAINED_FOR_LABEL};
+use crate::{ObjectKey, ObjectRef, foreign, host_objects, in_sync, known_noops, names};
+
+/// How many bytes of an object's kind and name an error quotes: more than any valid one has.
+const QUOTED_BYTES_MAX: usize = 512;
+
+/// Members of `metadata` that a guest may set; all others belong to the server or the host.
+const ALLOWED_METADATA: [&str; 5] = ["annotations", "finalizers", "labels", "name", "namespace"];
+
+/// Type, name and namespace of an object as the guest gives them; empty where they are missing.
+struct Head<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    name: &'a str,
+    namespace: &'a str,
+}
+
+impl<'a> Head<'a> {
+    fn of(object: &'a Value) -> Self {
+        let text =
+            |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        Self {
+            api_version: text("/apiVersion"),
+            kind: text("/kind"),
+            name: text("/metadata/name"),
+            namespace: text("/metadata/namespace"),
+        }
+    }
+
+    /// Checks the names in the head, and that the object has only members that a guest may set.
+    ///
+    /// # Errors
+    /// Returns the first invalid member.
+    fn check(&self, object: &Value) -> Result<(), String> {
+        let required =
+            [("apiVersion", self.api_version), ("kind", self.kind), ("metadata.name", self.name)];
+        for (member, value) in required {
+            if value.is_empty() {
+                return Err(format!("{member} is missing or is not a text"));
+            }
+        }
+        let mut members = object["metadata"].as_object().into_iter().flat_map(Map::keys);
+        if let Some(member) = members.find(|member| !ALLOWED_METADATA.contains(&member.as_str())) {
+            let member = foreign::one_line(member, QUOTED_BYTES_MAX);
+            return Err(format!("metadata.{member} is not the guest's to give"));
+        }
+        // The name becomes a segment of a URL.
+        if !names::is_object_name(self.api_version, self.kind, self.name) {
+            return Err("metadata.name is not a name that Kubernetes allows".to_owned());
+        }
+        if !self.namespace.is_empty() && !names::is_label(self.namespace) {
+            return Err("metadata.namespace is not a name that Kubernetes allows".to_owned());
+        }
+        names::check_metadata(&object["metadata"])?;
+        // `kubectl` reads an object with this member as a list, and applies the items instead.
+        if object.get("items").is_some() {
+            return Err("items is a member of lists, not of objects".to_owned());
+        }
+        if object.get("status").is_some() {
+            return Err("status belongs to the controller of the object".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Head<'_> {
+    /// Writes kind and name for an error, as visible text of bounded length.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.kind.is_empty() { "an object" } else { self.kind };
+        f.write_str(&foreign::one_line(format_args!("{kind} {}", self.name), QUOTED_BYTES_MAX))
+    }
+}
+
+/// Checks one object of a `desired` document and completes it.
+///
+/// # Errors
+/// Returns the first violation of the contract.
+pub(super) fn read_object(
+    desired: &innkeeper_contract::DesiredObject,
+    manifest: &Manifest,
+    primary: &Primary,
+    grants: Grants<'_>,
+) -> Result<DesiredObject, InvalidDesired> {
+    let object = &desired.object;
+    let head = Head::of(object);
+    let malformed = |problem: String| InvalidDesired::Malformed {
+        what: head.to_string().trim_end().to_owned(),
+        problem,
+    };
+    head.check(object).map_err(malformed)?;
+
+    let owned = manifest
+        .owned
+        .iter()
+        .find(|owned| owned.kind.api_version == head.api_version && owned.kind.kind == head.kind)
+        .ok_or_else(|| InvalidDesired::UndeclaredKind {
+            what: head.to_string(),
+            kind: foreign::one_line(
+                format_args!("{} {}", head.api_version, head.kind),
+                QUOTED_BYTES_MAX,
+            ),
+        })?;
+    let policy: BTreeSet<Policy> = desired.policy.iter().copied().collect();
+    let merges = policy.contains(&Policy::Merge);
+    if merges && policy.len() > 1 {
+        return Err(malformed(
+            "the policy merge goes with no other: the object is somebody else's".to_owned(),
+        ));
+    }
+
+    host_names::check(object, merges, grants).map_err(malformed)?;
+    if owned.merges && !merges {
+        return Err(malformed(format!(
+            "the manifest says that the guest only merges into {}, so it needs the policy merge",
+            owned.kind
+        )));
+    }
+
+    let namespace = namespace_of(&owned.kind, head.namespace, primary).map_err(malformed)?;
+    let object_ref =
+        ObjectRef::new(Arc::new(owned.kind.clone()), ObjectKey::new(namespace, head.name));
+    let may_own = primary.may_own(&object_ref);
+    if !may_own && !grants.cross_namespace {
+        return Err(InvalidDesired::CrossNamespace { what: object_ref.to_string() });
+    }
+    if host_objects::is_object_of(&object_ref.kind, &object_ref.key, grants.host_namespace) {
+        return Err(InvalidDesired::Reserved { what: object_ref.to_string() });
+    }
+    if !merges && primary.is_at(&object_ref) {
+        return Err(malformed(
+            "it is the primary itself, which a guest does not make: give the policy merge"
+                .to_owned(),
+        ));
+    }
+
+    let mut body = object.clone();
+    known_noops::drop_known_noops(&mut body);
+    if owned.kind.is_namespaced() {
+        body["metadata"]["namespace"] = namespace.into();
+    }
+    let orphan = policy.contains(&Policy::Orphan);
+    if orphan {
+        body["metadata"]["labels"][RETAINED_FOR_LABEL] = primary.identity().into();
+    } else if may_own && !merges {
+        body["metadata"]["ownerReferences"] = json!([primary.owner_reference()]);
+    } else if !merges && manifest.finalizer.is_none() {
+        // Neither Kubernetes nor the host would delete it.
+        return Err(malformed(
+            "it lies outside the primary's namespace, so Kubernetes does not delete it with the primary: the guest must ask for a finalizer, or give the policy orphan".to_owned(),
+        ));
+    }
+    if policy.contains(&Policy::Deletable) {
+        body["metadata"]["annotations"][ALLOW_DELETION_ANNOTATION] = "true".into();
+    }
+    let digest = if merges {
+        in_sync::set_merge_digest(&mut body, &primary.merge_manager)
+    } else {
+        in_sync::set_digest(&mut body)
+    };
+    let labels = labels_of(object);
+    Ok(DesiredObject { object_ref, body, digest, policy, optional: owned.optional, labels })
+}
+
+/// The labels of an object, without those that are no strings.
+fn labels_of(object: &Value) -> BTreeMap<String, String> {
+    let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+    labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+/// The namespace of an object: the given one, or that of the primary.
+fn namespace_of<'a>(kind: &Kind, given: &'a str, primary: &'a Primary) -> Result<&'a str, String> {
+    let home = primary.object_ref.key.namespace();
+    match (kind.is_namespaced(), given.is_empty()) {
+        (false, true) => Ok(""),
+        (false, false) => Err(format!("{kind} is cluster-scoped, so it has no metadata.namespace")),
+        (true, false) => Ok(given),
+        (true, true) if home.is_empty() => {
+            Err("metadata.namespace is missing, and the primary is cluster-scoped".to_owned())
+        }
+        (true, true) => Ok(home),
+    }
+}

@@ -1,0 +1,196 @@
+//! What the host does with one desired object.
+
+use innkeeper_contract::Policy;
+
+use super::input::Input;
+use super::prune::may_be_deleted;
+use super::skip_reason::SkipReason;
+use super::state::{Lookup, Rejected};
+use super::step::{Action, ApplyReason};
+use crate::desired::DesiredObject;
+use crate::fieldset::FieldSet;
+use crate::in_sync::{self, LastApplied};
+use crate::ownership::{Controller, Ownership, Primary};
+use crate::{Manager, Object, consent, drift};
+
+/// Decides what to do with one desired object.
+pub(super) fn plan_desired(
+    input: &Input<'_>,
+    desired_object: &DesiredObject,
+    lookup: &Lookup,
+) -> Action {
+    let object = match lookup {
+        Lookup::Found(object) => object,
+        Lookup::Absent if desired_object.has(Policy::Merge) => {
+            return Action::Skip(SkipReason::MergeTargetMissing);
+        }
+        Lookup::Absent => return plan_create(input, desired_object),
+        Lookup::Unknown => return Action::Skip(SkipReason::Unknown),
+        Lookup::NotServed if desired_object.optional => {
+            return Action::Skip(SkipReason::OptionalNotServed);
+        }
+        Lookup::NotServed => return Action::Skip(SkipReason::NotServed),
+        Lookup::Unreadable(reason) => return Action::Skip(SkipReason::Unreadable(reason.clone())),
+    };
+    if desired_object.has(Policy::Merge) {
+        return plan_merge(input, desired_object, object);
+    }
+    // The desired object is the primary itself, perhaps in another version of its kind.
+    if !object.uid.is_empty() && object.uid == input.primary.uid {
+        return Action::Skip(SkipReason::Conflict(Controller::default()));
+    }
+    match input.primary.ownership(object) {
+        Ownership::Foreign(controller) => Action::Skip(SkipReason::Conflict(controller)),
+        _ if object.is_terminating() => Action::Skip(SkipReason::Terminating),
+        // Labels that the guest merged must not decide whether the object is adopted.
+        Ownership::Unowned if input.adopt && input.primary.has_merged(object) => {
+            Action::Unmerge { uid: object.uid.clone() }
+        }
+        Ownership::Unowned
+            if input.primary.is_retained(object)
+                || input.adopt
+                    && has_labels(object, desired_object)
+                    && !input.primary.is_made_for_another_outside_namespace(
+                        &desired_object.object_ref,
+                        object,
+                    ) =>
+        {
+            match rejected(input, desired_object) {
+                Some(rejected) => plan_rejected(input, desired_object, object, rejected),
+                None => Action::Adopt {
+                    uid: object.uid.clone(),
+                    resource_version: object.resource_version.clone(),
+                },
+            }
+        }
+        Ownership::Unowned => Action::Skip(SkipReason::Conflict(Controller::default())),
+        Ownership::Own => plan_owned(input, desired_object, object),
+    }
+}
+
+/// Decides about an object that the primary merges into. It may belong to anyone, so the host
+/// applies without force: the server reports a field of another manager as a conflict.
+fn plan_merge(input: &Input<'_>, desired_object: &DesiredObject, object: &Object) -> Action {
+    if object.is_terminating() {
+        return Action::Skip(SkipReason::Terminating);
+    }
+    let last_applied = input.state.applied.get(&desired_object.object_ref);
+    let manager = &input.primary.merge_manager;
+    if is_in_sync(last_applied, desired_object, object, manager) {
+        return Action::Skip(SkipReason::InSync);
+    }
+    if let Some(rejected) = rejected(input, desired_object) {
+        return Action::Skip(SkipReason::Rejected(rejected.clone()));
+    }
+    let reason = apply_reason(last_applied, desired_object, object, input.primary, manager);
+    Action::Merge { uid: object.uid.clone(), reason }
+}
+
+fn plan_create(input: &Input<'_>, desired_object: &DesiredObject) -> Action {
+    match rejected(input, desired_object) {
+        // An immutable field does not prevent a create.
+        Some(rejected) if !rejected.immutable => {
+            Action::Skip(SkipReason::Rejected(rejected.clone()))
+        }
+        _ => Action::Create,
+    }
+}
+
+fn plan_owned(input: &Input<'_>, desired_object: &DesiredObject, object: &Object) -> Action {
+    if desired_object.has(Policy::CreateOnly) && input.primary.has_applied(object) {
+        return Action::Skip(SkipReason::CreateOnly);
+    }
+    let last_applied = input.state.applied.get(&desired_object.object_ref);
+    let manager = &input.primary.manager;
+    if is_in_sync(last_applied, desired_object, object, manager) {
+        return Action::Skip(SkipReason::InSync);
+    }
+    if let Some(rejected) = rejected(input, desired_object) {
+        return plan_rejected(input, desired_object, object, rejected);
+    }
+    if let Some(fight) = input.state.reverts.field_fight(&desired_object.object_ref, input.now) {
+        return Action::Skip(SkipReason::FieldContested(fight));
+    }
+    let reason = apply_reason(last_applied, desired_object, object, input.primary, manager);
+    Action::Apply { uid: object.uid.clone(), reason }
+}
+
+/// Decides about a body that the server rejected: recreates the object if that helps and the policy
+/// allows it.
+fn plan_rejected(
+    input: &Input<'_>,
+    desired_object: &DesiredObject,
+    object: &Object,
+    rejected: &Rejected,
+) -> Action {
+    let recreate = rejected.immutable
+        && desired_object.has(Policy::RecreateWhenImmutable)
+        && may_be_deleted(input.primary, &desired_object.object_ref, object);
+    if recreate {
+        Action::Recreate { uid: object.uid.clone() }
+    } else {
+        Action::Skip(SkipReason::Rejected(rejected.clone()))
+    }
+}
+
+/// Whether applying the desired object would change nothing.
+fn is_in_sync(
+    last_applied: Option<&LastApplied>,
+    desired_object: &DesiredObject,
+    object: &Object,
+    manager: &Manager,
+) -> bool {
+    match last_applied {
+        Some(last_applied) => {
+            last_applied.is_in_sync_with(desired_object.digest(), object, manager)
+        }
+        None => in_sync::is_in_sync_after_restart(object, manager, &desired_object.body),
+    }
+}
+
+/// Whether the desired object changed, or another manager changed the live one.
+fn apply_reason(
+    last_applied: Option<&LastApplied>,
+    desired_object: &DesiredObject,
+    object: &Object,
+    primary: &Primary,
+    manager: &Manager,
+) -> ApplyReason {
+    let was_applied = match last_applied {
+        Some(last_applied) => last_applied.has_digest(desired_object.digest()),
+        None => {
+            object.annotation(&desired_object.annotation(primary)).as_deref()
+                == Some(desired_object.digest())
+        }
+    };
+    if !was_applied {
+        return ApplyReason::Changed;
+    }
+    let other = object
+        .other_managers
+        .iter()
+        .rfind(|other| &*other.subresource != "status")
+        .map_or_else(|| "another manager".to_owned(), |other| other.name.to_string());
+    let entry = object.applied_by(manager).and_then(|fields| FieldSet::parse(fields).ok());
+    ApplyReason::Drift {
+        fields: drift::lost_fields(&desired_object.body, &entry.unwrap_or_default()),
+        other,
+    }
+}
+
+/// The rejection of this body, if the server rejected it before.
+fn rejected<'a>(input: &Input<'a>, desired_object: &DesiredObject) -> Option<&'a Rejected> {
+    input
+        .state
+        .rejected
+        .get(&desired_object.object_ref)
+        .filter(|rejected| rejected.digest == desired_object.digest())
+}
+
+/// Whether an object has all labels of the desired one, so that it may be adopted. Labels that a
+/// guest merged do not count.
+fn has_labels(object: &Object, desired_object: &DesiredObject) -> bool {
+    desired_object.labels.iter().all(|(name, value)| {
+        object.labels.get(name) == Some(value) && !consent::is_merged_label(object, name)
+    })
+}

@@ -1,0 +1,99 @@
+//! Why the host writes nothing to an object.
+
+use std::fmt;
+
+use super::state::Rejected;
+use crate::ObjectRef;
+use crate::field_fights::FieldFight;
+use crate::ownership::Controller;
+
+/// Why the host writes nothing to an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkipReason {
+    /// The object is in sync.
+    InSync,
+    /// The object exists, and its policy is `create-only`.
+    CreateOnly,
+    /// The server does not serve the kind of the object, which the manifest declares optional.
+    OptionalNotServed,
+    /// The server does not serve the kind of the object.
+    NotServed,
+    /// The host cannot read objects of the kind, for this reason.
+    Unreadable(String),
+    /// The cache may be wrong: a live read must come first.
+    Unknown,
+    /// The object exists and belongs to another controller, or to none.
+    Conflict(Controller),
+    /// This desired object is in conflict, so the host creates no other object of the primary.
+    Blocked(ObjectRef),
+    /// The object is being deleted; the host creates the desired one afterwards.
+    Terminating,
+    /// Another manager repeatedly sets the same field.
+    FieldContested(FieldFight),
+    /// The server rejected this body before.
+    Rejected(Rejected),
+    /// The object is no longer desired; the host keeps it since its kind holds data.
+    Protected,
+    /// The object is no longer desired; the host deletes it after one more clean round.
+    PrunePending,
+    /// The primary is being deleted, and the object outlives it.
+    Retained,
+    /// The object into which fields should be merged does not exist.
+    MergeTargetMissing,
+}
+
+impl SkipReason {
+    /// Whether the reason is a problem: the primary cannot reach its desired state.
+    pub fn is_problem(&self) -> bool {
+        match self {
+            Self::NotServed
+            | Self::Unreadable(_)
+            | Self::Unknown
+            | Self::Conflict(_)
+            | Self::Blocked(_)
+            | Self::FieldContested(_)
+            | Self::Rejected(_)
+            | Self::MergeTargetMissing => true,
+            Self::InSync
+            | Self::CreateOnly
+            | Self::OptionalNotServed
+            | Self::Terminating
+            | Self::Protected
+            | Self::PrunePending
+            | Self::Retained => false,
+        }
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InSync => f.write_str("in sync"),
+            Self::CreateOnly => f.write_str("created once, not updated"),
+            Self::OptionalNotServed | Self::NotServed => {
+                f.write_str("the cluster does not serve its kind")
+            }
+            Self::Unreadable(reason) => f.write_str(reason),
+            Self::Unknown => f.write_str("the response to the last write never arrived"),
+            Self::Conflict(controller) => controller.fmt(f),
+            Self::Blocked(by) => write!(f, "not created, since {by} is not this primary's"),
+            Self::Terminating => f.write_str("being deleted"),
+            Self::FieldContested(fight) => {
+                write!(
+                    f,
+                    "{} keeps setting {}; the host stops applying it for a while",
+                    fight.other, fight.field
+                )
+            }
+            Self::Rejected(rejected) => f.write_str(&rejected.message),
+            Self::Protected => f.write_str("no longer desired, kept since its kind holds data"),
+            Self::PrunePending => {
+                f.write_str("no longer desired, deleted after one more clean round")
+            }
+            Self::Retained => f.write_str("outlives its primary"),
+            Self::MergeTargetMissing => {
+                f.write_str("fields are to be merged into it, but it does not exist")
+            }
+        }
+    }
+}

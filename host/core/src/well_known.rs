@@ -1,0 +1,24 @@
+//! Well-known labels and annotations: those of `innkeeper.dev` that the host reads and writes.
+//!
+//! Modules that give one of these a meaning re-export it.
+
+/// The annotation by which a user lets a primary adopt objects that have no controller.
+pub const ADOPT_ANNOTATION: &str = "innkeeper.dev/adopt";
+
+/// The annotation on a primary that stops writing for it.
+pub const PAUSED_ANNOTATION: &str = "innkeeper.dev/paused";
+
+/// The annotation that sets the resync period of one primary, for example `30s`; `0s` turns the
+/// resync off.
+pub const RESYNC_ANNOTATION: &str = "innkeeper.dev/resync-period";
+
+/// The annotation that permits to delete an object whose kind holds data.
+pub const ALLOW_DELETION_ANNOTATION: &str = "innkeeper.dev/allow-deletion";
+
+/// The annotation that holds the digest of an object as the host last applied it.
+pub const APPLIED_ANNOTATION: &str = "innkeeper.dev/applied";
+
+/// The label of an object that outlives its primary: its value is the primary's
+/// [`identity`](crate::ownership::Primary::identity), so that only a primary of the same kind,
+/// namespace and name adopts the object again.
+pub const RETAINED_FOR_LABEL: &str = "innkeeper.dev/retained-for";
