@@ -7,8 +7,9 @@
 use innkeeper_contract::{Desired, DesiredObject};
 use serde_json::Value;
 
-use crate::reconciler::RawOutcome;
-use crate::{Condition, ConditionStatus, Failure, LogLevel, Manifest, Policy, Resource};
+use crate::{
+    Condition, ConditionStatus, Failure, LogLevel, Manifest, Policy, RawOutcome, Resource,
+};
 
 /// What a run gave. Assertions return the run, so that they can be chained.
 #[derive(Clone, Debug)]
