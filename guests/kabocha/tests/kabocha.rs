@@ -86,7 +86,10 @@ fn the_childrens_readiness_is_reported_upwards() {
         .status("/phase", "setup")
         .status("/ready", "0/3")
         .condition("Ready", False, "ChildNotReady")
-        .condition_says("Ready", "Imo patch-red: its controller has not said that it is ready");
+        .condition_says(
+            "Ready",
+            "Imo patch-red: its controller has not reported the condition Ready",
+        );
 
     says::<Imo>(&mut cluster, "patch-red", "True", "");
     says::<Kuri>(&mut cluster, "patch-harvest", "False", "Job patch-harvest has not ended yet");

@@ -40,7 +40,9 @@ impl std::fmt::Display for ReadError {
         match self {
             Self::NotFound => f.write_str("the object does not exist"),
             Self::NotServed => f.write_str("the API server does not serve this kind"),
-            Self::Forbidden(what) => write!(f, "the module's ServiceAccount may not read this: {what}"),
+            Self::Forbidden(what) => {
+                write!(f, "the module's ServiceAccount may not read this: {what}")
+            }
             Self::Undeclared => {
                 f.write_str("the manifest does not declare this kind: add it with Describe::reads")
             }

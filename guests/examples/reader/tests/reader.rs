@@ -25,7 +25,7 @@ fn what_is_read_is_told_whole() {
 #[test]
 fn what_cannot_be_read_is_told_with_the_reason() {
     let run = given(&json!({"namespace": "n", "name": "b", "secret": true})).run();
-    run.is_complete().status("/seen/0", "there is no such object");
+    run.is_complete().status("/seen/0", "the object does not exist");
 }
 
 #[test]
