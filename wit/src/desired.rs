@@ -40,9 +40,9 @@ pub struct Desired {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesiredObject {
-    /// The object: `apiVersion`, `kind`, `metadata.name`, `metadata.namespace` (the primary's if left
-    /// out), and the fields that the guest sets. A field that is left out belongs to its other field
-    /// managers (`replicas` to an autoscaler).
+    /// The object: `apiVersion`, `kind`, `metadata.name`, `metadata.namespace` (the primary's if
+    /// left out), and the fields that the guest sets. A field that is left out belongs to its other
+    /// field managers (`replicas` to an autoscaler).
     pub object: Value,
     /// Policies that change how the host treats the object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -59,9 +59,9 @@ pub enum Policy {
     CreateOnly,
     /// The host deletes and recreates the object to change an immutable field.
     RecreateWhenImmutable,
-    /// The object has no owner reference and stays when the primary is deleted. It carries the label
-    /// `innkeeper.dev/retained-for`, by which a later primary of the same kind, namespace and name
-    /// adopts it.
+    /// The object has no owner reference and stays when the primary is deleted. It carries the
+    /// label `innkeeper.dev/retained-for`, by which a later primary of the same kind, namespace and
+    /// name adopts it.
     Orphan,
     /// The object belongs to another client: the host only merges the given fields into it, without
     /// force, and unmerges them when they are no longer desired. They stay when the primary is

@@ -11,11 +11,11 @@ pub struct Failure {
     /// Reason of the condition: one CamelCase word for programs, which does not change between
     /// versions.
     pub reason: String,
-    /// What failed, why, and what to do, for people. The same state gives the same text: no times, no
-    /// random order.
+    /// What failed, why, and what to do, for people. The same state gives the same text: no times,
+    /// no random order.
     pub message: String,
-    /// Whether a retry cannot help until something changes: the host does not retry with backoff, but
-    /// runs the guest at the next change.
+    /// Whether a retry cannot help until something changes: the host does not retry with backoff,
+    /// but runs the guest at the next change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub permanent: bool,
     /// As in `desired`.

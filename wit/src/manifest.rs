@@ -35,12 +35,13 @@ pub struct Manifest {
     /// `deleting` until the guest returns `finalized`. If empty, `innkeeper.dev/<module>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
-    /// Whether another module or controller owns the primaries. The guest then returns no status and
-    /// no conditions; any number of modules may select the same primaries. Always so for
+    /// Whether another module or controller owns the primaries. The guest then returns no status
+    /// and no conditions; any number of modules may select the same primaries. Always so for
     /// Kubernetes' own kinds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decorates: bool,
-    /// JSON Schema of the Module's `parameters`. Without it the host rejects a Module with parameters.
+    /// JSON Schema of the Module's `parameters`. Without it the host rejects a Module with
+    /// parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters_schema: Option<Value>,
 }

@@ -90,7 +90,8 @@ pub struct Unapplied {
     /// The object.
     #[serde(flatten)]
     pub reference: Reference,
-    /// Reason, one CamelCase word: `Conflict`, `Forbidden`, `Invalid`, `NotServed`, `Contested`, ...
+    /// Reason, one CamelCase word: `Conflict`, `Forbidden`, `Invalid`, `NotServed`, `Contested`,
+    /// ...
     pub reason: String,
     /// Message for people.
     pub message: String,

@@ -16,8 +16,8 @@ pub struct Parameters {
 pub enum Operation {
     /// Creates a Job for each Kuri. Without this operation the guest deletes the Jobs.
     Deploy,
-    /// Keeps a deleted Kuri until its Job and the Job's pods are deleted. Without this operation the
-    /// Kuri is removed at once, and the garbage collector deletes them later.
+    /// Keeps a deleted Kuri until its Job and the Job's pods are deleted. Without this operation
+    /// the Kuri is removed at once, and the garbage collector deletes them later.
     Cleanup,
 }
 

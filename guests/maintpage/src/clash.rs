@@ -3,8 +3,8 @@ use innkeeper_sdk::{Context, Labels, Observed, ReadError, read};
 use crate::MaintPage;
 use crate::names::page_name;
 
-/// Returns, for people, which pods of another owner carry the label of one of the two sides, so that
-/// the Service would route to them too; `None` if there are none.
+/// Returns, for people, which pods of another owner carry the label of one of the two sides, so
+/// that the Service would route to them too; `None` if there are none.
 ///
 /// Both sides have the label `app`: the page with the `MaintPage`'s name, the application with its
 /// own. So the names of applications and `MaintPages` must differ in a namespace. The guest checks

@@ -10,7 +10,7 @@ pub struct MaintPage {
     pub spec: MaintPageSpec,
 }
 
-/// Desired state of a MaintPage.
+/// Desired state of a `MaintPage`.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct MaintPageSpec {
@@ -47,7 +47,7 @@ pub struct AppConfig {
     pub appimage: String,
 }
 
-/// Observed state of a MaintPage.
+/// Observed state of a `MaintPage`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct MaintPageStatus {

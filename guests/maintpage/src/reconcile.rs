@@ -156,7 +156,8 @@ fn published(observed: &Observed<MaintPage>) -> Condition {
     }
 }
 
-/// Adds the condition `Ready`, which is `False` while the Service cannot switch to the desired side.
+/// Adds the condition `Ready`, which is `False` while the Service cannot switch to the desired
+/// side.
 fn with_ready(desired: Desired, observed: &Observed<MaintPage>, side: Side) -> Desired {
     let wanted = Side::wanted(observed.primary());
     if side == wanted || !observed.unapplied().is_empty() {

@@ -71,7 +71,8 @@ pub struct PostgreSQLSpec {
     }]))
 )]
 pub struct Storage {
-    /// Size, a quantity. It can grow if the storage class allows volume expansion, and cannot shrink.
+    /// Size, a quantity. It can grow if the storage class allows volume expansion, and cannot
+    /// shrink.
     #[serde(default = "one_gib")]
     #[cfg_attr(
         not(target_arch = "wasm32"),
@@ -102,13 +103,13 @@ pub struct Backup {
         schemars(length(max = 100), regex(pattern = "^(@[a-z]+|[^ ]+( [^ ]+){4})$"))
     )]
     pub schedule: String,
-    /// Number of newest backups to keep, in addition to one per hour for 24 hours and one per day for
-    /// 7 days.
+    /// Number of newest backups to keep, in addition to one per hour for 24 hours and one per day
+    /// for 7 days.
     #[serde(default = "ten")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(range(min = 1, max = 1000)))]
     pub keep: u32,
-    /// Size of the volume of the backups, a quantity. It can grow if the storage class allows volume
-    /// expansion.
+    /// Size of the volume of the backups, a quantity. It can grow if the storage class allows
+    /// volume expansion.
     #[serde(default = "one_gib")]
     #[cfg_attr(
         not(target_arch = "wasm32"),

@@ -33,8 +33,8 @@ impl Pods {
         Some((&pod.metadata.name, is_prepared(pod)))
     }
 
-    /// Desires the label on each pod whose data has been prepared. The label is only information, as
-    /// in the original operator: the server starts only after its init container.
+    /// Desires the label on each pod whose data has been prepared. The label is only information,
+    /// as in the original operator: the server starts only after its init container.
     pub(crate) fn label(&self, desired: Desired) -> Desired {
         self.0.iter().filter(|pod| is_prepared(pod)).fold(desired, |desired, pod| {
             let (key, value) = LABEL;

@@ -64,8 +64,8 @@ impl Reconciler for Guest {
             }
             Password::Missing(reason, message) => {
                 let desired = desired.condition(condition::not_ready(reason, message));
-                // Before the first rollout, create nothing. Later, keep desiring the objects with the
-                // last password, so that the host repairs them and deletes nothing.
+                // Before the first rollout, create nothing. Later, keep desiring the objects with
+                // the last password, so that the host repairs them and deletes nothing.
                 match deployed::password_digest(observed) {
                     None => desired,
                     Some(digest) => {

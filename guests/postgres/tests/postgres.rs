@@ -296,8 +296,8 @@ fn pods_of_backups_are_not_selected_by_the_service_and_run_on_the_node_of_the_vo
 fn volumes_have_no_owner_and_outlive_the_postgresql() {
     let run = given(sample()).run();
     for claim in [DATA, BACKUPS] {
-        // With this policy the next PostgreSQL of the same name adopts the claims; more labels would
-        // prevent that.
+        // With this policy the next PostgreSQL of the same name adopts the claims; more labels
+        // would prevent that.
         run.desires::<PersistentVolumeClaim>(claim)
             .policy(Policy::Orphan)
             .without("/metadata/labels");

@@ -1,8 +1,8 @@
 //! The guest of the benchmarks: each `Bench` becomes a Deployment and a Service of its own
 //! name, and a status.
 //!
-//! Benchmarks also run it natively on the same documents ([`reconcile_json`]): the difference is the
-//! cost of the sandbox.
+//! Benchmarks also run it natively on the same documents ([`reconcile_json`]): the difference is
+//! the cost of the sandbox.
 
 use innkeeper_sdk::kinds::{Container, Deployment, PodTemplate, Service};
 use innkeeper_sdk::{

@@ -1,8 +1,8 @@
 //! Writes everything that it reads to its status, for tests of what a module can read.
 //!
 //! `spec.reads` lists objects: the status contains the text of each as the host returned it, or the
-//! error. `spec.looksFor` lists texts that the guest searches in its own memory. `spec.writes` names
-//! a ConfigMap that the guest creates.
+//! error. `spec.looksFor` lists texts that the guest searches in its own memory. `spec.writes`
+//! names a ConfigMap that the guest creates.
 
 mod memory;
 

@@ -122,8 +122,8 @@ impl Cluster {
         fails(&self.container("backup").output().unwrap())
     }
 
-    /// Asserts that the container of a script is killed. Does not read its output, because processes
-    /// that it started may live on.
+    /// Asserts that the container of a script is killed. Does not read its output, because
+    /// processes that it started may live on.
     #[track_caller]
     pub(crate) fn is_killed(&self, script: &str) {
         let mut command = self.container(script);

@@ -23,8 +23,8 @@ impl Pod {
         Self { metadata, spec: template.spec }
     }
 
-    /// Creates a Pod without a spec, to merge labels or annotations into a Pod of another controller
-    /// ([`Policy::Merge`](crate::Policy::Merge)).
+    /// Creates a Pod without a spec, to merge labels or annotations into a Pod of another
+    /// controller ([`Policy::Merge`](crate::Policy::Merge)).
     pub fn of_others(name: impl Into<String>) -> Self {
         Self { metadata: Metadata::named(name), spec: PodSpec::default() }
     }

@@ -28,7 +28,8 @@ pub struct JobStatus {
 }
 
 impl Job {
-    /// Returns whether the Job has succeeded. (By the rules of kstatus a Job is ready when it starts.)
+    /// Returns whether the Job has succeeded. (By the rules of kstatus a Job is ready when it
+    /// starts.)
     pub fn is_complete(&self) -> bool {
         is_true(&self.status.conditions, "Complete")
     }

@@ -23,7 +23,7 @@ const ROUNDS_MAX: usize = 10;
 ///
 /// It does what the host does when no request fails: apply, merge, prune, keep, write the status,
 /// remove the finalizer. A desired object replaces the existing one except for its status. A new
-/// ConfigMap, CronJob, Route, Secret or Service is ready; an object of any other kind is
+/// `ConfigMap`, `CronJob`, Route, Secret or Service is ready; an object of any other kind is
 /// `InProgress` until the test calls [`becomes_ready`](Self::becomes_ready).
 pub struct FakeCluster<R> {
     primary: Option<Value>,
@@ -117,7 +117,8 @@ impl<R: Reconciler> FakeCluster<R> {
         self
     }
 
-    /// Deletes the primary. Without a finalizer it is removed at once, with the objects that it owns.
+    /// Deletes the primary. Without a finalizer it is removed at once, with the objects that it
+    /// owns.
     pub fn delete(&mut self) -> &mut Self {
         self.present()["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         if !self.finalizer {
