@@ -1,36 +1,36 @@
 use serde::{Deserialize, Serialize};
 
-/// A condition of the primary, as a guest gives it.
+/// A condition of the primary, as a guest returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Condition {
-    /// CamelCase (`Ready`), at most 316 characters, unique in its list.
+    /// Type, CamelCase (`Ready`), at most 316 characters, unique in its list.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Whether it holds.
+    /// Status.
     pub status: ConditionStatus,
-    /// One CamelCase word, at most 1,024 characters.
+    /// Reason, one CamelCase word of at most 1,024 characters.
     pub reason: String,
-    /// For people; stable text, at most 32,768 characters.
+    /// Message for people, at most 32,768 characters. The same state gives the same text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-/// Whether a condition holds.
+/// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ConditionStatus {
-    /// It holds.
+    /// The condition is true.
     True,
-    /// It does not.
+    /// The condition is false.
     False,
-    /// It cannot be told.
+    /// The guest cannot determine the condition.
     Unknown,
 }
 
 impl ConditionStatus {
-    /// As Kubernetes writes it.
+    /// Returns the status as Kubernetes writes it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -40,27 +40,27 @@ impl ConditionStatus {
     }
 }
 
-/// An event about the primary.
+/// An Event about the primary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
-    /// Normal or Warning.
+    /// Type: `Normal` or `Warning`.
     #[serde(rename = "type", default)]
     pub type_: EventType,
-    /// One CamelCase word, at most 128 characters.
+    /// Reason, one CamelCase word of at most 128 characters.
     pub reason: String,
-    /// For people, at most 1,024 bytes.
+    /// Message for people, at most 1,024 bytes.
     pub message: String,
 }
 
-/// How much an event matters.
+/// The type of an Event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum EventType {
-    /// As expected.
+    /// Something happened as expected.
     #[default]
     Normal,
-    /// Somebody should look.
+    /// Something needs attention.
     Warning,
 }

@@ -3,71 +3,76 @@ use serde_json::{Map, Value};
 
 use crate::{Condition, Event};
 
-/// What should be: the text of `complete` and `partial`.
+/// The desired state: the document of the outcomes `complete` and `partial`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Desired {
-    /// The objects that should be.
+    /// Desired objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<DesiredObject>,
-    /// Objects made before that stay as they are although they are not in `objects`.
+    /// Objects of earlier runs that the host neither deletes nor changes although they are not in
+    /// `objects`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Reference>,
-    /// Asked with `deleting`: nothing is left to do, the finalizer may go.
+    /// In answer to `deleting`: the finalization is done, the host removes the finalizer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finalized: bool,
-    /// The primary's status, without `conditions` and `observedGeneration`, which the host writes.
-    /// With the conditions at most 256 KiB.
+    /// Status of the primary, without `conditions` and `observedGeneration`, which the host writes.
+    /// Together with the conditions at most 256 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Map<String, Value>>,
-    /// Conditions of the primary, at most 64. The host adds times and generation.
+    /// Conditions of the primary, at most 64. The host adds `lastTransitionTime` and
+    /// `observedGeneration`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Events about the primary, at most 32. One that repeats is counted, not written again.
+    /// Events about the primary, at most 32. The host counts an Event that repeats instead of
+    /// writing it again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
-    /// Run again after this many seconds even if nothing changed.
+    /// Seconds after which the host runs the guest again even if nothing changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_after_seconds: Option<u32>,
 }
 
-/// An object that should be.
+/// A desired object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesiredObject {
-    /// The fields that the guest wants, and no others: `apiVersion`, `kind`, `metadata.name`,
-    /// `metadata.namespace` (the primary's if left out), and what it has an opinion about.
-    /// A field left out belongs to whoever sets it (replicas under an autoscaler).
+    /// The object: `apiVersion`, `kind`, `metadata.name`, `metadata.namespace` (the primary's if
+    /// left out), and the fields that the guest sets. A field that is left out belongs to its other
+    /// field managers (`replicas` to an autoscaler).
     pub object: Value,
-    /// How it differs from an ordinary owned object.
+    /// Policies that change how the host treats the object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy: Vec<Policy>,
 }
 
-/// How an object differs from an ordinary one (owned, kept as desired, pruned).
+/// How the host treats an object differently from the default: owned by the primary, kept as
+/// desired, deleted when no longer desired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Policy {
-    /// Made once; later differences are left alone.
+    /// The host creates the object and does not change it later.
     CreateOnly,
-    /// Deleted and made anew where an immutable field has to change.
+    /// The host deletes and recreates the object to change an immutable field.
     RecreateWhenImmutable,
-    /// Not owned: it stays when the primary goes, and a primary of the same kind, namespace and
-    /// name takes it up again. It has the label `innkeeper.dev/retained-for`.
+    /// The object has no owner reference and stays when the primary is deleted. It carries the
+    /// label `innkeeper.dev/retained-for`, by which a later primary of the same kind, namespace and
+    /// name adopts it.
     Orphan,
-    /// Somebody else's object: only the given fields are merged into it, without force. They are
-    /// taken back when they are no longer wanted; when the primary goes they stay, unless the guest
-    /// has a finalizer.
+    /// The object belongs to another client: the host only merges the given fields into it, without
+    /// force, and unmerges them when they are no longer desired. They stay when the primary is
+    /// deleted, unless the guest has a finalizer.
     Merge,
-    /// A kind that holds data (`PersistentVolumeClaim`, Namespace, ...) may be deleted by prune or
-    /// recreate.
+    /// The host may delete the object by pruning or recreating it although its kind holds data
+    /// (`PersistentVolumeClaim`, Namespace, ...).
     Deletable,
 }
 
-/// The name of an object.
+/// A reference to an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,37 +1,37 @@
 use serde::{Deserialize, Serialize};
 
-/// Whether objects of a kind live in a namespace.
+/// The scope of a kind.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Scope {
-    /// Each object lives in one namespace.
+    /// Each object is in a namespace.
     #[default]
     Namespaced,
-    /// Objects belong to the whole cluster.
+    /// Objects are cluster-scoped.
     Cluster,
 }
 
-/// A kind of Kubernetes resource, with all that is needed to address it and to
-/// grant rights on it without asking a server.
+/// A kind of Kubernetes resource, with what a client needs to address it and to write RBAC rules
+/// for it without API discovery.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kind {
     /// Group and version (`apps/v1`), or the version alone for the core group (`v1`).
     pub api_version: String,
-    /// The kind's name, CamelCase and singular (`Deployment`).
+    /// Kind, CamelCase and singular (`Deployment`).
     pub kind: String,
-    /// The resource's name in URLs and in RBAC, lower case and plural (`deployments`).
+    /// Resource name in URLs and RBAC rules, lower case and plural (`deployments`).
     pub plural: String,
-    /// Where its objects live; namespaced if left out.
+    /// Scope; `Namespaced` if left out.
     #[serde(default)]
     pub scope: Scope,
 }
 
 impl Kind {
-    /// A namespaced kind.
+    /// Creates a namespaced kind.
     pub fn namespaced(
         api_version: impl Into<String>,
         kind: impl Into<String>,
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// A cluster-scoped kind.
+    /// Creates a cluster-scoped kind.
     pub fn cluster(
         api_version: impl Into<String>,
         kind: impl Into<String>,
@@ -54,22 +54,22 @@ impl Kind {
         Self { scope: Scope::Cluster, ..Self::namespaced(api_version, kind, plural) }
     }
 
-    /// The group; empty for the core group.
+    /// Returns the group; empty for the core group.
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The version.
+    /// Returns the version.
     pub fn version(&self) -> &str {
         self.api_version.split_once('/').map_or(self.api_version.as_str(), |(_, version)| version)
     }
 
-    /// Whether objects of this kind live in a namespace.
+    /// Returns whether the kind is namespaced.
     pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
 
-    /// The resource as RBAC and errors name it: `deployments.apps`, `services`.
+    /// Returns the resource with its group, as in error messages: `deployments.apps`, `services`.
     pub fn resource(&self) -> String {
         match self.group() {
             "" => self.plural.clone(),

@@ -1,9 +1,8 @@
-//! The documents that cross the contract between the Innkeeper host and its guests.
+//! The JSON documents of the contract between the Innkeeper host and its guests.
 //!
-//! [`guest.wit`](../guest.wit) holds the functions; everything that grows crosses as one
-//! JSON document, and the types here are the one source of its shape: the host and
-//! the Rust SDK use them, and `cargo xtask schema` writes `wit/schema/*.json` from them
-//! for every other language.
+//! [`guest.wit`](../guest.wit) defines the functions, whose arguments and results are JSON
+//! documents. The types here define these documents: the host and the Rust SDK use the types, and
+//! `cargo xtask schema` generates `wit/schema/*.json` from them for other languages.
 //!
 //! | document | from | type |
 //! |---|---|---|
@@ -13,11 +12,11 @@
 //! | `desired` | `complete`, `partial` | [`Desired`] |
 //! | `failure` | `failed` | [`Failure`] |
 //!
-//! # How it may change
+//! # Compatibility
 //!
-//! A new optional member is a compatible addition and raises the patch number of the
-//! contract. What a guest *gives* is read strictly by the host (an unknown member is
-//! a typo, and an error); what a guest is *given* is read leniently by the guest.
+//! A new optional member is compatible and raises the patch version of the contract. The host
+//! rejects unknown members in documents from a guest, because they are probably typos; a guest
+//! ignores unknown members in documents from the host.
 
 mod condition;
 mod desired;
@@ -33,7 +32,7 @@ pub use kind::{Kind, Scope};
 pub use manifest::{Manifest, OwnedKind};
 pub use observed::{Observed, ObservedList, ObservedObject, Readiness, ReadinessState, Unapplied};
 
-/// The contract's version, as in `innkeeper:guest@0.1.0`.
+/// Version of the contract, as in `innkeeper:guest@0.1.0`.
 pub const VERSION: &str = "0.1.0";
 
 /// The interface that a guest exports.

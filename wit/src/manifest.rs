@@ -3,62 +3,63 @@ use serde_json::Value;
 
 use crate::Kind;
 
-/// What a guest is: the answer of `describe`.
+/// The manifest of a guest: the document that `describe` returns.
 ///
-/// It is a request, not a grant: what the guest may do is what its module's
-/// ServiceAccount may do.
+/// It grants nothing: RBAC of the module's ServiceAccount decides what the module may do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Manifest {
-    /// The guest's name, for people.
+    /// Name of the guest, for people.
     pub name: String,
-    /// The guest's own version, for people.
+    /// Version of the guest, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// The kind that it reconciles.
+    /// The kind that the guest reconciles.
     pub primary: Kind,
-    /// The kinds that it may give in `desired`.
+    /// Kinds of the objects that the guest may desire.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owned: Vec<OwnedKind>,
-    /// Further kinds that it reads by `cluster.get` and `cluster.list`.
+    /// Other kinds that the guest reads by `cluster.get` and `cluster.list`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<Kind>,
-    /// `CustomResourceDefinitions` (`apiextensions.k8s.io/v1`) that the host installs, if the
-    /// Module's `allowedCRDGroups` allows their groups.
+    /// `CustomResourceDefinitions` (`apiextensions.k8s.io/v1`) that the host installs if the
+    /// Module's `allowedCRDGroups` contain their groups.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crds: Vec<Value>,
-    /// Reconcile every primary again after this many seconds even if nothing changed.
-    /// The Module's `resyncPeriod` goes before it.
+    /// Seconds after which the host reconciles every primary again even if nothing changed. The
+    /// Module's `resyncPeriod` overrides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resync_seconds: Option<u32>,
-    /// A finalizer on every primary: the guest is asked once more, with `deleting`, before
-    /// a primary goes. `innkeeper.dev/<module>` is the name if this is empty.
+    /// Finalizer that the host adds to every primary: it runs the guest for a deleted primary with
+    /// `deleting` until the guest returns `finalized`. If empty, `innkeeper.dev/<module>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
-    /// The guest decorates its primaries, which another module or another controller controls: any
-    /// number may. It gives no status and no conditions; it makes objects, and merges fields. Kinds
-    /// of Kubernetes' own are always decorated.
+    /// Whether another module or controller owns the primaries. The guest then returns no status
+    /// and no conditions; any number of modules may select the same primaries. Always so for
+    /// Kubernetes' own kinds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decorates: bool,
-    /// JSON Schema of the Module's `parameters`; without it a Module must not give any.
+    /// JSON Schema of the Module's `parameters`. Without it the host rejects a Module with
+    /// parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters_schema: Option<Value>,
 }
 
-/// A kind that a guest makes objects of, or merges into. It may be the primary's.
+/// A kind of which a guest creates objects, or into whose objects it merges fields. It may be the
+/// primary's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnedKind {
     /// The kind.
     pub kind: Kind,
-    /// The cluster may not serve the kind (OpenShift's Route on plain Kubernetes): its objects
-    /// are then left out without an error, and made as soon as it is served.
+    /// Whether the cluster may lack the kind (OpenShift's Route on plain Kubernetes). The host then
+    /// leaves its objects out without an error, and creates them as soon as the kind is served.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
-    /// The guest makes none of its own: it only merges into what is there (the policy `merge`), so
-    /// that its module needs no right to create and delete.
+    /// Whether the guest only merges fields into existing objects (policy `merge`), so that the
+    /// module needs no rights to create and delete them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub merges: bool,
 }

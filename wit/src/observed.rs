@@ -3,46 +3,46 @@ use serde_json::Value;
 
 use crate::{Kind, Reference};
 
-/// What is: the argument of `reconcile`.
+/// The observed state: the argument of `reconcile`.
 ///
-/// `P` is the type that the primary is read as, `O` the type of the owned objects. The host
-/// joins this document from cached texts (see `innkeeper-core`); guests read it.
+/// `P` is the type of the primary, `O` the type of the owned objects. The host writes this document
+/// from cached JSON texts; guests read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>, O: Deserialize<'de>"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observed<P = Value, O = Value> {
     /// The primary, without `metadata.managedFields`.
     pub object: P,
-    /// The objects that this primary has made, ordered by kind, namespace and name.
+    /// Objects that this primary owns, ordered by kind, namespace and name.
     #[serde(default)]
     pub owned: Vec<ObservedObject<O>>,
-    /// What could not be applied in the round before, and why.
+    /// Desired objects that the host could not apply after the previous run.
     #[serde(default)]
     pub unapplied: Vec<Unapplied>,
-    /// Declared kinds that the API server does not serve now.
+    /// Declared kinds that the API server does not serve.
     #[serde(default)]
     pub unserved: Vec<Kind>,
-    /// The Module's parameters, checked against the manifest's schema.
+    /// The Module's parameters, validated against the manifest's schema.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub parameters: Value,
-    /// The primary is being deleted, and this guest's finalizer is on it.
+    /// Whether the primary is being deleted and still has this guest's finalizer.
     #[serde(default)]
     pub deleting: bool,
 }
 
-/// An object and how ready it is.
+/// An object and its readiness.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedObject<O = Value> {
-    /// The object, without `metadata.managedFields`; a Secret's values are digests, unless the
-    /// Module grants its bytes (`secretNames`).
+    /// The object, without `metadata.managedFields`. The values of a Secret are digests, unless the
+    /// Module lists it in `secretNames`.
     pub object: O,
-    /// How ready it is, by the rules of kstatus.
+    /// Readiness by the rules of kstatus.
     pub readiness: Readiness,
 }
 
-/// The answer of `cluster.list`, ordered by namespace and name.
+/// The result of `cluster.list`, ordered by namespace and name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -52,14 +52,14 @@ pub struct ObservedList<O = Value> {
     pub items: Vec<ObservedObject<O>>,
 }
 
-/// How ready an object is.
+/// The readiness of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Readiness {
-    /// The state.
+    /// State.
     pub state: ReadinessState,
-    /// Why, for people: empty when ready.
+    /// Reason for people; empty if ready.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -68,30 +68,31 @@ pub struct Readiness {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ReadinessState {
-    /// It is as its spec wants it (kstatus: Current).
+    /// The object is reconciled with its spec (kstatus: Current).
     Ready,
-    /// It is on the way.
+    /// The object is being reconciled.
     InProgress,
-    /// It failed, and does not get better by itself.
+    /// The object has failed and will not recover without a change.
     Failed,
-    /// It is being deleted.
+    /// The object is being deleted.
     Terminating,
-    /// It cannot be told (also: a state that this version of the SDK does not know).
+    /// The state is unknown, or this version of the SDK does not know it.
     #[default]
     #[serde(other)]
     Unknown,
 }
 
-/// A desired object that could not be applied.
+/// A desired object that the host could not apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unapplied {
-    /// Which.
+    /// The object.
     #[serde(flatten)]
     pub reference: Reference,
-    /// One CamelCase word: `Conflict`, `Forbidden`, `Invalid`, `NotServed`, `Contested`, ...
+    /// Reason, one CamelCase word: `Conflict`, `Forbidden`, `Invalid`, `NotServed`, `Contested`,
+    /// ...
     pub reason: String,
-    /// Why, for people.
+    /// Message for people.
     pub message: String,
 }

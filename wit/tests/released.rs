@@ -1,5 +1,5 @@
-//! What has been released stays: the schemas of the present contract against those of each version
-//! in `wit/released`.
+//! Released versions of the contract stay compatible: compares the current schemas with those of
+//! each version in `wit/released`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail by it")]
 
@@ -11,7 +11,7 @@ use innkeeper_contract::{Desired, Failure, Manifest, VERSION};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Documents that a guest gives; the others it is given.
+/// Documents from guests to the host; the other documents go from the host to guests.
 const GIVEN_BY_GUESTS: &[&str] = &["manifest.json", "desired.json", "failure.json"];
 
 fn here(path: &str) -> PathBuf {
@@ -108,7 +108,7 @@ impl Pair<'_> {
         }
     }
 
-    /// A closed list of values: guests may be given no other one, and may go on giving each.
+    /// Compares the values of an enum: the host must send no new one, and accept each old one.
     fn compare_values(&mut self, place: &str, released: &Value, present: &Value) {
         let values = |schema: &Value| -> BTreeSet<String> {
             let of_enum = schema["enum"].as_array().into_iter().flatten();
@@ -136,7 +136,7 @@ fn breaks(document: &str, released: &Value, present: &Value) -> Vec<String> {
 }
 
 #[test]
-fn whatever_was_released_is_still_given_and_taken() {
+fn current_schemas_are_compatible_with_every_release() {
     assert!(!releases().is_empty());
     for version in releases() {
         for (document, released) in schemas(&format!("released/{version}/schema")) {
@@ -147,12 +147,12 @@ fn whatever_was_released_is_still_given_and_taken() {
     }
 }
 
-/// Without what is only for readers.
+/// Returns the schema without descriptions.
 fn bare(mut schema: Value) -> Value {
     fn strip(value: &mut Value) {
         match value {
             Value::Object(members) => {
-                // A member of that name has a schema; the word has a text.
+                // A member named `description` has a schema; the keyword has a text.
                 members.retain(|name, value| name != "description" || !value.is_string());
                 members.values_mut().for_each(strip);
             }
@@ -165,26 +165,30 @@ fn bare(mut schema: Value) -> Value {
 }
 
 #[test]
-fn the_present_version_is_frozen_as_it_is() {
+fn current_version_equals_its_release() {
     let frozen = format!("released/{VERSION}");
-    let told =
+    let advice =
         "`cargo xtask schema --freeze` after raising the version, see wit/released/README.md";
     let now: Vec<_> = schemas("schema").into_iter().map(|(name, one)| (name, bare(one))).collect();
     let then: Vec<_> = schemas(&format!("{frozen}/schema"))
         .into_iter()
         .map(|(name, one)| (name, bare(one)))
         .collect();
-    assert!(now == then, "the documents are not those of {VERSION}: {told}");
+    assert!(now == then, "the documents are not those of {VERSION}: {advice}");
     let functions = |path: PathBuf| -> Vec<String> {
         let text = fs::read_to_string(path).unwrap();
         let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
         lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
     };
     let (now, then) = (here("guest.wit"), here(&frozen).join("guest.wit"));
-    assert_eq!(functions(now), functions(then), "the functions are not those of {VERSION}: {told}");
+    assert_eq!(
+        functions(now),
+        functions(then),
+        "the functions are not those of {VERSION}: {advice}"
+    );
 }
 
-/// Every member of the schema is in the example.
+/// Asserts that every member of the schema is in the example.
 fn assert_shown(schema: &Value, example: &Value, document: &str) {
     for name in schema["properties"].as_object().unwrap().keys() {
         assert!(example.get(name).is_some(), "{document} shows no {name}");
@@ -192,7 +196,7 @@ fn assert_shown(schema: &Value, example: &Value, document: &str) {
 }
 
 #[test]
-fn the_examples_of_each_version_show_every_member_and_are_read() {
+fn examples_of_each_release_show_every_member_and_deserialize() {
     fn read<T: DeserializeOwned>(example: &Value) {
         T::deserialize(example).unwrap();
     }
@@ -210,7 +214,7 @@ fn the_examples_of_each_version_show_every_member_and_are_read() {
 }
 
 #[test]
-fn what_would_break_a_guest_is_found() {
+fn breaking_changes_are_found() {
     use serde_json::json;
 
     let of = |properties: Value, required: Value| {

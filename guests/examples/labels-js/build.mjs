@@ -1,4 +1,4 @@
-// node build.mjs [WIT [COMPONENT]]: makes a component of guest.js.
+// node build.mjs [WIT [COMPONENT]]: builds the component from guest.js.
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { componentize } from '@bytecodealliance/componentize-js';
@@ -10,7 +10,7 @@ const { component } = await componentize({
   sourcePath: here('guest.js'),
   witPath: wit,
   worldName: 'reconciler-guest',
-  // All that would import WASI, which a guest does not have.
+  // Features that would import WASI, which the host does not provide to guests.
   disableFeatures: ['stdio', 'random', 'clocks', 'http', 'fetch-event'],
 });
 await writeFile(out, component);

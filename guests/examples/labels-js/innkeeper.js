@@ -1,14 +1,15 @@
-// Documents in and out: what any guest in JavaScript can use. wit/schema says what is in them.
+// Functions for any guest in JavaScript. wit/schema describes the documents.
 
-/** This is all that is desired: what was made before and is not in it goes. */
+/** The whole desired state: the host deletes earlier objects that are not in it. */
 export const complete = (desired = {}) => ({ tag: 'complete', document: desired });
 
-/** Apply this and keep the rest: something is not ready or not known yet. */
+/** A part of the desired state: the host applies it and deletes nothing. */
 export const partial = (desired = {}) => ({ tag: 'partial', document: desired });
 
 /**
- * Nothing can be said: keep everything, and tell why. `reason` is one CamelCase word, `message` is
- * for people. With `{ permanent: true }` it is tried again only when something changes.
+ * Fails the run: the host changes no object and retries with backoff. `reason` is one CamelCase
+ * word, `message` is for people. With `{ permanent: true }` the host retries only when something
+ * changes.
  */
 export const failed = (reason, message, more = {}) => ({
   tag: 'failed',
@@ -16,20 +17,21 @@ export const failed = (reason, message, more = {}) => ({
 });
 
 /**
- * What the component exports, of a module with `describe()` (gives a manifest) and
- * `reconcile(observed)` (gives one of the above). `log(level, line)` is the contract's.
+ * Returns the exports of the component for a module with `describe()`, which returns a manifest,
+ * and `reconcile(observed)`, which returns one of the outcomes above. `log(level, line)` is the
+ * function of the contract.
  */
 export function exported({ describe, reconcile }, log) {
   return {
     describe: () => JSON.stringify(describe()),
     reconcile(text) {
-      // The engine's own console would be WASI: nobody would see it.
+      // The engine's own console uses WASI, which the host does not provide.
       console.log = (...words) => log('info', words.join(' '));
       let outcome;
       try {
         outcome = reconcile(JSON.parse(text));
       } catch (error) {
-        // Not caught it would be a trap, and nobody would learn which line it was.
+        // An uncaught exception would be a trap without the line that threw it.
         log('error', `${error}\n${error?.stack ?? ''}`);
         outcome = failed('GuestError', `${error}`);
       }

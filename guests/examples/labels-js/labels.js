@@ -1,7 +1,7 @@
-// Labels on every Namespace: the Module's parameters say which. As ../labels does in Rust.
+// Merges the labels of the Module's parameters into every Namespace, like ../labels in Rust.
 import { complete } from './innkeeper.js';
 
-/** The annotation of a Namespace that is left without labels. */
+/** The annotation of a Namespace that gets no labels. */
 export const PLAIN = 'example.innkeeper.dev/plain';
 
 const NAMESPACE = {
@@ -11,13 +11,13 @@ const NAMESPACE = {
   scope: 'Cluster',
 };
 
-/** What the guest is: a `manifest` document. */
+/** Returns the `manifest` document. */
 export function describe() {
   return {
     name: 'labels-js',
     version: '0.1.0',
     primary: NAMESPACE,
-    // Nothing is made: its account needs no right to create or delete Namespaces.
+    // The guest only merges: its ServiceAccount needs no rights to create or delete Namespaces.
     owned: [{ kind: NAMESPACE, merges: true }],
     parametersSchema: {
       type: 'object',
@@ -30,7 +30,7 @@ export function describe() {
   };
 }
 
-/** What should be, from what is: takes an `observed` document. */
+/** Computes the desired state from an `observed` document. */
 export function reconcile({ object, parameters }) {
   const { name, annotations = {} } = object.metadata;
   const { labels } = parameters;

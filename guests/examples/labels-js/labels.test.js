@@ -5,7 +5,7 @@ import Ajv from 'ajv/dist/2020.js';
 import { complete, exported } from './innkeeper.js';
 import * as labels from './labels.js';
 
-// Asks as the host does, with texts, and holds the answers to the contract.
+// Calls the guest with JSON texts, as the host does, and validates its documents.
 const WIT = new URL('../../../wit', import.meta.url).pathname;
 const ajv = new Ajv({ formats: { uint32: true } });
 const lines = [];
@@ -37,17 +37,17 @@ function run({ annotations, wanted = {} }, of = labels) {
   return { tag, document };
 }
 
-test('it describes itself as the contract wants', () => {
+test('manifest conforms to the schema', () => {
   const manifest = JSON.parse(guest().describe());
   conforms('manifest', manifest);
   assert.deepEqual(manifest.owned, [{ kind: manifest.primary, merges: true }]);
 });
 
-test('a manifest with a member that the contract does not have is noticed', () => {
+test('manifest is invalid when it has an unknown member', () => {
   assert.throws(() => conforms('manifest', { ...labels.describe(), onwed: [] }), /additional/);
 });
 
-test('the labels are merged into the namespace', () => {
+test('labels are merged into the namespace', () => {
   const { tag, document } = run({ wanted: { team: 'a' } });
   assert.equal(tag, 'complete');
   assert.deepEqual(document.objects, [
@@ -58,13 +58,13 @@ test('the labels are merged into the namespace', () => {
   ]);
 });
 
-test('a plain namespace is left without', () => {
+test('plain namespace gets no labels', () => {
   const annotations = { [labels.PLAIN]: 'true' };
   assert.deepEqual(run({ annotations, wanted: { team: 'a' } }), { tag: 'complete', document: {} });
   assert.deepEqual(run({}), { tag: 'complete', document: {} });
 });
 
-test('an error is a failure that names it, and the log has its place', () => {
+test('exception becomes a failure and its place is logged', () => {
   const broken = { reconcile: () => undefined.name };
   const { tag, document } = run({}, broken);
   assert.equal(tag, 'failed');
@@ -73,8 +73,8 @@ test('an error is a failure that names it, and the log has its place', () => {
   assert.match(lines.at(-1), /^error TypeError[^]*labels\.test\.js/);
 });
 
-test('what goes to the console is logged', () => {
-  const speaking = { reconcile: ({ object }) => (console.log('it is', object.kind), complete()) };
-  run({}, speaking);
+test('console output is logged', () => {
+  const logging = { reconcile: ({ object }) => (console.log('it is', object.kind), complete()) };
+  run({}, logging);
   assert.equal(lines.at(-1), 'info it is Namespace');
 });

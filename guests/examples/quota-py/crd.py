@@ -10,13 +10,13 @@ SPEC = {
     "required": ["size"],
     "properties": {
         "size": {
-            "description": "One of the sizes that the Module's parameters have.",
+            "description": "One of the sizes in the Module's parameters.",
             "type": "string",
             "minLength": 1,
             "maxLength": 63,
         },
         "overrides": {
-            "description": "Instead of what the size says: by name of the resource, as in a ResourceQuota.",
+            "description": "Quantities by resource name, as in a ResourceQuota; they override those of the size.",
             "maxProperties": 64,
             **QUANTITIES,
         },
@@ -40,8 +40,8 @@ STATUS = {
     "type": "object",
     "properties": {
         "observedGeneration": {"type": "integer", "format": "int64"},
-        "hard": {"description": "What the namespace may have.", **QUANTITIES},
-        "used": {"description": "What it has of that.", **QUANTITIES},
+        "hard": {"description": "Limits of the namespace.", **QUANTITIES},
+        "used": {"description": "Usage of the namespace.", **QUANTITIES},
         "conditions": {
             "type": "array",
             "items": CONDITION,
@@ -78,7 +78,7 @@ CRD = {
                 ],
                 "schema": {
                     "openAPIV3Schema": {
-                        "description": "What its namespace may have: a ResourceQuota and a LimitRange of its name.",
+                        "description": "Limits of a namespace: a ResourceQuota and a LimitRange with the name of the Budget.",
                         "type": "object",
                         "required": ["spec"],
                         "properties": {"spec": SPEC, "status": STATUS},

@@ -1,4 +1,4 @@
-"""The component: what it imports and exports. All else runs in any Python too."""
+"""The imports and exports of the component. The other files run in any Python too."""
 
 import json
 

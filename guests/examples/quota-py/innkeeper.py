@@ -1,4 +1,4 @@
-"""Documents in and out: what any guest in Python can use. wit/schema says what is in them."""
+"""Functions for any guest in Python. wit/schema describes the documents."""
 
 import contextlib
 import io
@@ -9,39 +9,39 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended."""
+    """The result of a run."""
 
     tag: str
     document: dict
 
 
 def complete(**desired):
-    """This is all that is desired: what was made before and is not in it goes."""
+    """The whole desired state: the host deletes earlier objects that are not in it."""
     return Outcome("complete", desired)
 
 
 def partial(**desired):
-    """Apply this and keep the rest: something is not ready or not known yet."""
+    """A part of the desired state: the host applies it and deletes nothing."""
     return Outcome("partial", desired)
 
 
 def failed(reason, message, **more):
-    """Nothing can be said: keep everything, and tell why.
+    """Fails the run: the host changes no object and retries with backoff.
 
-    `reason` is one CamelCase word, `message` is for people. With `permanent=True` it is tried
-    again only when something changes.
+    `reason` is one CamelCase word, `message` is for people. With `permanent=True` the host retries
+    only when something changes.
     """
     return Outcome("failed", {"reason": reason, "message": message, **more})
 
 
 def condition(type, holds, reason, message=""):
-    """A condition of the primary; `holds` is True, False, or None if it cannot be told."""
+    """A condition of the primary; `holds` is True, False, or None for the status Unknown."""
     status = {True: "True", False: "False", None: "Unknown"}[holds]
     return {"type": type, "status": status, "reason": reason, "message": message}
 
 
 class BadInput(Exception):
-    """The primary or the parameters cannot be used: the run fails with this reason, once."""
+    """The primary or the parameters are invalid: the run fails permanently with this reason."""
 
     def __init__(self, reason, message):
         super().__init__(message)
@@ -49,7 +49,7 @@ class BadInput(Exception):
 
 
 class Lines(io.TextIOBase):
-    """Takes what is printed. Python's own standard output would be WASI, and trap."""
+    """Logs printed lines. Python's own standard output uses WASI and would trap."""
 
     def __init__(self, log):
         self.log = log
@@ -67,10 +67,10 @@ class Lines(io.TextIOBase):
 
 
 def run(reconcile, observed, log):
-    """Calls `reconcile` with an `observed` document's text; gives the tag and the text of the answer.
+    """Calls `reconcile` with the text of an `observed` document; returns tag and text of the outcome.
 
-    `log` takes a level's name and a line: what is printed, and where an exception came from. An
-    exception is a failure of the run: not caught it would be a trap, and nobody would learn why.
+    `log` takes the name of a level and a line: printed lines, and the traceback of an exception. An
+    exception fails the run; uncaught it would be a trap without a reason.
     """
     lines = Lines(log)
     try:

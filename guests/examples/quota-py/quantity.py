@@ -1,4 +1,4 @@
-"""Quantities of Kubernetes: 100m, 2, 1.5, 8Gi."""
+"""Parses Kubernetes quantities: 100m, 2, 1.5, 8Gi."""
 
 import re
 from decimal import Decimal
@@ -12,9 +12,9 @@ FORM = re.compile(r"(\d+(?:\.\d+)?)(?:[eE](\d{1,2})|([numkMGTPE]|[KMGTPE]i)?)", 
 
 
 def read(quantity, place):
-    """The number that a quantity says; `place` names where it stands, for people."""
+    """Returns the number of a quantity; `place` names its field in error messages."""
     found = FORM.fullmatch(str(quantity))
     if not found or isinstance(quantity, bool):
-        raise BadInput("BadQuantity", f"{place}: {quantity!r} is no quantity, as in 500m, 2 or 8Gi")
+        raise BadInput("BadQuantity", f"{place}: {quantity!r} is not a quantity like 500m, 2 or 8Gi")
     digits, exponent, suffix = found.groups()
     return Decimal(digits) * (Decimal(10) ** int(exponent or 0)) * FACTORS[suffix or ""]

@@ -1,7 +1,7 @@
-"""A Budget becomes a ResourceQuota and a LimitRange in its namespace.
+"""Creates a ResourceQuota and a LimitRange for each Budget.
 
-The Module's parameters say which sizes there are, so that the people who run the cluster say what
-"small" is, and the others only choose.
+The Module's parameters define the sizes, so cluster administrators decide what "small" means, and
+users of a namespace select a size.
 """
 
 import quantity
@@ -32,7 +32,7 @@ PARAMETERS = {
 
 
 def describe():
-    """What the guest is: a `manifest` document."""
+    """Returns the `manifest` document."""
     return {
         "name": "quota-py",
         "version": "0.1.0",
@@ -44,7 +44,7 @@ def describe():
 
 
 def reconcile(observed):
-    """What should be, from what is: takes an `observed` document."""
+    """Computes the desired state from an `observed` document."""
     spec = observed["object"]["spec"]
     size = chosen(spec["size"], observed["parameters"]["sizes"])
     hard = {**size["hard"], **spec.get("overrides", {})}
@@ -58,7 +58,7 @@ def reconcile(observed):
         limit = {"type": "Container", "default": container, "defaultRequest": container}
         objects.append(made(LIMIT_RANGE, name, {"limits": [limit]}))
 
-    # What the cluster counts; empty until it has.
+    # The usage that Kubernetes has counted; empty at first.
     counted = counted_by(observed["owned"])
     return complete(
         objects=[{"object": one} for one in objects],
@@ -85,15 +85,15 @@ def counted_by(owned):
 
 
 def exhausted(counted):
-    """The condition that says whether there is nothing left of something."""
+    """Returns the condition that says whether a resource is used up."""
     hard, used = counted.get("hard", {}), counted.get("used", {})
     if not used:
-        return condition("Exhausted", None, "NotCounted", "the cluster has not counted yet")
+        return condition("Exhausted", None, "NotCounted", "Kubernetes has not counted the usage yet")
     spent = [
         f"{resource} ({used[resource]} of {hard[resource]})"
         for resource in sorted(hard.keys() & used.keys())
         if quantity.read(used[resource], resource) >= quantity.read(hard[resource], resource)
     ]
     if spent:
-        return condition("Exhausted", True, "NothingLeft", f"nothing is left of {', '.join(spent)}")
+        return condition("Exhausted", True, "NothingLeft", f"used up: {', '.join(spent)}")
     return condition("Exhausted", False, "Enough")

@@ -1,4 +1,4 @@
-"""Asks as the host does, with texts, and holds the answers to the contract."""
+"""Calls the guest with JSON texts, as the host does, and validates its documents."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ SIZES = {
 
 def conforms(schema, document):
     read = json.loads((SCHEMAS / f"{schema}.json").read_text())
-    # The names of the later drafts mean the same in all that these schemas use.
+    # The keywords of these schemas mean the same in draft 7.
     read["$schema"] = "http://json-schema.org/draft-07/schema#"
     fastjsonschema.compile(read)(document)
 
@@ -52,16 +52,16 @@ def counted(hard, used):
 
 
 class Describe(unittest.TestCase):
-    def test_it_describes_itself_as_the_contract_wants(self):
+    def test_manifest_conforms_to_the_schema(self):
         conforms("manifest", quota.describe())
 
-    def test_a_manifest_with_a_member_that_the_contract_does_not_have_is_noticed(self):
+    def test_manifest_is_invalid_when_it_has_an_unknown_member(self):
         with self.assertRaisesRegex(fastjsonschema.JsonSchemaException, "onwed"):
             conforms("manifest", {**quota.describe(), "onwed": []})
 
 
 class Reconcile(unittest.TestCase):
-    def test_a_size_becomes_a_quota_and_defaults_of_its_containers(self):
+    def test_budget_becomes_a_quota_and_a_limit_range(self):
         tag, desired = run({"size": "small"})
         self.assertEqual(tag, "complete")
         resource_quota, limit_range = (one["object"] for one in desired["objects"])
@@ -71,45 +71,45 @@ class Reconcile(unittest.TestCase):
         self.assertEqual(limit_range["kind"], "LimitRange")
         self.assertEqual(limit_range["spec"]["limits"][0]["default"], {"cpu": "100m"})
 
-    def test_a_size_without_defaults_has_no_limit_range(self):
+    def test_budget_has_no_limit_range_when_its_size_has_no_defaults(self):
         _, desired = run({"size": "large"})
         self.assertEqual([one["object"]["kind"] for one in desired["objects"]], ["ResourceQuota"])
 
-    def test_overrides_go_before_what_the_size_says(self):
+    def test_overrides_replace_quantities_of_the_size(self):
         _, desired = run({"size": "small", "overrides": {"pods": "20", "services": 1}})
         wanted = {"pods": "20", "requests.cpu": "2", "services": 1}
         self.assertEqual(desired["objects"][0]["object"]["spec"]["hard"], wanted)
         self.assertEqual(desired["status"]["hard"], wanted)
 
-    def test_a_size_that_is_not_there_is_told_once_with_those_that_are(self):
+    def test_run_fails_permanently_when_the_size_is_unknown(self):
         tag, failure = run({"size": "huge"})
         self.assertEqual((tag, failure["reason"]), ("failed", "UnknownSize"))
         self.assertIn("there are: large, small", failure["message"])
         self.assertTrue(failure["permanent"])
 
-    def test_what_is_no_quantity_is_told_with_its_place(self):
+    def test_run_fails_with_the_field_when_a_quantity_is_invalid(self):
         for bad in ["lots", "", "-1", "1 Gi", "1GiB", True]:
             with self.subTest(bad):
                 tag, failure = run({"size": "small", "overrides": {"pods": bad}})
                 self.assertEqual((tag, failure["reason"]), ("failed", "BadQuantity"))
                 self.assertIn("spec.overrides: pods: ", failure["message"])
 
-    def test_what_the_cluster_counts_is_in_the_status_and_its_end_in_a_condition(self):
+    def test_status_and_condition_follow_the_counted_usage(self):
         hard = {"pods": "10", "requests.cpu": "2"}
         cases = [
             ({}, "Unknown", ""),
             ({"pods": "9", "requests.cpu": "1999m"}, "False", ""),
             ({"pods": "10", "requests.cpu": "2k"}, "True", "pods (10 of 10), requests.cpu"),
         ]
-        for used, status, told in cases:
+        for used, status, message in cases:
             with self.subTest(status):
                 _, desired = run({"size": "small"}, [counted(hard, used)])
                 self.assertEqual(desired["status"]["used"], used)
                 (condition,) = desired["conditions"]
                 self.assertEqual((condition["type"], condition["status"]), ("Exhausted", status))
-                self.assertIn(told, condition["message"])
+                self.assertIn(message, condition["message"])
 
-    def test_an_error_is_a_failure_that_names_it_and_the_log_has_its_place(self):
+    def test_exception_becomes_a_failure_and_its_place_is_logged(self):
         lines = []
         log = lambda level, line: lines.append(f"{level} {line}")
         tag, failure = run({"size": "small"}, reconcile=lambda it: it["gone"], log=log)
@@ -117,7 +117,7 @@ class Reconcile(unittest.TestCase):
         self.assertEqual(failure["message"], "KeyError: 'gone'")
         self.assertRegex(lines[0], r"(?s)^ERROR Traceback.*test_quota\.py")
 
-    def test_what_is_printed_is_logged(self):
+    def test_printed_lines_are_logged(self):
         def reconcile(observed):
             print("it is", observed["object"]["kind"])
             print("and no more", end="", file=sys.stderr)

@@ -1,4 +1,4 @@
-//! imo: each `Imo` becomes a Deployment of so many nginx.
+//! imo: each `Imo` becomes a Deployment of nginx pods.
 
 mod primary;
 mod reconcile;

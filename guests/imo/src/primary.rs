@@ -1,21 +1,21 @@
 use innkeeper_sdk::{Apply, Column, CustomResource, Metadata, Primary, Resource};
 use serde::{Deserialize, Serialize};
 
-/// An Imo: as the guest reads it, and as others make it.
+/// An Imo, as this guest reads it and as other guests desire it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Imo {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     #[serde(default)]
     pub spec: ImoSpec,
 }
 
-/// What is wanted.
+/// Desired state of an Imo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct ImoSpec {
-    /// How many pods.
+    /// Number of pods.
     #[serde(default = "one")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(range(min = 0)))]
     pub size: i32,
@@ -27,27 +27,27 @@ impl Default for ImoSpec {
     }
 }
 
-/// What is.
+/// Observed state of an Imo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct ImoStatus {
-    /// How far it is.
+    /// Phase.
     pub phase: ImoPhase,
-    /// How many pods there are.
+    /// Number of pods.
     pub replicas: i32,
-    /// How many of them are ready.
+    /// Number of ready pods.
     pub ready_replicas: i32,
 }
 
-/// How far an Imo is.
+/// Phase of an Imo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub enum ImoPhase {
-    /// Not all pods are as wanted.
+    /// Not all pods are ready.
     Setup,
-    /// All pods are as wanted.
+    /// All pods are ready.
     Ready,
 }
 
@@ -56,7 +56,7 @@ fn one() -> i32 {
 }
 
 impl Imo {
-    /// An Imo of this name.
+    /// Creates an Imo.
     pub fn new(name: impl Into<String>, spec: ImoSpec) -> Self {
         Self { metadata: Metadata::named(name), spec }
     }

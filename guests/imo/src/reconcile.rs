@@ -30,8 +30,8 @@ impl Reconciler for Guest {
 }
 
 fn deployment(imo: &Imo) -> Deployment {
-    // The same label for every Imo, as in the original: of two Deployments with the same selector
-    // each counts its own pods only, by their owners.
+    // The same label for every Imo, as in the original operator: a Deployment counts only the pods
+    // of its own ReplicaSets, so equal selectors do no harm.
     let labels = labels([("app", "imo")]);
     let template =
         PodTemplate::new(&labels).container(Container::new("imo", "nginx").port("", PORT));

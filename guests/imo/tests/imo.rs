@@ -1,4 +1,4 @@
-//! What a user of imo may rely on.
+//! What users of imo can rely on.
 
 use expect_test::expect_file;
 use imo::{Guest, Imo};
@@ -28,7 +28,7 @@ fn an_imo_becomes_a_deployment_of_its_name() {
 }
 
 #[test]
-fn the_objects_are_exactly_these() {
+fn objects_equal_the_golden_file() {
     expect_file!["golden/objects.json"].assert_eq(&given(sample()).run().objects_text());
 }
 
@@ -44,7 +44,7 @@ fn the_size_is_a_number_from_end_to_end() {
 }
 
 #[test]
-fn one_pod_is_the_default() {
+fn size_is_1_when_the_spec_has_none() {
     for imo in [json!({ "metadata": {} }), json!({ "spec": {} })] {
         given(imo).run().desires::<Deployment>("example").with("/spec/replicas", 1);
     }
@@ -71,12 +71,12 @@ fn the_phase_is_setup_until_the_pods_are_ready() {
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Imo>());
 }
 
 #[test]
-fn the_sample_manifest_is_an_imo() {
+fn sample_manifest_is_an_imo() {
     let text = include_str!("../../../deploy/samples/imo.yaml");
     for line in ["apiVersion: imo.example.com/v1alpha1", "kind: Imo", "  size: 3"] {
         assert!(text.lines().any(|found| found == line), "the sample lacks `{line}`");

@@ -4,7 +4,7 @@ use kuri::Kuri;
 
 use crate::{Kabocha, KabochaSpec};
 
-/// A child that is wanted.
+/// A desired child.
 #[derive(Clone, Debug)]
 pub(crate) enum Child {
     /// An Imo.
@@ -16,7 +16,7 @@ pub(crate) enum Child {
 }
 
 impl Child {
-    /// All children that are wanted, in the order of the spec.
+    /// Returns all desired children in the order of the spec.
     pub(crate) fn all(kabocha: &Kabocha) -> Vec<Self> {
         let KabochaSpec { imos, kuris, kabochas } = &kabocha.spec;
         let named = |name: &str| joined(&kabocha.metadata.name, name);
@@ -34,7 +34,7 @@ impl Child {
         imos.chain(kuris).chain(kabochas).collect()
     }
 
-    /// Its kind.
+    /// Returns the kind.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Imo(_) => Imo::KIND,
@@ -43,7 +43,7 @@ impl Child {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Imo(imo) => &imo.metadata.name,
@@ -52,7 +52,7 @@ impl Child {
         }
     }
 
-    /// It should be.
+    /// Adds the child to the desired state.
     pub(crate) fn desire(self, desired: Desired) -> Desired {
         match self {
             Self::Imo(imo) => desired.object(imo),
@@ -61,8 +61,8 @@ impl Child {
         }
     }
 
-    /// The name of a Kuri that is too long for the label that it becomes: of itself, or of one
-    /// in a smaller Kabocha, so that nothing is made of a tree that cannot be made whole.
+    /// Returns the name of a Kuri that is too long for a label value, also of one in a smaller
+    /// Kabocha: the guest creates no part of a tree that cannot be complete.
     pub(crate) fn unusable_name(&self) -> Option<String> {
         match self {
             Self::Imo(_) => None,

@@ -1,13 +1,13 @@
-//! kabocha: a parent of Imos, Kuris and smaller Kabochas, each of which is reconciled by its
-//! own module. It reports their readiness upwards, and when it is deleted takes them down in order.
+//! kabocha: a parent of Imos, Kuris and smaller Kabochas, each of which its own module reconciles.
+//! A Kabocha reports the readiness of its children, and deletes them in order when it is deleted.
 //!
 //! | file | what |
 //! |---|---|
 //! | `primary` | the `Kabocha` |
-//! | `children` | the children that are wanted, and their names |
-//! | `progress` | how ready they are |
-//! | `teardown` | their end, one kind after the other |
-//! | `reconcile` | what should be, from what is |
+//! | `children` | the desired children and their names |
+//! | `progress` | the readiness of the children |
+//! | `teardown` | deletion of the children, one kind after the other |
+//! | `reconcile` | desired state from observed state |
 
 mod children;
 mod primary;

@@ -3,17 +3,17 @@ use innkeeper_sdk::{Apply, Column, CustomResource, Metadata, Primary, Resource, 
 use kuri::KuriSpec;
 use serde::{Deserialize, Serialize};
 
-/// A Kabocha: as the guest reads it, and as a larger one makes it.
+/// A Kabocha, as the guest reads it and as a larger Kabocha desires it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kabocha {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     #[serde(default)]
     pub spec: KabochaSpec,
 }
 
-/// What is wanted: children, each named after the Kabocha and itself, `<kabocha>-<name>`.
+/// Desired state of a Kabocha: its children, each with the name `<kabocha>-<name>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct KabochaSpec {
@@ -43,7 +43,7 @@ pub struct KabochaSpec {
         )
     )]
     pub kuris: Vec<NamedKuri>,
-    /// Smaller Kabochas, which have Imos and Kuris of their own.
+    /// Smaller Kabochas with Imos and Kuris of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         not(target_arch = "wasm32"),
@@ -62,13 +62,13 @@ pub struct KabochaSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct NamedImo {
-    /// Its name, to which the Kabocha's is put before.
+    /// Name of the child, without the prefix `<kabocha>-`.
     #[cfg_attr(
         not(target_arch = "wasm32"),
         schemars(length(max = 32), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
     )]
     pub name: String,
-    /// What is wanted of it.
+    /// Spec of the child.
     #[serde(flatten)]
     pub spec: ImoSpec,
 }
@@ -77,28 +77,28 @@ pub struct NamedImo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct NamedKuri {
-    /// Its name, to which the Kabocha's is put before.
+    /// Name of the child, without the prefix `<kabocha>-`.
     #[cfg_attr(
         not(target_arch = "wasm32"),
         schemars(length(max = 32), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
     )]
     pub name: String,
-    /// What is wanted of it.
+    /// Spec of the child.
     #[serde(flatten)]
     pub spec: KuriSpec,
 }
 
-/// A smaller Kabocha. It has no Kabochas of its own: a schema cannot contain itself.
+/// A smaller Kabocha. It has no Kabochas of its own, because a schema cannot contain itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct NamedKabocha {
-    /// Its name, to which the Kabocha's is put before.
+    /// Name of the child, without the prefix `<kabocha>-`.
     #[cfg_attr(
         not(target_arch = "wasm32"),
         schemars(length(max = 32), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
     )]
     pub name: String,
-    /// Its Imos.
+    /// Imos.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         not(target_arch = "wasm32"),
@@ -111,7 +111,7 @@ pub struct NamedKabocha {
         )
     )]
     pub imos: Vec<NamedImo>,
-    /// Its Kuris.
+    /// Kuris.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         not(target_arch = "wasm32"),
@@ -126,19 +126,19 @@ pub struct NamedKabocha {
     pub kuris: Vec<NamedKuri>,
 }
 
-/// What is.
+/// Observed state of a Kabocha.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct KabochaStatus {
-    /// How far it is.
+    /// Phase.
     pub phase: KabochaPhase,
-    /// How many of the children are ready, and how many there should be: `2/3`.
+    /// Number of ready children and number of desired children: `2/3`.
     pub ready: String,
-    /// The children.
+    /// Children.
     pub children: Vec<ChildStatus>,
 }
 
-/// How far a Kabocha is.
+/// Phase of a Kabocha.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
@@ -147,27 +147,27 @@ pub enum KabochaPhase {
     Setup,
     /// All children are ready.
     Ready,
-    /// It is being deleted, and waits for its children to go.
+    /// The Kabocha is being deleted and waits for the deletion of its children.
     Teardown,
 }
 
-/// A child, as it is.
+/// Observed state of a child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct ChildStatus {
-    /// Its kind.
+    /// Kind.
     pub kind: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Whether it is ready.
+    /// Whether the child is ready.
     pub ready: bool,
-    /// Why it is not ready.
+    /// Why the child is not ready.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
 impl Kabocha {
-    /// A Kabocha of this name.
+    /// Creates a Kabocha.
     pub fn new(name: impl Into<String>, spec: KabochaSpec) -> Self {
         Self { metadata: Metadata::named(name), spec }
     }
@@ -204,7 +204,7 @@ impl CustomResource for Kabocha {
         Column::text("Phase", ".status.phase"),
         Column::text("Ready", ".status.conditions[?(@.type==\"Ready\")].status"),
     ];
-    // What a Kuri is named is its Job's name, which is the value of a label.
+    // The name of a Kuri names its Job, which is also the value of a label.
     const RULES: &'static [Rule] = &[
         Rule {
             rule: "!has(self.spec.kuris) || self.spec.kuris.all(kuri, self.metadata.name.size() + kuri.name.size() < 63)",

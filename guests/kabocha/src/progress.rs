@@ -5,7 +5,7 @@ use kuri::Kuri;
 use crate::children::Child;
 use crate::{ChildStatus, Kabocha, KabochaPhase, KabochaStatus};
 
-/// How ready the children are that are wanted.
+/// Returns the status with the readiness of the desired children.
 pub(crate) fn of_children(observed: &Observed<Kabocha>, children: &[Child]) -> KabochaStatus {
     let children: Vec<ChildStatus> = children
         .iter()
@@ -28,17 +28,20 @@ pub(crate) fn of_children(observed: &Observed<Kabocha>, children: &[Child]) -> K
     KabochaStatus { phase, ready: format!("{ready}/{}", children.len()), children }
 }
 
-/// What stands between a child and being ready; `None` if it is ready.
+/// Returns why a child is not ready; `None` if it is ready.
 fn unready<K: Resource>(observed: &Observed<Kabocha>, name: &str) -> Option<String> {
     match observed.owned::<read::Custom<K>>(name) {
         Some(child) if child.object.is_terminating() => Some("it is being deleted".to_owned()),
         Some(child) => child.object.unready().map(str::to_owned),
         None if observed.is_served::<K>() => Some("it does not exist yet".to_owned()),
-        None => Some(format!("the cluster does not serve {}: is there a module for it?", K::KIND)),
+        None => Some(format!(
+            "the cluster does not serve {}; load the module that installs it",
+            K::KIND
+        )),
     }
 }
 
-/// The condition `Ready`, from the children's.
+/// Returns the condition `Ready` from the readiness of the children.
 pub(crate) fn ready(observed: &Observed<Kabocha>, status: &KabochaStatus) -> Condition {
     if let Some(unapplied) = observed.unapplied().first() {
         let message = format!("{}: {}", unapplied.reference, unapplied.message);

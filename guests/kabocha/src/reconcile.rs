@@ -5,7 +5,7 @@ use kuri::Kuri;
 use crate::children::Child;
 use crate::{Kabocha, progress, teardown};
 
-/// The finalizer of every Kabocha, as in the original.
+/// The finalizer of every Kabocha, as in the original operator.
 pub const FINALIZER: &str = "finalizer.kabocha.example.com";
 
 /// The reconcile logic of kabocha.
@@ -16,7 +16,7 @@ impl Reconciler for Guest {
 
     fn describe() -> Manifest {
         Describe::reconciler_of::<Kabocha>("kabocha", env!("CARGO_PKG_VERSION"))
-            // Their modules bring their definitions, and may be started later.
+            // Other modules install these kinds, perhaps later.
             .owns_if_served::<Imo>()
             .owns_if_served::<Kuri>()
             .owns::<Kabocha>()
@@ -33,7 +33,7 @@ impl Reconciler for Guest {
         let children = Child::all(observed.primary());
         if let Some(name) = children.iter().find_map(Child::unusable_name) {
             let message = format!(
-                "a Kuri would be named `{name}`, which is too long: the joined names have at most {} characters",
+                "the Kuri `{name}` cannot be created: its name is too long; use shorter names, joined at most {} characters",
                 names::LABEL_MAX
             );
             return Outcome::refused("NameTooLong", message);

@@ -4,11 +4,12 @@ use kuri::Kuri;
 
 use crate::{ChildStatus, Kabocha, KabochaPhase, KabochaStatus};
 
-/// Takes the children down, one kind after the other: the smaller Kabochas with all that is in
-/// them, then the Kuris with their clean-up, which may need what still runs, then the Imos.
+/// Deletes the children, one kind after the other: first the smaller Kabochas with their children,
+/// then the Kuris, whose clean-up may need pods of the Imos, then the Imos. Ends the finalization
+/// when no child exists.
 ///
-/// The kinds whose turn has not come are kept and not desired: a child that somebody deletes
-/// meanwhile is not made anew. When no child is there any more, the Kabocha may go.
+/// Keeps the children of later kinds without desiring them, so that the host does not recreate a
+/// child that another client deletes.
 pub(crate) fn teardown(observed: &Observed<Kabocha>) -> Outcome {
     let stages = [
         Stage::of::<Kabocha>(observed, Desired::keep::<Kabocha>),
@@ -19,10 +20,10 @@ pub(crate) fn teardown(observed: &Observed<Kabocha>) -> Outcome {
     let mut stages = stages.into_iter().filter(|stage| !stage.names.is_empty());
 
     let Some(now) = stages.next() else {
-        return said(children, "all children are gone").finalized().complete();
+        return with_status(children, "all children are deleted").finalized().complete();
     };
-    let message = format!("waits for {} {} to go", now.kind, now.names.join(", "));
-    let desired = said(children, &message);
+    let message = format!("waiting for the deletion of {} {}", now.kind, now.names.join(", "));
+    let desired = with_status(children, &message);
     stages
         .fold(desired, |desired, stage| {
             stage.names.iter().fold(desired, |desired, name| (stage.keep)(desired, "", name))
@@ -30,7 +31,7 @@ pub(crate) fn teardown(observed: &Observed<Kabocha>) -> Outcome {
         .complete()
 }
 
-/// The children of one kind that are still there.
+/// The children of one kind that still exist.
 struct Stage {
     kind: &'static str,
     names: Vec<String>,
@@ -52,12 +53,12 @@ impl Stage {
             kind: self.kind.to_owned(),
             name: name.clone(),
             ready: false,
-            message: "it has to go".to_owned(),
+            message: "waiting for its deletion".to_owned(),
         })
     }
 }
 
-fn said(children: Vec<ChildStatus>, message: &str) -> Desired {
+fn with_status(children: Vec<ChildStatus>, message: &str) -> Desired {
     let status = KabochaStatus {
         phase: KabochaPhase::Teardown,
         ready: format!("0/{}", children.len()),

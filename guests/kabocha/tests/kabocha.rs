@@ -1,4 +1,4 @@
-//! What a user of kabocha may rely on.
+//! What users of kabocha can rely on.
 
 use expect_test::expect_file;
 use imo::Imo;
@@ -31,8 +31,8 @@ fn settled() -> FakeCluster<Guest> {
     cluster
 }
 
-/// A child's own module says how ready it is.
-fn says<K: Resource>(cluster: &mut FakeCluster<Guest>, name: &str, status: &str, message: &str) {
+/// Sets the condition `Ready` of a child, as its own module would.
+fn reports<K: Resource>(cluster: &mut FakeCluster<Guest>, name: &str, status: &str, message: &str) {
     cluster.change::<K>(name, |child| {
         child["status"] = json!({
             "conditions": [
@@ -54,12 +54,12 @@ fn a_kabocha_becomes_its_children() {
 }
 
 #[test]
-fn the_objects_are_exactly_these() {
+fn objects_equal_the_golden_file() {
     expect_file!["golden/objects.json"].assert_eq(&given(sample()).run().objects_text());
 }
 
 #[test]
-fn a_kabocha_without_children_is_ready() {
+fn kabocha_is_ready_without_children() {
     for kabocha in [json!({ "metadata": {} }), json!({ "spec": {} })] {
         given(kabocha)
             .run()
@@ -79,37 +79,40 @@ fn a_childs_size_is_a_number_from_end_to_end() {
 #[test]
 fn the_childrens_readiness_is_reported_upwards() {
     let mut cluster = settled();
-    // A child is not ready before its own module has said so, whatever kstatus makes of it.
+    // Without the condition `Ready` a child is not ready, although it is by the rules of kstatus.
     cluster
         .becomes_ready::<Imo>("patch-red")
         .settle()
         .status("/phase", "setup")
         .status("/ready", "0/3")
         .condition("Ready", False, "ChildNotReady")
-        .condition_says("Ready", "Imo patch-red: its controller has not said that it is ready");
+        .condition_says(
+            "Ready",
+            "Imo patch-red: its controller has not reported the condition Ready",
+        );
 
-    says::<Imo>(&mut cluster, "patch-red", "True", "");
-    says::<Kuri>(&mut cluster, "patch-harvest", "False", "Job patch-harvest has not ended yet");
+    reports::<Imo>(&mut cluster, "patch-red", "True", "");
+    reports::<Kuri>(&mut cluster, "patch-harvest", "False", "Job patch-harvest has not ended yet");
     cluster
         .settle()
         .status("/ready", "1/3")
         .status("/children/1/message", "Job patch-harvest has not ended yet")
         .condition_says("Ready", "Kuri patch-harvest: Job patch-harvest has not ended yet");
 
-    says::<Kuri>(&mut cluster, "patch-harvest", "True", "");
-    says::<Kabocha>(&mut cluster, "patch-small", "True", "");
+    reports::<Kuri>(&mut cluster, "patch-harvest", "True", "");
+    reports::<Kabocha>(&mut cluster, "patch-small", "True", "");
     cluster
         .settle()
         .status("/phase", "ready")
         .status("/ready", "3/3")
         .condition("Ready", True, "AllReady");
 
-    says::<Imo>(&mut cluster, "patch-red", "False", "1 of 2 replicas are ready");
+    reports::<Imo>(&mut cluster, "patch-red", "False", "1 of 2 replicas are ready");
     cluster.settle().status("/phase", "setup").condition_says("Ready", "1 of 2 replicas");
 }
 
 #[test]
-fn a_child_that_is_taken_out_of_the_spec_goes() {
+fn child_is_deleted_when_it_is_removed_from_the_spec() {
     let mut cluster = settled();
     cluster.edit(|kabocha| kabocha["spec"]["kuris"] = json!([]));
     cluster.settle().status("/ready", "0/2");
@@ -117,7 +120,7 @@ fn a_child_that_is_taken_out_of_the_spec_goes() {
 }
 
 #[test]
-fn a_kind_whose_module_is_not_there_yet_keeps_the_kabocha_from_being_ready() {
+fn kabocha_is_not_ready_while_the_kind_of_a_child_is_not_served() {
     let run =
         given(json!({ "spec": { "kuris": [{ "name": "harvest" }] } })).without::<Kuri>().run();
     run.is_complete()
@@ -139,7 +142,7 @@ fn a_deleted_kabocha_takes_its_children_down_in_order() {
         .keeps::<Imo>("patch-red")
         .does_not_keep::<Kabocha>("patch-small")
         .status("/phase", "teardown")
-        .condition_says("Ready", "waits for Kabocha patch-small to go");
+        .condition_says("Ready", "waiting for the deletion of Kabocha patch-small");
 
     let (run, _) = cluster.round();
     run.is_not_finalized().does_not_keep::<Kuri>("patch-harvest").keeps::<Imo>("patch-red");
@@ -152,7 +155,7 @@ fn a_deleted_kabocha_takes_its_children_down_in_order() {
 }
 
 #[test]
-fn a_child_that_takes_its_time_to_go_is_waited_for() {
+fn teardown_waits_for_a_child_with_a_finalizer() {
     let kuri = json!({
         "apiVersion": Kuri::API_VERSION, "kind": "Kuri",
         "metadata": {
@@ -170,23 +173,23 @@ fn a_child_that_takes_its_time_to_go_is_waited_for() {
         .run()
         .is_not_finalized()
         .keeps::<Imo>("patch-red")
-        .condition_says("Ready", "waits for Kuri patch-harvest to go");
+        .condition_says("Ready", "waiting for the deletion of Kuri patch-harvest");
 }
 
 #[test]
-fn a_child_that_somebody_deletes_meanwhile_is_not_made_anew() {
+fn child_is_not_recreated_when_another_client_deletes_it_during_teardown() {
     let mut cluster = settled();
     cluster.delete();
     cluster.remove::<Imo>("patch-red").settle().is_finalized();
 }
 
 #[test]
-fn a_kabocha_without_children_goes_at_once() {
+fn deleted_kabocha_is_finalized_at_once_without_children() {
     given(json!({ "spec": {} })).deleting().run().is_finalized();
 }
 
 #[test]
-fn a_tree_with_a_name_that_is_too_long_is_refused_before_anything_is_made() {
+fn kabocha_is_refused_when_the_name_of_a_kuri_would_be_too_long() {
     let long = "a".repeat(60);
     let kuris = json!([{ "name": "harvest" }]);
     for spec in [
@@ -204,7 +207,7 @@ fn a_tree_with_a_name_that_is_too_long_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn what_could_not_be_applied_is_why_it_is_not_ready() {
+fn ready_is_false_when_an_object_could_not_be_applied() {
     let conflict = Unapplied {
         reference: Reference {
             api_version: Imo::API_VERSION.to_owned(),
@@ -227,12 +230,12 @@ fn the_finalizer_is_the_originals() {
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Kabocha>());
 }
 
 #[test]
-fn the_sample_manifest_is_a_kabocha() {
+fn sample_manifest_is_a_kabocha() {
     let text = include_str!("../../../deploy/samples/kabocha.yaml");
     for line in ["apiVersion: kabocha.example.com/v1alpha1", "kind: Kabocha", "    - name: harvest"]
     {

@@ -1,6 +1,6 @@
-//! kuri: each `Kuri` becomes a Job, which is cleaned up with its pods before the Kuri goes.
+//! kuri: each `Kuri` becomes a Job, which is deleted with its pods before the Kuri is removed.
 //!
-//! What it does is the Module's to say, by the parameter `operations`.
+//! The Module's parameter `operations` selects what the guest does.
 
 mod parameters;
 mod primary;

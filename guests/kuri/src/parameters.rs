@@ -1,35 +1,35 @@
 use innkeeper_sdk::serde_json::{Value, json};
 use serde::Deserialize;
 
-/// What the Module gives to all Kuris.
+/// The Module's `spec.parameters`, which apply to all Kuris.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// What the module does; both if left out.
+    /// Operations of the module; both if left out.
     #[serde(default = "both")]
     pub operations: Vec<Operation>,
 }
 
-/// Something that the module does.
+/// An operation of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
-    /// A Kuri has a Job. Without it, the Jobs that were made go, and their pods.
+    /// Creates a Job for each Kuri. Without this operation the guest deletes the Jobs.
     Deploy,
-    /// A Kuri that is deleted goes when its Job and the Job's pods are gone. Without it, the
-    /// garbage collector takes them some time later.
+    /// Keeps a deleted Kuri until its Job and the Job's pods are deleted. Without this operation
+    /// the Kuri is removed at once, and the garbage collector deletes them later.
     Cleanup,
 }
 
 impl Parameters {
-    /// The schema, by which the host refuses a Module whose parameters do not fit.
+    /// Returns the JSON Schema, against which the host validates the parameters of the Module.
     pub fn schema() -> Value {
         json!({
             "type": "object",
             "additionalProperties": false,
             "properties": {
                 "operations": {
-                    "description": "What the module does: `deploy` makes a Job for each Kuri, `cleanup` lets a deleted Kuri go when its Job and the Job's pods are gone.",
+                    "description": "Operations of the module: `deploy` creates a Job for each Kuri; `cleanup` keeps a deleted Kuri until its Job and the Job's pods are deleted.",
                     "type": "array",
                     "items": { "type": "string", "enum": ["deploy", "cleanup"] },
                     "uniqueItems": true,
@@ -39,7 +39,7 @@ impl Parameters {
         })
     }
 
-    /// Whether the module does this.
+    /// Returns whether the module has this operation.
     pub fn has(&self, operation: Operation) -> bool {
         self.operations.contains(&operation)
     }

@@ -1,25 +1,25 @@
 use innkeeper_sdk::{Apply, Column, CustomResource, Metadata, Primary, Resource, Rule};
 use serde::{Deserialize, Serialize};
 
-/// A Kuri: as the guest reads it, and as others make it.
+/// A Kuri, as this guest reads it and as other guests desire it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kuri {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     #[serde(default)]
     pub spec: KuriSpec,
 }
 
-/// What is wanted.
+/// Desired state of a Kuri.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct KuriSpec {
-    /// The image that the Job runs.
+    /// Image of the Job.
     #[serde(default = "image")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
     pub image: String,
-    /// What it runs: a program and its arguments.
+    /// Command of the Job: a program and its arguments.
     #[serde(default = "command")]
     pub command: Vec<String>,
 }
@@ -30,15 +30,15 @@ impl Default for KuriSpec {
     }
 }
 
-/// What is.
+/// Observed state of a Kuri.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct KuriStatus {
-    /// How far it is.
+    /// Phase.
     pub phase: KuriPhase,
 }
 
-/// How far a Kuri is.
+/// Phase of a Kuri.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
@@ -49,9 +49,9 @@ pub enum KuriPhase {
     Done,
     /// The Job has failed.
     Failed,
-    /// The Job and its pods are going.
+    /// The Job and its pods are being deleted.
     Cleanup,
-    /// The Job and its pods are gone, and none is wanted.
+    /// The Job and its pods are deleted, and none is desired.
     Clean,
 }
 
@@ -64,7 +64,7 @@ fn command() -> Vec<String> {
 }
 
 impl Kuri {
-    /// A Kuri of this name.
+    /// Creates a Kuri.
     pub fn new(name: impl Into<String>, spec: KuriSpec) -> Self {
         Self { metadata: Metadata::named(name), spec }
     }
@@ -102,7 +102,7 @@ impl CustomResource for Kuri {
     ];
     const RULES: &'static [Rule] = &[Rule {
         rule: "self.metadata.name.size() <= 63",
-        message: "the name of a Kuri is its Job's, which is the value of a label, so it has at most 63 characters",
+        message: "the name of a Kuri names its Job, which is also the value of a label: use at most 63 characters",
     }];
     const SPEC_MAY_BE_LEFT_OUT: bool = true;
     const SHOWS_LAST_RUN: bool = true;

@@ -27,7 +27,7 @@ impl Reconciler for Guest {
         let parameters: Parameters = match observed.parameters() {
             Ok(parameters) => parameters,
             Err(error) => {
-                let message = format!("the Module's parameters do not fit: {error}");
+                let message = format!("the Module's spec.parameters are invalid: {error}");
                 return Outcome::refused("BadParameters", message);
             }
         };
@@ -36,7 +36,7 @@ impl Reconciler for Guest {
         }
         if !names::is_label_value(observed.name()) {
             let message = format!(
-                "the name of a Kuri is its Job's, which is the value of a label, so it has at most {} characters",
+                "the name of a Kuri names its Job, which is also the value of a label: use at most {} characters",
                 names::LABEL_MAX
             );
             return Outcome::refused("NameTooLong", message);
@@ -49,11 +49,11 @@ impl Reconciler for Guest {
     }
 }
 
-/// There is a Job.
+/// Desires the Job.
 fn deploy(observed: &Observed<Kuri>) -> Outcome {
     let (phase, ready) = progress(observed);
     Desired::new()
-        // A Job's template is immutable: another command is another Job.
+        // The pod template of a Job is immutable.
         .object_with(
             job(observed.name(), &observed.primary().spec),
             [Policy::RecreateWhenImmutable],
@@ -63,57 +63,60 @@ fn deploy(observed: &Observed<Kuri>) -> Outcome {
         .complete()
 }
 
-/// There is none.
+/// Deletes the Job, and reports when its pods are deleted too.
 fn cleanup(context: &Context, observed: &Observed<Kuri>) -> Outcome {
     match is_clean(context, observed) {
-        Ok(true) => said(
+        Ok(true) => with_status(
             KuriPhase::Clean,
-            condition::ready("Clean", "the Job and its pods are gone, as the Module wants it"),
+            condition::ready(
+                "Clean",
+                "the Job and its pods are deleted; the Module has no operation `deploy`",
+            ),
         )
         .complete(),
-        Ok(false) => said(KuriPhase::Cleanup, cleaning_up()).complete(),
+        Ok(false) => with_status(KuriPhase::Cleanup, cleaning_up()).complete(),
         Err(error) => unreadable(&error),
     }
 }
 
-/// The Kuri is being deleted.
+/// Deletes the Job of a deleted Kuri, and ends the finalization when its pods are deleted too.
 fn finalize(context: &Context, observed: &Observed<Kuri>, parameters: &Parameters) -> Outcome {
     if !parameters.has(Operation::Cleanup) {
-        // What it owns goes after it.
-        return said(KuriPhase::Cleanup, cleaning_up())
+        // The garbage collector deletes the Job after the Kuri.
+        return with_status(KuriPhase::Cleanup, cleaning_up())
             .keep::<Job>("", observed.name())
             .finalized()
             .complete();
     }
     match is_clean(context, observed) {
-        Ok(true) => said(KuriPhase::Clean, cleaning_up()).finalized().complete(),
-        Ok(false) => said(KuriPhase::Cleanup, cleaning_up()).complete(),
+        Ok(true) => with_status(KuriPhase::Clean, cleaning_up()).finalized().complete(),
+        Ok(false) => with_status(KuriPhase::Cleanup, cleaning_up()).complete(),
         Err(error) => unreadable(&error),
     }
 }
 
-fn said(phase: KuriPhase, ready: Condition) -> Desired {
+fn with_status(phase: KuriPhase, ready: Condition) -> Desired {
     Desired::new().status(&KuriStatus { phase }).condition(ready)
 }
 
 fn cleaning_up() -> Condition {
-    condition::not_ready("CleaningUp", "the Job and its pods are going")
+    condition::not_ready("CleaningUp", "the Job and its pods are being deleted")
 }
 
 fn unreadable(error: &ReadError) -> Outcome {
-    let message = format!("whether the Job and its pods are gone cannot be told: {error}");
+    let message = format!("cannot check whether the Job and its pods are deleted: {error}");
     Outcome::failed("Unreadable", message.clone())
         .condition(condition::not_ready("Unreadable", message))
 }
 
-/// Whether neither the Job nor a pod of it is there any more.
+/// Returns whether neither the Job nor a pod of it exists.
 fn is_clean(context: &Context, observed: &Observed<Kuri>) -> Result<bool, ReadError> {
     let (namespace, name) = (observed.namespace(), observed.name());
     if observed.owned::<read::Job>(name).is_some() {
         return Ok(false);
     }
     match context.get::<read::Job>(namespace, name) {
-        // Somebody else's, as are the pods that carry its name.
+        // The Job of another client: pods that carry its name belong to that Job.
         Ok(_) => return Ok(true),
         Err(ReadError::NotFound) => {}
         Err(error) => return Err(error),
@@ -126,7 +129,7 @@ fn is_clean(context: &Context, observed: &Observed<Kuri>) -> Result<bool, ReadEr
     Ok(pods.is_empty())
 }
 
-/// How far the Job is, and whether the Kuri is ready with it.
+/// Returns the phase and the condition `Ready` from the state of the Job.
 fn progress(observed: &Observed<Kuri>) -> (KuriPhase, Condition) {
     let name = observed.name();
     if let Some(unapplied) = observed.unapplied().first() {

@@ -1,4 +1,4 @@
-//! What a user of kuri may rely on.
+//! What users of kuri can rely on.
 
 use expect_test::expect_file;
 use innkeeper_sdk::ConditionStatus::{False, True};
@@ -49,12 +49,12 @@ fn a_kuri_becomes_a_job_of_its_name() {
 }
 
 #[test]
-fn the_objects_are_exactly_these() {
+fn objects_equal_the_golden_file() {
     expect_file!["golden/objects.json"].assert_eq(&given(sample()).run().objects_text());
 }
 
 #[test]
-fn a_kuri_without_a_spec_runs_the_default() {
+fn kuri_runs_the_default_when_it_has_no_spec() {
     given(json!({ "metadata": {} }))
         .run()
         .desires::<Job>("example")
@@ -63,14 +63,14 @@ fn a_kuri_without_a_spec_runs_the_default() {
 }
 
 #[test]
-fn another_command_is_another_job_since_templates_are_immutable() {
+fn job_is_recreated_when_an_immutable_field_changes() {
     given(sample()).run().desires::<Job>(JOB).policy(Policy::RecreateWhenImmutable);
 }
 
 #[test]
 fn the_phase_is_setup_until_the_job_has_ended() {
     let mut cluster = running();
-    // A Job is ready from its start, by the rules of kstatus; a Kuri is when it has succeeded.
+    // By the rules of kstatus a Job is ready when it starts; a Kuri is ready when it succeeded.
     cluster.becomes_ready::<Job>(JOB);
     cluster.settle().status("/phase", "setup").condition("Ready", False, "InProgress");
 
@@ -102,7 +102,7 @@ fn a_deleted_kuri_goes_when_the_job_and_its_pods_are_gone() {
         .does_not_desire::<Job>(JOB)
         .status("/phase", "cleanup")
         .condition("Ready", False, "CleaningUp");
-    assert!(cluster.has_primary() && !cluster.has::<Job>(JOB), "the pod is still there");
+    assert!(cluster.has_primary() && !cluster.has::<Job>(JOB), "the pod still exists");
 
     cluster.remove::<Pod>(POD);
     cluster.settle().is_finalized().status("/phase", "clean");
@@ -110,7 +110,7 @@ fn a_deleted_kuri_goes_when_the_job_and_its_pods_are_gone() {
 }
 
 #[test]
-fn without_the_operation_cleanup_a_deleted_kuri_goes_at_once() {
+fn deleted_kuri_is_finalized_at_once_without_the_operation_cleanup() {
     let mut cluster = running();
     cluster.parameters(json!({ "operations": ["deploy"] })).delete();
     cluster.settle().is_finalized().keeps::<Job>(JOB);
@@ -128,27 +128,27 @@ fn without_the_operation_deploy_the_job_goes_and_its_pods() {
 }
 
 #[test]
-fn the_job_of_somebody_else_is_not_waited_for() {
+fn deleted_kuri_is_finalized_when_the_job_belongs_to_another_client() {
     let others = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": JOB } });
     given(sample()).with_object(others).with_object(pod()).deleting().run().is_finalized();
 }
 
 #[test]
-fn pods_that_cannot_be_read_hold_the_kuri() {
+fn deleted_kuri_is_not_finalized_when_pods_cannot_be_read() {
     let run = given(sample()).deny_reads::<read::Pod>().deleting().run();
     run.failed_because("Unreadable").is_not_finalized().condition("Ready", False, "Unreadable");
     assert!(!run.failure().unwrap().permanent);
 }
 
 #[test]
-fn a_name_that_is_too_long_for_a_label_is_refused_and_can_be_deleted() {
+fn kuri_is_refused_and_can_be_deleted_when_its_name_is_too_long() {
     let kuri = json!({ "metadata": { "name": "a".repeat(64) } });
     given(kuri.clone()).run().failed_because("NameTooLong").desires_objects(0);
     given(kuri).deleting().run().is_finalized();
 }
 
 #[test]
-fn both_operations_are_the_default() {
+fn operations_are_deploy_and_cleanup_when_left_out() {
     for parameters in [json!({}), json!({ "operations": ["deploy", "cleanup"] })] {
         let parameters: Parameters = from_value(parameters).unwrap();
         assert!(parameters.has(Operation::Deploy) && parameters.has(Operation::Cleanup));
@@ -175,17 +175,17 @@ fn parameters_that_do_not_fit_are_refused_and_say_why() {
 }
 
 #[test]
-fn every_kuri_is_looked_at_again_each_30_seconds() {
+fn resync_period_is_30_seconds() {
     assert_eq!(Guest::describe().resync_seconds, Some(30));
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Kuri>());
 }
 
 #[test]
-fn the_sample_manifest_is_a_kuri() {
+fn sample_manifest_is_a_kuri() {
     let text = include_str!("../../../deploy/samples/kuri.yaml");
     for line in ["apiVersion: kuri.example.com/v1alpha1", "kind: Kuri", "  command: [echo, kuri]"] {
         assert!(text.lines().any(|found| found == line), "the sample lacks `{line}`");

@@ -1,14 +1,17 @@
 use innkeeper_sdk::{Context, Labels, Observed, ReadError, read};
 
 use crate::MaintPage;
-use crate::objects::page_name;
+use crate::names::page_name;
 
-/// Pods of somebody else that carry the label of one of the two sides, so that the Service
-/// would route to them too: a sentence that says whose; `None` if there are none.
+/// Returns, for people, which pods of another owner carry the label of one of the two sides, so
+/// that the Service would route to them too; `None` if there are none.
 ///
-/// Both sides have the label `app`, with the `MaintPage`'s name and with the application's. So
-/// names of applications and of `MaintPages` must differ in all of a namespace. Who came first is
-/// left alone: the objects tell, not the primaries.
+/// Both sides have the label `app`: the page with the `MaintPage`'s name, the application with its
+/// own. So the names of applications and `MaintPages` must differ in a namespace. The guest checks
+/// existing objects, so the older `MaintPage` is not affected.
+///
+/// # Errors
+/// If the Deployment or the Pod cannot be read.
 pub(crate) fn find(
     context: &Context,
     observed: &Observed<MaintPage>,
@@ -19,14 +22,14 @@ pub(crate) fn find(
     let application = or_none(context.get::<read::Deployment>(namespace, name))?;
     if application.is_some_and(|one| has_app(&one.spec.template.metadata.labels, name)) {
         return Ok(Some(format!(
-            "there is a Deployment {name} in the namespace, whose pods carry the label app={name}, as the maintenance page does: give the MaintPage another name"
+            "there is a Deployment {name} in the namespace, whose pods carry the label app={name} of the maintenance page; give the MaintPage another name"
         )));
     }
     let page = page_name(appname);
     let pod = or_none(context.get::<read::Pod>(namespace, &page))?;
     if pod.is_some_and(|one| has_app(&one.metadata.labels, appname)) {
         return Ok(Some(format!(
-            "there is a Pod {page} in the namespace, which carries the label app={appname}, as the application does: give spec.appconfig.appname another name"
+            "there is a Pod {page} in the namespace, which carries the label app={appname} of the application; change spec.appconfig.appname"
         )));
     }
     Ok(None)

@@ -1,22 +1,24 @@
-//! maintpage: an application and its Service, which a switch points at a maintenance page.
+//! maintpage: an application and its Service, which a toggle points at a maintenance page.
 //!
 //! | file | what |
 //! |---|---|
 //! | `primary` | the `MaintPage` |
-//! | `side` | the two sides that the Service can route to, and when it moves from one to the other |
-//! | `clash` | other objects whose pods the Service would catch |
-//! | `probe` | whether the maintenance Pod is to have a readiness probe |
-//! | `objects` | the objects that are desired |
-//! | `reconcile` | what should be, from what is |
+//! | `names` | names of the maintenance Pod and its container |
+//! | `side` | the two sides that the Service can route to, and when it switches |
+//! | `clash` | pods of other owners that the Service would select |
+//! | `probe` | whether the maintenance Pod gets a readiness probe |
+//! | `objects` | the desired objects |
+//! | `reconcile` | desired state from observed state |
 
 mod clash;
+mod names;
 mod objects;
 mod primary;
 mod probe;
 mod reconcile;
 mod side;
 
-pub use objects::page_name;
+pub use names::page_name;
 pub use primary::{
     AppConfig, MaintPage, MaintPageSpec, MaintPageStatus, MaintpageConfig, PublishStatus,
 };

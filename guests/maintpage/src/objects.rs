@@ -1,20 +1,13 @@
 use innkeeper_sdk::kinds::{Container, Deployment, Pod, PodTemplate, Probe, Service};
 
 use crate::MaintPage;
+use crate::names::{PAGE, page_name};
 use crate::side::Side;
 
-/// The container of the maintenance Pod.
-pub(crate) const PAGE: &str = "maintpage";
-
-/// The port of everything.
+/// The port of the Service and of both containers.
 const PORT: u16 = 8080;
 
-/// The name of the maintenance Pod.
-pub fn page_name(maintpage: &str) -> String {
-    format!("{maintpage}-maintpage-pod")
-}
-
-/// The maintenance Pod.
+/// Returns the maintenance Pod.
 pub(crate) fn page(page: &MaintPage, with_probe: bool) -> Pod {
     let image = &page.spec.maintpageconfig.maintpageimage;
     let container = if with_probe { probed(PAGE, image) } else { Container::new(PAGE, image) };
@@ -22,7 +15,7 @@ pub(crate) fn page(page: &MaintPage, with_probe: bool) -> Pod {
     Pod::new(page_name(&page.metadata.name), template)
 }
 
-/// The application.
+/// Returns the Deployment of the application.
 pub(crate) fn app(page: &MaintPage) -> Deployment {
     let app = &page.spec.appconfig;
     let labels = Side::App.labels(page);
@@ -30,14 +23,14 @@ pub(crate) fn app(page: &MaintPage) -> Deployment {
     Deployment::new(&app.appname, &labels, template).replicas(1)
 }
 
-/// The Service, which routes to one side.
+/// Returns the Service that routes to one side.
 pub(crate) fn service(page: &MaintPage, side: Side) -> Service {
     Service::new(&page.spec.appconfig.appname, &side.labels(page))
         .named_port("8080-tcp", PORT, PORT)
 }
 
-/// A container that is ready when it takes connections: the Service moves to pods that are
-/// ready, and without a probe a pod is ready as soon as it has started.
+/// Returns a container with a readiness probe. Without one its pod would be ready when it has
+/// started, and the Service would route to it before it listens.
 fn probed(name: &str, image: &str) -> Container {
     Container::new(name, image).readiness_probe(Probe::tcp(PORT).period_seconds(2))
 }

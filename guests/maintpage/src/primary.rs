@@ -4,19 +4,19 @@ use serde::{Deserialize, Serialize};
 /// A `MaintPage`, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MaintPage {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     pub spec: MaintPageSpec,
 }
 
-/// What is wanted.
+/// Desired state of a `MaintPage`.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct MaintPageSpec {
-    /// The maintenance page.
+    /// Maintenance page.
     pub maintpageconfig: MaintpageConfig,
-    /// The application.
+    /// Application.
     pub appconfig: AppConfig,
 }
 
@@ -27,7 +27,7 @@ pub struct MaintpageConfig {
     /// Whether the Service routes to the maintenance page instead of the application.
     #[serde(default)]
     pub maintpagetoggle: bool,
-    /// The image of the maintenance page. It serves on port 8080.
+    /// Image of the maintenance page, which listens on port 8080.
     #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
     pub maintpageimage: String,
 }
@@ -36,18 +36,18 @@ pub struct MaintpageConfig {
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct AppConfig {
-    /// The name of the Deployment and of the Service. Not the `MaintPage`'s own.
+    /// Name of the Deployment and of the Service. It must differ from the `MaintPage`'s name.
     #[cfg_attr(
         not(target_arch = "wasm32"),
         schemars(length(max = 63), regex(pattern = "^[a-z]([-a-z0-9]*[a-z0-9])?$"))
     )]
     pub appname: String,
-    /// The image of the application. It serves on port 8080.
+    /// Image of the application, which listens on port 8080.
     #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
     pub appimage: String,
 }
 
-/// What is.
+/// Observed state of a `MaintPage`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct MaintPageStatus {
@@ -61,7 +61,7 @@ pub struct MaintPageStatus {
 pub enum PublishStatus {
     /// The Service routes to the maintenance page.
     Published,
-    /// It does not, or there is no Service yet.
+    /// The Service routes to the application, or does not exist.
     #[serde(rename = "Not Published")]
     NotPublished,
 }
@@ -96,11 +96,11 @@ impl CustomResource for MaintPage {
     const RULES: &'static [Rule] = &[
         Rule {
             rule: "self.metadata.name != self.spec.appconfig.appname",
-            message: "spec.appconfig.appname must not be the MaintPage's own name: the Service could not tell the pods of the application from the maintenance page",
+            message: "spec.appconfig.appname must differ from the MaintPage's name: otherwise the Service would select both the application and the maintenance page",
         },
         Rule {
             rule: "self.metadata.name.size() <= 63",
-            message: "the name of a MaintPage is the value of a label, so it has at most 63 characters",
+            message: "the name of a MaintPage is the value of a label: use at most 63 characters",
         },
     ];
 }

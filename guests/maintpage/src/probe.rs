@@ -1,14 +1,14 @@
 use innkeeper_sdk::{Context, Observed, read};
 
-use crate::objects::PAGE;
+use crate::MaintPage;
+use crate::names::{PAGE, page_name};
 use crate::side::Side;
-use crate::{MaintPage, page_name};
 
-/// Whether the maintenance Pod shall have a readiness probe: it shall, but a probe cannot be
-/// added to a Pod that is there without one, as the original operator made it.
+/// Returns whether to desire the maintenance Pod with a readiness probe.
 ///
-/// One that is not ours is taken over as it is. One that is ours is deleted and made anew with a
-/// probe, as soon as that loses no requests.
+/// An existing Pod cannot get a probe, and the original operator made its Pod without one. The
+/// guest adopts such a Pod without a probe, and recreates it with one while the Service does not
+/// route to it.
 pub(crate) fn is_wanted(context: &Context, observed: &Observed<MaintPage>) -> bool {
     let name = page_name(observed.name());
     let pod = context.get::<read::Pod>(observed.namespace(), &name).ok();

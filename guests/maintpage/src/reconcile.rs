@@ -30,7 +30,7 @@ impl Reconciler for Guest {
             Ok(None) => {}
             Ok(Some(clash)) => return Outcome::refused("NameClash", clash),
             Err(error) => {
-                let message = format!("whether names clash cannot be told: {error}");
+                let message = format!("cannot check for name clashes: {error}");
                 return Outcome::failed("Unreadable", message);
             }
         }
@@ -38,15 +38,15 @@ impl Reconciler for Guest {
     }
 }
 
-/// Why nothing can be made of it, in a word and in a sentence. The definition refuses the same,
-/// but for objects that are older than it.
+/// Returns the reason and the message if the primary is invalid. The CRD's rules reject the same,
+/// except for objects that are older than the rules.
 fn unusable(page: &MaintPage) -> Option<(&'static str, String)> {
     let (name, appname) = (&page.metadata.name, &page.spec.appconfig.appname);
     if name == appname {
         return Some((
             "AppnameIsOwnName",
             format!(
-                "spec.appconfig.appname is `{appname}`, the MaintPage's own name: the Service could not tell the pods of the application from the maintenance page; give one of them another name"
+                "spec.appconfig.appname is `{appname}`, the MaintPage's own name: the Service would select both the application and the maintenance page; give one of them another name"
             ),
         ));
     }
@@ -54,7 +54,7 @@ fn unusable(page: &MaintPage) -> Option<(&'static str, String)> {
         return Some((
             "NameTooLong",
             format!(
-                "the name of the MaintPage is the value of a label, so it has at most {} characters",
+                "the name of the MaintPage is the value of a label: use at most {} characters",
                 names::LABEL_MAX
             ),
         ));
@@ -63,7 +63,7 @@ fn unusable(page: &MaintPage) -> Option<(&'static str, String)> {
         return Some((
             "UnusableAppname",
             format!(
-                "spec.appconfig.appname names a Service: it has at most {} lower-case letters, digits and `-`, begins with a letter and does not end with `-`",
+                "spec.appconfig.appname is not a valid Service name: use at most {} lower-case letters, digits and `-`, beginning with a letter and not ending with `-`",
                 names::LABEL_MAX
             ),
         ));
@@ -79,9 +79,9 @@ fn desired(context: &Context, observed: &Observed<MaintPage>) -> Outcome {
 
     let pod = observed.owned::<read::Pod>(&page_name(observed.name()));
     if pod.is_some_and(|pod| pod.object.has_ended() && !pod.object.is_terminating()) {
-        // Evicted, say. Nobody starts it again, and an image changed in place would not
-        // either: not desired now, it is deleted, and made anew when it is gone.
-        let message = format!("Pod {} has ended and is made anew", page_name(observed.name()));
+        // Nothing restarts a Pod that has ended, for example by eviction. Not desired, the host
+        // deletes it; the next run desires it again.
+        let message = format!("Pod {} has ended and is recreated", page_name(observed.name()));
         desired = desired.event(event::normal("PageReplaced", message));
     } else {
         desired = desired.object_with(
@@ -90,7 +90,7 @@ fn desired(context: &Context, observed: &Observed<MaintPage>) -> Outcome {
         );
     }
 
-    // A new appname: what had the old one serves until the new one answers.
+    // After a change of appname the former application serves until the new one is available.
     if !Side::App.answers(observed) {
         desired = keep_former(desired, observed, &page.spec.appconfig.appname);
     }
@@ -101,7 +101,7 @@ fn desired(context: &Context, observed: &Observed<MaintPage>) -> Outcome {
     with_ready(desired, observed, side).complete()
 }
 
-/// Keeps the Deployments and Services of another name than the present one.
+/// Keeps the Deployments and Services of former values of `appname`.
 fn keep_former(mut desired: Desired, observed: &Observed<MaintPage>, appname: &str) -> Desired {
     for deployment in observed.all_owned::<read::Deployment>() {
         let name = &deployment.object.metadata.name;
@@ -118,7 +118,7 @@ fn keep_former(mut desired: Desired, observed: &Observed<MaintPage>, appname: &s
     desired
 }
 
-/// What the Service does, not what is wanted of it.
+/// Returns the status from the side that the Service routes to, not from the toggle.
 fn publish_status(observed: &Observed<MaintPage>) -> PublishStatus {
     if Side::routed(observed) == Some(Side::Page) {
         PublishStatus::Published
@@ -127,7 +127,7 @@ fn publish_status(observed: &Observed<MaintPage>) -> PublishStatus {
     }
 }
 
-/// The condition `Published`: as the status, with what it waits for.
+/// Returns the condition `Published`: the status, and what the switch waits for.
 fn published(observed: &Observed<MaintPage>) -> Condition {
     const TYPE: &str = "Published";
     let (wanted, routed) = (Side::wanted(observed.primary()), Side::routed(observed));
@@ -138,22 +138,26 @@ fn published(observed: &Observed<MaintPage>) -> Condition {
         (Some(Side::Page), Side::App) => condition::is_true(
             TYPE,
             "WaitsForApplication",
-            "the Service routes to the maintenance page until the application answers",
+            "the Service routes to the maintenance page until the application is available",
         ),
         (Some(Side::App), Side::Page) => condition::is_false(
             TYPE,
             "WaitsForPage",
-            "the Service routes to the application until the maintenance page answers",
+            "the Service routes to the application until the maintenance page is ready",
         ),
         (Some(Side::App), Side::App) => {
             condition::is_false(TYPE, "NotToggled", "the Service routes to the application")
         }
-        (None, _) => condition::is_false(TYPE, "NotRouted", "the Service does not route yet"),
+        (None, _) => condition::is_false(
+            TYPE,
+            "NotRouted",
+            "the Service does not exist, or routes to neither side",
+        ),
     }
 }
 
-/// With the condition `Ready`, which does not hold while the Service cannot move to where it
-/// is wanted.
+/// Adds the condition `Ready`, which is `False` while the Service cannot switch to the desired
+/// side.
 fn with_ready(desired: Desired, observed: &Observed<MaintPage>, side: Side) -> Desired {
     let wanted = Side::wanted(observed.primary());
     if side == wanted || !observed.unapplied().is_empty() {
@@ -163,9 +167,9 @@ fn with_ready(desired: Desired, observed: &Observed<MaintPage>, side: Side) -> D
         Side::Page => observed.readiness::<Pod>(&page_name(observed.name())),
         Side::App => observed.readiness::<Deployment>(&observed.primary().spec.appconfig.appname),
     };
-    let why = if what.message.is_empty() { "it does not answer yet" } else { &what.message };
+    let why = if what.message.is_empty() { "it accepts no connections" } else { &what.message };
     let message = format!(
-        "the Service still routes to {}, since {} is not ready: {why}",
+        "the Service still routes to {} because {} is not ready: {why}",
         side.name(),
         wanted.name()
     );

@@ -1,9 +1,9 @@
 use innkeeper_sdk::{Labels, Observed, ReadinessState, labels, read};
 
 use crate::MaintPage;
-use crate::objects::{PAGE, page_name};
+use crate::names::{PAGE, page_name};
 
-/// The two that the Service can route to.
+/// A side that the Service can route to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The maintenance page.
@@ -13,13 +13,13 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// The side that the user wants.
+    /// Returns the desired side, by the toggle.
     pub(crate) fn wanted(page: &MaintPage) -> Self {
         if page.spec.maintpageconfig.maintpagetoggle { Self::Page } else { Self::App }
     }
 
-    /// The side that the Service routes to now; `None` if there is no Service, or if somebody
-    /// made it select something else.
+    /// Returns the side that the Service routes to; `None` if the Service does not exist or has
+    /// another selector.
     pub(crate) fn routed(observed: &Observed<MaintPage>) -> Option<Self> {
         let page = observed.primary();
         let service = observed.owned::<read::Service>(&page.spec.appconfig.appname)?;
@@ -27,7 +27,7 @@ impl Side {
         [Self::Page, Self::App].into_iter().find(|side| side.labels(page) == selector)
     }
 
-    /// The labels of its pods.
+    /// Returns the labels of the pods.
     pub(crate) fn labels(self, page: &MaintPage) -> Labels {
         match self {
             Self::Page => labels([("app", &page.metadata.name)]),
@@ -35,20 +35,19 @@ impl Side {
         }
     }
 
-    /// Whether somebody answers there.
+    /// Returns whether a pod of this side accepts connections.
     pub(crate) fn answers(self, observed: &Observed<MaintPage>) -> bool {
         match self {
             Self::Page => {
                 let pod = observed.owned::<read::Pod>(&page_name(observed.name()));
                 pod.is_some_and(|pod| {
-                    // What the Pod says of itself may be older than its spec: the readiness
-                    // knows.
+                    // The Pod's status may be older than its spec; the readiness considers that.
                     pod.object.is_serving() && pod.readiness.state == ReadinessState::Ready
                 })
             }
             Self::App => {
                 let name = &observed.primary().spec.appconfig.appname;
-                // Not the readiness: while a new image is rolled out, the old one answers.
+                // Not the readiness: during a rollout the pods with the former image serve.
                 observed
                     .owned::<read::Deployment>(name)
                     .is_some_and(|deployment| deployment.object.status.available_replicas > 0)
@@ -56,8 +55,8 @@ impl Side {
         }
     }
 
-    /// Whether it may take the requests over: somebody answers there, and with what is wanted.
-    /// A page of another image is about to be restarted.
+    /// Returns whether the Service can switch to this side: a pod accepts connections and, for the
+    /// page, has the desired image. A page with another image is about to restart.
     fn may_take_over(self, observed: &Observed<MaintPage>) -> bool {
         self.answers(observed)
             && match self {
@@ -71,7 +70,7 @@ impl Side {
             }
     }
 
-    /// What it is called in sentences.
+    /// Returns the name for messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Page => "the maintenance page",
@@ -80,13 +79,12 @@ impl Side {
     }
 }
 
-/// Where the Service shall route to.
+/// Returns the side that the Service should route to.
 ///
-/// To the wanted side, but for one case: the other side has the requests and answers them,
-/// and the wanted one cannot take over yet. Moving then would lose requests that need not be
-/// lost. Where nobody answers there is nothing to lose, so it moves at once; and once it has
-/// moved it stays, also when the page is not ready for a while, since whoever asked for
-/// maintenance does not want users in the application.
+/// That is the desired side, except while the current side serves and the desired one cannot take
+/// over: switching then would lose requests. If neither side serves, the Service switches at once.
+/// After the switch it stays on the desired side even if that side becomes unready, because during
+/// maintenance users must not reach the application.
 pub(crate) fn route(observed: &Observed<MaintPage>) -> Side {
     let wanted = Side::wanted(observed.primary());
     match Side::routed(observed) {

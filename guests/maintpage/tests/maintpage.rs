@@ -1,4 +1,4 @@
-//! What a user of maintpage may rely on.
+//! What users of maintpage can rely on.
 
 use expect_test::expect_file;
 use innkeeper_sdk::ConditionStatus::{False, True};
@@ -22,7 +22,7 @@ fn sample() -> Value {
     })
 }
 
-/// The sample with this change.
+/// The sample with a change.
 fn changed(change: impl FnOnce(&mut Value)) -> Value {
     let mut primary = sample();
     change(&mut primary);
@@ -37,7 +37,7 @@ fn toggle(cluster: &mut FakeCluster<Guest>, toggle: bool) {
     cluster.edit(|page| page["spec"]["maintpageconfig"]["maintpagetoggle"] = json!(toggle));
 }
 
-/// The application answers.
+/// Makes the application available.
 fn app_answers(cluster: &mut FakeCluster<Guest>, name: &str) {
     cluster
         .change::<Deployment>(name, |one| one["status"] = json!({ "availableReplicas": 1 }))
@@ -50,7 +50,7 @@ fn app_fails(cluster: &mut FakeCluster<Guest>) {
         .becomes_unready::<Deployment>(APP, "0 of 1 replicas are available");
 }
 
-/// The maintenance Pod answers.
+/// Makes the maintenance Pod ready.
 fn page_answers(cluster: &mut FakeCluster<Guest>) {
     cluster
         .change::<Pod>(PAGE, |one| {
@@ -67,7 +67,7 @@ fn page_fails(cluster: &mut FakeCluster<Guest>) {
         .becomes_unready::<Pod>(PAGE, "it runs but is not ready");
 }
 
-/// The sample, and both sides answer.
+/// The sample with both sides ready.
 fn running() -> FakeCluster<Guest> {
     let mut cluster = FakeCluster::with(sample());
     cluster.settle();
@@ -104,12 +104,12 @@ fn a_maintpage_becomes_a_pod_a_deployment_and_a_service() {
 }
 
 #[test]
-fn the_objects_are_exactly_these() {
+fn objects_equal_the_golden_file() {
     expect_file!["golden/objects.json"].assert_eq(&given(sample()).run().objects_text());
 }
 
 #[test]
-fn the_objects_of_a_published_page_are_exactly_these() {
+fn objects_of_a_published_page_equal_the_golden_file() {
     let primary = changed(|page| page["spec"]["maintpageconfig"]["maintpagetoggle"] = json!(true));
     expect_file!["golden/published.json"].assert_eq(&given(primary).run().objects_text());
 }
@@ -123,7 +123,7 @@ fn a_manifest_without_the_toggle_is_one_with_false() {
 }
 
 #[test]
-fn a_first_service_routes_where_it_is_wanted_since_there_is_nothing_to_lose() {
+fn first_service_routes_to_the_desired_side() {
     let primary = changed(|page| page["spec"]["maintpageconfig"]["maintpagetoggle"] = json!(true));
     given(primary).run().desires::<Service>(APP).with("/spec/selector", json!({ "app": "shop" }));
 }
@@ -188,7 +188,7 @@ fn the_service_stays_with_the_page_until_the_application_answers() {
 }
 
 #[test]
-fn where_nobody_answers_the_service_moves_at_once() {
+fn service_switches_at_once_when_neither_side_serves() {
     let mut cluster = running();
     app_fails(&mut cluster);
     page_fails(&mut cluster);
@@ -198,7 +198,7 @@ fn where_nobody_answers_the_service_moves_at_once() {
 }
 
 #[test]
-fn a_published_page_that_is_not_ready_for_a_while_does_not_let_users_into_the_application() {
+fn service_stays_with_a_published_page_when_it_becomes_unready() {
     let mut cluster = running();
     toggle(&mut cluster, true);
     cluster.settle();
@@ -214,14 +214,14 @@ fn a_page_of_an_older_image_does_not_take_over() {
         page["spec"]["maintpageconfig"] =
             json!({ "maintpageimage": "maintenance:2", "maintpagetoggle": true });
     });
-    // The Pod answers, but with the old image, and is restarted by this very round.
+    // The Pod is ready, but with the former image, and this round restarts it.
     let (run, _) = cluster.round();
     run.desires::<Service>(APP).with("/spec/selector", json!({ "app": APP }));
     run.desires::<Pod>(PAGE).with("/spec/containers/0/image", "maintenance:2");
 }
 
 #[test]
-fn while_a_new_image_of_the_application_is_rolled_out_the_old_one_answers() {
+fn service_switches_to_the_application_during_its_rollout() {
     let mut cluster = running();
     toggle(&mut cluster, true);
     cluster.settle();
@@ -256,7 +256,7 @@ fn a_pods_image_is_changed_in_place_and_whatever_else_is_immutable_recreates_it(
 }
 
 #[test]
-fn a_page_that_was_evicted_is_made_anew() {
+fn page_is_recreated_when_it_was_evicted() {
     let mut cluster = running();
     cluster.change::<Pod>(PAGE, |one| one["status"] = json!({ "phase": "Failed" }));
     let (run, _) = cluster.round();
@@ -286,13 +286,13 @@ fn an_appname_that_is_the_maintpages_own_name_is_refused_and_touches_nothing() {
     cluster.edit(|page| page["spec"]["appconfig"]["appname"] = json!("shop"));
     let run = cluster.settle();
     run.failed_because("AppnameIsOwnName").desires_objects(0);
-    assert!(run.failure().unwrap().permanent, "trying again does not help");
+    assert!(run.failure().unwrap().permanent, "a retry does not help");
     run.condition("Ready", False, "AppnameIsOwnName").condition_says("Ready", "another name");
     assert!(cluster.has::<Deployment>(APP) && cluster.has::<Service>(APP));
 }
 
 #[test]
-fn names_that_are_too_long_or_unusable_are_refused_before_anything_is_made() {
+fn maintpage_is_refused_when_a_name_is_too_long_or_invalid() {
     let long = "a".repeat(64);
     let run = given(changed(|page| page["metadata"]["name"] = json!(long.clone()))).run();
     run.failed_because("NameTooLong").desires_objects(0);
@@ -334,14 +334,14 @@ fn a_page_of_another_maintpage_that_looks_like_the_application_is_a_clash() {
 }
 
 #[test]
-fn where_names_cannot_be_compared_it_is_tried_again() {
+fn run_is_retried_when_names_cannot_be_compared() {
     let run = given(sample()).deny_reads::<Deployment>().run();
     run.failed_because("Unreadable");
     assert!(!run.failure().unwrap().permanent);
 }
 
 #[test]
-fn what_could_not_be_applied_is_why_it_is_not_ready() {
+fn ready_is_false_when_an_object_could_not_be_applied() {
     let conflict = Unapplied {
         reference: Reference {
             api_version: "v1".to_owned(),
@@ -356,7 +356,7 @@ fn what_could_not_be_applied_is_why_it_is_not_ready() {
 }
 
 #[test]
-fn before_there_is_a_service_nothing_is_published() {
+fn maintpage_is_not_published_before_the_service_exists() {
     given(sample())
         .run()
         .status("/maintpublishstatus", "Not Published")
@@ -365,7 +365,7 @@ fn before_there_is_a_service_nothing_is_published() {
 }
 
 #[test]
-fn a_toggle_that_is_a_text_is_a_failure_that_names_the_type() {
+fn run_fails_when_the_toggle_is_a_string() {
     let primary = changed(|page| page["spec"]["maintpageconfig"]["maintpagetoggle"] = json!("on"));
     let run = given(primary).run();
     let message = &run.failed_because("UnreadablePrimary").failure().unwrap().message;
@@ -374,8 +374,8 @@ fn a_toggle_that_is_a_text_is_a_failure_that_names_the_type() {
 
 #[test]
 fn the_objects_of_the_original_operator_are_the_ones_that_are_desired() {
-    // The original's Pod has no owner: to be adopted it must carry all labels that are desired,
-    // and Deployment and Service must ask for none.
+    // The original Pod has no owner: the host adopts it only if it carries all desired labels, and
+    // Deployment and Service must desire none.
     let run = given(sample()).run();
     run.desires::<Pod>(PAGE).with("/metadata/labels", json!({ "app": "shop" }));
     run.desires::<Deployment>(APP).without("/metadata/labels");
@@ -383,8 +383,8 @@ fn the_objects_of_the_original_operator_are_the_ones_that_are_desired() {
 }
 
 #[test]
-fn the_originals_pod_is_taken_over_as_it_is_and_made_anew_with_a_probe_while_it_is_not_published() {
-    // A probe cannot be added to a Pod that is there.
+fn pod_of_the_original_operator_is_adopted_and_recreated_with_a_probe_when_not_published() {
+    // An existing Pod cannot get a probe.
     let original = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": { "name": PAGE, "labels": { "app": "shop" } },
@@ -409,12 +409,12 @@ fn the_originals_pod_is_taken_over_as_it_is_and_made_anew_with_a_probe_while_it_
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<MaintPage>());
 }
 
 #[test]
-fn the_sample_manifest_is_a_maintpage() {
+fn sample_manifest_is_a_maintpage() {
     let text = include_str!("../../../deploy/samples/maintpage.yaml");
     // The sample's values, one by one: a YAML library would be a dependency for a few lines.
     for line in [

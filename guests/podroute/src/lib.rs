@@ -1,8 +1,8 @@
 //! podroute: each `Podroute` becomes a Deployment, a Service and, where the cluster has them,
 //! an OpenShift Route.
 //!
-//! The names are fixed, as in the original operator, so a namespace has room for one
-//! Podroute: the host refuses the objects of a second one with a condition that names the first.
+//! The names of the objects are fixed, as in the original operator, so a namespace can have only
+//! one Podroute: a second one gets a condition that names the first.
 
 mod primary;
 mod reconcile;

@@ -4,33 +4,33 @@ use serde::{Deserialize, Serialize};
 /// A Podroute, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Podroute {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     pub spec: PodrouteSpec,
 }
 
-/// What is wanted.
+/// Desired state of a Podroute.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct PodrouteSpec {
     /// The image of the pods. It serves HTTP on port 8080.
     #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
     pub image: String,
-    /// How many pods.
+    /// Number of pods.
     #[serde(default = "one")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(range(min = 0)))]
     pub replicas: i32,
 }
 
-/// What is.
+/// Observed state of a Podroute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct PodrouteStatus {
-    /// How many pods there are.
+    /// Number of pods.
     pub replicas: i32,
-    /// How many of them are ready.
+    /// Number of ready pods.
     pub ready_replicas: i32,
 }
 

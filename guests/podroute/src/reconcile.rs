@@ -46,12 +46,12 @@ impl Reconciler for Guest {
             .object(Route::to_service(ROUTE, SERVICE, PORT).labels(&labels))
             .status(&status(observed))
             .ready_condition(observed)
-            // The set of objects is always the same: there is nothing to keep for later.
+            // The set of objects never changes, so the host has nothing to prune too early.
             .complete()
     }
 }
 
-/// The labels of everything that a Podroute makes.
+/// Returns the labels of all objects of a Podroute.
 fn labels_of(podroute: &str) -> Labels {
     labels([("app", "PodRoute"), ("podroute_cr", podroute), ("tier", "backend-podroute")])
 }

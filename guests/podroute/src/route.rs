@@ -2,30 +2,30 @@ use innkeeper_sdk::kinds::PortRef;
 use innkeeper_sdk::{Apply, Metadata, Resource};
 use serde::Serialize;
 
-/// An OpenShift Route: a way to a Service from outside of the cluster.
+/// An OpenShift Route: exposes a Service outside of the cluster.
 #[derive(Clone, Debug, Serialize)]
 pub struct Route {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// Where it leads.
+    /// Spec.
     pub spec: RouteSpec,
 }
 
-/// Where a Route leads.
+/// The spec of a Route.
 #[derive(Clone, Debug, Serialize)]
 pub struct RouteSpec {
-    /// What it leads to.
+    /// Target.
     pub to: RouteTarget,
-    /// Which port of it.
+    /// Port of the target.
     pub port: RoutePort,
 }
 
-/// What a Route leads to.
+/// The target of a Route.
 #[derive(Clone, Debug, Serialize)]
 pub struct RouteTarget {
-    /// The kind: `Service`.
+    /// Kind: `Service`.
     pub kind: String,
-    /// The name.
+    /// Name.
     pub name: String,
 }
 
@@ -33,12 +33,12 @@ pub struct RouteTarget {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RoutePort {
-    /// The pods' port.
+    /// Port of the pods.
     pub target_port: PortRef,
 }
 
 impl Route {
-    /// A Route to this port of the pods behind a Service.
+    /// Creates a Route to a port of the pods of a Service.
     pub fn to_service(
         name: impl Into<String>,
         service: impl Into<String>,

@@ -30,7 +30,7 @@ fn a_podroute_becomes_a_deployment_a_service_and_a_route() {
 }
 
 #[test]
-fn the_objects_are_exactly_these() {
+fn objects_equal_the_golden_file() {
     expect_file!["golden/objects.json"].assert_eq(&given(sample()).run().objects_text());
 }
 
@@ -58,13 +58,13 @@ fn replicas_follow_the_podroute_as_a_number() {
 }
 
 #[test]
-fn one_replica_is_the_default() {
+fn replicas_is_1_when_the_spec_has_none() {
     let primary = json!({ "spec": { "image": "web:1" } });
     given(primary).run().desires::<Deployment>(DEPLOYMENT).with("/spec/replicas", 1);
 }
 
 #[test]
-fn the_image_is_always_pulled() {
+fn image_pull_policy_is_always() {
     given(sample())
         .run()
         .desires::<Deployment>(DEPLOYMENT)
@@ -72,14 +72,14 @@ fn the_image_is_always_pulled() {
 }
 
 #[test]
-fn it_is_not_ready_before_its_objects_exist() {
+fn podroute_is_not_ready_before_its_objects_exist() {
     let run = given(sample()).run();
     run.condition("Ready", False, "InProgress")
         .condition_says("Ready", "pod-route does not exist yet");
 }
 
 #[test]
-fn it_is_not_ready_while_the_deployment_is_not_and_says_why() {
+fn podroute_is_not_ready_while_the_deployment_is_not() {
     let first = given(sample()).run();
     let mut scenario = given(sample());
     for object in first.objects() {
@@ -101,13 +101,13 @@ fn it_is_not_ready_while_the_deployment_is_not_and_says_why() {
 }
 
 #[test]
-fn it_is_ready_when_all_objects_are() {
+fn podroute_is_ready_when_all_objects_are() {
     let first = given(sample()).run();
     given(sample()).after(&first).run().is_complete().condition("Ready", True, "AllReady");
 }
 
 #[test]
-fn the_same_state_gives_the_same_text() {
+fn outcome_is_the_same_text_for_the_same_state() {
     let scenario = given(sample());
     assert_eq!(scenario.run().objects_text(), scenario.run().objects_text());
 }
@@ -115,7 +115,7 @@ fn the_same_state_gives_the_same_text() {
 #[test]
 fn without_the_route_kind_the_route_stays_desired_and_the_podroute_is_ready_all_the_same() {
     let first = given(sample()).without::<Route>().run();
-    // The host says that the kind is not served, and makes the Route as soon as it is.
+    // The host reports that the kind is not served, and creates the Route as soon as it is.
     first.is_complete().desires::<Route>(ROUTE);
 
     let mut second = given(sample()).without::<Route>();
@@ -126,7 +126,7 @@ fn without_the_route_kind_the_route_stays_desired_and_the_podroute_is_ready_all_
 }
 
 #[test]
-fn when_the_route_kind_arrives_it_is_not_ready_until_the_route_is() {
+fn podroute_is_not_ready_until_the_route_is_when_the_route_kind_is_served() {
     let first = given(sample()).without::<Route>().run();
     let mut second = given(sample());
     for object in first.objects().iter().filter(|object| object["kind"] != "Route") {
@@ -139,7 +139,7 @@ fn when_the_route_kind_arrives_it_is_not_ready_until_the_route_is() {
 }
 
 #[test]
-fn what_could_not_be_applied_is_why_it_is_not_ready() {
+fn ready_is_false_when_an_object_could_not_be_applied() {
     let conflict = Unapplied {
         reference: Reference {
             api_version: "apps/v1".to_owned(),
@@ -158,7 +158,7 @@ fn what_could_not_be_applied_is_why_it_is_not_ready() {
 }
 
 #[test]
-fn a_podroute_of_wrong_shape_is_a_failure_that_names_the_field() {
+fn run_fails_when_a_field_has_the_wrong_type() {
     let run = given(json!({ "spec": { "image": "web:1", "replicas": "three" } })).run();
     run.failed_because("UnreadablePrimary");
     let failure = run.failure().unwrap();
@@ -167,7 +167,7 @@ fn a_podroute_of_wrong_shape_is_a_failure_that_names_the_field() {
 }
 
 #[test]
-fn a_name_that_is_too_long_for_a_label_is_refused_before_anything_is_made() {
+fn podroute_is_refused_when_its_name_is_too_long_for_a_label() {
     let mut primary = sample();
     primary["metadata"]["name"] = json!("a".repeat(64));
     given(primary).run().failed_because("NameTooLong").desires_objects(0).condition(
@@ -178,7 +178,7 @@ fn a_name_that_is_too_long_for_a_label_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn the_route_is_the_only_kind_that_a_cluster_may_lack() {
+fn only_the_route_kind_is_optional() {
     let optional: Vec<String> = Guest::describe()
         .owned
         .into_iter()
@@ -189,12 +189,12 @@ fn the_route_is_the_only_kind_that_a_cluster_may_lack() {
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Podroute>());
 }
 
 #[test]
-fn the_sample_manifest_is_a_podroute() {
+fn sample_manifest_is_a_podroute() {
     let text = include_str!("../../../deploy/samples/podroute.yaml");
     // The sample's values, one by one: a YAML library would be a dependency for five lines.
     for line in [

@@ -1,29 +1,29 @@
 #!/bin/sh
-# Dumps the database as it is served, and keeps what should be kept.
+# Dumps the database through the Service, and deletes backups that are no longer needed.
 #
-# A dump gets its name when it is complete and has been looked at, so one that is empty, broken or
-# interrupted never takes the place of a good one; nor does one without tables where the newest
-# has some.
+# The script renames a dump to its final name only when the dump is complete and has been checked:
+# an empty, broken or interrupted dump never replaces a good one. It discards a dump without tables
+# if the last backup has tables.
 #
-# Kept are the newest KEEP, of the last 24 hours that have a backup the newest of each,
-# and likewise of the last 7 days.
+# It keeps the newest KEEP backups, the newest of each of the last 24 hours that have a backup, and
+# the newest of each of the last 7 days that have one.
 #
-# PGHOST, PGUSER, PGPASSWORD, PGDATABASE as the programs of PostgreSQL know them; KEEP; BACKUPS as
-# in common.sh
+# Variables: PGHOST, PGUSER, PGPASSWORD, PGDATABASE as for the programs of PostgreSQL; KEEP; BACKUPS
+# as in common.sh
 
 . "$(dirname "$0")/common.sh"
 become_postgres "$BACKUPS"
 hold "$BACKUPS"
 cd "$BACKUPS"
 
-# What an interrupted run has left.
+# Remove the files of an interrupted run.
 rm -f -- *.tmp
 for roles in *.roles.sql; do
 	[ -e "${roles%.roles.sql}.dump" ] || rm -f -- "$roles"
 done
 trap 'rm -f -- *.tmp' EXIT
 
-# Whether a dump has tables; fails if it cannot be read.
+# Returns 0 if a dump has tables, 1 if it has none, 2 if it cannot be read.
 has_tables() {
 	pg_restore --list "$1" >list.tmp || return 2
 	grep -q '^[0-9][0-9]*; [0-9][0-9]* [0-9][0-9]* TABLE ' list.tmp
@@ -33,15 +33,15 @@ last=$(backups | head -n 1)
 number=$(expr "${last%%-*}" + 1 2>/dev/null || echo 1)
 name=$(printf '%010d-%s' "$number" "$(date -u +%Y%m%dT%H%M%SZ)")
 
-pg_dump --no-password -Fc -f "$name.dump.tmp" || die "the dump failed: the backups are as they were"
-[ -s "$name.dump.tmp" ] || die "the dump is empty: the backups are as they were"
+pg_dump --no-password -Fc -f "$name.dump.tmp" || die "the dump failed: existing backups are unchanged"
+[ -s "$name.dump.tmp" ] || die "the dump is empty: existing backups are unchanged"
 tables=0
 has_tables "$name.dump.tmp" || tables=$?
-[ "$tables" != 2 ] || die "the dump cannot be read: the backups are as they were"
+[ "$tables" != 2 ] || die "the dump cannot be read: existing backups are unchanged"
 if [ "$tables" = 1 ] && [ -n "$last" ] && has_tables "$last"; then
-	die "the database has no tables, and $last has some: the backups are as they were"
+	die "the database has no tables, and $last has some: existing backups are unchanged"
 fi
-# Beside the database, what its owners and grants refer to.
+# The roles too, because owners and grants refer to them.
 if ! pg_dumpall --no-password --roles-only -l "$PGDATABASE" -f "$name.roles.sql.tmp"; then
 	say "the roles cannot be dumped: the backup has none"
 	rm -f "$name.roles.sql.tmp"

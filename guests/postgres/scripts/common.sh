@@ -1,13 +1,13 @@
-# What the scripts share. Read by them (`.`), not run. POSIX sh, the programs of the
-# image `postgres`, flock, and one of gosu, su-exec and setpriv.
+# Functions of all scripts, which source this file. They need POSIX sh, the programs of the image
+# `postgres`, flock, and one of gosu, su-exec and setpriv.
 #
-# DATA     the volume of the database: the lock, and the folder pgdata once it is complete
+# DATA     the volume of the database: the lock, and the directory pgdata when it is complete
 # BACKUPS  the volume of the backups
 
 set -eu
 umask 077
 me=$(basename "$0" .sh)
-# The first process of a container ignores signals that it does not ask for.
+# The first process of a container ignores signals without a handler.
 trap 'exit 143' TERM INT
 
 say() {
@@ -19,16 +19,16 @@ die() {
 	exit 1
 }
 
-# Goes on as the user postgres: the server does not run as root. A volume that was just made
-# belongs to root, as does a backup that somebody has put there, so the given folders and what
-# lies directly in them are handed over first. Not all that is below: this is before the lock, and
-# a server that still runs makes and deletes files there. A container that does not start as
-# root has to be able to write to its volumes.
+# Runs the script again as the user postgres, because the server refuses to run as root. A new
+# volume belongs to root, as does a backup that a user has copied there, so this changes the owner
+# of the given directories and of their direct entries first. Not of all files below: this runs
+# before the lock, and a running server creates and deletes files there. A container that does not
+# start as root must be able to write to its volumes.
 become_postgres() {
 	[ "$(id -u)" = 0 ] || return 0
 	for folder in "$@"; do
 		find "$folder" -maxdepth 1 ! -user postgres -exec chown postgres: {} + ||
-			say "not all of $folder could be given to the user postgres"
+			say "cannot change the owner of all files in $folder to postgres"
 	done
 	if command -v gosu >/dev/null; then
 		exec gosu postgres sh "$0"
@@ -40,24 +40,24 @@ become_postgres() {
 	die "the image has none of gosu, su-exec and setpriv: start the container as the user postgres"
 }
 
-# Takes the lock of a volume and holds it for the life of this shell and of all that it starts:
-# the file stays open in each of them. Waits while another pod has it.
+# Takes the lock of a volume and holds it until this shell and all its child processes have ended:
+# each of them keeps the file open. Waits while another pod holds the lock.
 hold() {
 	exec 9>"$1/lock"
 	flock -n 9 && return 0
-	say "waits for whoever works in $1 to end"
-	# A lock belongs to the open file, not to who asked for it; and a signal ends this wait.
+	say "waiting for the process that holds the lock of $1"
+	# A lock belongs to the open file, not to the process; and a signal ends this wait.
 	flock 9 &
 	wait "$!"
 }
 
-# Writes a volume's changes to its disk.
+# Flushes a volume's file system to its disk.
 settle() {
 	sync -f "$1"
 }
 
-# The backups that are complete, newest first. Their names begin with a number that only grows:
-# a clock may be set back, and an older state must not become the newest.
+# Lists the complete backups, newest first. Their names begin with a sequence number, because a
+# clock may be set back and an older backup must not become the newest.
 backups() {
 	ls -r "$BACKUPS" | grep '^[0-9]\{10\}-[0-9]\{8\}T[0-9]\{6\}Z\.dump$' || true
 }

@@ -1,20 +1,20 @@
 #!/bin/sh
-# Makes sure that there is a database to serve, before it is served:
+# Creates or restores the database before the server starts:
 #
-#   data                      nothing to do
-#   no data, no backup        a new database
-#   no data, backups          the newest backup that can be restored
-#   ... none can be restored  fails: never an empty database in place of a lost one
+#   data exists                       keeps it
+#   no data, no backup                creates a new database
+#   no data, backups                  restores the newest backup that can be restored
+#   no data, no backup restorable     fails, and creates no empty database
 #
-# A database comes to be in a side folder, over a unix socket only, and gets its name when it is
-# complete. So whatever is interrupted begins anew, and what has the name can be served.
-# In each case the role of POSTGRES_USER gets the password POSTGRES_PASSWORD.
+# The script creates the database in a temporary directory with a server on a unix socket, and
+# renames the directory when it is complete. An interrupted run starts again from the beginning.
+# In each case the script sets the password of the role POSTGRES_USER to POSTGRES_PASSWORD.
 #
-# POSTGRES_DB, POSTGRES_USER, POSTGRES_PASSWORD; DATA and BACKUPS as in common.sh
+# Variables: POSTGRES_DB, POSTGRES_USER, POSTGRES_PASSWORD; DATA and BACKUPS as in common.sh
 
 . "$(dirname "$0")/common.sh"
 become_postgres "$DATA" "$BACKUPS"
-[ -n "$POSTGRES_PASSWORD" ] || die "the password is empty: give the Secret one"
+[ -n "$POSTGRES_PASSWORD" ] || die "the password is empty: set it in the Secret"
 hold "$DATA"
 
 pgdata=$DATA/pgdata
@@ -22,7 +22,7 @@ new=$DATA/pgdata.new
 sockets=$(mktemp -d)
 started=
 
-# Starts a server on a folder that nobody can reach but this script.
+# Starts a server on a directory that only this script can reach.
 start() {
 	pg_ctl -D "$1" -s -w -t 86400 \
 		-o "-c listen_addresses='' -c unix_socket_directories='$sockets' -p 5432" start >&2 || return 1
@@ -45,7 +45,7 @@ sql() {
 	psql -X -q -v ON_ERROR_STOP=1 -h "$sockets" -p 5432 -U postgres -d postgres "$@" >&2
 }
 
-# The role, with its password. What is said here must not reach the server's log.
+# Creates the role and sets its password. The server must not log these statements.
 set_password() {
 	sql <<'SQL'
 SET log_statement = 'none';
@@ -69,17 +69,17 @@ WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = :'db') \gexec
 SQL
 }
 
-# A new cluster in the side folder, started, with the role and an empty database.
-# $1: a file of roles, or nothing.
+# Creates a cluster in the temporary directory, starts it, and creates the role and an empty
+# database. $1: a file of roles, or empty.
 make_new() {
 	rm -rf "$new"
-	# Inside of the pod everybody is trusted: who can run something there has the files anyway.
+	# Trust local connections: a process in the pod can read the files anyway.
 	initdb -D "$new" -U postgres --encoding=UTF8 --data-checksums \
 		--auth-local=trust --auth-host=scram-sha-256 >/dev/null || return 1
 	echo 'host all all all scram-sha-256' >>"$new/pg_hba.conf" || return 1
 	start "$new" || return 1
 	if [ -n "$1" ] && [ -s "$1" ]; then
-		# The roles that initdb made are in the file too: those are no errors.
+		# The file also contains the roles that initdb created, whose errors are expected.
 		sql -v ON_ERROR_STOP=0 -f "$1" 2>/dev/null || true
 	fi
 	set_password && create_database
@@ -91,7 +91,7 @@ restore() {
 	stop fast
 }
 
-# Gives the side folder its name.
+# Renames the temporary directory to its final name.
 publish() {
 	[ -z "$started" ] || stop fast
 	settle "$DATA"
@@ -100,11 +100,11 @@ publish() {
 }
 
 if [ -e "$pgdata" ]; then
-	[ -s "$pgdata/PG_VERSION" ] || die "$pgdata is there and is no database: nothing is changed"
+	[ -s "$pgdata/PG_VERSION" ] || die "$pgdata exists and is not a database: nothing is changed"
 	has=$(cat "$pgdata/PG_VERSION")
 	is=$(postgres -V | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
 	[ "$has" = "$is" ] ||
-		die "the data is of PostgreSQL $has and the image is of $is: give spec.image the version $has"
+		die "the data is of PostgreSQL $has and the image is of $is: set spec.image to version $has"
 	start "$pgdata"
 	set_password
 	stop fast
@@ -130,4 +130,4 @@ for dump in $found; do
 	stop immediate || true
 	rm -rf "$new"
 done
-die "there is no data, and none of the backups can be restored: nothing is served instead of an empty database"
+die "there is no data, and none of the backups can be restored: the server does not start with an empty database"

@@ -1,21 +1,21 @@
 #!/bin/sh
-# Serves the database that prepare has left, for as long as it holds the lock of its volume.
+# Runs the server on the database that prepare has created, while it holds the lock of the volume.
 #
-# `kubectl delete pod` starts the next pod while this one still has its time to stop, and the
-# server's own postmaster.pid does not protect across containers.
+# `kubectl delete pod` starts the next pod during the grace period of this one, and the server's
+# postmaster.pid does not protect across containers.
 #
-# DATA as in common.sh; PORT (5432) and SOCKETS (/var/run/postgresql) if they are others
+# Variables: DATA as in common.sh; PORT (default 5432); SOCKETS (default /var/run/postgresql)
 
 . "$(dirname "$0")/common.sh"
 become_postgres "$DATA"
 hold "$DATA"
-[ -s "$DATA/pgdata/PG_VERSION" ] || die "there is no database in $DATA: prepare makes it"
+[ -s "$DATA/pgdata/PG_VERSION" ] || die "there is no database in $DATA: run prepare first"
 
 postgres -D "$DATA/pgdata" -c listen_addresses='*' -p "${PORT:-5432}" \
 	-c unix_socket_directories="${SOCKETS:-/var/run/postgresql}" &
 server=$!
-# Kubernetes says TERM, at which the server would wait for its clients to leave; at INT it sends
-# them away.
+# The kubelet sends TERM, on which the server would wait until its clients disconnect; on INT it
+# disconnects them.
 trap 'kill -INT "$server" 2>/dev/null || true' TERM INT
 # A signal ends the wait, not the server.
 while :; do

@@ -8,13 +8,13 @@ use crate::server::{PORT, pod_labels};
 use crate::volumes::{BACKUPS, BACKUPS_FOLDER};
 use crate::{Names, PostgreSQL, scripts};
 
-/// After so many seconds a backup has failed, so that one that hangs does not stop all others.
+/// Deadline of a backup in seconds, so that one that hangs does not prevent later ones.
 const DEADLINE_SECONDS: i64 = 3600;
 
-/// The label of a backup's pods. Not the server's, or the Service would route to them.
+/// The label of a backup's pods. It differs from the server's, which the Service selects.
 const LABEL: &str = "postgresql-backup";
 
-/// Dumps the database again and again, through the Service: only what is served is backed up.
+/// Returns the `CronJob` that dumps the database through the Service.
 pub(crate) fn cron_job(postgres: &PostgreSQL, names: &Names) -> CronJob {
     let spec = &postgres.spec;
     let container = Container::new("backup", &spec.image)
@@ -32,11 +32,11 @@ pub(crate) fn cron_job(postgres: &PostgreSQL, names: &Names) -> CronJob {
         .container(container)
         .volume(Volume::of_claim(BACKUPS, &names.backups))
         .volume(Volume::of_config_map(scripts::VOLUME, scripts::name(&names.server)))
-        // The volume can be mounted on one node only, and the server's pod has it.
+        // The volume is ReadWriteOnce, and the pod of the server has mounted it.
         .affinity(Affinity::same_node_as(&pod_labels(names)))
         .restart_policy(RestartPolicy::Never)
         .isolated();
-    // The next one comes soon enough: no pod is tried again.
+    // No retry: the schedule starts the next backup.
     let job = JobSpec::new(template).backoff_limit(0).deadline_seconds(DEADLINE_SECONDS);
     CronJob::new(&names.backup_job, &spec.backup.schedule, job)
         .concurrency(ConcurrencyPolicy::Forbid)

@@ -3,14 +3,14 @@ use innkeeper_sdk::{Context, Observed, read};
 use crate::PostgreSQL;
 use crate::password::DIGEST_ANNOTATION;
 
-/// The digest of the password that our Deployment's pods have now; `None` if there is none.
+/// Returns the digest of the password that the Deployment's pods have; `None` without Deployment.
 pub(crate) fn password_digest(observed: &Observed<PostgreSQL>) -> Option<String> {
     let deployed = observed.owned::<read::Deployment>(observed.name())?;
     deployed.object.spec.template.metadata.annotations.get(DIGEST_ANNOTATION).cloned()
 }
 
-/// Whether there is a Deployment that replaces its pods by a rolling update: one that is to be
-/// adopted, or was. It cannot be changed to another strategy.
+/// Returns whether an existing Deployment has the strategy `RollingUpdate`, because the original
+/// operator created it. Its strategy cannot change to `Recreate`.
 pub(crate) fn is_rolling(context: &Context, observed: &Observed<PostgreSQL>) -> bool {
     context
         .get::<read::Deployment>(observed.namespace(), observed.name())

@@ -1,16 +1,16 @@
-//! postgres: a PostgreSQL whose data outlives its pods, and whose backups outlive its volume.
+//! postgres: a PostgreSQL server with a volume for its data and another volume for its backups.
 //!
 //! | file | what |
 //! |---|---|
 //! | `primary` | the `PostgreSQL` |
-//! | `names` | the names of what is made of it |
-//! | `password` | the Secret, of which only digests are seen |
-//! | `deployed` | the Deployment as it is |
-//! | `scripts` | what the containers run: `scripts/*.sh` |
-//! | `volumes`, `server`, `backup` | the objects that are desired |
+//! | `names` | names of the desired objects |
+//! | `password` | the Secret, of which the guest sees only digests |
+//! | `deployed` | the observed Deployment |
+//! | `scripts` | the scripts of the containers: `scripts/*.sh` |
+//! | `volumes`, `server`, `backup` | the desired objects |
 //! | `ready_pods` | the label `appReady`, merged onto pods |
 //! | `report` | status and conditions |
-//! | `reconcile` | what should be, from what is |
+//! | `reconcile` | desired state from observed state |
 
 mod backup;
 mod deployed;

@@ -2,24 +2,24 @@ use sha2::{Digest as _, Sha256};
 
 use crate::PostgreSQL;
 
-/// A `CronJob`'s name has at most so many characters: its Jobs' names are longer by eleven.
+/// Maximum length of a `CronJob`'s name: the names of its Jobs are 11 characters longer.
 const CRON_JOB_NAME_MAX: usize = 52;
 
-/// The names of what is made of a `PostgreSQL`.
+/// The names of the objects of a `PostgreSQL`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
-    /// Deployment and Service: the `PostgreSQL`'s own.
+    /// Deployment and Service: the name of the `PostgreSQL`.
     pub server: String,
-    /// The claim of the data.
+    /// `PersistentVolumeClaim` of the data.
     pub data: String,
-    /// The claim of the backups.
+    /// `PersistentVolumeClaim` of the backups.
     pub backups: String,
-    /// The `CronJob`.
+    /// `CronJob` of the backups.
     pub backup_job: String,
 }
 
 impl Names {
-    /// The names of what is made of this one.
+    /// Returns the names of the objects of a `PostgreSQL`.
     pub fn of(postgres: &PostgreSQL) -> Self {
         let name = &postgres.metadata.name;
         Self {
@@ -42,7 +42,7 @@ fn shortened(name: &str, suffix: &str) -> String {
     format!("{beginning}-{digest}{suffix}")
 }
 
-/// The first digits of the text's SHA-256, in hexadecimal.
+/// Returns the first hexadecimal digits of the text's SHA-256.
 pub(crate) fn digest(text: &str, digits: usize) -> String {
     let hash = Sha256::digest(text.as_bytes());
     let halves = hash.iter().flat_map(|byte| [byte >> 4, byte & 15]);
@@ -54,12 +54,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_is_the_beginning_of_sha_256() {
+    fn digest_is_the_beginning_of_the_sha_256() {
         assert_eq!(digest("abc", 16), "ba7816bf8f01cfea");
     }
 
     #[test]
-    fn a_name_that_is_too_long_for_a_cron_job_is_shortened_and_stays_its_own() {
+    fn cron_job_name_is_shortened_and_unique_when_it_is_too_long() {
         assert_eq!(shortened("foodb", "-backup"), "foodb-backup");
         let (one, other) = ("a".repeat(63), format!("{}b", "a".repeat(62)));
         assert_eq!(shortened(&one, "-backup").len(), CRON_JOB_NAME_MAX);

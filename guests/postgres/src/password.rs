@@ -5,20 +5,20 @@ use crate::PostgreSQL;
 /// The key of the Secret that holds the password.
 pub const SECRET_KEY: &str = "postgresql_password";
 
-/// The pods' annotation with the password's digest: when it changes, they are rolled out.
+/// The annotation of the pods with the password's digest: a changed digest rolls out new pods.
 pub const DIGEST_ANNOTATION: &str = "exp.wheel.jp/password-digest";
 
-/// What is known of the password. The guest sees a digest of it, never the password.
+/// The result of reading the password, of which the guest sees only a digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Password {
-    /// It is there, with this digest.
+    /// The Secret has the password, with this digest.
     Found(String),
-    /// It is not: the reason, and a sentence.
+    /// The password cannot be read: reason and message.
     Missing(&'static str, String),
 }
 
 impl Password {
-    /// Looks for it.
+    /// Reads the Secret.
     pub(crate) fn read(context: &Context, observed: &Observed<PostgreSQL>) -> Self {
         let name = &observed.primary().spec.password;
         match context.get::<read::Secret>(observed.namespace(), name) {
@@ -39,7 +39,7 @@ impl Password {
         }
     }
 
-    /// The condition `PasswordFound`.
+    /// Returns the condition `PasswordFound`.
     pub(crate) fn condition(&self) -> Condition {
         const TYPE: &str = "PasswordFound";
         match self {

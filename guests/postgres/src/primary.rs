@@ -4,62 +4,62 @@ use serde::{Deserialize, Serialize};
 /// A `PostgreSQL`, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PostgreSQL {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     pub spec: PostgreSQLSpec,
 }
 
-/// What is wanted.
+/// Desired state of a PostgreSQL.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct PostgreSQLSpec {
-    /// The database's name. It cannot be changed: nothing would move the data.
+    /// Name of the database. Immutable, because nothing would move the data.
     #[cfg_attr(
         not(target_arch = "wasm32"),
         schemars(
             length(min = 1, max = 63),
             extend("x-kubernetes-validations" = [
-                { "rule": "self == oldSelf", "message": "the database cannot be renamed: make another PostgreSQL and move the data" },
-                { "rule": "!(self in ['template0', 'template1'])", "message": "the server keeps this name for itself" },
+                { "rule": "self == oldSelf", "message": "the database cannot be renamed: create another PostgreSQL and move the data" },
+                { "rule": "!(self in ['template0', 'template1'])", "message": "PostgreSQL reserves this name" },
             ])
         )
     )]
     pub db: String,
-    /// The database's user. It cannot be changed: the old one would keep its password.
+    /// User of the database. Immutable, because the former user would keep its password.
     #[cfg_attr(
         not(target_arch = "wasm32"),
         schemars(
             length(min = 1, max = 63),
             extend("x-kubernetes-validations" = [
-                { "rule": "self == oldSelf", "message": "the user cannot be renamed: the old one would stay, with its password" },
-                { "rule": "!self.startsWith('pg_')", "message": "the server keeps names that begin with pg_ for itself" },
+                { "rule": "self == oldSelf", "message": "the user cannot be renamed: the former user would keep its password" },
+                { "rule": "!self.startsWith('pg_')", "message": "PostgreSQL reserves names that begin with pg_" },
             ])
         )
     )]
     pub user: String,
-    /// The name of a Secret of the same namespace, whose key `postgresql_password` holds the
-    /// user's password. A changed password is rolled out.
+    /// Name of a Secret in the same namespace with the user's password under the key
+    /// `postgresql_password`. A changed password rolls out a new pod.
     #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1, max = 253)))]
     pub password: String,
-    /// The image, which has the programs of PostgreSQL. Another major version does not read the
-    /// data of the one before.
+    /// Image with the programs of PostgreSQL. A server cannot read the data of another major
+    /// version.
     #[serde(default = "image")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
     pub image: String,
-    /// Where the data lies.
+    /// Volume of the data.
     #[serde(default)]
     pub storage: Storage,
-    /// When the database is backed up, and how many backups are kept.
+    /// Schedule and retention of the backups.
     #[serde(default)]
     pub backup: Backup,
-    /// What becomes of data and backups when this `PostgreSQL` is deleted.
+    /// Whether to keep data and backups when this `PostgreSQL` is deleted.
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
 }
 
-/// Where the data lies.
+/// The volume of the data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
@@ -67,11 +67,12 @@ pub struct PostgreSQLSpec {
     not(target_arch = "wasm32"),
     schemars(extend("x-kubernetes-validations" = [{
         "rule": "has(self.className) == has(oldSelf.className) && (!has(self.className) || self.className == oldSelf.className)",
-        "message": "the class of a volume cannot be changed",
+        "message": "the storage class of a volume cannot be changed",
     }]))
 )]
 pub struct Storage {
-    /// How much: a quantity. It can grow, where the storage class can, and not shrink.
+    /// Size, a quantity. It can grow if the storage class allows volume expansion, and cannot
+    /// shrink.
     #[serde(default = "one_gib")]
     #[cfg_attr(
         not(target_arch = "wasm32"),
@@ -85,28 +86,30 @@ pub struct Storage {
         )
     )]
     pub size: String,
-    /// The storage class of data and backups; the cluster's default if left out.
+    /// Storage class of the volumes of data and backups; the cluster's default if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1, max = 253)))]
     pub class_name: Option<String>,
 }
 
-/// When the database is backed up, and how many backups are kept.
+/// The schedule and retention of the backups.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct Backup {
-    /// When, in cron's five fields.
+    /// Schedule in the five fields of cron.
     #[serde(default = "every_minute")]
     #[cfg_attr(
         not(target_arch = "wasm32"),
         schemars(length(max = 100), regex(pattern = "^(@[a-z]+|[^ ]+( [^ ]+){4})$"))
     )]
     pub schedule: String,
-    /// How many of the newest are kept, beside one an hour for 24 hours and one a day for 7 days.
+    /// Number of newest backups to keep, in addition to one per hour for 24 hours and one per day
+    /// for 7 days.
     #[serde(default = "ten")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(range(min = 1, max = 1000)))]
     pub keep: u32,
-    /// How much room they have: a quantity. It can grow, where the storage class can.
+    /// Size of the volume of the backups, a quantity. It can grow if the storage class allows
+    /// volume expansion.
     #[serde(default = "one_gib")]
     #[cfg_attr(
         not(target_arch = "wasm32"),
@@ -122,28 +125,28 @@ pub struct Backup {
     pub size: String,
 }
 
-/// What becomes of data and backups when the `PostgreSQL` is deleted.
+/// Whether data and backups outlive a deleted `PostgreSQL`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub enum DeletionPolicy {
-    /// They stay, and a `PostgreSQL` of the same name and namespace takes them up again.
+    /// Keeps the volumes; a later `PostgreSQL` of the same name and namespace adopts them.
     #[default]
     Retain,
-    /// They go with it.
+    /// Deletes the volumes.
     Delete,
 }
 
-/// What is.
+/// Observed state of a PostgreSQL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct PostgreSQLStatus {
-    /// The pod that serves, or that will.
+    /// Pod of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
-    /// Whether its data has been prepared (as the pod's label `appReady`).
+    /// Whether the init container has prepared the pod's data (as the pod's label `appReady`).
     pub app_ready: bool,
-    /// When a backup succeeded last.
+    /// Time at which the last successful backup completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(extend("format" = "date-time")))]
     pub last_backup: Option<String>,
@@ -161,7 +164,7 @@ impl Default for Backup {
     }
 }
 
-/// Not the newest: that would be another major version one day, which cannot read the data.
+/// Not `latest`, which would become another major version, which cannot read the data.
 fn image() -> String {
     "postgres:15".to_owned()
 }
@@ -203,6 +206,6 @@ impl CustomResource for PostgreSQL {
     ];
     const RULES: &'static [Rule] = &[Rule {
         rule: "self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-        message: "the name of a PostgreSQL is its Service's: at most 63 lower-case letters, digits and `-`, beginning with a letter and not ending with `-`",
+        message: "the name of a PostgreSQL names its Service: use at most 63 lower-case letters, digits and `-`, beginning with a letter and not ending with `-`",
     }];
 }

@@ -4,14 +4,17 @@ use innkeeper_sdk::{Apply as _, Context, Desired, Observed, Policy, ReadError, r
 use crate::PostgreSQL;
 use crate::server::PREPARE;
 
-/// The label that the original operator put on a pod whose data it had restored.
+/// The label that the original operator put on a pod after restoring its data.
 const LABEL: (&str, &str) = ("appReady", "ok");
 
-/// The server's pods.
+/// The pods of the server that are not being deleted.
 pub(crate) struct Pods(Vec<read::Pod>);
 
 impl Pods {
-    /// Looks for them.
+    /// Lists the pods.
+    ///
+    /// # Errors
+    /// If the pods cannot be listed.
     pub(crate) fn read(
         context: &Context,
         observed: &Observed<PostgreSQL>,
@@ -19,18 +22,19 @@ impl Pods {
         let selector = format!("name={}", observed.name());
         let pods = context.list::<read::Pod>(observed.namespace(), &selector)?;
         let pods = pods.into_iter().map(|pod| pod.object);
-        // One that is going says nothing about the one that comes.
+        // A pod that is being deleted says nothing about its successor.
         Ok(Self(pods.filter(|pod| !pod.is_terminating()).collect()))
     }
 
-    /// The pod that serves or will, and whether its data has been prepared.
+    /// Returns the name of the first prepared pod, else of the first pod, and whether its data has
+    /// been prepared.
     pub(crate) fn first(&self) -> Option<(&str, bool)> {
         let pod = self.0.iter().find(|pod| is_prepared(pod)).or_else(|| self.0.first())?;
         Some((&pod.metadata.name, is_prepared(pod)))
     }
 
-    /// The label on each pod whose data has been prepared. It informs, as in the original, and
-    /// gates nothing: what is not prepared does not start to serve.
+    /// Desires the label on each pod whose data has been prepared. The label is only information,
+    /// as in the original operator: the server starts only after its init container.
     pub(crate) fn label(&self, desired: Desired) -> Desired {
         self.0.iter().filter(|pod| is_prepared(pod)).fold(desired, |desired, pod| {
             let (key, value) = LABEL;

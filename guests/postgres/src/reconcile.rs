@@ -22,7 +22,7 @@ impl Reconciler for Guest {
             .owns::<Deployment>()
             .owns::<Service>()
             .owns::<CronJob>()
-            // Those that the Deployment makes.
+            // The pods of the Deployment.
             .merges_into::<Pod>()
             .reads::<read::Secret>()
             .installs(include_str!("../crd.json"))
@@ -33,7 +33,7 @@ impl Reconciler for Guest {
         if !innkeeper_sdk::names::is_service_name(observed.name()) {
             return Outcome::refused(
                 "UnusableName",
-                "the name of a PostgreSQL is its Service's: at most 63 lower-case letters, digits and `-`, beginning with a letter and not ending with `-`",
+                "the name of a PostgreSQL names its Service: use at most 63 lower-case letters, digits and `-`, beginning with a letter and not ending with `-`",
             );
         }
         let pods = match Pods::read(context, observed) {
@@ -48,29 +48,29 @@ impl Reconciler for Guest {
         let strategy = server::strategy(deployed::is_rolling(context, observed));
         let password = Password::read(context, observed);
         let backed_up = report::backed_up(observed, &names);
-        let mut said = Desired::new()
+        let mut desired = Desired::new()
             .status(&report::status(observed, &names, &pods))
             .condition(password.condition());
         if backed_up.reason == report::LAST_FAILED {
-            said = said.event(event::warning("BackupFailed", backed_up.message.clone()));
+            desired = desired.event(event::warning("BackupFailed", backed_up.message.clone()));
         }
-        let said = said.condition(backed_up);
+        let desired = desired.condition(backed_up);
 
         match &password {
             Password::Found(digest) => {
-                let desired =
-                    works(said, observed, &names, strategy, digest).ready_condition(observed);
-                rest(desired, observed, &names, &pods).complete()
+                let desired = add_workload(desired, observed, &names, strategy, digest)
+                    .ready_condition(observed);
+                add_rest(desired, observed, &names, &pods).complete()
             }
             Password::Missing(reason, message) => {
-                let said = said.condition(condition::not_ready(reason, message));
-                // Nothing half-made at first. Nothing taken away later, and what changes by hand is
-                // set back: what was rolled out last stays what is wanted.
+                let desired = desired.condition(condition::not_ready(reason, message));
+                // Before the first rollout, create nothing. Later, keep desiring the objects with
+                // the last password, so that the host repairs them and deletes nothing.
                 match deployed::password_digest(observed) {
-                    None => said,
+                    None => desired,
                     Some(digest) => {
-                        let desired = works(said, observed, &names, strategy, &digest);
-                        rest(desired, observed, &names, &pods)
+                        let desired = add_workload(desired, observed, &names, strategy, &digest);
+                        add_rest(desired, observed, &names, &pods)
                     }
                 }
                 .partial()
@@ -79,8 +79,8 @@ impl Reconciler for Guest {
     }
 }
 
-/// What `Ready` is about.
-fn works(
+/// Adds the objects that the condition `Ready` is about.
+fn add_workload(
     desired: Desired,
     observed: &Observed<PostgreSQL>,
     names: &Names,
@@ -95,8 +95,13 @@ fn works(
         .object(backup::cron_job(postgres, names))
 }
 
-/// What `Ready` is not about: the volumes, which are ready when the server is that has mounted
-/// them, and the pods that only get a label.
-fn rest(desired: Desired, observed: &Observed<PostgreSQL>, names: &Names, pods: &Pods) -> Desired {
+/// Adds the objects that the condition `Ready` is not about: the volumes, which are bound when the
+/// server is ready, and the labels of pods.
+fn add_rest(
+    desired: Desired,
+    observed: &Observed<PostgreSQL>,
+    names: &Names,
+    pods: &Pods,
+) -> Desired {
     pods.label(volumes::desire(desired, observed.primary(), names))
 }

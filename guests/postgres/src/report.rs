@@ -3,10 +3,10 @@ use innkeeper_sdk::{Condition, Observed, condition, read};
 use crate::ready_pods::Pods;
 use crate::{Names, PostgreSQL, PostgreSQLStatus};
 
-/// The reason of `BackedUp` when the newest backup failed.
+/// The reason of `BackedUp` when the last backup failed.
 pub(crate) const LAST_FAILED: &str = "LastFailed";
 
-/// The status.
+/// Returns the status.
 pub(crate) fn status(
     observed: &Observed<PostgreSQL>,
     names: &Names,
@@ -19,13 +19,13 @@ pub(crate) fn status(
     PostgreSQLStatus { pod, app_ready, last_backup: job(observed, names).last_successful_time }
 }
 
-/// The condition `BackedUp`.
+/// Returns the condition `BackedUp`.
 pub(crate) fn backed_up(observed: &Observed<PostgreSQL>, names: &Names) -> Condition {
     const TYPE: &str = "BackedUp";
     let job = job(observed, names);
     if job.has_last_failed() {
         let message = format!(
-            "the newest Job of {} failed, and the log of its pod says why; the backups from before are as they were",
+            "the last Job of CronJob {} failed; existing backups are unchanged; see the log of its pod",
             names.backup_job
         );
         return condition::is_false(TYPE, LAST_FAILED, message);
@@ -33,7 +33,7 @@ pub(crate) fn backed_up(observed: &Observed<PostgreSQL>, names: &Names) -> Condi
     if job.last_successful_time.is_none() {
         return condition::is_false(TYPE, "NoneYet", "there is no backup yet");
     }
-    condition::is_true(TYPE, "LastSucceeded", "the newest backup succeeded")
+    condition::is_true(TYPE, "LastSucceeded", "the last backup succeeded")
 }
 
 fn job(observed: &Observed<PostgreSQL>, names: &Names) -> read::CronJobStatus {

@@ -2,7 +2,7 @@ use innkeeper_sdk::kinds::ConfigMap;
 
 use crate::names::digest;
 
-/// What the containers run.
+/// The scripts of the containers.
 const SCRIPTS: [(&str, &str); 4] = [
     ("backup.sh", include_str!("../scripts/backup.sh")),
     ("common.sh", include_str!("../scripts/common.sh")),
@@ -10,25 +10,25 @@ const SCRIPTS: [(&str, &str); 4] = [
     ("serve.sh", include_str!("../scripts/serve.sh")),
 ];
 
-/// The name of the volume, and where the containers see it.
+/// The volume of the scripts.
 pub(crate) const VOLUME: &str = "scripts";
-/// Where the containers see it.
+/// The directory at which containers mount the volume.
 pub(crate) const FOLDER: &str = "/scripts";
 
-/// What a container runs to run a script.
+/// Returns the command that runs a script.
 pub(crate) fn command(script: &str) -> [String; 2] {
     ["sh".to_owned(), format!("{FOLDER}/{script}.sh")]
 }
 
-/// The scripts. The name holds a digest of them: other scripts are another `ConfigMap`, which
-/// rolls out the pods that name it, and a pod never runs others than it was started with.
+/// Returns the `ConfigMap` of the scripts. Its name contains a digest of the scripts: changed
+/// scripts are another `ConfigMap`, which rolls out new pods, and running pods keep theirs.
 pub(crate) fn config_map(server: &str) -> ConfigMap {
     SCRIPTS
         .iter()
         .fold(ConfigMap::new(name(server)), |config_map, (name, text)| config_map.data(name, *text))
 }
 
-/// The name of the `ConfigMap`.
+/// Returns the name of the `ConfigMap`.
 pub(crate) fn name(server: &str) -> String {
     let all: Vec<&str> = SCRIPTS.iter().map(|(_, text)| *text).collect();
     format!("{server}-scripts-{}", digest(&all.join("\0"), 8))

@@ -7,32 +7,32 @@ use crate::password::{DIGEST_ANNOTATION, SECRET_KEY};
 use crate::volumes::{BACKUPS, BACKUPS_FOLDER, DATA, DATA_FOLDER};
 use crate::{Names, PostgreSQL, scripts};
 
-/// The init container, which sees to it that there is data before it is served.
+/// The init container, which creates or restores the data before the server starts.
 pub(crate) const PREPARE: &str = "prepare";
 
 /// The server's port.
 pub(crate) const PORT: u16 = 5432;
 
-/// How long a server may take to write everything down when it is told to stop.
+/// Seconds that the server has to write its data when the pod is deleted.
 const GRACE_SECONDS: i64 = 60;
 
-/// The labels of the server's pods.
+/// Returns the labels of the server's pods.
 pub(crate) fn pod_labels(names: &Names) -> Labels {
     labels([("name", &names.server)])
 }
 
-/// The Service, which is reachable from outside of the cluster.
+/// Returns the Service, which clients outside of the cluster can reach.
 pub(crate) fn service(names: &Names) -> Service {
     Service::new(&names.server, &pod_labels(names)).port(PORT, PORT).type_(ServiceType::NodePort)
 }
 
-/// How the server's pod is replaced: never by one that comes first, which would wait for the
-/// lock of the volume, while the old one would wait for it to be ready.
+/// Returns a strategy that deletes the old pod first: a new pod waits for the lock of the volume,
+/// and a Deployment that starts it first would wait for it to become ready.
 pub(crate) fn strategy(is_rolling: bool) -> DeploymentStrategy {
     if is_rolling { DeploymentStrategy::InPlace } else { DeploymentStrategy::Recreate }
 }
 
-/// The server: one pod.
+/// Returns the Deployment of the server, with one pod.
 pub(crate) fn deployment(
     postgres: &PostgreSQL,
     names: &Names,
@@ -52,7 +52,7 @@ pub(crate) fn deployment(
     Deployment::new(&names.server, &labels, template).replicas(1).strategy(strategy)
 }
 
-/// The only container that needs the password: the server has it in its data.
+/// Returns the init container, the only one that needs the password: it writes it to the data.
 fn prepare(postgres: &PostgreSQL) -> Container {
     let spec = &postgres.spec;
     Container::new(PREPARE, &spec.image)

@@ -5,14 +5,14 @@ use crate::{DeletionPolicy, Names, PostgreSQL};
 
 /// The volume of the data.
 pub(crate) const DATA: &str = "data";
-/// Where the containers see it.
+/// The directory at which containers mount the data.
 pub(crate) const DATA_FOLDER: &str = "/data";
 /// The volume of the backups.
 pub(crate) const BACKUPS: &str = "backups";
-/// Where the containers see it.
+/// The directory at which containers mount the backups.
 pub(crate) const BACKUPS_FOLDER: &str = "/backups";
 
-/// The claims of data and backups.
+/// Desires the claims of data and backups.
 pub(crate) fn desire(desired: Desired, postgres: &PostgreSQL, names: &Names) -> Desired {
     let spec = &postgres.spec;
     let claims = [(&names.data, &spec.storage.size), (&names.backups, &spec.backup.size)];
@@ -22,7 +22,7 @@ pub(crate) fn desire(desired: Desired, postgres: &PostgreSQL, names: &Names) -> 
             claim = claim.storage_class(class);
         }
         let policy = match spec.deletion_policy {
-            // The host labels them with whom they are kept for.
+            // The host labels them with the primary that may adopt them.
             DeletionPolicy::Retain => Policy::Orphan,
             DeletionPolicy::Delete => Policy::Deletable,
         };

@@ -1,4 +1,4 @@
-//! What a user of postgres may rely on. What the scripts do is in `scripts`.
+//! What users of postgres can rely on. Tests of the scripts are in `scripts`.
 
 use expect_test::expect_file;
 use innkeeper_sdk::ConditionStatus::{False, True};
@@ -22,14 +22,14 @@ fn sample() -> Value {
     })
 }
 
-/// The sample with this change.
+/// The sample with a change.
 fn changed(change: impl FnOnce(&mut Value)) -> Value {
     let mut primary = sample();
     change(&mut primary);
     primary
 }
 
-/// The sample's Secret as guests see it: of the password a digest.
+/// The sample's Secret as guests see it, with a digest of the password.
 fn secret(digest: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "foodb-password" },
@@ -92,8 +92,8 @@ fn a_postgresql_becomes_a_server_two_volumes_and_a_backup_job() {
 }
 
 #[test]
-fn the_objects_are_exactly_these() {
-    // The scripts lie beside this file: here it is enough that they are all there.
+fn objects_equal_the_golden_file() {
+    // Without the ConfigMap of the scripts, which are files of their own.
     let run = given(sample()).run();
     let objects: Vec<String> = run
         .objects()
@@ -104,7 +104,7 @@ fn the_objects_are_exactly_these() {
     expect_file!["golden/objects.json"].assert_eq(&without_digests(&objects.concat()));
 }
 
-/// The name of the scripts' `ConfigMap` changes with each change of them.
+/// Removes the digest of the scripts from the name of their `ConfigMap`.
 fn without_digests(text: &str) -> String {
     let mut parts = text.split("foodb-scripts-");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -210,7 +210,7 @@ fn without_the_secret_nothing_is_made() {
 }
 
 #[test]
-fn a_secret_without_the_key_is_as_none() {
+fn password_is_missing_when_the_secret_lacks_the_key() {
     let mut other = secret("0123456789abcdef");
     other["data"] = json!({ "password": "0123456789abcdef" });
     Scenario::<Guest>::of(sample())
@@ -223,7 +223,7 @@ fn a_secret_without_the_key_is_as_none() {
 }
 
 #[test]
-fn a_secret_that_must_not_be_read_is_as_none_and_says_so() {
+fn password_is_missing_when_the_secret_cannot_be_read() {
     given(sample())
         .deny_reads::<read::Secret>()
         .run()
@@ -268,7 +268,7 @@ fn namespaced(mut object: Value) -> Value {
 }
 
 #[test]
-fn a_pod_that_is_going_is_not_labelled() {
+fn pod_is_not_labelled_while_it_is_being_deleted() {
     let mut going = pod(&ended(0));
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     given(sample()).with_object(going).run().does_not_desire::<Pod>(POD).status("/appReady", false);
@@ -280,7 +280,7 @@ fn the_service_does_not_depend_on_the_label() {
 }
 
 #[test]
-fn the_pods_of_backups_are_not_the_services_and_run_where_the_volume_is() {
+fn pods_of_backups_are_not_selected_by_the_service_and_run_on_the_node_of_the_volume() {
     let run = given(sample()).run();
     let term = "/spec/jobTemplate/spec/template/spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution/0";
     run.desires::<CronJob>(JOB)
@@ -296,8 +296,8 @@ fn the_pods_of_backups_are_not_the_services_and_run_where_the_volume_is() {
 fn volumes_have_no_owner_and_outlive_the_postgresql() {
     let run = given(sample()).run();
     for claim in [DATA, BACKUPS] {
-        // With this policy the host labels them with whom they are kept for, and hands them to the
-        // next PostgreSQL of the same name: they have no other labels that would stand in the way.
+        // With this policy the next PostgreSQL of the same name adopts the claims; more labels
+        // would prevent that.
         run.desires::<PersistentVolumeClaim>(claim)
             .policy(Policy::Orphan)
             .without("/metadata/labels");
@@ -328,7 +328,7 @@ fn a_deleted_postgresql_leaves_its_volumes_and_nothing_else() {
 }
 
 #[test]
-fn it_is_ready_when_the_server_is_and_says_how_the_backups_are() {
+fn postgresql_is_ready_when_the_server_is_and_reports_its_backups() {
     let mut cluster = settled();
     cluster
         .settle()
@@ -350,7 +350,7 @@ fn it_is_ready_when_the_server_is_and_says_how_the_backups_are() {
 }
 
 #[test]
-fn a_backup_that_failed_is_told_and_one_that_runs_is_not() {
+fn backed_up_is_false_after_a_failed_backup_and_not_while_one_runs() {
     let mut cluster = settled();
     let status = |active: Value| {
         json!({
@@ -371,7 +371,7 @@ fn a_backup_that_failed_is_told_and_one_that_runs_is_not() {
 }
 
 #[test]
-fn a_name_that_no_service_can_have_is_refused_before_anything_is_made() {
+fn postgresql_is_refused_when_its_name_is_not_a_service_name() {
     for name in ["9db", "foo.db", &"a".repeat(64)] {
         let primary = changed(|pg| pg["metadata"]["name"] = json!(name));
         given(primary).run().failed_because("UnusableName").desires_objects(0).condition(
@@ -383,7 +383,7 @@ fn a_name_that_no_service_can_have_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn the_longest_name_makes_names_that_are_short_enough() {
+fn cron_job_name_has_at_most_52_characters_with_the_longest_name() {
     let primary = changed(|pg| pg["metadata"]["name"] = json!("a".repeat(63)));
     let run = given(primary).run();
     let job = run.objects().iter().find(|object| object["kind"] == "CronJob").unwrap();
@@ -391,14 +391,14 @@ fn the_longest_name_makes_names_that_are_short_enough() {
 }
 
 #[test]
-fn pods_that_cannot_be_read_are_tried_again() {
+fn run_is_retried_when_pods_cannot_be_read() {
     let run = given(sample()).deny_reads::<Pod>().run();
     run.failed_because("Unreadable").condition("Ready", False, "Unreadable");
     assert!(!run.failure().unwrap().permanent);
 }
 
 #[test]
-fn what_the_scripts_are_is_part_of_their_name() {
+fn config_map_name_contains_the_digest_of_the_scripts() {
     let run = given(sample()).run();
     let names: Vec<&str> = run
         .objects()
@@ -413,7 +413,7 @@ fn what_the_scripts_are_is_part_of_their_name() {
 
 #[test]
 fn the_objects_of_the_original_operator_can_be_adopted() {
-    // To be adopted an object must carry all labels that are desired of it.
+    // The host adopts an object only if it carries all desired labels.
     let run = given(sample()).run();
     run.desires::<Deployment>(NAME).without("/metadata/labels");
     run.desires::<Service>(NAME).without("/metadata/labels");
@@ -421,7 +421,7 @@ fn the_objects_of_the_original_operator_can_be_adopted() {
 
 #[test]
 fn a_deployment_that_rolls_cannot_be_made_to_recreate_so_it_replaces_its_pod_in_place() {
-    // As the API server fills in a Deployment that was made without a strategy.
+    // The defaults of the API server for a Deployment without a strategy.
     let original = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": NAME },
         "spec": {
@@ -441,7 +441,7 @@ fn a_deployment_that_rolls_cannot_be_made_to_recreate_so_it_replaces_its_pod_in_
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<PostgreSQL>());
 }
 
@@ -455,7 +455,7 @@ fn the_crd_has_the_names_of_the_original() {
 }
 
 #[test]
-fn the_sample_manifest_is_a_postgresql() {
+fn sample_manifest_is_a_postgresql() {
     let text = include_str!("../../../deploy/samples/postgres.yaml");
     // The sample's values, one by one: a YAML library would be a dependency for a few lines.
     for line in [

@@ -1,10 +1,9 @@
-//! The guest as a component: the contract's functions bound to the SDK's types.
-//! Used by [`export!`](crate::export), not by hand.
+//! Binds the contract's functions to the SDK's types. For [`export!`](crate::export) only.
 
-use crate::reconciler::{RawOutcome, describe_text, reconcile_text};
-use crate::{ClusterReader, LogLevel, ReadError, Reconciler};
+use crate::reconciler::{describe_text, reconcile_text};
+use crate::{ClusterReader, LogLevel, RawOutcome, ReadError, Reconciler};
 
-/// What wit-bindgen makes of the contract.
+/// The bindings that wit-bindgen generates from the contract.
 #[allow(unsafe_code, missing_docs, unreachable_pub, clippy::pedantic, clippy::expect_used)]
 pub mod bindings {
     wit_bindgen::generate!({
@@ -17,7 +16,7 @@ pub mod bindings {
 pub use bindings::exports::innkeeper::guest::reconciler::{Guest, Outcome};
 use bindings::innkeeper::guest::{clock, cluster, log};
 
-/// The host, through the component's imports.
+/// Reads through the component's imports.
 struct Host;
 
 impl ClusterReader for Host {
@@ -72,13 +71,13 @@ fn resource_kind(api_version: &str, kind: &str) -> cluster::ResourceKind {
     cluster::ResourceKind { api_version: api_version.to_owned(), kind: kind.to_owned() }
 }
 
-/// The exported `describe`.
+/// Implements the export `describe`: returns the `manifest` document.
 pub fn describe<R: Reconciler>() -> String {
     report_panics();
     describe_text::<R>()
 }
 
-/// The exported `reconcile`.
+/// Implements the export `reconcile`: takes an `observed` document, returns the outcome.
 pub fn reconcile<R: Reconciler>(observed: &str) -> Outcome {
     report_panics();
     match reconcile_text::<R>(&Host, observed) {
@@ -88,8 +87,8 @@ pub fn reconcile<R: Reconciler>(observed: &str) -> Outcome {
     }
 }
 
-/// A panic becomes a trap, whose backtrace says where but not why: its message goes to the
-/// log first. Every call has a fresh instance, so the hook is set in each; it costs no allocation.
+/// Logs the message of a panic before it traps: the backtrace of a trap shows where, not why.
+/// Every call has a fresh instance, so each call sets the hook; that allocates nothing.
 fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("(no message)");

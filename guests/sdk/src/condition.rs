@@ -1,11 +1,14 @@
-//! Conditions of the primary. The host adds times and generation.
+//! Builders for conditions of the primary. The host adds `lastTransitionTime` and
+//! `observedGeneration`.
 //!
-//! A condition once given should be given every time: say `False` rather than nothing.
+//! Return each condition type in every run: report `False` instead of leaving the condition out.
 
 use crate::{Condition, ConditionStatus};
 
-/// A condition. `type_` and `reason` are single CamelCase words; `message` is for people,
-/// stable text without times.
+/// Builds a condition.
+///
+/// `type_` and `reason` are single CamelCase words (Kubernetes API conventions); `message` is
+/// for people: the same state gives the same text, without times.
 pub fn condition(
     type_: &str,
     status: ConditionStatus,
@@ -20,27 +23,27 @@ pub fn condition(
     }
 }
 
-/// The condition `type_` holds.
+/// Builds the condition `type_` with the status `True`. Arguments as for [`condition`].
 pub fn is_true(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
     condition(type_, ConditionStatus::True, reason, message)
 }
 
-/// The condition `type_` does not hold.
+/// Builds the condition `type_` with the status `False`. Arguments as for [`condition`].
 pub fn is_false(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
     condition(type_, ConditionStatus::False, reason, message)
 }
 
-/// Whether the condition `type_` holds cannot be told.
+/// Builds the condition `type_` with the status `Unknown`. Arguments as for [`condition`].
 pub fn unknown(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
     condition(type_, ConditionStatus::Unknown, reason, message)
 }
 
-/// `Ready` holds.
+/// Builds the condition `Ready` with the status `True`.
 pub fn ready(reason: &str, message: impl Into<String>) -> Condition {
     is_true("Ready", reason, message)
 }
 
-/// `Ready` does not hold.
+/// Builds the condition `Ready` with the status `False`.
 pub fn not_ready(reason: &str, message: impl Into<String>) -> Condition {
     is_false("Ready", reason, message)
 }

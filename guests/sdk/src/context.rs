@@ -4,57 +4,65 @@ use serde_json::value::RawValue;
 use crate::{Owned, Resource};
 use innkeeper_contract::{ObservedList, ObservedObject};
 
-/// How much a log line matters.
+/// The severity of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// For whoever debugs this guest.
+    /// For debugging this guest.
     Debug,
-    /// What an operator of the cluster may want to know.
+    /// Of interest to the administrator of the cluster.
     Info,
-    /// Something should be looked at.
+    /// Needs attention.
     Warn,
-    /// Something is wrong.
+    /// An error.
     Error,
 }
 
 /// Why a read has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// No object of that name. Its creation runs the guest again.
+    /// No object has this name. The host runs the guest again when one is created.
     NotFound,
-    /// The API server does not serve the kind now. The guest runs again when it does.
+    /// The API server does not serve the kind. The host runs the guest again when it does.
     NotServed,
-    /// The module's ServiceAccount may not read it; the text names verb, resource and namespace.
+    /// RBAC does not let the module's ServiceAccount read it; the text names verb, resource and
+    /// namespace.
     Forbidden(String),
-    /// The manifest declares the kind neither as primary, nor owned, nor read.
+    /// The manifest declares the kind neither as the primary nor as owned nor as read.
     Undeclared,
-    /// The arguments cannot be understood, for example a malformed selector.
+    /// An argument is malformed, for example the label selector; the text says how.
     Invalid(String),
-    /// There is an object, and it is not shaped as the type that it is read as.
+    /// The object exists, but cannot be deserialized into the requested type; the text says why.
     Unreadable(String),
 }
 
 impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NotFound => f.write_str("there is no such object"),
+            Self::NotFound => f.write_str("the object does not exist"),
             Self::NotServed => f.write_str("the API server does not serve this kind"),
-            Self::Forbidden(what) => write!(f, "the module may not read this: {what}"),
+            Self::Forbidden(what) => {
+                write!(f, "the module's ServiceAccount may not read this: {what}")
+            }
             Self::Undeclared => {
                 f.write_str("the manifest does not declare this kind: add it with Describe::reads")
             }
-            Self::Invalid(why) => write!(f, "the read cannot be understood: {why}"),
-            Self::Unreadable(why) => write!(f, "the object is not shaped as expected: {why}"),
+            Self::Invalid(why) => write!(f, "an argument of the read is invalid: {why}"),
+            Self::Unreadable(why) => write!(f, "the object does not have the expected type: {why}"),
         }
     }
 }
 
 impl std::error::Error for ReadError {}
 
-/// What a guest can ask of its surroundings, as texts: the host in a component, an
-/// in-memory world in tests. Guests use [`Context`].
+/// The imports of a guest, with documents as JSON text. The host implements it in a component,
+/// `testing::FakeReader` in tests. Guests use [`Context`].
 pub trait ClusterReader {
-    /// An `observed-object` document.
+    /// Reads one object. Returns an `observed-object` document.
+    ///
+    /// `namespace` is empty for cluster-scoped kinds.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
     fn get(
         &self,
         api_version: &str,
@@ -62,7 +70,13 @@ pub trait ClusterReader {
         namespace: &str,
         name: &str,
     ) -> Result<String, ReadError>;
-    /// An `observed-list` document.
+    /// Lists objects. Returns an `observed-list` document, ordered by namespace and name.
+    ///
+    /// An empty `namespace` means all namespaces that the module reads; an empty `selector`
+    /// (label selector) matches all objects.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
     fn list(
         &self,
         api_version: &str,
@@ -70,28 +84,32 @@ pub trait ClusterReader {
         namespace: &str,
         selector: &str,
     ) -> Result<String, ReadError>;
-    /// Milliseconds since 1970, the same in all of one run.
+    /// Returns the time in milliseconds since 1970-01-01T00:00:00Z, the same during one run.
     fn now_ms(&self) -> f64;
-    /// One line for the host's log.
+    /// Writes one line to the host's log.
     fn log(&self, level: LogLevel, message: &str);
 }
 
-/// What a run can ask beyond what it is given: reads, the time, the log.
+/// What a run can use in addition to [`Observed`](crate::Observed): reads, the time, the log.
 pub struct Context<'a> {
     reader: &'a dyn ClusterReader,
 }
 
 impl<'a> Context<'a> {
-    /// A context on a world.
+    /// Creates a context that reads through `reader`.
     pub fn new(reader: &'a dyn ClusterReader) -> Self {
         Self { reader }
     }
 
-    /// One object of a declared kind. `namespace` is empty for cluster-scoped kinds.
+    /// Reads one object of a declared kind. `namespace` is empty for cluster-scoped kinds.
     ///
     /// ```ignore
     /// let secret = context.get::<Secret>(observed.namespace(), "database-password")?;
     /// ```
+    ///
+    /// # Errors
+    /// See [`ReadError`]. The host records failed reads too, and runs the guest again when the
+    /// answer changes.
     pub fn get<R: Resource + DeserializeOwned>(
         &self,
         namespace: &str,
@@ -99,17 +117,19 @@ impl<'a> Context<'a> {
     ) -> Result<Owned<R>, ReadError> {
         let text = self.reader.get(R::API_VERSION, R::KIND, namespace, name)?;
         let unreadable = |error| ReadError::Unreadable(format!("{} {name}: {error}", R::KIND));
-        // The document first and the object then: the code that reads documents is there once,
-        // not once for each type.
+        // In two steps, so that the code that reads documents is compiled once and not per type.
         let found: ObservedObject<&RawValue> = serde_json::from_str(&text).map_err(unreadable)?;
         let object = serde_json::from_str(found.object.get()).map_err(unreadable)?;
         Ok(Owned { object, readiness: found.readiness })
     }
 
-    /// The objects of a declared kind that match, ordered by namespace and name.
+    /// Lists the objects of a declared kind, ordered by namespace and name.
     ///
-    /// `namespace` empty: of all namespaces that the module reads. `selector`: Kubernetes'
-    /// label selector (`app=web,tier!=test`), empty for all.
+    /// An empty `namespace` means all namespaces that the module reads. `selector` is a
+    /// Kubernetes label selector (`app=web,tier!=test`); an empty one matches all objects.
+    ///
+    /// # Errors
+    /// See [`ReadError`]. One object that cannot be deserialized into `R` fails the whole list.
     pub fn list<R: Resource + DeserializeOwned>(
         &self,
         namespace: &str,
@@ -129,30 +149,31 @@ impl<'a> Context<'a> {
             .collect()
     }
 
-    /// The time, in milliseconds since 1970-01-01T00:00:00Z, the same at every call in one run.
+    /// Returns the time in milliseconds since 1970-01-01T00:00:00Z, the same at every call of
+    /// one run.
     ///
-    /// Time alone wakes nobody: a guest that reads it asks to be run again
-    /// ([`Desired::requeue_after`](crate::Desired::requeue_after)) or has a resync period.
+    /// The passing of time does not run the guest: a guest that uses the time sets
+    /// [`Desired::requeue_after`](crate::Desired::requeue_after) or a resync period.
     pub fn now_ms(&self) -> f64 {
         self.reader.now_ms()
     }
 
-    /// A line for whoever debugs this guest.
+    /// Logs a line for debugging this guest.
     pub fn debug(&self, message: &str) {
         self.reader.log(LogLevel::Debug, message);
     }
 
-    /// A line that an operator of the cluster may want to know.
+    /// Logs a line for the administrator of the cluster.
     pub fn info(&self, message: &str) {
         self.reader.log(LogLevel::Info, message);
     }
 
-    /// A line about something that should be looked at.
+    /// Logs a line about something that needs attention.
     pub fn warn(&self, message: &str) {
         self.reader.log(LogLevel::Warn, message);
     }
 
-    /// A line about something that is wrong.
+    /// Logs a line about an error.
     pub fn error(&self, message: &str) {
         self.reader.log(LogLevel::Error, message);
     }

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use crate::{Manifest, OwnedKind, Resource};
 
-/// Builds a [`Manifest`].
+/// Builds a [`Manifest`]: the kinds that the guest uses, and how the host runs it.
 ///
 /// ```
 /// use innkeeper_sdk::Describe;
@@ -26,7 +26,7 @@ pub struct Describe {
 }
 
 impl Describe {
-    /// The manifest of a guest that reconciles `P`, with its name and version for people.
+    /// Starts the manifest of a guest that reconciles `P`. `name` and `version` are for people.
     pub fn reconciler_of<P: Resource>(name: &str, version: &str) -> Self {
         let manifest = Manifest {
             name: name.to_owned(),
@@ -43,44 +43,45 @@ impl Describe {
         Self { manifest }
     }
 
-    /// The guest decorates its primaries, which something else controls: it gives no status. Kinds
-    /// of Kubernetes' own are always decorated.
+    /// Declares that another controller owns the primaries: the guest returns no status and no
+    /// conditions. The host treats Kubernetes' own kinds so in any case.
     pub fn decorates(mut self) -> Self {
         self.manifest.decorates = true;
         self
     }
 
-    /// The guest makes objects of this kind.
+    /// Declares that the guest creates objects of this kind.
     pub fn owns<R: Resource>(mut self) -> Self {
         self.manifest.owned.push(OwnedKind { kind: R::kind(), optional: false, merges: false });
         self
     }
 
-    /// The guest makes objects of this kind where the cluster serves it: its objects are left
-    /// out elsewhere without an error, and made as soon as it is served.
+    /// Declares that the guest creates objects of this kind if the API server serves it. While it
+    /// does not, the host leaves these objects out without an error; it creates them as soon as
+    /// the kind is served.
     pub fn owns_if_served<R: Resource>(mut self) -> Self {
         self.manifest.owned.push(OwnedKind { kind: R::kind(), optional: true, merges: false });
         self
     }
 
-    /// The guest makes no objects of this kind, which may be the primary's, but merges into those
-    /// that are there ([`Policy::Merge`](crate::Policy::Merge)).
+    /// Declares that the guest creates no objects of this kind, but merges fields into existing
+    /// ones ([`Policy::Merge`](crate::Policy::Merge)). The kind may be the primary's.
     pub fn merges_into<R: Resource>(mut self) -> Self {
         self.manifest.owned.push(OwnedKind { kind: R::kind(), optional: false, merges: true });
         self
     }
 
-    /// The guest reads this kind through its context.
+    /// Declares that the guest reads this kind through its [`Context`](crate::Context).
     pub fn reads<R: Resource>(mut self) -> Self {
         self.manifest.reads.push(R::kind());
         self
     }
 
-    /// A CustomResourceDefinition that the host installs (where the Module's `allowedCRDGroups`
-    /// allow its group), as JSON text: mostly `include_str!("../crd.json")`, which a test
-    /// holds equal to what `schema::crd` makes of the guest's types.
+    /// Adds a CustomResourceDefinition, as JSON text, that the host installs if the Module's
+    /// `allowedCRDGroups` contain its group. Use `include_str!("../crd.json")`, and compare that
+    /// file with `schema::crd` in a test.
     ///
-    /// A text that is no JSON reaches the host as it is, which refuses the component and says so.
+    /// The host rejects a component whose text is not JSON.
     pub fn installs(mut self, crd: &str) -> Self {
         self.manifest
             .crds
@@ -88,28 +89,32 @@ impl Describe {
         self
     }
 
-    /// Every primary is reconciled again after this many seconds even if nothing changed.
+    /// Sets the resync period: the host reconciles every primary again after this many seconds
+    /// even if nothing changed.
     pub fn resync_seconds(mut self, seconds: u32) -> Self {
         self.manifest.resync_seconds = Some(seconds);
         self
     }
 
-    /// The guest is asked once more before a primary goes
-    /// ([`Observed::is_deleting`](crate::Observed::is_deleting)). `name` is the finalizer's;
-    /// `innkeeper.dev/<module>` if empty. Its domain belongs to the group of the primary, or to a
-    /// group that the Module names in `spec.allowedCRDGroups`.
+    /// Adds a finalizer to every primary: the host runs the guest for a deleted primary
+    /// ([`Observed::is_deleting`](crate::Observed::is_deleting)) until the guest calls
+    /// [`Desired::finalized`](crate::Desired::finalized).
+    ///
+    /// `name` is the finalizer's name; if empty, `innkeeper.dev/<module>`. Its domain must belong
+    /// to the primary's group or to a group in the Module's `spec.allowedCRDGroups`.
     pub fn finalizes(mut self, name: &str) -> Self {
         self.manifest.finalizer = Some(name.to_owned());
         self
     }
 
-    /// JSON Schema of the Module's parameters; without it a Module must not give any.
+    /// Sets the JSON Schema of the Module's `spec.parameters`. Without a schema the host rejects
+    /// a Module that sets parameters.
     pub fn parameters(mut self, schema: Value) -> Self {
         self.manifest.parameters_schema = Some(schema);
         self
     }
 
-    /// The manifest.
+    /// Returns the manifest.
     pub fn manifest(self) -> Manifest {
         self.manifest
     }

@@ -2,24 +2,25 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
-    Condition, Event, Metadata, Observed, Outcome, Policy, Primary, Readiness, ReadinessState,
-    Reference, Resource,
+    Condition, Event, Metadata, Observed, Policy, Primary, Readiness, ReadinessState, Reference,
+    Resource,
 };
 
-/// A typed object that can be desired: a builder of [`kinds`](crate::kinds), or a type of the
-/// guest's own whose fields are `metadata` and whatever the kind has beside it
-/// (`apiVersion` and `kind` are added).
+/// A typed object that can be desired: a builder of [`kinds`](crate::kinds), or a struct of the
+/// guest's own with `metadata` and the other fields of the kind. The SDK adds `apiVersion` and
+/// `kind`.
 ///
-/// It names the fields that the guest has an opinion about, and no others: a field that is
-/// left out belongs to whoever sets it.
+/// The host applies exactly the fields that the object serializes to. A field that is left out
+/// belongs to its other field managers, for example `replicas` to an autoscaler.
 pub trait Apply: Resource + Serialize {
-    /// Its metadata.
+    /// Returns the object's metadata.
     fn metadata(&self) -> &Metadata;
 
-    /// Its metadata, to change.
+    /// Returns the object's metadata for changes.
     fn metadata_mut(&mut self) -> &mut Metadata;
 
-    /// In this namespace instead of the primary's (the Module must allow it).
+    /// Sets the namespace. Without it the object is in the primary's namespace; the Module must
+    /// allow another one.
     fn namespace(mut self, namespace: impl Into<String>) -> Self
     where
         Self: Sized,
@@ -28,7 +29,7 @@ pub trait Apply: Resource + Serialize {
         self
     }
 
-    /// With this label too.
+    /// Adds a label.
     fn label(mut self, key: &str, value: &str) -> Self
     where
         Self: Sized,
@@ -37,7 +38,7 @@ pub trait Apply: Resource + Serialize {
         self
     }
 
-    /// With these labels too.
+    /// Adds labels.
     fn labels(mut self, labels: &crate::Labels) -> Self
     where
         Self: Sized,
@@ -46,7 +47,7 @@ pub trait Apply: Resource + Serialize {
         self
     }
 
-    /// With this annotation too.
+    /// Adds an annotation.
     fn annotation(mut self, key: &str, value: &str) -> Self
     where
         Self: Sized,
@@ -56,7 +57,7 @@ pub trait Apply: Resource + Serialize {
     }
 }
 
-/// [`Apply`] without its types, so that objects of several kinds lie in one list.
+/// [`Apply`] as a trait object, so that one list holds objects of several kinds.
 trait AnyObject {
     fn api_version(&self) -> &'static str;
     fn kind(&self) -> &'static str;
@@ -99,33 +100,33 @@ impl<T: Apply> AnyObject for T {
     }
 }
 
-/// An object that should be, and how it differs from an ordinary one.
+/// A desired object and its policies.
 pub struct DesiredObject {
     object: Box<dyn AnyObject>,
     policy: Vec<Policy>,
 }
 
 impl DesiredObject {
-    /// Its kind's name.
+    /// Returns the object's kind.
     pub fn kind(&self) -> &'static str {
         self.object.kind()
     }
 
-    /// Its metadata.
+    /// Returns the object's metadata.
     pub fn metadata(&self) -> &Metadata {
         self.object.metadata()
     }
 
-    /// Its metadata, to change.
+    /// Returns the object's metadata for changes.
     pub fn metadata_mut(&mut self) -> &mut Metadata {
         self.object.metadata_mut()
     }
 }
 
-/// What should be: objects, and what is said about the primary.
+/// The desired state: objects, and the primary's status, conditions and Events.
 ///
-/// Ends in [`complete`](Self::complete), [`partial`](Self::partial) or
-/// [`complete_when_ready`](Self::complete_when_ready).
+/// [`complete`](Self::complete), [`partial`](Self::partial) or
+/// [`complete_when_ready`](Self::complete_when_ready) turn it into the outcome of a run.
 #[derive(Default)]
 pub struct Desired {
     objects: Vec<DesiredObject>,
@@ -139,17 +140,18 @@ pub struct Desired {
 }
 
 impl Desired {
-    /// Nothing yet.
+    /// Creates an empty desired state.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// This object should be.
+    /// Adds an object. The primary owns it, and the host deletes it when no complete outcome
+    /// desires it any more.
     pub fn object(self, object: impl Apply + 'static) -> Self {
         self.object_with(object, [])
     }
 
-    /// This object should be, with policies.
+    /// Adds an object with policies that change how the host treats it.
     pub fn object_with(
         mut self,
         object: impl Apply + 'static,
@@ -160,7 +162,9 @@ impl Desired {
         self
     }
 
-    /// An object that was made before stays as it is, although it is not desired anew.
+    /// Keeps an object that an earlier run desired: the host neither deletes nor changes it.
+    ///
+    /// An empty `namespace` means the primary's.
     pub fn keep<R: Resource>(mut self, namespace: &str, name: &str) -> Self {
         self.keep.push(Reference {
             api_version: R::API_VERSION.to_owned(),
@@ -171,13 +175,18 @@ impl Desired {
         self
     }
 
-    /// Asked while deleting: nothing is left to do, the primary may go.
+    /// Ends the finalization of a deleted primary: the host removes the finalizer. Without effect
+    /// unless [`Observed::is_deleting`] is true.
     pub fn finalized(mut self) -> Self {
         self.finalized = true;
         self
     }
 
-    /// The primary's status: an object, without `conditions` and `observedGeneration`.
+    /// Sets the primary's status: an object without `conditions` and `observedGeneration`, which
+    /// the host writes.
+    ///
+    /// A status that cannot be serialized turns the outcome into a failure with the reason
+    /// `UnwritableOutcome`.
     pub fn status(mut self, status: &impl Serialize) -> Self {
         match to_raw_value(status) {
             Ok(status) => self.status = Some(status),
@@ -186,7 +195,7 @@ impl Desired {
         self
     }
 
-    /// A condition of the primary. See [`condition`](crate::condition).
+    /// Adds a condition of the primary. See [`condition`](crate::condition).
     pub fn condition(mut self, condition: Condition) -> Self {
         self.add_condition(condition);
         self
@@ -196,15 +205,16 @@ impl Desired {
         self.conditions.push(condition);
     }
 
-    /// The condition `Ready`: true if all that is desired is there and ready, with the first
-    /// reason otherwise. Call it when all objects are in.
+    /// Adds the condition `Ready`: `True` if all desired objects exist and are ready, otherwise
+    /// `False` with the message of the first object that is not. Call it after the last
+    /// [`object`](Self::object).
     pub fn ready_condition<P: Primary>(self, observed: &Observed<P>) -> Self {
         let condition = if let Some(unapplied) = observed.unapplied().first() {
             let message = format!("{}: {}", unapplied.reference, unapplied.message);
             crate::condition::not_ready(&unapplied.reason, message)
         } else {
             match self.first_unready(observed) {
-                None => crate::condition::ready("AllReady", "everything is in place and ready"),
+                None => crate::condition::ready("AllReady", "all desired objects are ready"),
                 Some(Readiness { state: ReadinessState::Failed, message }) => {
                     crate::condition::not_ready("Failed", message)
                 }
@@ -216,42 +226,27 @@ impl Desired {
         self.condition(condition)
     }
 
-    /// An event about the primary. See [`event`](crate::event).
+    /// Adds an Event about the primary. See [`event`](crate::event).
     pub fn event(mut self, event: Event) -> Self {
         self.events.push(event);
         self
     }
 
-    /// Run again after this many seconds even if nothing changed.
+    /// Requeues the primary: the host runs the guest again after this many seconds even if nothing
+    /// changed.
     pub fn requeue_after(mut self, seconds: u32) -> Self {
         self.requeue_after_seconds = Some(seconds);
         self
     }
 
-    /// The objects, to change: for a guest that builds upon another.
+    /// Returns the desired objects for changes, for a guest that extends another guest.
     pub fn objects_mut(&mut self) -> &mut [DesiredObject] {
         &mut self.objects
     }
 
-    /// This is all: what was made before and is not in it goes.
-    pub fn complete(self) -> Outcome {
-        Outcome::Complete(self)
-    }
-
-    /// Apply this and keep the rest: something is not ready or not known yet.
-    pub fn partial(self) -> Outcome {
-        Outcome::Partial(self)
-    }
-
-    /// Complete if all that is desired is there and ready; partial while something is not, so
-    /// that what it replaces stays until then.
-    pub fn complete_when_ready<P: Primary>(self, observed: &Observed<P>) -> Outcome {
-        if self.first_unready(observed).is_none() { self.complete() } else { self.partial() }
-    }
-
-    /// The first desired object that is missing or not ready. Kinds that are not served do not
-    /// count.
-    fn first_unready<P: Primary>(&self, observed: &Observed<P>) -> Option<Readiness> {
+    /// Returns the readiness of the first desired object that is missing or not ready. Skips
+    /// objects of kinds that the API server does not serve.
+    pub(crate) fn first_unready<P: Primary>(&self, observed: &Observed<P>) -> Option<Readiness> {
         self.objects.iter().find_map(|one| {
             let (api_version, kind) = (one.object.api_version(), one.object.kind());
             if observed.is_unserved(api_version, kind) {
@@ -275,8 +270,8 @@ impl Desired {
         })
     }
 
-    /// The `desired` document. Written piece by piece: the objects are the bulk of it, and
-    /// going through a tree of JSON values would cost several times the time.
+    /// Returns the `desired` document. It is written member by member: building a tree of JSON
+    /// values first would take several times as long.
     pub(crate) fn text(&self) -> Result<String, String> {
         if let Some(unwritable) = &self.unwritable {
             return Err(unwritable.clone());

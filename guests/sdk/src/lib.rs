@@ -1,8 +1,8 @@
 //! Write [Innkeeper](https://github.com/innkeeper-dev/innkeeper) guests in Rust.
 //!
-//! A guest is a pure function from observed state to desired state. It is an ordinary
-//! Rust function: its tests are `cargo test`, with no wasm and no cluster, and the same
-//! code becomes a WebAssembly component that the host runs.
+//! This crate is for authors of guests who know Kubernetes and Rust. A guest is a pure function
+//! from observed state to desired state. `cargo test` tests it natively, without WebAssembly and
+//! without a cluster; compiled for `wasm32`, it is a component that the host runs.
 //!
 //! ```
 //! use innkeeper_sdk::kinds::ConfigMap;
@@ -11,7 +11,7 @@
 //! };
 //! use serde::Deserialize;
 //!
-//! // The primary: what users write.
+//! // The primary: the custom resource that users create.
 //! #[derive(Deserialize)]
 //! struct Greeting {
 //!     metadata: Metadata,
@@ -35,7 +35,7 @@
 //!     }
 //! }
 //!
-//! // The guest: what should be, from what is.
+//! // The guest: desired state from observed state.
 //! struct Greeter;
 //!
 //! impl Reconciler for Greeter {
@@ -55,7 +55,7 @@
 //!
 //! innkeeper_sdk::export!(Greeter);
 //!
-//! // The test: what a user says, and what comes of it.
+//! // A test of one run: given a primary, the guest desires a ConfigMap.
 //! use innkeeper_sdk::testing::Scenario;
 //! use serde_json::json;
 //!
@@ -63,7 +63,7 @@
 //! let result = Scenario::<Greeter>::of(primary.clone()).run();
 //! result.is_complete().desires::<ConfigMap>("hello").with("/data/text", "Good day");
 //!
-//! // And what comes of it later.
+//! // A test of several runs: the ConfigMap follows the primary.
 //! use innkeeper_sdk::testing::FakeCluster;
 //!
 //! let mut cluster = FakeCluster::<Greeter>::with(primary);
@@ -73,24 +73,24 @@
 //! assert_eq!(cluster.object::<ConfigMap>("hello")["data"]["text"], "Good night");
 //! ```
 //!
-//! | module | what is in it |
+//! | module | content |
 //! |---|---|
-//! | (here) | [`Reconciler`], what it is given ([`Context`], [`Observed`]) and what it gives ([`Outcome`], [`Desired`]) |
-//! | [`kinds`] | builders for the objects that guests make |
-//! | [`read`] | thin views of objects that guests read |
-//! | [`condition`], [`event`] | what is said about the primary |
-//! | [`names`] | whether a text is a name that Kubernetes takes |
-//! | `schema` | a CustomResourceDefinition from Rust types (not on wasm) |
-//! | `testing` | scenarios: a primary and a world in, sentences about the outcome out (not on wasm) |
-//! | `allocator` | the guest's memory (on wasm) |
+//! | (crate root) | [`Reconciler`], its arguments ([`Context`], [`Observed`]) and its result ([`Outcome`], [`Desired`]) |
+//! | [`kinds`] | builders for desired objects |
+//! | [`read`] | types for objects that guests read |
+//! | [`condition`], [`event`] | builders for conditions and Events of the primary |
+//! | [`names`] | checks of names and label values |
+//! | `schema` | generates a CustomResourceDefinition from Rust types (native only) |
+//! | `testing` | runs guests in tests: one run (`Scenario`) or several (`FakeCluster`) (native only) |
+//! | `allocator` | the guest's global allocator (wasm32 only) |
 //!
 //! # Versions
 //!
-//! A component names the version of the contract that it was built with
-//! (`innkeeper:guest/reconciler@0.1.0`), and a host says which it links. What grows crosses as
-//! JSON documents: a new optional member is compatible, since guests ignore what they do not
-//! know, and raises the patch number. What is not compatible raises the minor number, and a host
-//! then links the old one too.
+//! A component imports and exports the interfaces of the contract version that it was built with
+//! (`innkeeper:guest/reconciler@0.1.0`). Documents cross the boundary as JSON. A new optional
+//! member of a document is compatible, because guests ignore unknown members, and raises the
+//! patch version. An incompatible change raises the minor version; the host then links the
+//! earlier version too.
 
 #[cfg(any(target_arch = "wasm32", test))]
 mod allocator;
@@ -124,15 +124,15 @@ pub use innkeeper_contract::{
 };
 pub use metadata::{Labels, Metadata, labels};
 pub use observed::{Observed, Owned};
-pub use outcome::Outcome;
-pub use reconciler::{RawOutcome, Reconciler, describe_text, reconcile_text};
+pub use outcome::{Outcome, RawOutcome};
+pub use reconciler::{Reconciler, describe_text, reconcile_text};
 pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule};
 pub use serde_json;
 
-/// Makes a component of a [`Reconciler`]: `innkeeper_sdk::export!(MyGuest);`.
+/// Exports a [`Reconciler`] from the component: `innkeeper_sdk::export!(MyGuest);`.
 ///
-/// One to a component. Natively it only checks that the type is a `Reconciler`, so that
-/// the crate can be tested.
+/// A component has exactly one. In a native build the macro only checks that the type implements
+/// `Reconciler`, so that `cargo test` works.
 #[macro_export]
 macro_rules! export {
     ($reconciler:ty) => {

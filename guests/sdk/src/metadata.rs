@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Labels, or annotations: ordered, so that the same objects give the same text.
+/// Labels or annotations, ordered by key so that equal objects serialize to equal text.
 pub type Labels = BTreeMap<String, String>;
 
-/// Labels from pairs.
+/// Builds labels from pairs of key and value.
 ///
 /// ```
 /// let labels = innkeeper_sdk::labels([("app", "web"), ("tier", "front")]);
@@ -15,16 +15,17 @@ pub fn labels<const N: usize>(pairs: [(&str, &str); N]) -> Labels {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-/// The part of `metadata` that guests read and write.
+/// The fields of `metadata` that guests read and write.
 ///
-/// What the server sets (`uid`, `generation`, ...) is read and never written.
+/// Fields that the API server sets (`uid`, `generation`, `deletionTimestamp`) are deserialized
+/// and never serialized.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata {
-    /// The object's name.
+    /// Name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its namespace; in a desired object empty for the primary's.
+    /// Namespace; in a desired object, empty means the primary's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     /// Labels.
@@ -33,24 +34,24 @@ pub struct Metadata {
     /// Annotations.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: Labels,
-    /// Set by the server: tells an object from a later one of the same name.
+    /// Set by the API server: distinguishes the object from a later one of the same name.
     #[serde(skip_serializing)]
     pub uid: String,
-    /// Set by the server: counts changes of the spec; 0 if unknown.
+    /// Set by the API server: counts changes of the spec; 0 if unknown.
     #[serde(skip_serializing)]
     pub generation: i64,
-    /// Set by the server when the object is being deleted (RFC 3339).
+    /// Set by the API server when the object is being deleted (RFC 3339).
     #[serde(skip_serializing)]
     pub deletion_timestamp: Option<String>,
 }
 
 impl Metadata {
-    /// Metadata of an object of this name.
+    /// Creates metadata with this name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Nothing is said.
+    /// Returns whether no field is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

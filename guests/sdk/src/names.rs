@@ -1,14 +1,15 @@
-//! Whether a text is a name that Kubernetes takes, and names that are as long as allowed.
+//! Checks of names and label values against the rules of Kubernetes.
 //!
-//! A primary's own name is at most 253 characters. What a guest makes of it (a label's value, a
-//! Service's name) may have to be shorter: say so by a condition instead of making half of
-//! what is wanted, or have the API server refuse it by a [`Rule`](crate::Rule).
+//! A primary's name has at most 253 characters. A label value or the name of a Service that a
+//! guest derives from it must be shorter: let the API server reject longer names with a
+//! [`Rule`](crate::Rule), and check them in the guest with
+//! [`Outcome::refused`](crate::Outcome::refused).
 
-/// The longest DNS label and the longest value of a label.
+/// Maximum length of a DNS label and of a label value, in characters.
 pub const LABEL_MAX: usize = 63;
 
-/// Whether this can be a label's value (letters, digits, `-`, `_` and `.`, which do
-/// not stand at an end; at most 63 characters; empty is fine).
+/// Returns whether the text is a valid label value: at most 63 letters, digits, `-`, `_` and `.`,
+/// with a letter or digit at both ends. The empty text is valid.
 pub fn is_label_value(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let end = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
@@ -19,8 +20,8 @@ pub fn is_label_value(text: &str) -> bool {
         && end(bytes.last())
 }
 
-/// Whether this can be a container's name: a DNS label (RFC 1123), which is lower-case letters,
-/// digits and `-`, which does not stand at an end; at most 63 characters.
+/// Returns whether the text is a DNS label (RFC 1123), as a container's name must be: 1 to 63
+/// lower-case letters, digits and `-`, with a letter or digit at both ends.
 pub fn is_dns_label(text: &str) -> bool {
     let inner = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
     let bytes = text.as_bytes();
@@ -31,7 +32,8 @@ pub fn is_dns_label(text: &str) -> bool {
         && bytes.last() != Some(&b'-')
 }
 
-/// Whether this can be a Service's name: a DNS label that begins with a letter (RFC 1035).
+/// Returns whether the text is a valid Service name: a DNS label that begins with a letter
+/// (RFC 1035).
 pub fn is_service_name(text: &str) -> bool {
     is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
@@ -41,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_value_has_at_most_63_characters_and_ends_in_letters_or_digits() {
+    fn label_value_is_valid_with_at_most_63_characters_and_alphanumeric_ends() {
         for good in ["", "a", "A.b_c-9", &"a".repeat(63)] {
             assert!(is_label_value(good), "{good:?}");
         }
@@ -51,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dns_label_is_lower_case_and_has_no_dots() {
+    fn dns_label_is_invalid_with_upper_case_or_dots() {
         for good in ["a", "9-a", &"a".repeat(63)] {
             assert!(is_dns_label(good), "{good:?}");
         }
@@ -61,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_name_begins_with_a_letter() {
+    fn service_name_is_invalid_when_it_begins_with_a_digit() {
         assert!(is_service_name("web-1"));
         assert!(!is_service_name("1-web"));
         assert!(!is_service_name(""));

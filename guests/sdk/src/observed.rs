@@ -8,19 +8,20 @@ use serde_json::value::RawValue;
 use crate::{Kind, Primary, Readiness, ReadinessState, Resource, Unapplied};
 use innkeeper_contract::ObservedObject;
 
-/// What is, when a run begins: the primary, what it has made, and how the last round went.
+/// The observed state at the start of a run: the primary, the objects that it owns, and the
+/// objects that the host could not apply after the previous run.
 ///
-/// The objects are kept as text and parsed when they are asked for.
+/// Objects are kept as JSON text and deserialized on request.
 pub struct Observed<'a, P> {
     document: innkeeper_contract::Observed<P, &'a RawValue>,
 }
 
-/// An object that was read, and how ready it is.
+/// An object from the cluster and its readiness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned<O> {
     /// The object.
     pub object: O,
-    /// How ready it is, by the rules of kstatus.
+    /// Its readiness by the rules of kstatus.
     pub readiness: Readiness,
 }
 
@@ -30,7 +31,7 @@ impl<O> From<ObservedObject<O>> for Owned<O> {
     }
 }
 
-/// As much of an object as tells which one it is.
+/// The identity of an object.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Head<'a> {
@@ -55,35 +56,36 @@ impl Head<'_> {
 }
 
 impl<'a, P: Primary> Observed<'a, P> {
-    /// Reads an `observed` document. Errors name what does not fit and where.
+    /// Parses an `observed` document.
     pub(crate) fn parse(text: &'a str) -> serde_json::Result<Self> {
         Ok(Self { document: serde_json::from_str(text)? })
     }
 
-    /// The primary.
+    /// Returns the primary.
     pub fn primary(&self) -> &P {
         &self.document.object
     }
 
-    /// The primary's name.
+    /// Returns the primary's name.
     pub fn name(&self) -> &str {
         &self.primary().metadata().name
     }
 
-    /// The primary's namespace; empty if its kind is cluster-scoped.
+    /// Returns the primary's namespace; empty if its kind is cluster-scoped.
     pub fn namespace(&self) -> &str {
         &self.primary().metadata().namespace
     }
 
-    /// The object of this kind and name that the primary has made, if there is one and it
-    /// is shaped as `R`.
+    /// Returns the owned object of this kind and name; `None` if it does not exist or cannot be
+    /// deserialized into `R`.
     pub fn owned<R: Resource + DeserializeOwned>(&self, name: &str) -> Option<Owned<R>> {
         let found = self.find::<R>(name)?;
         let object = serde_json::from_str(found.object.get()).ok()?;
         Some(Owned { object, readiness: found.readiness.clone() })
     }
 
-    /// All objects of this kind that the primary has made, ordered by namespace and name.
+    /// Returns all owned objects of this kind, ordered by namespace and name, without those that
+    /// cannot be deserialized into `R`.
     pub fn all_owned<R: Resource + DeserializeOwned>(&self) -> Vec<Owned<R>> {
         self.document
             .owned
@@ -96,7 +98,7 @@ impl<'a, P: Primary> Observed<'a, P> {
             .collect()
     }
 
-    /// How many objects of this kind the primary has made.
+    /// Returns the number of owned objects of this kind.
     pub fn count_owned<R: Resource>(&self) -> usize {
         self.document
             .owned
@@ -105,7 +107,8 @@ impl<'a, P: Primary> Observed<'a, P> {
             .count()
     }
 
-    /// How ready the object of this kind and name is; in progress if it is not there yet.
+    /// Returns the readiness of the owned object of this kind and name; `InProgress` if it does not
+    /// exist.
     pub fn readiness<R: Resource>(&self, name: &str) -> Readiness {
         self.find::<R>(name).map_or_else(
             || Readiness {
@@ -116,12 +119,12 @@ impl<'a, P: Primary> Observed<'a, P> {
         )
     }
 
-    /// Whether the object of this kind and name is there and ready.
+    /// Returns whether the owned object of this kind and name exists and is ready.
     pub fn is_ready<R: Resource>(&self, name: &str) -> bool {
         self.readiness::<R>(name).state == ReadinessState::Ready
     }
 
-    /// The readiness of the object that `api_version`, `kind` and `name` tell, if it is there.
+    /// Returns the readiness of the owned object with this identity; `None` if it does not exist.
     pub(crate) fn readiness_of(
         &self,
         api_version: &str,
@@ -141,14 +144,16 @@ impl<'a, P: Primary> Observed<'a, P> {
             .map(|one| &one.readiness)
     }
 
-    /// What could not be applied in the round before, and why. When that changes the guest is asked
-    /// again at once, so a condition made from it is never older than the objects it is about. It
-    /// is there to be told: a guest that wants something else because of it never comes to rest.
+    /// Returns the desired objects that the host could not apply after the previous run, and why.
+    /// The host runs the guest again when this changes.
+    ///
+    /// Use it for conditions only: if the desired objects depend on it, the guest may change them
+    /// in every run and never settle.
     pub fn unapplied(&self) -> &[Unapplied] {
         &self.document.unapplied
     }
 
-    /// Whether the API server serves a declared kind now.
+    /// Returns whether the API server serves a declared kind.
     pub fn is_served<R: Resource>(&self) -> bool {
         !self.is_unserved(R::API_VERSION, R::KIND)
     }
@@ -160,15 +165,18 @@ impl<'a, P: Primary> Observed<'a, P> {
             .any(|one: &Kind| one.kind == kind && one.api_version == api_version)
     }
 
-    /// The Module's parameters as a type of the guest's. They have passed the manifest's
-    /// schema; the error says what does not fit the type all the same.
+    /// Deserializes the Module's `spec.parameters`, which the host has validated against the
+    /// manifest's schema. A Module without parameters gives an empty object.
+    ///
+    /// # Errors
+    /// If the parameters cannot be deserialized into `T`.
     pub fn parameters<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         let parameters = &self.document.parameters;
         let empty = Value::Object(serde_json::Map::new());
         T::deserialize(if parameters.is_null() { &empty } else { parameters })
     }
 
-    /// Whether the primary is being deleted and this guest's finalizer holds it.
+    /// Returns whether the primary is being deleted and still has this guest's finalizer.
     pub fn is_deleting(&self) -> bool {
         self.document.deleting
     }

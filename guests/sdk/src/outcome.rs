@@ -1,21 +1,53 @@
-use crate::reconciler::RawOutcome;
-use crate::{Condition, Desired, DesiredObject, Failure, condition};
+use crate::{Condition, Desired, DesiredObject, Failure, Observed, Primary, condition};
 
-/// How a run ended.
+/// The result of a run.
 pub enum Outcome {
-    /// This is all that is desired: what was made before and is not in it goes.
+    /// The whole desired state: the host applies it and deletes earlier objects that are not in it.
     Complete(Desired),
-    /// Apply this and keep the rest: something is not ready or not known yet.
+    /// A part of the desired state: the host applies it and deletes nothing.
     Partial(Desired),
-    /// Nothing can be said: keep everything, report, try again with backoff.
+    /// The guest cannot compute the desired state: the host changes no object, reports the
+    /// failure and retries with backoff.
     Failed(Failure),
 }
 
+/// An [`Outcome`] as the JSON document that the host receives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RawOutcome {
+    /// A `desired` document, for [`Outcome::Complete`].
+    Complete(String),
+    /// A `desired` document, for [`Outcome::Partial`].
+    Partial(String),
+    /// A `failure` document.
+    Failed(String),
+}
+
+impl Desired {
+    /// Returns this as the whole desired state: the host deletes objects that an earlier run
+    /// desired and this one does not.
+    pub fn complete(self) -> Outcome {
+        Outcome::Complete(self)
+    }
+
+    /// Returns this as a part of the desired state: the host deletes nothing. For a guest that
+    /// waits for something that is not ready or not known yet.
+    pub fn partial(self) -> Outcome {
+        Outcome::Partial(self)
+    }
+
+    /// Returns [`complete`](Self::complete) if all desired objects exist and are ready, otherwise
+    /// [`partial`](Self::partial), so that the host deletes the objects that these replace only
+    /// when these are ready.
+    pub fn complete_when_ready<P: Primary>(self, observed: &Observed<P>) -> Outcome {
+        if self.first_unready(observed).is_none() { self.complete() } else { self.partial() }
+    }
+}
+
 impl Outcome {
-    /// Nothing can be said now; the host tries again with backoff.
+    /// Fails the run; the host retries with backoff.
     ///
-    /// `reason` is one CamelCase word for machines, `message` says what is wrong and what to
-    /// do. Stable texts: no times, no random order.
+    /// `reason` is one CamelCase word for programs; `message` names, for people, what failed, why,
+    /// and what to do. The same state gives the same text: no times, no random order.
     pub fn failed(reason: &str, message: impl Into<String>) -> Self {
         Self::Failed(Failure {
             reason: reason.to_owned(),
@@ -24,7 +56,8 @@ impl Outcome {
         })
     }
 
-    /// Nothing can be said until something changes; the host does not try again before.
+    /// Fails the run; the host retries only when the primary, an object that the guest read, or
+    /// the component changes. Arguments as for [`failed`](Self::failed).
     pub fn failed_permanently(reason: &str, message: impl Into<String>) -> Self {
         Self::Failed(Failure {
             reason: reason.to_owned(),
@@ -34,15 +67,16 @@ impl Outcome {
         })
     }
 
-    /// As [`failed_permanently`](Self::failed_permanently), and the condition `Ready` says it too,
-    /// so that it is seen where the Module says `manageStatus: false`.
+    /// Fails the run like [`failed_permanently`](Self::failed_permanently) and sets the condition
+    /// `Ready` to `False` with the same reason and message, which a Module with
+    /// `manageStatus: false` shows too.
     pub fn refused(reason: &str, message: impl Into<String>) -> Self {
         let message = message.into();
         Self::failed_permanently(reason, message.clone())
             .condition(condition::not_ready(reason, message))
     }
 
-    /// With this condition too.
+    /// Adds a condition of the primary.
     pub fn condition(mut self, condition: Condition) -> Self {
         match &mut self {
             Self::Complete(desired) | Self::Partial(desired) => desired.add_condition(condition),
@@ -51,7 +85,8 @@ impl Outcome {
         self
     }
 
-    /// The desired objects, to change: for a guest that builds upon another. Empty for a failure.
+    /// Returns the desired objects for changes, for a guest that extends another guest. Empty for
+    /// a failure.
     pub fn objects_mut(&mut self) -> &mut [DesiredObject] {
         match self {
             Self::Complete(desired) | Self::Partial(desired) => desired.objects_mut(),
@@ -59,26 +94,26 @@ impl Outcome {
         }
     }
 
-    /// The document that crosses to the host.
+    /// Returns the document that the host receives.
     pub(crate) fn into_raw(self) -> RawOutcome {
-        let (desired, ending): (_, fn(String) -> RawOutcome) = match self {
+        let (desired, wrap): (_, fn(String) -> RawOutcome) = match self {
             Self::Complete(desired) => (desired, RawOutcome::Complete),
             Self::Partial(desired) => (desired, RawOutcome::Partial),
             Self::Failed(failure) => return RawOutcome::Failed(failure_text(&failure)),
         };
         match desired.text() {
-            Ok(text) => ending(text),
+            Ok(text) => wrap(text),
             Err(error) => RawOutcome::Failed(failure_text(&Failure {
                 reason: "UnwritableOutcome".to_owned(),
-                message: format!("the guest's outcome cannot be written as JSON: {error}"),
+                message: format!("the guest's outcome cannot be serialized as JSON: {error}"),
                 ..Failure::default()
             })),
         }
     }
 }
 
-/// The `failure` document.
+/// Returns the `failure` document.
 pub(crate) fn failure_text(failure: &Failure) -> String {
-    // Plain data: writing it cannot fail, and the host refuses an empty text loudly.
+    // Serializing plain data cannot fail, and the host rejects an empty text with an error.
     serde_json::to_string(failure).unwrap_or_default()
 }

@@ -1,47 +1,40 @@
 use crate::outcome::failure_text;
-use crate::{ClusterReader, Context, Failure, Manifest, Observed, Outcome, Primary};
+use crate::{ClusterReader, Context, Failure, Manifest, Observed, Outcome, Primary, RawOutcome};
 
 /// A guest: a pure function from observed state to desired state.
 ///
-/// # Guarantees
-/// The host runs `reconcile` whenever something changes that it has read: the primary, the
-/// objects it made, and whatever it got from the [`Context`], answers of "not found" included.
+/// # When it runs
+/// The host runs `reconcile` when the primary changes, when an object that the primary owns
+/// changes, and when the answer of a read through the [`Context`] changes ("not found" is an
+/// answer too).
 ///
-/// # Assumptions
-/// The same observed state and answers give the same outcome. A guest has no state between
-/// runs (each runs in a fresh instance), no clock but [`Context::now_ms`], no randomness.
+/// # Requirements
+/// The same observed state and the same answers must give the same outcome. A guest keeps no
+/// state between runs (each run has a fresh instance), and has no clock but [`Context::now_ms`]
+/// and no randomness.
 pub trait Reconciler {
-    /// The kind that it reconciles.
+    /// The kind that the guest reconciles.
     type Primary: Primary;
 
-    /// What the guest is and which kinds it makes and reads. A constant: called once
-    /// when the component is loaded, without a cluster. See [`Describe`](crate::Describe).
+    /// Returns the manifest: the kinds that the guest creates and reads. The host calls it once,
+    /// when it loads the component, and answers no reads. See [`Describe`](crate::Describe).
     fn describe() -> Manifest;
 
-    /// What should be, from what is.
+    /// Computes the desired state from the observed state of one primary.
     fn reconcile(context: &Context, observed: &Observed<Self::Primary>) -> Outcome;
 }
 
-/// How a run ended, with the document that crosses to the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RawOutcome {
-    /// A `desired` document.
-    Complete(String),
-    /// A `desired` document.
-    Partial(String),
-    /// A `failure` document.
-    Failed(String),
-}
-
-/// The `manifest` document of a guest.
+/// Returns the `manifest` document of a guest as JSON text.
 pub fn describe_text<R: Reconciler>() -> String {
-    // The host reads an empty text as an unreadable manifest and refuses the component;
-    // a Manifest is plain data that cannot fail to be written.
+    // Serializing plain data cannot fail, and the host rejects a component whose manifest is empty.
     serde_json::to_string(&R::describe()).unwrap_or_default()
 }
 
-/// One run, from document to document. The component and the tests both go through it,
-/// so that what is tested is what runs.
+/// Runs the guest once. `observed` is an `observed` document as JSON text; `reader` answers the
+/// guest's reads.
+///
+/// The component and `testing::Scenario` both call it. A primary that cannot be deserialized
+/// gives a failure with the reason `UnreadablePrimary`.
 pub fn reconcile_text<R: Reconciler>(reader: &dyn ClusterReader, observed: &str) -> RawOutcome {
     let observed = match Observed::<R::Primary>::parse(observed) {
         Ok(observed) => observed,
@@ -49,10 +42,10 @@ pub fn reconcile_text<R: Reconciler>(reader: &dyn ClusterReader, observed: &str)
             return RawOutcome::Failed(failure_text(&Failure {
                 reason: "UnreadablePrimary".to_owned(),
                 message: format!(
-                    "the {} cannot be read as this guest expects it: {error}",
+                    "the {} cannot be deserialized into the type that this guest expects: {error}",
                     <R::Primary as crate::Resource>::KIND
                 ),
-                // The object must change, or the guest: both run it again.
+                // Only another object or another component helps: both run the guest again.
                 permanent: true,
                 ..Failure::default()
             }));

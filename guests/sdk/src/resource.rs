@@ -2,20 +2,20 @@ use serde::de::DeserializeOwned;
 
 use crate::{Kind, Metadata, Scope};
 
-/// A Rust type that stands for a kind of Kubernetes resource.
+/// A Rust type that represents a kind of Kubernetes resource.
 ///
-/// Several types may stand for one kind: a builder and a thin view of it, say.
+/// Several types may represent one kind, for example a builder and a read view.
 pub trait Resource {
     /// Group and version (`apps/v1`), or the version alone for the core group (`v1`).
     const API_VERSION: &'static str;
-    /// CamelCase, singular (`Deployment`).
+    /// Kind, CamelCase and singular (`Deployment`).
     const KIND: &'static str;
-    /// As in URLs and RBAC (`deployments`).
+    /// Resource name as in URLs and RBAC rules (`deployments`).
     const PLURAL: &'static str;
-    /// Where its objects live.
+    /// Whether objects of the kind are namespaced or cluster-scoped.
     const SCOPE: Scope = Scope::Namespaced;
 
-    /// The kind, as the contract names it.
+    /// Returns the kind as the manifest declares it.
     fn kind() -> Kind {
         Kind {
             api_version: Self::API_VERSION.to_owned(),
@@ -26,95 +26,95 @@ pub trait Resource {
     }
 }
 
-/// A kind that a guest reconciles, as the guest reads it.
+/// The primary: the kind that a guest reconciles, as the guest deserializes it.
 ///
-/// Only the fields that the type names are read; the rest is skipped.
+/// Declare only the fields that the guest reads; other fields are ignored.
 pub trait Primary: Resource + DeserializeOwned {
-    /// Its metadata.
+    /// Returns the primary's metadata.
     fn metadata(&self) -> &Metadata;
 }
 
-/// A primary whose CustomResourceDefinition the guest brings along.
+/// A primary whose CustomResourceDefinition the guest installs.
 ///
-/// `schema::crd` (native only) makes the definition from these types.
+/// `schema::crd` (native only) generates the definition from these types.
 pub trait CustomResource: Resource {
-    /// What users write under `spec`.
+    /// The type of `spec`.
     type Spec;
-    /// What is reported under `status`, without `conditions` and `observedGeneration`,
-    /// which the host writes and the definition always has.
+    /// The type of `status`, without `conditions` and `observedGeneration`: the host writes these,
+    /// and the definition always has them.
     type Status;
-    /// Names that `kubectl` takes besides the plural and the kind.
+    /// Short names for `kubectl`, in addition to the plural and the kind.
     const SHORT_NAMES: &'static [&'static str] = &[];
-    /// What `kubectl get` shows besides the name; the age comes last by itself.
+    /// Printer columns of `kubectl get`, in addition to name and age.
     const COLUMNS: &'static [Column] = &[];
-    /// What must hold of a whole object, which its fields' schemas cannot say.
+    /// Validation rules for the whole object, which schemas of single fields cannot express.
     const RULES: &'static [Rule] = &[];
-    /// A manifest without `spec` is as one with an empty spec: every field has a default.
+    /// Whether `spec` may be left out; every field of it then needs a default.
     const SPEC_MAY_BE_LEFT_OUT: bool = false;
-    /// The status shows what the last run that changed something came to, under `lastRun`: how
-    /// many objects were in order (`ok`), `changed`, and how many `failures` there were, with the
-    /// time. The host writes it, so a status has no member of that name of its own. It costs a
-    /// write of the status for each repair of an object.
+    /// Whether the host writes `status.lastRun`: the number of objects that were in sync (`ok`) and
+    /// that it `changed`, the number of `failures`, and the time of the last run that changed an
+    /// object. [`Status`](Self::Status) must then have no field of this name. Each repair of an
+    /// object costs one more write of the status.
     const SHOWS_LAST_RUN: bool = false;
 }
 
-/// What must hold of an object, in CEL: the API server refuses an object of which it does not.
-/// `self` is the object, of whose metadata only the name can be used.
+/// A validation rule in CEL (`x-kubernetes-validations`): the API server rejects an object for
+/// which it is false. `self` is the object; of its metadata only the name is available.
 ///
-/// Objects that were made before the rule was are not refused, so a guest checks by itself too.
-/// A rule about one field stands at the field:
+/// The API server does not check objects that are older than the rule, so the guest must check
+/// them itself. Write a rule about one field at the field:
 /// `schemars(extend("x-kubernetes-validations" = [{ "rule": "...", "message": "..." }]))`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// An expression that must be true: `self.metadata.name.size() <= 63`.
+    /// CEL expression that must be true: `self.metadata.name.size() <= 63`.
     pub rule: &'static str,
-    /// What is wrong if it is not, and what to do, for people.
+    /// What to report if it is false: what is wrong and what to do.
     pub message: &'static str,
 }
 
-/// A column of `kubectl get`.
+/// A printer column of `kubectl get`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its heading.
+    /// Heading.
     pub name: &'static str,
-    /// What it shows.
+    /// Type of the values.
     pub type_: ColumnType,
-    /// Where the value is: `.spec.replicas`.
+    /// JSON path of the value: `.spec.replicas`.
     pub json_path: &'static str,
 }
 
 impl Column {
-    /// A column of text.
+    /// Creates a column of text.
     pub const fn text(name: &'static str, json_path: &'static str) -> Self {
         Self { name, type_: ColumnType::String, json_path }
     }
 
-    /// A column of a time (RFC 3339), shown as an age.
+    /// Creates a column of a time (RFC 3339), which `kubectl` shows as an age.
     pub const fn date(name: &'static str, json_path: &'static str) -> Self {
         Self { name, type_: ColumnType::Date, json_path }
     }
 
-    /// A column of whole numbers.
+    /// Creates a column of integers.
     pub const fn integer(name: &'static str, json_path: &'static str) -> Self {
         Self { name, type_: ColumnType::Integer, json_path }
     }
 }
 
-/// The type of a column's values, as schemas name types.
+/// The type of a printer column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// Text.
     String,
-    /// Whole numbers.
+    /// Integer.
     Integer,
-    /// True or false.
+    /// Boolean.
     Boolean,
-    /// A time, shown as an age.
+    /// Time (RFC 3339), shown as an age.
     Date,
 }
 
 impl ColumnType {
-    /// As a CustomResourceDefinition writes it.
+    /// Returns the type's name in a CustomResourceDefinition.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::String => "string",

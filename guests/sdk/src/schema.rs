@@ -1,18 +1,18 @@
-//! A `CustomResourceDefinition` from Rust types.
+//! Generates a `CustomResourceDefinition` from Rust types.
 //!
-//! The types of [`CustomResource::Spec`] and [`CustomResource::Status`] say all of it: field
-//! names and types, descriptions (doc comments), defaults, bounds. The definition lies beside
-//! the guest's code as a file, so that it can be read and reviewed, and so that the component
-//! carries a text and not the machinery that makes it. A test holds the file to the types:
+//! [`CustomResource::Spec`] and [`CustomResource::Status`] define the schema: field names and
+//! types, descriptions (doc comments), defaults, bounds. Commit the definition as a file next to
+//! the guest's code: it can be reviewed, and the component contains only its text and not the
+//! generator. A test compares the file with the types:
 //!
 //! ```ignore
 //! #[test]
-//! fn the_crd_is_as_the_types_say() {
+//! fn crd_file_is_what_the_types_generate() {
 //!     expect_test::expect_file!["../crd.json"].assert_eq(&innkeeper_sdk::schema::crd_text::<Podroute>());
 //! }
 //! ```
 //!
-//! `cargo xtask guests --update` (or `UPDATE_EXPECT=1 cargo test`) writes it anew.
+//! `UPDATE_EXPECT=1 cargo test` (here: `cargo xtask guests --update`) updates the file.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Column, CustomResource, Scope};
 
-/// The CustomResourceDefinition (`apiextensions.k8s.io/v1`) of a primary.
+/// Returns the CustomResourceDefinition (`apiextensions.k8s.io/v1`) of a primary.
 pub fn crd<R>() -> Value
 where
     R: CustomResource,
@@ -50,7 +50,7 @@ where
 
     let mut spec = structural::<R::Spec>();
     if R::SPEC_MAY_BE_LEFT_OUT {
-        // Without this default those of its fields would not be filled in.
+        // The API server applies defaults of fields only inside an object that exists.
         spec["default"] = json!({});
     }
     let mut status = status(structural::<R::Status>());
@@ -90,14 +90,14 @@ where
     })
 }
 
-/// The definition as the text of a file.
+/// Returns the definition of [`crd`] as indented JSON with a newline at the end.
 pub fn crd_text<R>() -> String
 where
     R: CustomResource,
     R::Spec: JsonSchema,
     R::Status: JsonSchema,
 {
-    // `Value`'s alternate form is indented JSON, and cannot fail.
+    // The alternate form of `Value` is indented JSON and cannot fail.
     format!("{:#}\n", crd::<R>())
 }
 
@@ -105,8 +105,7 @@ fn column(column: &Column) -> Value {
     json!({ "name": column.name, "type": column.type_.as_str(), "jsonPath": column.json_path })
 }
 
-/// A type's schema in the form that the API server takes: one tree, without references, `null`
-/// or combinations.
+/// Returns a type's structural schema: one tree without references, `null` or combinations.
 fn structural<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::openapi3().with(|settings| {
         settings.inline_subschemas = true;
@@ -114,21 +113,21 @@ fn structural<T: JsonSchema>() -> Value {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     if let Some(root) = schema.as_object_mut() {
-        // The type's name says nothing to users.
+        // The name of the Rust type means nothing to users.
         root.remove("title");
     }
     simplify(&mut schema);
     schema
 }
 
-/// Formats that the API server knows; others would be warned about at every install.
+/// Formats that the API server supports; it warns about others at every install.
 const FORMATS: [&str; 8] =
     ["int32", "int64", "float", "double", "byte", "date", "date-time", "uuid"];
 
 fn simplify(schema: &mut Value) {
     let Value::Object(members) = schema else { return };
-    // `Option<T>` is a field that may be left out. A null in a manifest then counts as left
-    // out (and takes the default); with `nullable` it would be kept.
+    // `Option<T>` is a field that may be left out. Without `nullable` the API server treats null
+    // like a missing field and applies the default.
     members.remove("nullable");
     if members.get("default") == Some(&Value::Null) {
         members.remove("default");
@@ -140,7 +139,7 @@ fn simplify(schema: &mut Value) {
     {
         members.remove("format");
     }
-    // Free JSON: without this the API server would prune whatever lies below.
+    // Free JSON: without this the API server would prune its members.
     if members.get("additionalProperties") == Some(&Value::Bool(true)) {
         members.remove("additionalProperties");
         members.insert("x-kubernetes-preserve-unknown-fields".to_owned(), json!(true));
@@ -163,7 +162,7 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// The values of an enum whose variants have docs: schemars gives an alternative to each.
+/// Returns the values of an enum whose variants have docs: schemars gives each an alternative.
 fn constants(schema: &Map<String, Value>) -> Option<Vec<Value>> {
     let mut values = Vec::new();
     for alternative in schema.get("oneOf")?.as_array()? {
@@ -176,24 +175,24 @@ fn constants(schema: &Map<String, Value>) -> Option<Vec<Value>> {
     Some(values)
 }
 
-/// The guest's status, and what the host writes beside it.
+/// Returns the schema of the guest's status with the fields that the host writes.
 fn status(mut schema: Value) -> Value {
     if schema.get("properties").is_none() {
         schema["properties"] = json!({});
     }
-    // Every field of a status comes when it is known: until then the object is valid too.
+    // The object must be valid before the first status is written.
     if let Some(members) = schema.as_object_mut() {
         members.remove("required");
     }
     schema["properties"]["observedGeneration"] = json!({
-        "description": "The generation of the spec that this status is about.",
+        "description": "The generation of the primary that this status is about.",
         "type": "integer",
         "format": "int64",
     });
     schema["properties"]["conditions"] = json!({
-        "description": "What holds now.",
+        "description": "Conditions of the primary.",
         "type": "array",
-        // Each condition has one writer, and several writers may each have theirs.
+        // A map, so that several field managers can each own conditions.
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["type"],
         "items": {
@@ -201,33 +200,33 @@ fn status(mut schema: Value) -> Value {
             "required": ["type", "status", "lastTransitionTime", "reason", "message"],
             "properties": {
                 "type": {
-                    "description": "What is said, in CamelCase.",
+                    "description": "Type of the condition, CamelCase.",
                     "type": "string",
                     "maxLength": 316,
                 },
                 "status": {
-                    "description": "Whether it holds.",
+                    "description": "Status of the condition.",
                     "type": "string",
                     "enum": ["True", "False", "Unknown"],
                 },
                 "reason": {
-                    "description": "Why, in one CamelCase word.",
+                    "description": "Reason of the last transition, one CamelCase word.",
                     "type": "string",
                     "minLength": 1,
                     "maxLength": 1024,
                 },
                 "message": {
-                    "description": "Why, for people.",
+                    "description": "Details of the last transition, for people.",
                     "type": "string",
                     "maxLength": 32768,
                 },
                 "lastTransitionTime": {
-                    "description": "When the status last changed.",
+                    "description": "Time at which the status of the condition last changed.",
                     "type": "string",
                     "format": "date-time",
                 },
                 "observedGeneration": {
-                    "description": "The generation of the spec that this condition is about.",
+                    "description": "The generation of the primary that this condition is about.",
                     "type": "integer",
                     "format": "int64",
                     "minimum": 0,
@@ -238,18 +237,18 @@ fn status(mut schema: Value) -> Value {
     schema
 }
 
-/// The figures of a run, which the host writes where there is room for them.
+/// Returns the schema of `status.lastRun`, which the host writes if the definition has it.
 fn last_run() -> Value {
     let count = |description: &str| json!({ "description": description, "type": "integer", "format": "int64", "minimum": 0 });
     json!({
-        "description": "What the last run came to that changed something, or in which something else failed than before.",
+        "description": "Result of the last run that changed an object, or whose failures differed from those of the run before.",
         "type": "object",
         "properties": {
-            "ok": count("How many objects were as they are wanted in the end."),
-            "changed": count("How many objects were created, changed or deleted."),
-            "failures": count("How much could not be done."),
+            "ok": count("Number of objects that were in sync at the end."),
+            "changed": count("Number of objects that the run created, changed or deleted."),
+            "failures": count("Number of failed operations."),
             "completionTime": {
-                "description": "When it ended.",
+                "description": "Time at which the run ended.",
                 "type": "string",
                 "format": "date-time",
             },
@@ -267,10 +266,10 @@ mod tests {
 
     struct Inn;
 
-    /// What is wanted.
+    /// The desired inn.
     #[derive(Deserialize, JsonSchema)]
     #[serde(rename_all = "camelCase")]
-    #[expect(dead_code, reason = "only its schema is looked at")]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct InnSpec {
         /// How many rooms.
         #[serde(default = "one")]
@@ -293,14 +292,14 @@ mod tests {
     }
 
     #[derive(Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is looked at")]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct Person {
         name: String,
     }
 
-    /// What is.
+    /// The observed inn.
     #[derive(Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is looked at")]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct InnStatus {
         /// How many rooms are taken.
         guests: i32,
@@ -324,9 +323,9 @@ mod tests {
     }
 
     #[test]
-    fn free_json_is_kept_whole() {
+    fn free_json_preserves_unknown_fields() {
         #[derive(JsonSchema)]
-        #[expect(dead_code, reason = "only its schema is looked at")]
+        #[expect(dead_code, reason = "only its schema is used")]
         struct Free {
             anything: serde_json::Map<String, Value>,
             labels: std::collections::BTreeMap<String, String>,
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_columns_come_from_the_type() {
+    fn crd_has_the_names_and_columns_of_the_type() {
         let crd = crd::<Inn>();
         assert_eq!(crd["metadata"]["name"], "inns.example.com");
         assert_eq!(
@@ -353,12 +352,12 @@ mod tests {
     }
 
     #[test]
-    fn the_spec_has_descriptions_defaults_bounds_and_no_null_or_reference() {
+    fn spec_has_descriptions_defaults_bounds_and_no_null_or_reference() {
         let crd = crd::<Inn>();
         let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
         expect![[r#"
             {
-              "description": "What is wanted.",
+              "description": "The desired inn.",
               "properties": {
                 "roomCount": {
                   "default": 1,
@@ -404,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_the_root_s_and_a_spec_with_defaults_may_be_left_out() {
+    fn crd_has_rules_at_the_root_and_spec_is_optional_when_the_type_allows_it() {
         struct Shed;
 
         impl Resource for Shed {
@@ -414,7 +413,7 @@ mod tests {
         }
 
         #[derive(JsonSchema)]
-        #[expect(dead_code, reason = "only its schema is looked at")]
+        #[expect(dead_code, reason = "only its schema is used")]
         struct ShedSpec {
             #[serde(default)]
             colour: Option<String>,
@@ -442,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_has_the_hosts_fields_beside_the_guests() {
+    fn status_has_the_fields_of_the_host_and_of_the_guest() {
         let crd = crd::<Inn>();
         let status =
             &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
@@ -452,6 +451,6 @@ mod tests {
             status["properties"]["conditions"]["x-kubernetes-list-map-keys"],
             json!(["type"])
         );
-        assert_eq!(status.get("required"), None, "a status is written piece by piece");
+        assert_eq!(status.get("required"), None, "the object must be valid without a status");
     }
 }

@@ -1,4 +1,4 @@
-//! What the builders make.
+//! The JSON of the builders.
 
 use expect_test::{Expect, expect};
 use innkeeper_sdk::kinds::{
@@ -19,7 +19,7 @@ fn template() -> PodTemplate {
 }
 
 #[test]
-fn a_pod_has_its_templates_labels_and_its_own_name() {
+fn pod_has_its_own_name_and_the_labels_of_its_template() {
     check(
         &Pod::new("web", template()),
         &expect![[
@@ -29,7 +29,7 @@ fn a_pod_has_its_templates_labels_and_its_own_name() {
 }
 
 #[test]
-fn a_pod_of_others_says_nothing_of_what_it_runs() {
+fn pod_of_others_has_no_spec() {
     check(
         &Pod::of_others("web-1").label("seen", "yes"),
         &expect![[r#"{"metadata":{"name":"web-1","labels":{"seen":"yes"}}}"#]],
@@ -37,7 +37,7 @@ fn a_pod_of_others_says_nothing_of_what_it_runs() {
 }
 
 #[test]
-fn containers_have_probes_variables_of_secrets_and_mounts() {
+fn pod_serializes_probes_variables_mounts_and_affinity() {
     let container = Container::new("web", "web:1")
         .env("MODE", "fast")
         .env_from_secret("PASSWORD", "web-password", "value")
@@ -62,13 +62,13 @@ fn containers_have_probes_variables_of_secrets_and_mounts() {
 }
 
 #[test]
-fn a_probe_may_run_a_program() {
+fn probe_serializes_a_program_with_its_timeout() {
     let probe = Probe::exec(["test", "-f", "/ready"]).timeout_seconds(5);
     check(&probe, &expect![[r#"{"exec":{"command":["test","-f","/ready"]},"timeoutSeconds":5}"#]]);
 }
 
 #[test]
-fn a_deployments_strategy_has_parameters_where_it_needs_some() {
+fn deployment_strategy_has_parameters_only_when_in_place() {
     for (strategy, expected) in [
         (DeploymentStrategy::RollingUpdate, json!({ "type": "RollingUpdate" })),
         (DeploymentStrategy::Recreate, json!({ "type": "Recreate" })),
@@ -84,7 +84,7 @@ fn a_deployments_strategy_has_parameters_where_it_needs_some() {
 }
 
 #[test]
-fn a_job_and_a_cron_job_say_what_was_said_and_nothing_else() {
+fn job_and_cron_job_serialize_only_the_fields_that_were_set() {
     let spec = || JobSpec::new(template().restart_policy(RestartPolicy::Never)).backoff_limit(0);
     check(
         &Job::new("once", spec()),
@@ -104,7 +104,7 @@ fn a_job_and_a_cron_job_say_what_was_said_and_nothing_else() {
 }
 
 #[test]
-fn a_claim_is_for_the_pods_of_one_node_unless_said_otherwise() {
+fn claim_is_read_write_once_unless_an_access_mode_is_set() {
     check(
         &PersistentVolumeClaim::new("data", "1Gi"),
         &expect![[

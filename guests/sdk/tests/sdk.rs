@@ -1,4 +1,4 @@
-//! What the author of a guest may rely on.
+//! What guest authors can rely on.
 
 use innkeeper_sdk::ConditionStatus::{False, True, Unknown};
 use innkeeper_sdk::kinds::{ConfigMap, Deployment, Service};
@@ -11,7 +11,7 @@ use innkeeper_sdk::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A primary whose spec says what the guest under test does.
+/// A primary whose spec selects what the guest under test does.
 #[derive(Deserialize)]
 struct Probe {
     metadata: Metadata,
@@ -22,7 +22,7 @@ struct Probe {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Spec {
-    /// Which of the behaviours below.
+    /// Selects a branch of `reconcile`.
     act: String,
 }
 
@@ -89,7 +89,7 @@ impl Reconciler for Guest {
                 Err(error) => Outcome::failed_permanently("BadParameters", error.to_string()),
             },
             "refused" => Outcome::refused("NameTooLong", "the name has more than 63 characters"),
-            other => Outcome::failed_permanently("UnknownAct", format!("`{other}` is no act")),
+            other => Outcome::failed_permanently("UnknownAct", format!("`{other}` is not an act")),
         }
     }
 }
@@ -98,12 +98,12 @@ fn template() -> innkeeper_sdk::kinds::PodTemplate {
     innkeeper_sdk::kinds::PodTemplate::new(&Labels::new())
 }
 
-/// Something that JSON cannot hold.
+/// A value that cannot be serialized.
 struct Unwritable;
 
 impl Serialize for Unwritable {
     fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-        Err(serde::ser::Error::custom("there is no text for this"))
+        Err(serde::ser::Error::custom("this value has no JSON form"))
     }
 }
 
@@ -119,7 +119,7 @@ fn secret() -> Value {
 }
 
 #[test]
-fn everything_that_a_guest_says_reaches_the_host_in_a_document_that_it_takes() {
+fn outcome_of_a_guest_is_a_document_that_the_host_accepts() {
     // `run` reads the document as strictly as the host.
     let run = act("everything").run();
     run.is_partial()
@@ -144,7 +144,7 @@ fn everything_that_a_guest_says_reaches_the_host_in_a_document_that_it_takes() {
 }
 
 #[test]
-fn an_outcome_is_partial_until_all_that_is_desired_is_ready() {
+fn outcome_is_partial_until_all_desired_objects_are_ready() {
     let one = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "one" } });
     let web = json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web" } });
 
@@ -163,12 +163,12 @@ fn an_outcome_is_partial_until_all_that_is_desired_is_ready() {
         .is_partial()
         .condition("Ready", False, "Failed");
     act("ready").owns_ready(one.clone()).owns_ready(web).run().is_complete();
-    // What cannot be there is not waited for.
+    // Objects of kinds that are not served do not count.
     act("ready").owns_ready(one).without::<Service>().run().is_complete();
 }
 
 #[test]
-fn an_object_of_the_same_name_and_another_version_is_another_object() {
+fn object_is_unready_when_only_another_version_of_its_name_exists() {
     let other = json!({ "apiVersion": "v2", "kind": "ConfigMap", "metadata": { "name": "one" } });
     act("ready")
         .owns_ready(other)
@@ -178,43 +178,43 @@ fn an_object_of_the_same_name_and_another_version_is_another_object() {
 
 #[test]
 #[should_panic(expected = "the manifest does not own")]
-fn a_test_fails_where_the_host_would_refuse_an_undeclared_kind() {
+fn run_panics_when_the_guest_desires_an_undeclared_kind() {
     act("undeclared").run();
 }
 
 #[test]
-fn a_status_that_cannot_be_written_is_a_failure_that_says_so() {
+fn outcome_is_a_failure_when_the_status_cannot_be_serialized() {
     let run = act("unwritable").run();
     run.failed_because("UnwritableOutcome");
-    assert!(run.failure().unwrap().message.contains("there is no text for this"));
+    assert!(run.failure().unwrap().message.contains("this value has no JSON form"));
 }
 
 #[test]
-fn a_deleted_primary_may_go_when_the_guest_says_so() {
+fn deleted_primary_is_finalized_when_the_guest_ends_finalization() {
     act("finalize").deleting().run().is_complete().is_finalized();
 }
 
 #[test]
-fn a_failure_says_whether_trying_again_can_help() {
+fn failure_is_permanent_only_when_the_guest_says_so() {
     assert!(act("nonsense").run().failed_because("UnknownAct").failure().unwrap().permanent);
     assert!(!act("secret").run().failed_because("NoPassword").failure().unwrap().permanent);
 }
 
 #[test]
-fn a_refusal_is_permanent_and_says_why_in_the_condition_ready_too() {
+fn refused_outcome_is_permanent_and_sets_the_condition_ready() {
     let run = act("refused").run();
     assert!(run.failed_because("NameTooLong").failure().unwrap().permanent);
     run.condition("Ready", False, "NameTooLong").condition_says("Ready", "63 characters");
 }
 
 #[test]
-fn reads_are_typed_and_their_errors_say_what_is_the_matter() {
+fn read_returns_a_typed_object_or_an_error_that_names_the_cause() {
     let run = act("secret").with_object(secret()).run();
     run.is_complete().desires::<ConfigMap>("one").with("/data/digest", "0123456789abcdef");
     assert_eq!(run.logged(), [(LogLevel::Info, "there is a password".to_owned())]);
 
     let message = |scenario: Scenario<Guest>| scenario.run().failure().unwrap().message.clone();
-    assert_eq!(message(act("secret")), "there is no such object");
+    assert_eq!(message(act("secret")), "the object does not exist");
     assert_eq!(
         message(act("secret").without::<read::Secret>()),
         "the API server does not serve this kind"
@@ -229,7 +229,7 @@ fn reads_are_typed_and_their_errors_say_what_is_the_matter() {
 }
 
 #[test]
-fn lists_are_ordered_selected_and_typed() {
+fn list_returns_matching_objects_in_order() {
     let manifest = Guest::describe();
     let mut reader = FakeReader::of(&manifest);
     for (namespace, name, app) in
@@ -251,23 +251,23 @@ fn lists_are_ordered_selected_and_typed() {
 }
 
 #[test]
-fn parameters_are_a_type_of_the_guests() {
+fn parameters_deserialize_into_a_type_of_the_guest() {
     act("parameters").parameters(json!(["a", "b"])).run().status("/names/1", "b");
     act("parameters").parameters(json!({ "a": 1 })).run().failed_because("BadParameters");
 }
 
 #[test]
-fn a_primary_without_what_the_type_needs_is_a_failure_that_names_it() {
+fn run_fails_when_the_primary_does_not_fit_the_type() {
     let run = Scenario::<Guest>::of(json!({ "spec": { "act": 7 } })).run();
     let message = &run.failed_because("UnreadablePrimary").failure().unwrap().message;
     assert!(
-        message.contains("the Probe cannot be read") && message.contains("invalid type"),
+        message.contains("the Probe cannot be deserialized") && message.contains("invalid type"),
         "{message}"
     );
 }
 
 #[test]
-fn a_manifest_says_what_the_guest_makes_and_reads() {
+fn manifest_lists_owned_and_read_kinds() {
     let manifest = Guest::describe();
     assert_eq!(manifest.primary.resource(), "probes.example.com");
     assert_eq!(manifest.owned.len(), 2);
@@ -277,7 +277,7 @@ fn a_manifest_says_what_the_guest_makes_and_reads() {
 }
 
 #[test]
-fn a_crd_that_is_no_json_is_passed_on_for_the_host_to_refuse() {
+fn manifest_contains_a_crd_that_is_not_json_as_text() {
     let manifest = Describe::reconciler_of::<Probe>("probe", "1").installs("not json").manifest();
     assert_eq!(manifest.crds, ["not json"]);
 }

@@ -1,4 +1,4 @@
-//! Asks for memory without end in `reconcile`.
+//! Allocates memory without end in `reconcile`.
 
 use std::hint::black_box;
 
@@ -16,8 +16,8 @@ impl Reconciler for Guest {
 
     fn reconcile(_context: &Context, _observed: &Observed<Bench>) -> Outcome {
         loop {
-            // Not zero, so that the pages are really used; unknown to the optimiser, so that it
-            // stays.
+            // Not zero, so that the pages are used; opaque to the optimizer, so that the
+            // allocation stays.
             black_box(vec![1_u8; 1024 * 1024].leak());
         }
     }

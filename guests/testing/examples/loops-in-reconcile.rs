@@ -1,4 +1,4 @@
-//! Never comes back from `reconcile`.
+//! Never returns from `reconcile`.
 #![allow(clippy::empty_loop, reason = "the fault that this guest is for")]
 
 use bench_guest::Bench;

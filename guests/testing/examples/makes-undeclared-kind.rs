@@ -1,4 +1,5 @@
-//! Desires a Secret beside the objects of the bench guest; its manifest does not own Secrets.
+//! Desires a Secret in addition to the objects of the bench guest; its manifest does not own
+//! Secrets.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Panics while it is asked what it is.
+//! Panics in `describe`.
 #![allow(clippy::panic, reason = "the fault that this guest is for")]
 
 use bench_guest::Bench;

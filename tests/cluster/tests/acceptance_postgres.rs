@@ -78,7 +78,7 @@ async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_e
     let vandal = "for dump in /backups/*.dump; do echo broken > $dump; done";
     database.in_backups("vandal", vandal).await?;
     database.lose_volume().await?;
-    let refused = "nothing is served instead of an empty database";
+    let refused = "the server does not start with an empty database";
     let pod = database.until_prepare_says(refused, &["--previous"]).await?;
     screens.show(&format!("kubectl logs {pod} -c prepare --previous | tail -n 1")).await?;
     assert!(database.sql("SELECT 1").await.is_err());
@@ -115,7 +115,8 @@ async fn a_server_ends_without_its_clients_and_never_beside_another_and_a_bad_du
     let old = name_of(&pod);
     database.signal(old, "STOP").await?;
     admin.delete(Kind::POD, ns, old).await?;
-    let next = database.until_prepare_says("waits for whoever works in", &[]).await?;
+    let next =
+        database.until_prepare_says("waiting for the process that holds the lock of", &[]).await?;
     assert_ne!(old, next);
     let waiting = admin.must_get(Kind::POD, ns, &next).await?;
     let prepare = &waiting["status"]["initContainerStatuses"][0]["state"];

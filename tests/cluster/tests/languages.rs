@@ -115,7 +115,7 @@ async fn bad_input(stage: &Stage, team: &str) -> Result<()> {
     let overrides = json!({"size": "large", "overrides": {"pods": "lots"}});
     stage.admin.apply(&budget(team, &overrides)).await?;
     let told = stage.says(at, ("Synced", "False", "BadQuantity")).await?;
-    assert!(told.contains("spec.overrides: pods: 'lots' is no quantity"), "{told}");
+    assert!(told.contains("spec.overrides: pods: 'lots' is not a quantity"), "{told}");
     until_pods(stage, team, "100").await?;
     // What the schema can refuse never reaches the guest.
     let refused = stage.admin.apply(&budget(team, &json!({"size": 3}))).await.unwrap_err();

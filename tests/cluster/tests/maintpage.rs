@@ -354,7 +354,7 @@ async fn the_definition_refuses_what_could_not_be_made() -> Result<()> {
         admin.apply_in(ns, manifest).await.map_err(|error| format!("{error:#}")).unwrap_err()
     };
     let told = refused(&OLD.replace("httpd", "example")).await;
-    assert!(told.contains("must not be the MaintPage's own name"), "{told}");
+    assert!(told.contains("must differ from the MaintPage's name"), "{told}");
     let told = refused(&OLD.replace("toggle: false", "toggle: \"false\"")).await;
     assert!(told.contains("maintpagetoggle") && told.contains("boolean"), "{told}");
     let told = refused(&OLD.replace("name: example", &format!("name: {}", "a".repeat(64)))).await;

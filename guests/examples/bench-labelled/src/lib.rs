@@ -1,10 +1,10 @@
 //! The bench guest with one visible difference: every object carries the label
-//! `bench.example.com/version: v2`. Tests replace one by the other while it runs.
+//! `bench.example.com/version: v2`. Tests replace the bench guest by it at run time.
 
 use bench_guest::Bench;
 use innkeeper_sdk::{Context, Manifest, Observed, Outcome, Reconciler};
 
-/// The label that tells this version's objects.
+/// The label of this version's objects.
 pub const LABEL: (&str, &str) = ("bench.example.com/version", "v2");
 
 /// The bench guest's logic, and a label.
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_differs_from_bench_in_one_label_of_each_object_and_nothing_else() {
+    fn objects_differ_from_those_of_bench_in_one_label() {
         let primary = json!({ "metadata": { "name": "one" }, "spec": { "image": "web:1" } });
         let plain = Scenario::<bench_guest::Guest>::of(primary.clone()).run();
         let labelled = Scenario::<Guest>::of(primary).run();

@@ -1,8 +1,8 @@
-//! The guest that benches measure: each `Bench` becomes a Deployment and a Service of its own
+//! The guest of the benchmarks: each `Bench` becomes a Deployment and a Service of its own
 //! name, and a status.
 //!
-//! Benches also run it natively, as the same functions on the same texts
-//! ([`reconcile_json`]): what the sandbox costs is the difference.
+//! Benchmarks also run it natively on the same documents ([`reconcile_json`]): the difference is
+//! the cost of the sandbox.
 
 use innkeeper_sdk::kinds::{Container, Deployment, PodTemplate, Service};
 use innkeeper_sdk::{
@@ -15,30 +15,30 @@ use serde::{Deserialize, Serialize};
 /// A Bench, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Bench {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     pub spec: BenchSpec,
 }
 
-/// What is wanted.
+/// Desired state of a Bench.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct BenchSpec {
-    /// The image of the pods.
+    /// Image of the pods.
     pub image: String,
-    /// How many pods.
+    /// Number of pods.
     #[serde(default = "one")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(range(min = 0)))]
     pub replicas: i32,
 }
 
-/// What is.
+/// Observed state of a Bench.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct BenchStatus {
-    /// How many pods are ready.
+    /// Number of ready pods.
     pub ready_replicas: i32,
 }
 
@@ -103,15 +103,15 @@ impl Reconciler for Guest {
 #[cfg(feature = "component")]
 innkeeper_sdk::export!(Guest);
 
-/// One run, natively: from the text of an `observed` document to the text of the outcome's
-/// document (`desired`, or `failure` if the text is no document).
+/// Runs the guest once, natively: takes an `observed` document, returns the document of the outcome
+/// (`desired`, or `failure` if the argument is not such a document).
 pub fn reconcile_json(observed: &str) -> String {
     match innkeeper_sdk::reconcile_text::<Guest>(&Nowhere, observed) {
         RawOutcome::Complete(text) | RawOutcome::Partial(text) | RawOutcome::Failed(text) => text,
     }
 }
 
-/// A world without anything: this guest reads nothing beyond what it is given.
+/// A reader without objects: this guest reads only its argument.
 struct Nowhere;
 
 impl ClusterReader for Nowhere {

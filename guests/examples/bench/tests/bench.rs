@@ -1,4 +1,4 @@
-//! What benches rely on.
+//! What benchmarks rely on.
 
 use bench_guest::{Bench, Guest, reconcile_json};
 use expect_test::expect_file;
@@ -22,7 +22,7 @@ fn a_bench_becomes_a_deployment_and_a_service_of_its_name() {
 }
 
 #[test]
-fn the_objects_are_exactly_these() {
+fn objects_equal_the_golden_file() {
     expect_file!["golden/objects.json"].assert_eq(&given().run().objects_text());
 }
 
@@ -37,7 +37,7 @@ fn the_status_counts_ready_pods() {
 }
 
 #[test]
-fn the_native_function_gives_what_the_guest_gives() {
+fn reconcile_json_returns_the_objects_of_the_guest() {
     let scenario = given();
     let outcome: Value = serde_json::from_str(&reconcile_json(&scenario.document())).unwrap();
     let objects: Vec<Value> =
@@ -46,6 +46,6 @@ fn the_native_function_gives_what_the_guest_gives() {
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Bench>());
 }

@@ -1,8 +1,8 @@
-//! Labels on every Namespace: the Module's parameters say which.
+//! Merges the labels of the Module's parameters into every Namespace.
 //!
-//! Namespaces are Kubernetes' own, so they are decorated: fields are merged into them, without
-//! force, and nothing is said in their status. What the parameters no longer say is taken back. A
-//! Namespace with the annotation `example.innkeeper.dev/plain: "true"` is left without.
+//! The host merges without force and unmerges labels that the parameters no longer contain.
+//! Namespace is a kind of Kubernetes, so the guest writes no status. A Namespace with the
+//! annotation `example.innkeeper.dev/plain: "true"` gets no labels.
 
 use innkeeper_sdk::serde_json::json;
 use innkeeper_sdk::{
@@ -11,13 +11,13 @@ use innkeeper_sdk::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The annotation of a Namespace that is left without labels.
+/// The annotation of a Namespace that gets no labels.
 pub const PLAIN: &str = "example.innkeeper.dev/plain";
 
-/// A Namespace: as the guest reads it, and what it merges into it.
+/// A Namespace, as the guest reads it and as it merges labels into it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Namespace {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
 }
 
@@ -48,7 +48,7 @@ impl Apply for Namespace {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// The labels that every Namespace is to have.
+    /// Labels of every Namespace.
     pub labels: Labels,
 }
 
@@ -74,7 +74,7 @@ impl Reconciler for Guest {
 
     fn reconcile(_context: &Context, observed: &Observed<Namespace>) -> Outcome {
         let Ok(parameters) = observed.parameters::<Parameters>() else {
-            // The host checks them against the schema.
+            // Cannot happen: the host validates the parameters against the schema.
             return Desired::new().partial();
         };
         let namespace = observed.primary();

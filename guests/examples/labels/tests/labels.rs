@@ -1,4 +1,4 @@
-//! What tests of decoration rely on.
+//! What tests that merge into objects of other clients rely on.
 
 use innkeeper_sdk::Policy;
 use innkeeper_sdk::testing::Scenario;
@@ -18,7 +18,7 @@ fn the_labels_are_merged_into_the_namespace() {
 }
 
 #[test]
-fn a_plain_namespace_is_left_without() {
+fn plain_namespace_gets_no_labels() {
     given(&json!({PLAIN: "true"}), &json!({"team": "a"})).run().is_complete().desires_objects(0);
     given(&json!({}), &json!({})).run().is_complete().desires_objects(0);
 }

@@ -1,12 +1,11 @@
 //! podroute with one visible difference: every object carries the label `guest-version: v2`.
 //!
-//! It shows how a guest builds upon another, and it is what a running podroute is replaced
-//! by to watch a new version take over.
+//! It shows how a guest extends another one, and replaces a running podroute to show a rollout.
 
 use innkeeper_sdk::{Context, Manifest, Observed, Outcome, Reconciler};
 use podroute::Podroute;
 
-/// The label that tells this version's objects.
+/// The label of this version's objects.
 pub const LABEL: (&str, &str) = ("guest-version", "v2");
 
 /// podroute's logic, and a label.
@@ -22,8 +21,8 @@ impl Reconciler for Guest {
     fn reconcile(context: &Context, observed: &Observed<Podroute>) -> Outcome {
         let mut outcome = podroute::Guest::reconcile(context, observed);
         for object in outcome.objects_mut() {
-            // Of the object alone: a selector is immutable, and a new label of the pods would
-            // roll them out anew.
+            // Only on the object: a selector is immutable, and a label of the pods would roll out
+            // new ones.
             object.metadata_mut().labels.insert(LABEL.0.to_owned(), LABEL.1.to_owned());
         }
         outcome
@@ -44,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn it_differs_from_podroute_in_one_label_of_each_object_and_nothing_else() {
+    fn objects_differ_from_those_of_podroute_in_one_label() {
         let plain = Scenario::<podroute::Guest>::of(primary()).run();
         let labelled = Scenario::<Guest>::of(primary()).run();
         labelled.is_complete().desires_objects(3);
@@ -56,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn it_describes_the_same_kinds_as_podroute() {
+    fn manifest_has_the_same_kinds_as_that_of_podroute() {
         let (plain, labelled) = (podroute::Guest::describe(), Guest::describe());
         assert_eq!(plain, Manifest { version: plain.version.clone(), ..labelled });
     }

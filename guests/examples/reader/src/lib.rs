@@ -1,8 +1,8 @@
-//! Says in its status all that it is given and can read: to see what a module may see.
+//! Writes everything that it reads to its status, for tests of what a module can read.
 //!
-//! `spec.reads` names objects; of each the status has the whole text that the host gave, or why it
-//! gave none. `spec.looksFor` has the guest look through its own memory. `spec.writes` names a
-//! ConfigMap that is made.
+//! `spec.reads` lists objects: the status contains the text of each as the host returned it, or the
+//! error. `spec.looksFor` lists texts that the guest searches in its own memory. `spec.writes`
+//! names a ConfigMap that the guest creates.
 
 mod memory;
 
@@ -17,25 +17,25 @@ use serde_json::Value;
 /// A Reader, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Reader {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     #[serde(default)]
     pub spec: ReaderSpec,
 }
 
-/// What is wanted.
+/// Desired state of a Reader.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct ReaderSpec {
-    /// What to read.
+    /// Objects to read.
     #[serde(default)]
     pub reads: Vec<Read>,
-    /// Texts, written backwards, for which the guest looks in all of its memory when it has read.
+    /// Texts, written backwards, that the guest searches in its whole memory after the reads.
     #[serde(default)]
     pub looks_for: Vec<String>,
-    /// The name of a ConfigMap to make; none if left out.
+    /// Name of a ConfigMap to create; none if left out.
     #[serde(default)]
     pub writes: Option<String>,
 }
@@ -44,23 +44,23 @@ pub struct ReaderSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct Read {
-    /// Secret, or ConfigMap if left out.
+    /// Whether to read a Secret instead of a ConfigMap.
     #[serde(default)]
     pub secret: bool,
-    /// Its namespace.
+    /// Namespace.
     pub namespace: String,
-    /// Its name; all of the namespace if left out.
+    /// Name; all objects of the namespace if left out.
     #[serde(default)]
     pub name: Option<String>,
 }
 
-/// What is.
+/// Observed state of a Reader.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct ReaderStatus {
-    /// For each read, what was given.
+    /// For each read, the text that the host returned, or the error.
     pub seen: Vec<String>,
-    /// For each text that was looked for, whether it is in the guest's memory.
+    /// For each text of `looksFor`, whether it is in the guest's memory.
     pub held: Vec<bool>,
 }
 
@@ -81,10 +81,10 @@ impl CustomResource for Reader {
     type Status = ReaderStatus;
 }
 
-/// A Secret or a ConfigMap, whole.
+/// A Secret or a ConfigMap with all its fields.
 macro_rules! whole {
     ($name:ident, $kind:literal, $plural:literal) => {
-        /// All that the host gives of it.
+        /// All fields that the host returns.
         #[derive(Deserialize, Serialize)]
         #[serde(transparent)]
         struct $name(Value);

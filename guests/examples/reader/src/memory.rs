@@ -1,9 +1,9 @@
-//! All of the guest's own memory, looked through: what is not in it the guest does not have.
+//! Searches the guest's own memory: a text that is not in it has not reached the guest.
 
-/// Whether the memory holds a text. It is given backwards, so that being asked for it does not put
-/// it there.
+/// Returns whether the memory contains a text. The argument is the text backwards, so that the
+/// argument itself is not a match.
 #[cfg(target_arch = "wasm32")]
-#[allow(unsafe_code, reason = "reads what lies in the linear memory, whosever it is")]
+#[allow(unsafe_code, reason = "reads all of the linear memory")]
 pub(crate) fn holds(backwards: &str) -> bool {
     const PAGE: usize = 64 << 10;
     let bytes = core::arch::wasm32::memory_size(0) * PAGE;
@@ -19,7 +19,7 @@ pub(crate) fn holds(backwards: &str) -> bool {
     })
 }
 
-/// Natively there is no memory of the guest's own to look through.
+/// A native build has no memory of the guest's own.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn holds(_backwards: &str) -> bool {
     false

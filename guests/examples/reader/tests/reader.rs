@@ -1,4 +1,4 @@
-//! What tests of rights rely on.
+//! What tests of RBAC rely on.
 
 use expect_test::expect_file;
 use innkeeper_sdk::schema;
@@ -15,7 +15,7 @@ fn given(read: &serde_json::Value) -> Scenario<Guest> {
 }
 
 #[test]
-fn what_is_read_is_told_whole() {
+fn status_contains_the_whole_object_that_was_read() {
     let run = given(&json!({"namespace": "n", "name": "a"})).run();
     let seen = "{\"apiVersion\":\"v1\",\"data\":{\"x\":\"y\"},\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"namespace\":\"n\"}}";
     run.is_complete().status("/seen/0", seen);
@@ -23,12 +23,12 @@ fn what_is_read_is_told_whole() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_the_reason() {
+fn status_contains_the_error_of_a_failed_read() {
     let run = given(&json!({"namespace": "n", "name": "b", "secret": true})).run();
-    run.is_complete().status("/seen/0", "there is no such object");
+    run.is_complete().status("/seen/0", "the object does not exist");
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Reader>());
 }

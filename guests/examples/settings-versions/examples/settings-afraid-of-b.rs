@@ -1,4 +1,4 @@
-//! Fails where there is a name `b`.
+//! Fails if there is a name `b`.
 
 use innkeeper_sdk::{Context, Manifest, Observed, Outcome, Reconciler};
 use settings::Settings;

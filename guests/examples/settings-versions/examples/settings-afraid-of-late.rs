@@ -1,4 +1,4 @@
-//! Fails where the text is `late`: it does well until somebody writes that.
+//! Fails if the text is `late`, so that it starts to fail after the rollout.
 
 use innkeeper_sdk::{Context, Manifest, Observed, Outcome, Reconciler};
 use settings::Settings;

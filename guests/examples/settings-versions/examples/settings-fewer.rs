@@ -1,4 +1,4 @@
-//! Leaves the last name out: as a new version it would delete.
+//! Ignores the last name: as the candidate revision it would delete a ConfigMap.
 
 use innkeeper_sdk::{Context, Manifest, Observed, Outcome, Reconciler};
 use settings::Settings;

@@ -1,4 +1,4 @@
-//! A version that makes nothing, and so no longer declares the kind that it made before.
+//! Desires nothing, and no longer declares the kind that earlier versions owned.
 
 use innkeeper_sdk::{Context, Describe, Desired, Manifest, Observed, Outcome, Reconciler};
 use settings::{Settings, SettingsStatus};

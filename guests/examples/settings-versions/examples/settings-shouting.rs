@@ -1,4 +1,5 @@
-//! Says everything in capitals: as a new version it changes everything and deletes nothing.
+//! Writes the text in capitals: as the candidate revision it changes every ConfigMap and deletes
+//! none.
 
 use innkeeper_sdk::{Context, Manifest, Observed, Outcome, Reconciler};
 use settings::Settings;

@@ -1,9 +1,10 @@
-//! Versions of the guest `settings`, each with one difference: each example of this package is a
-//! component that a test puts in its place.
+//! Versions of the guest `settings`, each with one difference. Each example of this package is a
+//! component that tests load as the candidate revision.
 //!
 //! | component | difference |
 //! |---|---|
-//! | `settings-fewer` | leaves the last name out: it would delete |
-//! | `settings-shouting` | says everything in capitals: it would change everything |
-//! | `settings-afraid-of-b` | fails where there is a name `b` |
-//! | `settings-afraid-of-late` | fails where the text is `late` |
+//! | `settings-fewer` | ignores the last name: it would delete a ConfigMap |
+//! | `settings-shouting` | writes the text in capitals: it would change every ConfigMap |
+//! | `settings-nothing` | desires nothing and owns no kind |
+//! | `settings-afraid-of-b` | fails if there is a name `b` |
+//! | `settings-afraid-of-late` | fails if the text is `late` |

@@ -1,5 +1,5 @@
-//! Each `Settings` becomes a ConfigMap per name in `spec.names`: a name that is taken out of
-//! the list takes its ConfigMap with it.
+//! Each `Settings` becomes one ConfigMap per name in `spec.names`; the host prunes the ConfigMap of
+//! a name that is removed from the list.
 
 use innkeeper_sdk::kinds::ConfigMap;
 use innkeeper_sdk::{
@@ -11,31 +11,31 @@ use serde::{Deserialize, Serialize};
 /// A Settings object, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Settings {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     pub spec: SettingsSpec,
 }
 
-/// What is wanted.
+/// Desired state of a Settings object.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct SettingsSpec {
-    /// Of each name there is a ConfigMap `<name of the Settings>-<name>`.
+    /// Names: each gives a ConfigMap `<name of the Settings>-<name>`.
     #[serde(default)]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(extend("x-kubernetes-list-type" = "set")))]
     pub names: Vec<String>,
-    /// What each of them says under the key `text`.
+    /// Value of the key `text` in each ConfigMap.
     #[serde(default)]
     pub text: String,
 }
 
-/// What is.
+/// Observed state of a Settings object.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct SettingsStatus {
-    /// How many ConfigMaps there are.
+    /// Number of ConfigMaps.
     pub config_maps: i32,
 }
 
@@ -76,7 +76,8 @@ impl Reconciler for Guest {
     }
 }
 
-/// A ConfigMap per name, each of which says the text: other versions of this guest give others.
+/// Returns the outcome with one ConfigMap per name. Other versions of this guest pass other
+/// arguments.
 pub fn config_maps(observed: &Observed<Settings>, names: &[String], text: &str) -> Outcome {
     let count = observed.count_owned::<ConfigMap>();
     let mut desired = Desired::new();

@@ -23,7 +23,7 @@ fn each_name_has_a_config_map() {
 }
 
 #[test]
-fn a_name_that_is_gone_is_not_desired_any_more() {
+fn config_map_is_not_desired_when_its_name_is_removed() {
     let first = given(&["a", "b"]).run();
     let second = given(&["a"]).after(&first).run();
     second
@@ -35,11 +35,11 @@ fn a_name_that_is_gone_is_not_desired_any_more() {
 }
 
 #[test]
-fn no_names_are_fine() {
+fn settings_without_names_desires_nothing() {
     given(&[]).run().is_complete().desires_objects(0);
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Settings>());
 }

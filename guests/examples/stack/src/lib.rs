@@ -1,7 +1,7 @@
-//! A stack of layers, each a ConfigMap, and one that outlives it: what a finalizer is for.
+//! Each `Stack` becomes ConfigMaps as layers, for tests of finalizers.
 //!
-//! When a Stack is deleted, its layers go from the last to the first, each only when the one above
-//! it is gone. The ConfigMap `<name>-kept` stays, and a Stack of the same name takes it up again.
+//! When a Stack is deleted, the guest deletes its layers from the last to the first, each after the
+//! one above it. The ConfigMap `<name>-kept` stays, and a later Stack of the same name adopts it.
 
 use innkeeper_sdk::kinds::ConfigMap;
 use innkeeper_sdk::{
@@ -13,30 +13,30 @@ use serde::{Deserialize, Serialize};
 /// A Stack, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Stack {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     pub spec: StackSpec,
 }
 
-/// What is wanted.
+/// Desired state of a Stack.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct StackSpec {
-    /// How many layers: the ConfigMaps `<name of the Stack>-<number>`, from 0.
+    /// Number of layers: the ConfigMaps `<name of the Stack>-<number>`, from 0.
     #[cfg_attr(not(target_arch = "wasm32"), schemars(range(min = 0, max = 100)))]
     pub layers: u32,
-    /// The last layer is not taken down, so that the Stack does not go.
+    /// Whether to keep the first layer of a deleted Stack, which then is never removed.
     #[serde(default)]
     pub stuck: bool,
 }
 
-/// What is.
+/// Observed state of a Stack.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct StackStatus {
-    /// How many layers there are.
+    /// Number of layers.
     pub layers: u32,
 }
 
@@ -58,7 +58,7 @@ impl CustomResource for Stack {
     const COLUMNS: &'static [Column] = &[Column::integer("Layers", ".status.layers")];
 }
 
-/// A layer that is there, also while it goes.
+/// A layer that exists, also while it is being deleted.
 #[derive(Deserialize)]
 struct Layer {}
 
@@ -85,26 +85,26 @@ impl Reconciler for Guest {
     fn reconcile(_context: &Context, observed: &Observed<Stack>) -> Outcome {
         let spec = &observed.primary().spec;
         let layer = |number: u32| format!("{}-{number}", observed.name());
-        let there =
+        let existing =
             (0..spec.layers).filter(|number| observed.owned::<Layer>(&layer(*number)).is_some());
-        let there = u32::try_from(there.count()).unwrap_or(u32::MAX);
-        // Of a Stack that goes one layer less is wanted than there is, until there is none.
-        let wanted = match (observed.is_deleting(), spec.stuck) {
+        let existing = u32::try_from(existing.count()).unwrap_or(u32::MAX);
+        // A deleted Stack desires one layer less than there are, until there is none.
+        let count = match (observed.is_deleting(), spec.stuck) {
             (false, _) => spec.layers,
-            (true, true) => there.saturating_sub(1).max(1),
-            (true, false) => there.saturating_sub(1),
+            (true, true) => existing.saturating_sub(1).max(1),
+            (true, false) => existing.saturating_sub(1),
         };
         let mut desired = Desired::new();
-        for number in 0..wanted {
+        for number in 0..count {
             desired =
                 desired.object(ConfigMap::new(layer(number)).data("layer", number.to_string()));
         }
         let kept = ConfigMap::new(format!("{}-kept", observed.name())).data("kept", "yes");
         desired = desired
             .object_with(kept, [Policy::Orphan])
-            .status(&StackStatus { layers: there })
+            .status(&StackStatus { layers: existing })
             .ready_condition(observed);
-        if observed.is_deleting() && there == 0 {
+        if observed.is_deleting() && existing == 0 {
             desired = desired.finalized();
         }
         desired.complete()

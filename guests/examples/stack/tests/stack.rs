@@ -14,7 +14,7 @@ fn given(layers: u32, stuck: bool) -> Scenario<Guest> {
 }
 
 #[test]
-fn each_layer_is_a_config_map_and_one_outlives_the_stack() {
+fn each_layer_is_a_config_map_and_one_is_an_orphan() {
     let run = given(2, false).run();
     run.is_complete().desires_objects(3);
     run.desires::<ConfigMap>("app-1").with("/data/layer", "1");
@@ -22,7 +22,7 @@ fn each_layer_is_a_config_map_and_one_outlives_the_stack() {
 }
 
 #[test]
-fn a_stack_that_goes_is_taken_down_from_above() {
+fn deleted_stack_deletes_its_layers_from_the_last_to_the_first() {
     let whole = given(2, false).run();
     let first = given(2, false).after(&whole).deleting().run();
     first.is_complete().does_not_desire::<ConfigMap>("app-1").desires::<ConfigMap>("app-0");
@@ -32,7 +32,7 @@ fn a_stack_that_goes_is_taken_down_from_above() {
 }
 
 #[test]
-fn the_last_layer_of_a_stuck_one_stays() {
+fn deleted_stack_keeps_one_layer_when_it_is_stuck() {
     let whole = given(2, true).run();
     let first = given(2, true).after(&whole).deleting().run();
     let second = given(2, true).after(&first).deleting().run();
@@ -40,6 +40,6 @@ fn the_last_layer_of_a_stuck_one_stays() {
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Stack>());
 }

@@ -1,6 +1,6 @@
-//! Each `Verbatim` becomes a Deployment and a Service of its name, whose specs are those of the
-//! resource, word for word: quantities in any spelling, lists that the API server defaults,
-//! whatever a manifest may hold.
+//! Each `Verbatim` becomes a Deployment and a Service of its name with exactly the specs of the
+//! primary: quantities in any spelling, lists that the API server defaults, and everything else
+//! that a manifest can contain.
 
 use innkeeper_sdk::{
     Apply, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome,
@@ -12,23 +12,23 @@ use serde_json::{Map, Value};
 /// A Verbatim, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Verbatim {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is wanted.
+    /// Spec.
     pub spec: VerbatimSpec,
 }
 
-/// What is wanted.
+/// Desired state of a Verbatim.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct VerbatimSpec {
-    /// The spec of the Deployment; none is made without.
+    /// Spec of the Deployment; no Deployment if left out.
     pub deployment: Option<Map<String, Value>>,
-    /// The spec of the Service; none is made without.
+    /// Spec of the Service; no Service if left out.
     pub service: Option<Map<String, Value>>,
 }
 
-/// What is: nothing beside the conditions.
+/// Observed state of a Verbatim: only the conditions.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct VerbatimStatus {}
@@ -50,7 +50,7 @@ impl CustomResource for Verbatim {
     type Status = VerbatimStatus;
 }
 
-/// A Deployment whose spec is somebody else's text.
+/// A Deployment with the spec of the primary.
 #[derive(Debug, Serialize)]
 pub struct Deployment {
     metadata: Metadata,
@@ -73,7 +73,7 @@ impl Apply for Deployment {
     }
 }
 
-/// A Service whose spec is somebody else's text.
+/// A Service with the spec of the primary.
 #[derive(Debug, Serialize)]
 pub struct Service {
     metadata: Metadata,

@@ -1,4 +1,4 @@
-//! What is wanted is passed on as it is.
+//! What tests with arbitrary specs rely on.
 
 use expect_test::expect_file;
 use innkeeper_sdk::schema;
@@ -7,7 +7,7 @@ use serde_json::json;
 use verbatim::{Deployment, Guest, Service, Verbatim};
 
 #[test]
-fn specs_are_passed_on_word_for_word() {
+fn desired_objects_have_exactly_the_specs_of_the_primary() {
     let run = Scenario::<Guest>::of(json!({
         "metadata": {"name": "a"},
         "spec": {"deployment": {"replicas": 1, "odd": {"cpu": "1000m", "empty": {}}}},
@@ -20,6 +20,6 @@ fn specs_are_passed_on_word_for_word() {
 }
 
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Verbatim>());
 }

@@ -1,16 +1,16 @@
-//! What `backup` keeps.
+//! Tests of `backup`.
 
 use std::fs;
 
 use crate::cluster::{Cluster, succeeds};
 
-/// The files of the backups, without what names depend on the time.
+/// The sequence numbers of the backups.
 fn numbers(cluster: &Cluster) -> Vec<String> {
     cluster.dumps().iter().map(|name| name[..10].to_owned()).collect()
 }
 
 #[test]
-fn a_backup_is_a_dump_and_its_roles_and_nothing_else_is_left() {
+fn backup_writes_a_dump_and_its_roles_and_no_other_file() {
     let (cluster, _server) = Cluster::with_rows();
     cluster.backs_up();
     let files = cluster.files("backups");
@@ -21,7 +21,7 @@ fn a_backup_is_a_dump_and_its_roles_and_nothing_else_is_left() {
 }
 
 #[test]
-fn a_database_without_tables_is_backed_up_as_long_as_there_is_no_better_backup() {
+fn database_without_tables_is_backed_up_unless_a_backup_has_tables() {
     let cluster = Cluster::new();
     cluster.prepares();
     let _server = cluster.serve();
@@ -35,8 +35,8 @@ fn a_dump_without_tables_does_not_displace_one_that_has_some() {
     let (cluster, _server) = Cluster::with_rows();
     cluster.backs_up();
     cluster.sql("DROP TABLE hoge");
-    let said = cluster.does_not_back_up();
-    assert!(said.contains("the database has no tables"), "{said}");
+    let output = cluster.does_not_back_up();
+    assert!(output.contains("the database has no tables"), "{output}");
     assert_eq!(numbers(&cluster), ["0000000001"]);
 
     cluster.sql("CREATE TABLE other ()");
@@ -56,10 +56,10 @@ fn a_dump_that_is_empty_or_unreadable_or_fails_does_not_displace_a_good_one() {
         (format!("{to_file}\necho half >\"$file\"\nexit 1"), "the dump failed"),
     ] {
         cluster.fake("pg_dump", &fake);
-        let said = cluster.does_not_back_up();
-        assert!(said.contains(why), "{said}");
+        let output = cluster.does_not_back_up();
+        assert!(output.contains(why), "{output}");
         assert_eq!(numbers(&cluster), ["0000000001"]);
-        assert_eq!(cluster.files("backups").len(), 3, "nothing is left of it");
+        assert_eq!(cluster.files("backups").len(), 3, "no file of the dump is left");
     }
 }
 
@@ -80,22 +80,22 @@ fn a_crash_during_a_dump_leaves_nothing_that_would_be_restored() {
     cluster.unfake("pg_dump");
     let _server = cluster.serve();
     cluster.backs_up();
-    assert_eq!(left(), 0, "the next one clears it away");
+    assert_eq!(left(), 0, "the next backup removes it");
     assert_eq!(numbers(&cluster), ["0000000001", "0000000002"]);
 }
 
 #[test]
-fn a_wrong_password_makes_no_backup_and_takes_none_away() {
+fn backup_fails_and_changes_nothing_when_the_password_is_wrong() {
     let (mut cluster, _server) = Cluster::with_rows();
     cluster.backs_up();
     cluster.password = "wrong".to_owned();
-    let said = cluster.does_not_back_up();
-    assert!(said.contains("password authentication failed"), "{said}");
+    let output = cluster.does_not_back_up();
+    assert!(output.contains("password authentication failed"), "{output}");
     assert_eq!(numbers(&cluster), ["0000000001"]);
 }
 
 #[test]
-fn a_database_that_is_not_served_is_not_backed_up() {
+fn backup_fails_when_the_server_does_not_run() {
     let (cluster, server) = Cluster::with_rows();
     cluster.backs_up();
     server.stop();
@@ -104,7 +104,7 @@ fn a_database_that_is_not_served_is_not_backed_up() {
 }
 
 #[test]
-fn two_backups_at_once_become_one_after_the_other() {
+fn two_concurrent_backups_run_one_after_the_other() {
     let (cluster, _server) = Cluster::with_rows();
     let both = [cluster.start("backup"), cluster.start("backup")];
     for one in both {
@@ -118,8 +118,7 @@ fn two_backups_at_once_become_one_after_the_other() {
 fn kept_are_the_newest_one_an_hour_for_a_day_and_one_a_day_for_a_week() {
     let (mut cluster, _server) = Cluster::with_rows();
     cluster.keep = 2;
-    // Ten days with a backup each half hour. The first of them as a good one, so that the
-    // newest is one.
+    // Ten days with a backup every half hour, all copies of a good one.
     cluster.backs_up();
     let good = cluster.path("backups").join(&cluster.dumps()[0]);
     let mut number = 0;
@@ -139,12 +138,12 @@ fn kept_are_the_newest_one_an_hour_for_a_day_and_one_a_day_for_a_week() {
 
     let kept = cluster.dumps();
     let of = |part: &str| kept.iter().filter(|name| name[11..].starts_with(part)).count();
-    // The new one is the newest of its hour and of its day. With it of the hours of the tenth
-    // day 23 are kept, from 01 on; and the days 10, 9, 8, 7, 6, 5.
+    // The new backup is the newest of its hour and day. The 23 other hours are those of the tenth
+    // day from 01 on; the 6 other days are 10, 9, 8, 7, 6 and 5.
     assert_eq!(kept.len(), 1 + 23 + 5, "{kept:#?}");
     assert_eq!(of("20260110T"), 23);
     assert_eq!(of("20260110T2330"), 1);
-    assert_eq!(of("20260110T2300"), 0, "it is neither of the two newest nor the last of its hour");
+    assert_eq!(of("20260110T2300"), 0, "neither one of the two newest nor the newest of its hour");
     assert_eq!(of("20260110T00"), 0);
     for day in ["20260109T2330", "20260108T2330", "20260107T2330", "20260106T2330", "20260105T2330"]
     {
@@ -160,7 +159,7 @@ fn a_clock_that_is_set_back_does_not_make_an_older_backup_the_newest() {
     let (cluster, server) = Cluster::with_rows();
     cluster.backs_up();
     let first = &cluster.dumps()[0];
-    // As if the first had been made in the future.
+    // Rename the first as if it had been made in the future.
     let later = format!("{}-29990101T000000Z", &first[..10]);
     for end in [".dump", ".roles.sql"] {
         let from = first.replace(".dump", end);

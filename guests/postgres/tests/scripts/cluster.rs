@@ -11,9 +11,8 @@ use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 use crate::programs;
-use crate::server::Server;
 
-/// What `spec` and the Secret of the sample say.
+/// Values of the sample's `spec` and Secret.
 pub(crate) const DB: &str = "foo";
 pub(crate) const USER: &str = "foo";
 pub(crate) const PASSWORD: &str = "mypassword";
@@ -28,7 +27,7 @@ pub(crate) struct Cluster {
     pub(crate) keep: u32,
     /// The server's port.
     pub(crate) port: u16,
-    /// A folder before the others in the search path: programs that do as the test wants.
+    /// The first directory of the search path, with programs that replace those of PostgreSQL.
     fakes: PathBuf,
 }
 
@@ -63,21 +62,12 @@ impl Cluster {
         }
     }
 
-    /// A cluster with the sample's table, which is served.
-    pub(crate) fn with_rows() -> (Self, Server) {
-        let cluster = Self::new();
-        cluster.prepares();
-        let server = cluster.serve();
-        cluster.sql("CREATE TABLE hoge (name text); INSERT INTO hoge VALUES ('foo'), ('bar')");
-        (cluster, server)
-    }
-
     /// A folder of a volume: `data`, `backups`.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// A container's process: `sh <script>` with its environment and no other.
+    /// A container's process: `sh <script>` with the environment of the container only.
     pub(crate) fn container(&self, script: &str) -> Command {
         let mut command = Command::new("sh");
         command
@@ -108,45 +98,40 @@ impl Cluster {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// `prepare` ends with 0. Gives what it said.
+    /// Asserts that `prepare` ends with 0. Returns its output.
     #[track_caller]
     pub(crate) fn prepares(&self) -> String {
         succeeds(&self.container("prepare").output().unwrap())
     }
 
-    /// `prepare` fails. Gives what it said.
+    /// Asserts that `prepare` fails. Returns its output.
     #[track_caller]
     pub(crate) fn does_not_prepare(&self) -> String {
         fails(&self.container("prepare").output().unwrap())
     }
 
-    /// `backup` ends with 0. Gives what it said.
+    /// Asserts that `backup` ends with 0. Returns its output.
     #[track_caller]
     pub(crate) fn backs_up(&self) -> String {
         succeeds(&self.container("backup").output().unwrap())
     }
 
-    /// `backup` fails. Gives what it said.
+    /// Asserts that `backup` fails. Returns its output.
     #[track_caller]
     pub(crate) fn does_not_back_up(&self) -> String {
         fails(&self.container("backup").output().unwrap())
     }
 
-    /// The container of a script is killed. What it started may live on, so its output is not
-    /// waited for.
+    /// Asserts that the container of a script is killed. Does not read its output, because
+    /// processes that it started may live on.
     #[track_caller]
     pub(crate) fn is_killed(&self, script: &str) {
         let mut command = self.container(script);
         let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-        assert_eq!(status.signal(), Some(9), "it ended with {status}");
+        assert_eq!(status.signal(), Some(9), "the process ended with {status}");
     }
 
-    /// Serves, and waits until it does.
-    pub(crate) fn serve(&self) -> Server {
-        Server::start(self)
-    }
-
-    /// What psql prints, as the database's user over TCP with the password.
+    /// Returns the output of psql, as the database's user over TCP with the password.
     #[track_caller]
     pub(crate) fn sql(&self, sql: &str) -> String {
         succeeds(&self.psql(sql).output().unwrap()).trim().to_owned()
@@ -178,7 +163,7 @@ impl Cluster {
         command
     }
 
-    /// The volume of the data is lost.
+    /// Replaces the volume of the data by an empty one.
     pub(crate) fn lose_data(&self) {
         fs::remove_dir_all(self.path("data")).unwrap();
         fs::create_dir(self.path("data")).unwrap();
@@ -205,8 +190,8 @@ impl Cluster {
         names
     }
 
-    /// From now on the containers find this shell script in place of a program of PostgreSQL.
-    /// `$REAL` in it is the program's own path.
+    /// Replaces a program of PostgreSQL by a shell script, in which `$REAL` is the path of the
+    /// original program.
     pub(crate) fn fake(&self, program: &str, script: &str) {
         let real = self.programs.join(program);
         let fake = self.fakes.join(program);
@@ -214,7 +199,7 @@ impl Cluster {
         set_mode(&fake, 0o755);
     }
 
-    /// The program of PostgreSQL is itself again.
+    /// Removes the replacement of a program of PostgreSQL.
     pub(crate) fn unfake(&self, program: &str) {
         fs::remove_file(self.fakes.join(program)).unwrap();
     }
@@ -230,22 +215,22 @@ pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// What a process said that ended with 0.
+/// Asserts that a process ended with 0. Returns its output.
 #[track_caller]
 pub(crate) fn succeeds(output: &Output) -> String {
-    let said = said(output);
-    assert!(output.status.success(), "it ended with {}:\n{said}", output.status);
-    said
+    let text = text(output);
+    assert!(output.status.success(), "the process ended with {}:\n{text}", output.status);
+    text
 }
 
-/// What a process said that failed.
+/// Asserts that a process failed. Returns its output.
 #[track_caller]
 pub(crate) fn fails(output: &Output) -> String {
-    let said = said(output);
-    assert!(!output.status.success(), "it ended with 0:\n{said}");
-    said
+    let text = text(output);
+    assert!(!output.status.success(), "the process ended with 0:\n{text}");
+    text
 }
 
-fn said(output: &Output) -> String {
+fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[output.stdout.as_slice(), &output.stderr].concat()).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Two pods on one volume.
+//! Tests of the lock: two pods on one volume.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;
@@ -6,13 +6,13 @@ use std::process::Child;
 use crate::cluster::{Cluster, succeeds};
 use crate::server::{eventually, kill};
 
-/// The next pod's `prepare`, which has come as far as the lock.
+/// Starts the next pod's `prepare` and waits until it waits for the lock.
 fn waiting(cluster: &Cluster) -> Child {
     let mut next = cluster.start("prepare");
     let mut line = String::new();
-    // To the line that says that it waits; the rest stays in the pipe.
+    // Read only the line about the lock; the rest stays in the pipe.
     BufReader::with_capacity(1, next.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.contains("waits for whoever works in"), "{line}");
+    assert!(line.contains("waiting for the process that holds the lock of"), "{line}");
     next
 }
 
@@ -21,7 +21,7 @@ fn the_next_pod_waits_until_the_server_before_has_ended() {
     let (cluster, server) = Cluster::with_rows();
     let mut next = waiting(&cluster);
     cluster.sql("INSERT INTO hoge VALUES ('at the last moment')");
-    assert!(next.try_wait().unwrap().is_none(), "it waits while the server serves");
+    assert!(next.try_wait().unwrap().is_none(), "prepare must wait while the server runs");
 
     server.stop();
     assert!(succeeds(&next.wait_with_output().unwrap()).contains("the data is there"));
@@ -35,7 +35,7 @@ fn the_lock_is_held_as_long_as_a_server_runs_whatever_becomes_of_its_container()
     server.signal("KILL");
     eventually("the container's first process is gone", || server.has_ended());
     let mut next = waiting(&cluster);
-    assert_eq!(cluster.rows(), "foo bar", "the server still serves");
+    assert_eq!(cluster.rows(), "foo bar", "the server must still run");
     assert!(next.try_wait().unwrap().is_none());
 
     let postmaster =
@@ -45,7 +45,7 @@ fn the_lock_is_held_as_long_as_a_server_runs_whatever_becomes_of_its_container()
 }
 
 #[test]
-fn a_pod_that_waits_ends_when_it_is_told_to() {
+fn waiting_pod_ends_when_it_gets_term() {
     let (cluster, _server) = Cluster::with_rows();
     let mut next = waiting(&cluster);
     kill("TERM", next.id());

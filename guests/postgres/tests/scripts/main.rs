@@ -1,12 +1,8 @@
-//! The scripts at work with a real PostgreSQL: folders stand for the volumes, processes for the
-//! containers. As root they run as the user postgres, as in the image; else as whoever runs
-//! the tests.
+//! Runs the scripts with a real PostgreSQL: directories stand for the volumes, processes for the
+//! containers. If root runs the tests, the scripts switch to the user postgres, as in the image;
+//! otherwise they run as the user of the tests.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "what cannot go on in a test's helper panics"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests panic like tests")]
 
 mod cluster;
 mod programs;

@@ -1,4 +1,4 @@
-//! What `prepare` leaves to be served.
+//! Tests of `prepare`.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::cluster::Cluster;
 use crate::server::kill;
 
 #[test]
-fn without_data_and_backups_there_is_a_new_database_that_the_user_can_use() {
+fn new_database_is_created_without_data_and_backups() {
     let cluster = Cluster::new();
     assert!(cluster.prepares().contains("neither data nor a backup"));
     let _server = cluster.serve();
@@ -14,7 +14,7 @@ fn without_data_and_backups_there_is_a_new_database_that_the_user_can_use() {
 }
 
 #[test]
-fn data_that_is_there_is_left_as_it_is() {
+fn existing_data_is_kept() {
     let (cluster, server) = Cluster::with_rows();
     cluster.backs_up();
     cluster.sql("INSERT INTO hoge VALUES ('later')");
@@ -67,9 +67,9 @@ fn a_broken_newest_backup_gives_way_to_the_one_before() {
     let half = fs::read(&newest).unwrap();
     fs::write(&newest, &half[..half.len() / 2]).unwrap();
 
-    let said = cluster.prepares();
-    assert!(said.contains("cannot be restored"), "{said}");
-    assert!(said.contains("restored from 0000000001-"), "{said}");
+    let output = cluster.prepares();
+    assert!(output.contains("cannot be restored"), "{output}");
+    assert!(output.contains("restored from 0000000001-"), "{output}");
     let _server = cluster.serve();
     assert_eq!(cluster.rows(), "foo bar");
 }
@@ -80,17 +80,17 @@ fn when_no_backup_can_be_restored_there_is_no_database_instead_of_an_empty_one()
     for name in ["0000000001-20260101T000000Z.dump", "0000000002-20260101T000100Z.dump"] {
         fs::write(cluster.path("backups").join(name), "no dump").unwrap();
     }
-    // As often as the kubelet tries.
+    // Twice, as the kubelet restarts the container.
     for _ in 0..2 {
-        let said = cluster.does_not_prepare();
-        assert!(said.contains("none of the backups can be restored"), "{said}");
+        let output = cluster.does_not_prepare();
+        assert!(output.contains("none of the backups can be restored"), "{output}");
         assert_eq!(cluster.files("data"), ["lock"]);
     }
     assert_eq!(cluster.dumps().len(), 2, "the backups stay");
 }
 
 #[test]
-fn an_empty_file_is_a_backup_that_cannot_be_restored() {
+fn prepare_fails_when_the_only_backup_is_an_empty_file() {
     let cluster = Cluster::new();
     fs::write(cluster.path("backups").join("0000000001-20260101T000000Z.dump"), "").unwrap();
     cluster.does_not_prepare();
@@ -103,16 +103,16 @@ fn a_crash_during_a_restore_leaves_nothing_that_would_be_served() {
     server.stop();
     cluster.lose_data();
 
-    // The container is killed when half of the restore is done.
+    // Kill the container in the middle of the restore.
     cluster.fake("pg_restore", "\"$REAL\" \"$@\"\nkill -9 $PPID");
     cluster.is_killed("prepare");
     let left = cluster.path("data").join("pgdata.new/postmaster.pid");
     let left = fs::read_to_string(left).unwrap();
-    // With a container all its processes end. Here one is left, which holds the lock.
+    // The end of a container ends all its processes. Here the server is left, which holds the lock.
     kill("KILL", left.lines().next().unwrap().parse().unwrap());
     assert!(!cluster.files("data").contains(&"pgdata".to_owned()));
     let output = cluster.container("serve").output().unwrap();
-    assert!(!output.status.success(), "serve has nothing to serve");
+    assert!(!output.status.success(), "serve must fail without a database");
 
     cluster.unfake("pg_restore");
     assert!(cluster.prepares().contains("restored from"));
@@ -131,12 +131,12 @@ fn a_changed_password_is_set_and_the_old_one_is_no_longer_taken() {
     assert_eq!(cluster.rows(), "foo bar");
     let mut old = cluster.psql("SELECT 1");
     let output = old.env("PGPASSWORD", crate::cluster::PASSWORD).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("password authentication failed"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("password authentication failed"), "{stderr}");
 }
 
 #[test]
-fn a_restored_database_has_the_present_password_and_not_that_of_the_backup() {
+fn restored_database_has_the_current_password() {
     let (mut cluster, server) = Cluster::with_rows();
     cluster.backs_up();
     server.stop();
@@ -148,19 +148,19 @@ fn a_restored_database_has_the_present_password_and_not_that_of_the_backup() {
 }
 
 #[test]
-fn the_password_is_never_said_even_where_the_server_logs_all_statements() {
+fn password_is_not_logged_when_the_server_logs_all_statements() {
     let (mut cluster, server) = Cluster::with_rows();
     cluster.sql("ALTER SYSTEM SET log_statement = 'all'");
     cluster.sql("ALTER SYSTEM SET log_min_duration_statement = 0");
     server.stop();
     cluster.password = "quite-unmistakable".to_owned();
-    let said = cluster.prepares();
-    assert!(said.contains("statement: "), "the server logs statements:\n{said}");
-    assert!(!said.contains("quite-unmistakable"), "{said}");
+    let output = cluster.prepares();
+    assert!(output.contains("statement: "), "the server logs statements:\n{output}");
+    assert!(!output.contains("quite-unmistakable"), "{output}");
 }
 
 #[test]
-fn an_empty_password_is_refused() {
+fn prepare_fails_when_the_password_is_empty() {
     let mut cluster = Cluster::new();
     cluster.password = String::new();
     assert!(cluster.does_not_prepare().contains("the password is empty"));
@@ -188,15 +188,15 @@ fn the_data_of_another_major_version_is_refused_by_name() {
     let cluster = Cluster::new();
     cluster.prepares();
     fs::write(cluster.path("data").join("pgdata/PG_VERSION"), "9\n").unwrap();
-    let said = cluster.does_not_prepare();
-    assert!(said.contains("the data is of PostgreSQL 9 and the image is of 1"), "{said}");
+    let output = cluster.does_not_prepare();
+    assert!(output.contains("the data is of PostgreSQL 9 and the image is of 1"), "{output}");
 }
 
 #[test]
-fn a_folder_that_is_no_database_is_not_touched() {
+fn prepare_fails_and_changes_nothing_when_the_directory_is_not_a_database() {
     let cluster = Cluster::new();
     fs::create_dir(cluster.path("data").join("pgdata")).unwrap();
     fs::write(cluster.path("data").join("pgdata/precious"), "").unwrap();
-    assert!(cluster.does_not_prepare().contains("is no database"));
+    assert!(cluster.does_not_prepare().contains("is not a database"));
     assert!(cluster.path("data").join("pgdata/precious").exists());
 }

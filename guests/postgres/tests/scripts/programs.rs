@@ -3,15 +3,16 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Where they may be beside the search path, as Debian and Red Hat lay them out.
+/// Directories in addition to the search path, as in the packages of Debian and Red Hat.
 const FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/pgsql-15"];
 
-/// A program that only a server's package has.
+/// A program that only the package of the server contains.
 const SERVER: &str = "initdb";
 
-/// The folder of a whole PostgreSQL.
+/// Returns the directory with all programs of PostgreSQL.
 ///
-/// Panics where there is none: a test that cannot run has not passed.
+/// # Panics
+/// If there is none: a test that cannot run has not passed.
 pub(crate) fn folder() -> PathBuf {
     if let Some(folder) = env::var_os("INNKEEPER_POSTGRES_BIN").map(PathBuf::from) {
         assert!(

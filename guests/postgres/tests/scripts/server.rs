@@ -1,4 +1,4 @@
-//! A container that serves.
+//! The container of the server.
 
 use std::fs::{self, File};
 use std::process::{Child, Command, ExitStatus};
@@ -7,35 +7,35 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::Cluster;
 
-/// How long anything may take before a test gives up.
+/// How long a test waits for a condition.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How long to wait before looking again.
+/// How long to wait between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A container that serves. Dropped, it is told to end.
+/// The container of the server. Dropping it sends TERM and waits for its end.
 pub(crate) struct Server {
     process: Child,
 }
 
 impl Server {
-    /// Starts it and waits until it takes connections.
+    /// Starts the container and waits until the server accepts connections.
     pub(crate) fn start(cluster: &Cluster) -> Self {
-        // What PostgreSQL logs is shown when it does not start, and else not.
+        // The test shows the log of PostgreSQL only if the server does not start.
         let log = cluster.path("server.log");
         let file = File::options().create(true).append(true).open(&log).unwrap();
         let mut container = cluster.container("serve");
         container.stdout(file.try_clone().unwrap()).stderr(file);
         let mut server = Self { process: container.spawn().unwrap() };
-        eventually("the server takes connections", || {
-            let said = || fs::read_to_string(&log).unwrap_or_default();
-            assert!(!server.has_ended(), "the server ended instead: {}", said());
+        eventually("the server accepts connections", || {
+            let text = || fs::read_to_string(&log).unwrap_or_default();
+            assert!(!server.has_ended(), "the server ended: {}", text());
             cluster.program("pg_isready").arg("-q").status().unwrap().success()
         });
         server
     }
 
-    /// Ends as a container does: it is told to, and waited for.
+    /// Sends TERM and waits for the end, as the kubelet does.
     pub(crate) fn stop(mut self) -> ExitStatus {
         self.signal("TERM");
         self.process.wait().unwrap()
@@ -46,9 +46,25 @@ impl Server {
         kill(signal, self.process.id());
     }
 
-    /// Whether its first process has ended.
+    /// Returns whether the container's first process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.process.try_wait().unwrap().is_some()
+    }
+}
+
+impl Cluster {
+    /// Returns a cluster with the sample's table, and its running server.
+    pub(crate) fn with_rows() -> (Self, Server) {
+        let cluster = Self::new();
+        cluster.prepares();
+        let server = cluster.serve();
+        cluster.sql("CREATE TABLE hoge (name text); INSERT INTO hoge VALUES ('foo'), ('bar')");
+        (cluster, server)
+    }
+
+    /// Starts the server and waits until it accepts connections.
+    pub(crate) fn serve(&self) -> Server {
+        Server::start(self)
     }
 }
 
@@ -64,15 +80,15 @@ impl Drop for Server {
 /// Sends a signal to a process.
 pub(crate) fn kill(signal: &str, process: u32) {
     let status = Command::new("kill").args(["-s", signal, &process.to_string()]).status().unwrap();
-    assert!(status.success(), "process {process} is not there to get {signal}");
+    assert!(status.success(), "cannot send {signal} to process {process}");
 }
 
-/// Waits until something holds.
+/// Waits until a condition is true.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "after {PATIENCE:?} it does not hold that {what}");
+        assert!(begun.elapsed() < PATIENCE, "condition not met after {PATIENCE:?}: {what}");
         thread::sleep(PAUSE);
     }
 }

@@ -1,4 +1,4 @@
-//! How `serve` serves, and how it ends.
+//! Tests of `serve`.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ use crate::server::eventually;
 fn a_pod_that_is_deleted_and_replaced_has_its_rows() {
     let (cluster, server) = Cluster::with_rows();
     let status = server.stop();
-    assert!(status.success(), "it ended with {status}");
+    assert!(status.success(), "the server ended with {status}");
     cluster.prepares();
     let _server = cluster.serve();
     assert_eq!(cluster.rows(), "foo bar");
@@ -39,7 +39,7 @@ fn a_pod_that_is_killed_while_it_writes_has_what_was_committed() {
 }
 
 #[test]
-fn a_server_that_is_told_to_end_does_not_wait_for_its_clients() {
+fn server_disconnects_its_clients_when_it_gets_term() {
     let (cluster, server) = Cluster::with_rows();
     let mut client = cluster
         .psql("SELECT pg_sleep(600)")
@@ -47,17 +47,17 @@ fn a_server_that_is_told_to_end_does_not_wait_for_its_clients() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    eventually("the client is there", || {
+    eventually("the client is connected", || {
         cluster.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1"
     });
     let status = server.stop();
-    assert!(status.success(), "it ended with {status}");
-    assert!(!client.wait().unwrap().success(), "the client was sent away");
+    assert!(status.success(), "the server ended with {status}");
+    assert!(!client.wait().unwrap().success(), "the server must disconnect the client");
 }
 
 #[test]
-fn nothing_is_served_that_was_not_prepared() {
+fn serve_fails_without_a_prepared_database() {
     let cluster = Cluster::new();
-    let said = fails(&cluster.container("serve").output().unwrap());
-    assert!(said.contains("there is no database"), "{said}");
+    let output = fails(&cluster.container("serve").output().unwrap());
+    assert!(output.contains("there is no database"), "{output}");
 }

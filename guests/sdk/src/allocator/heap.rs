@@ -25,8 +25,8 @@ const NONE: usize = 0;
 /// A stretch of bytes that can grow at its end.
 ///
 /// # Safety
-/// From `base()` on, `len()` bytes are valid for reads and writes, belong to whoever holds
-/// this, stay where they are for as long as it lives, and `base()` is a multiple of
+/// From `base()` on, `len()` bytes are valid for reads and writes, belong to the owner of
+/// this value, stay where they are for as long as it lives, and `base()` is a multiple of
 /// [`GRAIN`]. A `grow` that gives true has made `len()` larger by at least what was asked
 /// for; one that gives false has changed nothing.
 pub(super) unsafe trait Memory {

@@ -1,9 +1,9 @@
-//! The guest's memory.
+//! The guest's global allocator.
 //!
-//! Every call of a guest runs in a fresh instance, so an allocator for guests has to be
-//! cheap to start rather than thrifty over days: it hands out the initial memory from
-//! `__heap_base` on, keeps what is freed in lists by size, and asks for more memory
-//! (`memory.grow`, which costs as much as a small reconcile) only when that is used up.
+//! Every call of a guest runs in a fresh instance, so this allocator is made for a cheap start and
+//! not for a long life: it hands out the initial memory from `__heap_base` on, keeps freed blocks
+//! in lists by size, and requests more memory (`memory.grow`, which costs as much as a small
+//! reconcile) only when the initial memory is used up.
 
 mod heap;
 #[cfg(all(target_arch = "wasm32", feature = "allocator"))]

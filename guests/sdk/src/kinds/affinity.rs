@@ -3,37 +3,37 @@ use serde::Serialize;
 use super::LabelSelector;
 use crate::Labels;
 
-/// The label of nodes that tells one from another.
+/// The label of nodes with a different value on each node.
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// Where a pod may be scheduled.
+/// Scheduling constraints of a pod.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Affinity {
-    /// Near other pods.
+    /// Constraints relative to other pods.
     pub pod_affinity: PodAffinity,
 }
 
-/// Near which pods a pod must be scheduled.
+/// The pods near which a pod must be scheduled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodAffinity {
-    /// All of these must hold when the pod is scheduled; not afterwards.
+    /// Terms that must all be true when the pod is scheduled.
     pub required_during_scheduling_ignored_during_execution: Vec<PodAffinityTerm>,
 }
 
-/// Pods, and what counts as near.
+/// A selection of pods, and what counts as near.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodAffinityTerm {
-    /// The pods, of the same namespace.
+    /// Selects pods of the same namespace.
     pub label_selector: LabelSelector,
-    /// Nodes that agree in this label are one place.
+    /// Nodes with the same value of this label are near each other.
     pub topology_key: String,
 }
 
 impl Affinity {
-    /// On a node where a pod with these labels runs.
+    /// Requires a node that runs a pod with these labels.
     pub fn same_node_as(labels: &Labels) -> Self {
         let term = PodAffinityTerm {
             label_selector: LabelSelector { match_labels: labels.clone() },

@@ -6,52 +6,52 @@ use crate::{Apply, Metadata, Resource};
 
 /// A `PersistentVolumeClaim`: storage that outlives pods.
 ///
-/// The host never deletes one unless it was desired with
-/// [`Policy::Deletable`](crate::Policy::Deletable); of its spec only the size can be changed,
-/// upwards, and only where the storage class can.
+/// The host deletes one only if the guest desired it with
+/// [`Policy::Deletable`](crate::Policy::Deletable). Of its spec only the size can change: it can
+/// grow if the storage class allows volume expansion.
 #[derive(Clone, Debug, Serialize)]
 pub struct PersistentVolumeClaim {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What is claimed.
+    /// Spec.
     pub spec: ClaimSpec,
 }
 
-/// What is claimed.
+/// The spec of a `PersistentVolumeClaim`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimSpec {
-    /// Who may mount it.
+    /// Access modes.
     pub access_modes: Vec<AccessMode>,
-    /// How much.
+    /// Requested size.
     pub resources: ClaimResources,
-    /// From which class; the cluster's default if left out.
+    /// Storage class; the cluster's default class if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage_class_name: Option<String>,
 }
 
-/// Who may mount a volume.
+/// Which pods may mount a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum AccessMode {
-    /// The pods of one node.
+    /// Pods of one node.
     ReadWriteOnce,
     /// One pod.
     ReadWriteOncePod,
-    /// The pods of all nodes.
+    /// Pods of all nodes.
     ReadWriteMany,
-    /// The pods of all nodes, without writing.
+    /// Pods of all nodes, read-only.
     ReadOnlyMany,
 }
 
-/// How much is claimed.
+/// The size that a claim requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClaimResources {
-    /// By resource: `storage`, as a quantity (`1Gi`).
+    /// Quantity by resource: `storage` (`1Gi`).
     pub requests: BTreeMap<String, String>,
 }
 
 impl PersistentVolumeClaim {
-    /// A claim of so much storage (a quantity: `1Gi`) for the pods of one node.
+    /// Creates a claim with the access mode `ReadWriteOnce`. `size` is a quantity (`1Gi`).
     pub fn new(name: impl Into<String>, size: impl Into<String>) -> Self {
         Self {
             metadata: Metadata::named(name),
@@ -65,13 +65,13 @@ impl PersistentVolumeClaim {
         }
     }
 
-    /// For these instead of one node's pods.
+    /// Sets the access mode.
     pub fn access_mode(mut self, mode: AccessMode) -> Self {
         self.spec.access_modes = vec![mode];
         self
     }
 
-    /// From this class instead of the cluster's default.
+    /// Sets the storage class.
     pub fn storage_class(mut self, name: impl Into<String>) -> Self {
         self.spec.storage_class_name = Some(name.into());
         self

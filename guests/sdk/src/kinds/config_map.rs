@@ -4,23 +4,23 @@ use serde::Serialize;
 
 use crate::{Apply, Metadata, Resource};
 
-/// A ConfigMap of texts.
+/// A ConfigMap.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConfigMap {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// Texts by key.
+    /// Values by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub data: BTreeMap<String, String>,
 }
 
 impl ConfigMap {
-    /// An empty ConfigMap.
+    /// Creates an empty ConfigMap.
     pub fn new(name: impl Into<String>) -> Self {
         Self { metadata: Metadata::named(name), data: BTreeMap::new() }
     }
 
-    /// With this text too.
+    /// Adds a key with its value.
     pub fn data(mut self, key: &str, text: impl Into<String>) -> Self {
         self.data.insert(key.to_owned(), text.into());
         self

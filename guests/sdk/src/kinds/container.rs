@@ -6,35 +6,35 @@ use super::{Probe, VolumeMount};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Container {
-    /// Its name, unique in the pod.
+    /// Name, unique in the pod.
     pub name: String,
-    /// Its image.
+    /// Image.
     pub image: String,
-    /// When the image is pulled; the server decides by the image's tag if left out.
+    /// When to pull the image; if `None`, the API server sets it by the image's tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_pull_policy: Option<ImagePullPolicy>,
-    /// What it runs instead of the image's entry point.
+    /// Command; the image's entry point if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// Arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Environment, in order.
+    /// Environment variables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
-    /// Ports that it listens on.
+    /// Ports that the container listens on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<ContainerPort>,
-    /// Volumes of the pod that it sees, and where.
+    /// Mounts of the pod's volumes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_mounts: Vec<VolumeMount>,
-    /// What tells whether it can serve; without it, it can as soon as it runs.
+    /// Readiness probe; if `None`, the container is ready as soon as it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readiness_probe: Option<Probe>,
 }
 
 impl Container {
-    /// A container of an image.
+    /// Creates a container with a name and an image.
     pub fn new(name: impl Into<String>, image: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -49,25 +49,25 @@ impl Container {
         }
     }
 
-    /// Pull the image then.
+    /// Sets when to pull the image.
     pub fn image_pull_policy(mut self, policy: ImagePullPolicy) -> Self {
         self.image_pull_policy = Some(policy);
         self
     }
 
-    /// Run this instead of the image's entry point.
+    /// Sets the command, which replaces the image's entry point.
     pub fn command<S: Into<String>>(mut self, command: impl IntoIterator<Item = S>) -> Self {
         self.command = command.into_iter().map(Into::into).collect();
         self
     }
 
-    /// With these arguments.
+    /// Sets the arguments.
     pub fn args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.args = args.into_iter().map(Into::into).collect();
         self
     }
 
-    /// With this variable too.
+    /// Adds an environment variable.
     pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
         self.env.push(EnvVar {
             name: name.to_owned(),
@@ -77,8 +77,8 @@ impl Container {
         self
     }
 
-    /// With this variable too, whose value is one of a Secret. The kubelet reads it: the
-    /// guest never does.
+    /// Adds an environment variable with the value of a Secret's key. The kubelet reads the Secret;
+    /// the guest does not.
     pub fn env_from_secret(mut self, name: &str, secret: &str, key: &str) -> Self {
         let secret_key_ref = SecretKey { name: secret.to_owned(), key: key.to_owned() };
         self.env.push(EnvVar {
@@ -89,7 +89,7 @@ impl Container {
         self
     }
 
-    /// Listening on this TCP port too.
+    /// Adds a TCP port; an empty `name` gives it none.
     pub fn port(mut self, name: &str, number: u16) -> Self {
         self.ports.push(ContainerPort {
             name: name.to_owned(),
@@ -99,7 +99,7 @@ impl Container {
         self
     }
 
-    /// Seeing this volume of the pod there too.
+    /// Mounts a volume of the pod at `path`.
     pub fn mount(mut self, volume: &str, path: &str) -> Self {
         self.volume_mounts.push(VolumeMount {
             name: volume.to_owned(),
@@ -109,7 +109,7 @@ impl Container {
         self
     }
 
-    /// Seeing this volume of the pod there too, without writing to it.
+    /// Mounts a volume of the pod at `path`, read-only.
     pub fn mount_read_only(mut self, volume: &str, path: &str) -> Self {
         self.volume_mounts.push(VolumeMount {
             name: volume.to_owned(),
@@ -119,41 +119,41 @@ impl Container {
         self
     }
 
-    /// Ready when this succeeds.
+    /// Sets the readiness probe.
     pub fn readiness_probe(mut self, probe: Probe) -> Self {
         self.readiness_probe = Some(probe);
         self
     }
 }
 
-/// A variable of a container's environment: a value, or where it comes from.
+/// An environment variable: a value or the source of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvVar {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its value.
+    /// Value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Where its value comes from.
+    /// Source of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_from: Option<EnvSource>,
 }
 
-/// Where a variable's value comes from.
+/// The source of an environment variable's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvSource {
-    /// A Secret's value.
+    /// Key of a Secret.
     pub secret_key_ref: SecretKey,
 }
 
 /// A key of a Secret in the pod's namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SecretKey {
-    /// The Secret.
+    /// Name of the Secret.
     pub name: String,
-    /// The key.
+    /// Key.
     pub key: String,
 }
 
@@ -161,12 +161,12 @@ pub struct SecretKey {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerPort {
-    /// Its name, unique in the pod; empty for none.
+    /// Name, unique in the pod; empty for none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its number.
+    /// Port number.
     pub container_port: u16,
-    /// Its protocol. Always given: it is part of the port's identity in a server-side apply.
+    /// Protocol. Always serialized: it is a merge key of the list in a server-side apply.
     pub protocol: Protocol,
 }
 
@@ -181,13 +181,13 @@ pub enum Protocol {
     Udp,
 }
 
-/// When an image is pulled.
+/// When the kubelet pulls an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum ImagePullPolicy {
-    /// At every start of a container.
+    /// At every start of the container.
     Always,
-    /// Where the node lacks it.
+    /// If the node does not have it.
     IfNotPresent,
-    /// Not at all: the node must have it.
+    /// Never: the node must have it.
     Never,
 }

@@ -3,57 +3,57 @@ use serde::Serialize;
 use super::JobSpec;
 use crate::{Apply, Metadata, Resource};
 
-/// A `CronJob`: a Job again and again. Its name has at most 52 characters.
+/// A `CronJob`: Jobs on a schedule. Its name has at most 52 characters.
 #[derive(Clone, Debug, Serialize)]
 pub struct CronJob {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What it runs, and when.
+    /// Spec.
     pub spec: CronJobSpec,
 }
 
-/// What a `CronJob` runs, and when.
+/// The spec of a `CronJob`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CronJobSpec {
-    /// When, in cron's five fields.
+    /// Schedule in the five fields of cron.
     pub schedule: String,
-    /// What happens when the Job before still runs; the server's default is `Allow`.
+    /// What to do if the previous Job still runs; the API server's default is `Allow`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency_policy: Option<ConcurrencyPolicy>,
-    /// How many Jobs that succeeded are kept; the server's default is 3.
+    /// Number of succeeded Jobs to keep; the API server's default is 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub successful_jobs_history_limit: Option<i32>,
-    /// How many Jobs that failed are kept; the server's default is 1.
+    /// Number of failed Jobs to keep; the API server's default is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_jobs_history_limit: Option<i32>,
-    /// The Jobs.
+    /// Template of the Jobs.
     pub job_template: JobTemplate,
 }
 
-/// What happens when a Job is due while the one before still runs.
+/// What a `CronJob` does when a Job is due while the previous one still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum ConcurrencyPolicy {
-    /// Both run.
+    /// Start the new Job.
     Allow,
-    /// The new one is left out.
+    /// Skip the new Job.
     Forbid,
-    /// The old one is ended.
+    /// Replace the previous Job by the new one.
     Replace,
 }
 
-/// The Jobs of a `CronJob`.
+/// The template of a `CronJob`'s Jobs.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobTemplate {
     /// Labels and annotations of the Jobs.
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
-    /// What they run.
+    /// Spec of the Jobs.
     pub spec: JobSpec,
 }
 
 impl CronJob {
-    /// A `CronJob` of this name.
+    /// Creates a `CronJob`. `schedule` has the five fields of cron.
     pub fn new(name: impl Into<String>, schedule: impl Into<String>, job: JobSpec) -> Self {
         Self {
             metadata: Metadata::named(name),
@@ -67,13 +67,13 @@ impl CronJob {
         }
     }
 
-    /// When a Job is due while the one before still runs, do this.
+    /// Sets what to do when a Job is due while the previous one still runs.
     pub fn concurrency(mut self, policy: ConcurrencyPolicy) -> Self {
         self.spec.concurrency_policy = Some(policy);
         self
     }
 
-    /// Keep so many Jobs that succeeded, and so many that failed.
+    /// Sets how many succeeded and how many failed Jobs to keep.
     pub fn history(mut self, successful: i32, failed: i32) -> Self {
         self.spec.successful_jobs_history_limit = Some(successful);
         self.spec.failed_jobs_history_limit = Some(failed);

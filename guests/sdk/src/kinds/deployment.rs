@@ -1,53 +1,46 @@
 use serde::{Serialize, Serializer};
 
-use super::PodTemplate;
+use super::{LabelSelector, PodTemplate};
 use crate::{Apply, Labels, Metadata, Resource};
 
 /// A Deployment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Deployment {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What it runs.
+    /// Spec.
     pub spec: DeploymentSpec,
 }
 
-/// What a Deployment runs.
+/// The spec of a Deployment.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeploymentSpec {
-    /// How many pods; left out where somebody else (an autoscaler) says it.
+    /// Number of pods; `None` if another field manager (an autoscaler) sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// Which pods are its own. Immutable.
+    /// Selects the pods of the Deployment. Immutable.
     pub selector: LabelSelector,
-    /// How pods are replaced; the server's default is rolling.
+    /// How to replace pods; the API server's default is `RollingUpdate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<DeploymentStrategy>,
-    /// The pods.
+    /// Template of the pods.
     pub template: PodTemplate,
 }
 
-/// Objects by their labels.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LabelSelector {
-    /// Labels that all must be there.
-    pub match_labels: Labels,
-}
-
-/// How pods are replaced.
+/// How a Deployment replaces pods.
 ///
-/// The server fills in parameters where a Deployment was made with a rolling update, and
-/// refuses them beside `Recreate`; a server-side apply cannot take them away. So one that rolls
-/// cannot be changed to `Recreate`, but to `InPlace`.
+/// An existing Deployment with `RollingUpdate` cannot change to `Recreate`: the API server has
+/// defaulted the parameters of the rolling update, rejects them together with `Recreate`, and a
+/// server-side apply cannot remove them. Use `InPlace` instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeploymentStrategy {
-    /// New pods come before the old ones go.
+    /// Starts new pods before it deletes the old ones.
     RollingUpdate,
-    /// An old pod is told to go before a new one comes, which does not wait for its end.
+    /// Deletes an old pod first, but does not wait until it has ended (rolling update with
+    /// `maxSurge: 0`, `maxUnavailable: 1`).
     InPlace,
-    /// The old pods are gone before new ones come.
+    /// Waits until the old pods have ended before it starts new ones.
     Recreate,
 }
 
@@ -81,7 +74,7 @@ impl Serialize for DeploymentStrategy {
 }
 
 impl Deployment {
-    /// A Deployment of the pods that `selector` selects; the template must carry these labels.
+    /// Creates a Deployment. The template must carry the labels of `selector`.
     pub fn new(name: impl Into<String>, selector: &Labels, template: PodTemplate) -> Self {
         Self {
             metadata: Metadata::named(name),
@@ -94,13 +87,13 @@ impl Deployment {
         }
     }
 
-    /// This many pods.
+    /// Sets the number of pods.
     pub fn replicas(mut self, replicas: i32) -> Self {
         self.spec.replicas = Some(replicas);
         self
     }
 
-    /// Replace pods this way.
+    /// Sets how to replace pods.
     pub fn strategy(mut self, strategy: DeploymentStrategy) -> Self {
         self.spec.strategy = Some(strategy);
         self

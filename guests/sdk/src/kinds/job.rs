@@ -3,46 +3,46 @@ use serde::Serialize;
 use super::PodTemplate;
 use crate::{Apply, Metadata, Resource};
 
-/// A Job: pods that run until they succeed. Its template is immutable. Its pods carry the
-/// label [`JOB_NAME_LABEL`] with its name.
+/// A Job. Its pod template is immutable. Its pods carry the label [`JOB_NAME_LABEL`] with the
+/// Job's name.
 #[derive(Clone, Debug, Serialize)]
 pub struct Job {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What it runs.
+    /// Spec.
     pub spec: JobSpec,
 }
 
 /// The label of a Job's pods that holds the Job's name.
 pub const JOB_NAME_LABEL: &str = "batch.kubernetes.io/job-name";
 
-/// What a Job runs.
+/// The spec of a Job.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobSpec {
-    /// How many pods may fail before the Job has failed; the server's default is 6.
+    /// Number of pods that may fail before the Job fails; the API server's default is 6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_limit: Option<i32>,
-    /// After so many seconds it has failed, whatever its pods do.
+    /// Seconds until the Job fails, whatever its pods do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_deadline_seconds: Option<i64>,
-    /// Its pods.
+    /// Template of the pods.
     pub template: PodTemplate,
 }
 
 impl JobSpec {
-    /// Runs pods of this template, whose restart policy must be `Never` or `OnFailure`.
+    /// Creates a spec. The restart policy of the template must be `Never` or `OnFailure`.
     pub fn new(template: PodTemplate) -> Self {
         Self { backoff_limit: None, active_deadline_seconds: None, template }
     }
 
-    /// So many pods may fail.
+    /// Sets how many pods may fail before the Job fails.
     pub fn backoff_limit(mut self, limit: i32) -> Self {
         self.backoff_limit = Some(limit);
         self
     }
 
-    /// It may take so many seconds.
+    /// Sets the seconds until the Job fails.
     pub fn deadline_seconds(mut self, seconds: i64) -> Self {
         self.active_deadline_seconds = Some(seconds);
         self
@@ -50,7 +50,7 @@ impl JobSpec {
 }
 
 impl Job {
-    /// A Job of this name.
+    /// Creates a Job.
     pub fn new(name: impl Into<String>, spec: JobSpec) -> Self {
         Self { metadata: Metadata::named(name), spec }
     }

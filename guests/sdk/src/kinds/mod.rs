@@ -1,4 +1,4 @@
-//! Builders for the objects that guests make: thin, typed, and silent about what is not said.
+//! Typed builders for desired objects. A builder serializes only the fields that were set.
 //!
 //! ```
 //! use innkeeper_sdk::kinds::{Container, Deployment, PodTemplate};
@@ -11,8 +11,8 @@
 //! assert_eq!(web.spec.selector.match_labels["app"], "web");
 //! ```
 //!
-//! A field that a builder lacks: the structs are plain data with public fields where that
-//! helps, and a kind that is missing is a struct of the guest's own with [`Apply`](crate::Apply).
+//! The structs are plain data with public fields. For a kind or field that is missing here, write
+//! a struct of your own and implement [`Apply`](crate::Apply) for it.
 
 mod affinity;
 mod claim;
@@ -21,6 +21,7 @@ mod container;
 mod cron_job;
 mod deployment;
 mod job;
+mod label_selector;
 mod pod;
 mod probe;
 mod service;
@@ -33,20 +34,21 @@ pub use container::{
     Container, ContainerPort, EnvSource, EnvVar, ImagePullPolicy, Protocol, SecretKey,
 };
 pub use cron_job::{ConcurrencyPolicy, CronJob, CronJobSpec, JobTemplate};
-pub use deployment::{Deployment, DeploymentSpec, DeploymentStrategy, LabelSelector};
+pub use deployment::{Deployment, DeploymentSpec, DeploymentStrategy};
 pub use job::{JOB_NAME_LABEL, Job, JobSpec};
+pub use label_selector::LabelSelector;
 pub use pod::{Pod, PodSpec, PodTemplate, RestartPolicy};
 pub use probe::{ExecAction, Probe, TcpSocketAction};
 pub use service::{Service, ServicePort, ServiceSpec, ServiceType};
 pub use volume::{ClaimSource, ConfigMapSource, EmptyDirSource, Volume, VolumeMount};
 
-/// A port by number or by name, as Kubernetes' `IntOrString`.
+/// A port by number or by name (`IntOrString` in Kubernetes).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(untagged)]
 pub enum PortRef {
-    /// By number.
+    /// Port number.
     Number(u16),
-    /// By the name of a container's port.
+    /// Name of a container's port.
     Name(String),
 }
 

@@ -6,21 +6,21 @@ use crate::{Apply, Labels, Metadata, Resource};
 /// A Service.
 #[derive(Clone, Debug, Serialize)]
 pub struct Service {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// Which pods it serves, and how.
+    /// Spec.
     pub spec: ServiceSpec,
 }
 
-/// Which pods a Service serves, and how.
+/// The spec of a Service.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceSpec {
-    /// Pods with all of these labels.
+    /// Selects pods with all of these labels.
     pub selector: Labels,
-    /// Its ports.
+    /// Ports.
     pub ports: Vec<ServicePort>,
-    /// From where it can be reached; inside the cluster if left out.
+    /// Type; `ClusterIP` if `None`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<ServiceType>,
 }
@@ -29,18 +29,18 @@ pub struct ServiceSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServicePort {
-    /// Its name; needed where there are several.
+    /// Name; required if the Service has several ports.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its number.
+    /// Port number of the Service.
     pub port: u16,
-    /// Its protocol. Always given: it is part of the port's identity in a server-side apply.
+    /// Protocol. Always serialized: it is a merge key of the list in a server-side apply.
     pub protocol: Protocol,
-    /// The pods' port.
+    /// Port of the pods.
     pub target_port: PortRef,
 }
 
-/// From where a Service can be reached.
+/// From where clients can reach a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum ServiceType {
     /// From inside the cluster.
@@ -52,7 +52,7 @@ pub enum ServiceType {
 }
 
 impl Service {
-    /// A Service of the pods that carry these labels. It needs at least one port.
+    /// Creates a Service for the pods with these labels. Add at least one port.
     pub fn new(name: impl Into<String>, selector: &Labels) -> Self {
         Self {
             metadata: Metadata::named(name),
@@ -60,12 +60,12 @@ impl Service {
         }
     }
 
-    /// With a TCP port without a name: `port` here leads to `target` of the pods.
+    /// Adds a TCP port without a name. `target` is the port of the pods.
     pub fn port(self, port: u16, target: impl Into<PortRef>) -> Self {
         self.named_port("", port, target)
     }
 
-    /// With a named TCP port.
+    /// Adds a named TCP port. `target` is the port of the pods.
     pub fn named_port(mut self, name: &str, port: u16, target: impl Into<PortRef>) -> Self {
         self.spec.ports.push(ServicePort {
             name: name.to_owned(),
@@ -76,7 +76,7 @@ impl Service {
         self
     }
 
-    /// Reachable from there.
+    /// Sets the type.
     pub fn type_(mut self, type_: ServiceType) -> Self {
         self.spec.type_ = Some(type_);
         self

@@ -4,13 +4,13 @@ use serde::Deserialize;
 
 use crate::{Metadata, Resource};
 
-/// A ConfigMap's texts.
+/// A ConfigMap.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ConfigMap {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// Texts by key.
+    /// Values by key.
     pub data: BTreeMap<String, String>,
 }
 

@@ -3,31 +3,31 @@ use serde_json::Value;
 
 use crate::{Metadata, Resource};
 
-/// A `CronJob`'s metadata and status.
+/// A `CronJob`: its metadata and status.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct CronJob {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What its controller says.
+    /// Status.
     pub status: CronJobStatus,
 }
 
-/// What the `CronJob` controller says. Times are RFC 3339 in UTC and whole seconds, so that
-/// they can be compared as texts.
+/// The status of a `CronJob`. Times are RFC 3339 in UTC with whole seconds, so comparing them as
+/// text compares the times.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CronJobStatus {
-    /// Jobs that run now.
+    /// Jobs that are running.
     pub active: Vec<Value>,
-    /// When a Job was started last.
+    /// Time at which the last Job was started.
     pub last_schedule_time: Option<String>,
-    /// When a Job succeeded last.
+    /// Time at which the last successful Job completed.
     pub last_successful_time: Option<String>,
 }
 
 impl CronJobStatus {
-    /// The Job that was started last has ended without success.
+    /// Returns whether the last Job ended without success.
     pub fn has_last_failed(&self) -> bool {
         self.active.is_empty()
             && self.last_schedule_time.is_some()

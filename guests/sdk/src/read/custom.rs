@@ -5,14 +5,14 @@ use serde::Deserialize;
 use super::StatusCondition;
 use crate::{Metadata, Resource};
 
-/// A custom resource of the kind `K`: its metadata and what its controller says in conditions.
-/// For a primary that makes primaries of another guest.
+/// A custom resource of the kind `K`: metadata and conditions. For a guest that desires primaries
+/// of other guests.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Custom<K> {
-    /// Its metadata.
+    /// Metadata.
     #[serde(default)]
     pub metadata: Metadata,
-    /// What its controller says.
+    /// Status.
     #[serde(default)]
     pub status: CustomStatus,
     /// The kind.
@@ -20,26 +20,26 @@ pub struct Custom<K> {
     kind: PhantomData<K>,
 }
 
-/// What a custom resource's controller says in conditions.
+/// The conditions of a custom resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct CustomStatus {
-    /// Its conditions.
+    /// Conditions.
     pub conditions: Vec<StatusCondition>,
 }
 
 impl<K> Custom<K> {
-    /// What stands between it and being ready; `None` if it is ready.
+    /// Returns why the resource is not ready, for people; `None` if it is ready.
     ///
-    /// It is ready when its condition `Ready` is `True` and about its present generation (or does
-    /// not say which). By the rules of kstatus a resource *without* conditions is ready too:
-    /// one that was just made would be, before its controller has seen it.
+    /// It is ready if its condition `Ready` is `True` for its current generation, or without a
+    /// generation. By the rules of kstatus a resource *without* conditions would be ready too,
+    /// also between its creation and the first run of its controller.
     pub fn unready(&self) -> Option<&str> {
         let Some(ready) = self.status.conditions.iter().find(|one| one.type_ == "Ready") else {
-            return Some("its controller has not said that it is ready");
+            return Some("its controller has not reported the condition Ready");
         };
         if ready.observed_generation != 0 && ready.observed_generation < self.metadata.generation {
-            return Some("its controller has not seen its newest version yet");
+            return Some("its controller has not observed its current generation");
         }
         if ready.status == "True" {
             return None;
@@ -53,7 +53,7 @@ impl<K> Custom<K> {
         )
     }
 
-    /// It is being deleted.
+    /// Returns whether the object is being deleted.
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
@@ -88,28 +88,28 @@ mod tests {
     }
 
     #[test]
-    fn it_is_ready_when_its_controller_says_so_about_its_present_generation() {
+    fn custom_resource_is_ready_when_the_condition_is_true_for_its_generation() {
         let ready = |generation: i64| json!([{ "type": "Ready", "status": "True", "observedGeneration": generation }]);
         assert_eq!(unready(&ready(2)), None);
         assert_eq!(
             unready(&ready(1)).as_deref(),
-            Some("its controller has not seen its newest version yet")
+            Some("its controller has not observed its current generation")
         );
         assert_eq!(unready(&json!([{ "type": "Ready", "status": "True" }])), None);
     }
 
     #[test]
-    fn it_is_not_ready_before_its_controller_has_said_anything() {
+    fn custom_resource_is_not_ready_without_the_condition() {
         assert_eq!(
             unready(&json!([])).as_deref(),
-            Some("its controller has not said that it is ready")
+            Some("its controller has not reported the condition Ready")
         );
     }
 
     #[test]
-    fn what_its_controller_says_is_why_it_is_not_ready() {
-        let said = |message: &str| json!([{ "type": "Ready", "status": "False", "reason": "Full", "message": message }]);
-        assert_eq!(unready(&said("no room left")).as_deref(), Some("no room left"));
-        assert_eq!(unready(&said("")).as_deref(), Some("Full"));
+    fn unready_is_the_message_of_the_condition_or_its_reason() {
+        let not_ready = |message: &str| json!([{ "type": "Ready", "status": "False", "reason": "Full", "message": message }]);
+        assert_eq!(unready(&not_ready("no room left")).as_deref(), Some("no room left"));
+        assert_eq!(unready(&not_ready("")).as_deref(), Some("Full"));
     }
 }

@@ -2,29 +2,29 @@ use serde::Deserialize;
 
 use crate::{Metadata, Resource};
 
-/// A Deployment's metadata, its pods' metadata, and its status.
+/// A Deployment: its metadata, the metadata of its pods, and its status.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Deployment {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What it runs.
+    /// Spec.
     pub spec: DeploymentSpec,
-    /// What its controller says.
+    /// Status.
     pub status: DeploymentStatus,
 }
 
-/// What a Deployment runs.
+/// The spec of a Deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct DeploymentSpec {
-    /// How pods are replaced.
+    /// How the Deployment replaces pods.
     pub strategy: DeploymentStrategy,
-    /// The pods.
+    /// Template of the pods.
     pub template: PodTemplate,
 }
 
-/// How pods are replaced.
+/// How a Deployment replaces pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct DeploymentStrategy {
@@ -33,27 +33,27 @@ pub struct DeploymentStrategy {
     pub type_: String,
 }
 
-/// The pods of a workload.
+/// The template of a workload's pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct PodTemplate {
-    /// Their labels and annotations.
+    /// Labels and annotations of the pods.
     pub metadata: Metadata,
 }
 
-/// What the Deployment controller says.
+/// The status of a Deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeploymentStatus {
-    /// The generation that these figures are of.
+    /// Generation that the status is about.
     pub observed_generation: i64,
-    /// Pods that are not terminating.
+    /// Number of pods that are not terminating.
     pub replicas: i32,
-    /// Of these, with the newest template.
+    /// Number of these with the current template.
     pub updated_replicas: i32,
-    /// Of these, ready.
+    /// Number of these that are ready.
     pub ready_replicas: i32,
-    /// Of these, ready for `minReadySeconds`.
+    /// Number of these that have been ready for `minReadySeconds`.
     pub available_replicas: i32,
 }
 

@@ -3,37 +3,38 @@ use serde::Deserialize;
 use super::{StatusCondition, is_true};
 use crate::{Metadata, Resource};
 
-/// A Job's metadata and status.
+/// A Job: its metadata and status.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Job {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What its controller says.
+    /// Status.
     pub status: JobStatus,
 }
 
-/// What the Job controller says.
+/// The status of a Job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct JobStatus {
-    /// Pods that run or wait to.
+    /// Number of pending and running pods.
     pub active: i32,
-    /// Pods that succeeded.
+    /// Number of pods that succeeded.
     pub succeeded: i32,
-    /// Pods that failed.
+    /// Number of pods that failed.
     pub failed: i32,
-    /// Its conditions.
+    /// Conditions.
     pub conditions: Vec<StatusCondition>,
 }
 
 impl Job {
-    /// It has succeeded. (A Job is *ready* from its start, by the rules of kstatus.)
+    /// Returns whether the Job has succeeded. (By the rules of kstatus a Job is ready when it
+    /// starts.)
     pub fn is_complete(&self) -> bool {
         is_true(&self.status.conditions, "Complete")
     }
 
-    /// Why it has failed for good, if it has.
+    /// Returns why the Job has failed; `None` if it has not.
     pub fn failure(&self) -> Option<&str> {
         let conditions = &self.status.conditions;
         let failed = conditions.iter().find(|one| one.type_ == "Failed" && one.status == "True")?;

@@ -1,5 +1,5 @@
-//! Thin views of objects that guests read: the fields that reconcile logic asks for, and
-//! nothing else. A guest that needs more writes its own struct and implements
+//! Types for objects that guests read, with the fields that reconcile logic commonly needs. For
+//! other kinds and fields, write a struct of your own and implement
 //! [`Resource`](crate::Resource) for it.
 
 mod config_map;
@@ -26,24 +26,24 @@ pub use service::{Service, ServiceSpec};
 
 use serde::Deserialize;
 
-/// A condition in a status.
+/// A condition in the status of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusCondition {
-    /// What is said, in CamelCase.
+    /// Type, CamelCase.
     #[serde(rename = "type")]
     pub type_: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Why, in one word.
+    /// Reason, one CamelCase word.
     pub reason: String,
-    /// Why, for people.
+    /// Message for people.
     pub message: String,
-    /// The generation that it is about; 0 if it does not say.
+    /// Generation that the condition is about; 0 if not set.
     pub observed_generation: i64,
 }
 
-/// Whether a condition of this type is `True`.
+/// Returns whether a condition of this type is `True`.
 pub(crate) fn is_true(conditions: &[StatusCondition], type_: &str) -> bool {
     conditions.iter().any(|one| one.type_ == type_ && one.status == "True")
 }

@@ -4,23 +4,23 @@ use serde::de::IgnoredAny;
 use super::{StatusCondition, is_true};
 use crate::{Metadata, Resource};
 
-/// A Pod's metadata, images and state.
+/// A Pod: its metadata, containers and status.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Pod {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// What it runs.
+    /// Spec.
     pub spec: PodSpec,
-    /// What its kubelet says.
+    /// Status.
     pub status: PodStatus,
 }
 
-/// What a pod runs.
+/// The spec of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct PodSpec {
-    /// Its containers.
+    /// Containers.
     pub containers: Vec<PodContainer>,
 }
 
@@ -28,39 +28,39 @@ pub struct PodSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodContainer {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its image.
+    /// Image.
     pub image: String,
-    /// Its readiness probe, if it has one; what it does is not read.
+    /// Whether there is a readiness probe; its content is not deserialized.
     pub readiness_probe: Option<IgnoredAny>,
 }
 
-/// What the kubelet says of a pod.
+/// The status of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStatus {
-    /// How far it is.
+    /// Phase.
     pub phase: PodPhase,
-    /// Its conditions.
+    /// Conditions.
     pub conditions: Vec<StatusCondition>,
-    /// Its init containers' states.
+    /// States of the init containers.
     pub init_container_statuses: Vec<ContainerStatus>,
 }
 
-/// How far a pod is.
+/// The phase of a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum PodPhase {
-    /// Not all containers have started yet.
+    /// Not all containers have started.
     #[default]
     Pending,
-    /// Its containers have started.
+    /// All containers have started.
     Running,
-    /// All its containers ended with 0, and none is started again.
+    /// All containers exited with 0 and will not restart.
     Succeeded,
-    /// All its containers ended, and one failed; or it was evicted.
+    /// All containers have ended and one failed, or the pod was evicted.
     Failed,
-    /// Its node is not heard of.
+    /// The control plane has lost contact with the pod's node.
     #[serde(other)]
     Unknown,
 }
@@ -69,17 +69,17 @@ pub enum PodPhase {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ContainerStatus {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it does.
+    /// State.
     pub state: ContainerState,
 }
 
-/// What a container does.
+/// The current state of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ContainerState {
-    /// It ended.
+    /// Set if the container has ended.
     pub terminated: Option<Terminated>,
 }
 
@@ -87,34 +87,34 @@ pub struct ContainerState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Terminated {
-    /// Its exit code.
+    /// Exit code.
     pub exit_code: i32,
 }
 
 impl Pod {
-    /// It takes connections.
+    /// Returns whether the pod runs, is ready, and is not being deleted.
     pub fn is_serving(&self) -> bool {
         self.status.phase == PodPhase::Running
             && is_true(&self.status.conditions, "Ready")
             && !self.is_terminating()
     }
 
-    /// All its containers ended, and none is started again: it will not serve any more.
+    /// Returns whether all containers have ended and will not restart.
     pub fn has_ended(&self) -> bool {
         matches!(self.status.phase, PodPhase::Succeeded | PodPhase::Failed)
     }
 
-    /// It is being deleted.
+    /// Returns whether the object is being deleted.
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// A container of this name.
+    /// Returns the container with this name.
     pub fn container(&self, name: &str) -> Option<&PodContainer> {
         self.spec.containers.iter().find(|one| one.name == name)
     }
 
-    /// How an init container ended; `None` if it has not, or if there is none of this name.
+    /// Returns the exit code of an init container; `None` if it has not ended or does not exist.
     pub fn init_exit_code(&self, container: &str) -> Option<i32> {
         let found = self.status.init_container_statuses.iter().find(|one| one.name == container);
         found?.state.terminated.as_ref().map(|terminated| terminated.exit_code)

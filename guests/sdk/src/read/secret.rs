@@ -4,14 +4,14 @@ use serde::Deserialize;
 
 use crate::{Metadata, Resource};
 
-/// A Secret as guests see it: keys, and of each value a digest (the first 16 hex digits of a
-/// keyed hash). It tells whether a value changed, never what it is.
+/// A Secret as guests see it: its keys, and a digest of each value (the first 16 hex digits of a
+/// keyed hash), which shows whether the value changed but not the value.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Secret {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// Digests by key.
+    /// Digests of the values by key.
     pub data: BTreeMap<String, String>,
 }
 

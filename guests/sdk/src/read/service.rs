@@ -2,21 +2,21 @@ use serde::Deserialize;
 
 use crate::{Labels, Metadata, Resource};
 
-/// A Service's metadata and selector.
+/// A Service: its metadata and selector.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Service {
-    /// Its metadata.
+    /// Metadata.
     pub metadata: Metadata,
-    /// Which pods it serves.
+    /// Spec.
     pub spec: ServiceSpec,
 }
 
-/// Which pods a Service serves.
+/// The spec of a Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ServiceSpec {
-    /// Pods with all of these labels.
+    /// Selects pods with all of these labels.
     pub selector: Labels,
 }
 

@@ -1,4 +1,4 @@
-#![allow(clippy::panic, clippy::missing_panics_doc, reason = "for tests: what cannot go on panics")]
+#![allow(clippy::panic, clippy::missing_panics_doc, reason = "for tests, which fail by a panic")]
 
 use std::marker::PhantomData;
 
@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use super::{Run, Scenario};
 use crate::{Policy, Readiness, ReadinessState, Reconciler, Resource};
 
-/// So many rounds a guest may need until it wants nothing else; the host allows ten that write.
+/// Maximum number of rounds until the guest settles.
 const ROUNDS_MAX: usize = 10;
 
-/// A primary's life, round by round, in a cluster so small that nothing happens in it unless
-/// the test says so: what the guest desires is applied, and the guest is run again until it
-/// wants nothing else.
+/// A cluster in memory with one primary. It applies the outcomes of the guest round by round;
+/// everything else happens only when the test calls a method.
 ///
 /// ```ignore
 /// let mut cluster = FakeCluster::<Guest>::with(primary);
@@ -22,10 +21,10 @@ const ROUNDS_MAX: usize = 10;
 /// cluster.settle().condition("Ready", True, "AllReady");
 /// ```
 ///
-/// What is here is what the host does with an outcome that meets no obstacle: apply, merge,
-/// prune, keep, write the status, take the finalizer off. A desired object takes the place of what
-/// was there, but for its status. New Deployments, Pods, Jobs, claims and custom resources are
-/// on the way until the test says more; all else is ready by nature.
+/// It does what the host does when no request fails: apply, merge, prune, keep, write the status,
+/// remove the finalizer. A desired object replaces the existing one except for its status. A new
+/// `ConfigMap`, `CronJob`, Route, Secret or Service is ready; an object of any other kind is
+/// `InProgress` until the test calls [`becomes_ready`](Self::becomes_ready).
 pub struct FakeCluster<R> {
     primary: Option<Value>,
     objects: Vec<Stored>,
@@ -38,12 +37,12 @@ pub struct FakeCluster<R> {
 struct Stored {
     object: Value,
     readiness: Readiness,
-    /// The primary made it; with what policy.
+    /// The policies with which the primary made it; `None` if another client made it.
     made: Option<Vec<Policy>>,
 }
 
 impl<R: Reconciler> FakeCluster<R> {
-    /// A cluster that holds this primary, filled in as by [`Scenario::of`].
+    /// Creates a cluster with this primary. Missing fields are set as by [`Scenario::of`].
     pub fn with(primary: Value) -> Self {
         Self {
             primary: Some(Scenario::<R>::of(primary).into_primary()),
@@ -55,19 +54,19 @@ impl<R: Reconciler> FakeCluster<R> {
         }
     }
 
-    /// The Module has these parameters from now on.
+    /// Sets the Module's `spec.parameters`.
     pub fn parameters(&mut self, parameters: Value) -> &mut Self {
         self.parameters = parameters;
         self
     }
 
-    /// It is so many milliseconds after 1970.
+    /// Sets the time, in milliseconds since 1970-01-01T00:00:00Z.
     pub fn at_ms(&mut self, now_ms: f64) -> &mut Self {
         self.now_ms = now_ms;
         self
     }
 
-    /// Somebody else makes this object (with `apiVersion` and `kind`).
+    /// Adds an object of another client. It needs `apiVersion` and `kind`.
     pub fn add(&mut self, mut object: Value) -> &mut Self {
         if let Some(namespace) =
             self.primary.as_ref().map(|one| one["metadata"]["namespace"].clone())
@@ -80,7 +79,7 @@ impl<R: Reconciler> FakeCluster<R> {
         self
     }
 
-    /// An object changes, by its controller or by somebody's hand.
+    /// Changes an object, as its controller or another client would.
     pub fn change<K: Resource>(
         &mut self,
         name: &str,
@@ -90,26 +89,26 @@ impl<R: Reconciler> FakeCluster<R> {
         self
     }
 
-    /// An object becomes ready.
+    /// Makes an object ready.
     pub fn becomes_ready<K: Resource>(&mut self, name: &str) -> &mut Self {
         self.find_mut::<K>(name).readiness = ready();
         self
     }
 
-    /// An object is not ready any more, for this reason.
+    /// Makes an object `InProgress` with this message.
     pub fn becomes_unready<K: Resource>(&mut self, name: &str, message: &str) -> &mut Self {
         self.find_mut::<K>(name).readiness = in_progress(message);
         self
     }
 
-    /// An object goes, by somebody's hand or by the garbage collector's.
+    /// Deletes an object, as another client or the garbage collector would.
     pub fn remove<K: Resource>(&mut self, name: &str) -> &mut Self {
         self.find_mut::<K>(name);
         self.objects.retain(|one| !is::<K>(&one.object, name));
         self
     }
 
-    /// A user changes the primary.
+    /// Changes the primary as a user would, and increases its generation.
     pub fn edit(&mut self, change: impl FnOnce(&mut Value)) -> &mut Self {
         let primary = self.present();
         change(primary);
@@ -118,26 +117,27 @@ impl<R: Reconciler> FakeCluster<R> {
         self
     }
 
-    /// A user deletes the primary. Without a finalizer it is gone, and what it owns with it.
+    /// Deletes the primary. Without a finalizer it is removed at once, with the objects that it
+    /// owns.
     pub fn delete(&mut self) -> &mut Self {
         self.present()["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         if !self.finalizer {
-            self.go();
+            self.remove_primary();
         }
         self
     }
 
-    /// Whether the primary is there, if only to be finalized.
+    /// Returns whether the primary exists; it also does while it is being finalized.
     pub fn has_primary(&self) -> bool {
         self.primary.is_some()
     }
 
-    /// Whether an object of this kind and name is there.
+    /// Returns whether an object of this kind and name exists.
     pub fn has<K: Resource>(&self, name: &str) -> bool {
         self.objects.iter().any(|one| is::<K>(&one.object, name))
     }
 
-    /// An object of this kind and name.
+    /// Returns the object of this kind and name. Panics if it does not exist.
     #[track_caller]
     pub fn object<K: Resource>(&self, name: &str) -> &Value {
         match self.objects.iter().find(|one| is::<K>(&one.object, name)) {
@@ -146,7 +146,7 @@ impl<R: Reconciler> FakeCluster<R> {
         }
     }
 
-    /// One round: runs the guest and does what it says. Gives the run and whether anything changed.
+    /// Runs the guest once and applies the outcome. Returns the run and whether an object changed.
     #[track_caller]
     pub fn round(&mut self) -> (Run, bool) {
         let run = self.scenario().run();
@@ -163,12 +163,12 @@ impl<R: Reconciler> FakeCluster<R> {
         }
         let deleting = self.present()["metadata"].get("deletionTimestamp").is_some();
         if desired.finalized && deleting {
-            self.go();
+            self.remove_primary();
         }
         (run, changed)
     }
 
-    /// Rounds until the guest wants nothing else. Gives the last run.
+    /// Runs rounds until one changes no object, and returns its run. Panics after 10 rounds.
     #[track_caller]
     pub fn settle(&mut self) -> Run {
         for _ in 0..ROUNDS_MAX {
@@ -177,7 +177,9 @@ impl<R: Reconciler> FakeCluster<R> {
                 return run;
             }
         }
-        panic!("the guest wants something else after each of {ROUNDS_MAX} rounds");
+        panic!(
+            "the guest does not settle: its outcome changed objects in each of {ROUNDS_MAX} rounds"
+        );
     }
 
     #[track_caller]
@@ -213,7 +215,7 @@ impl<R: Reconciler> FakeCluster<R> {
         if deleting { scenario.deleting() } else { scenario }
     }
 
-    /// Applies one desired object; whether that changed anything.
+    /// Applies one desired object. Returns whether that changed an object.
     fn apply(&mut self, desired: &DesiredObject) -> bool {
         let mut wanted = desired.object.clone();
         if wanted["metadata"].get("namespace").is_none() {
@@ -249,7 +251,7 @@ impl<R: Reconciler> FakeCluster<R> {
         found.object != before
     }
 
-    /// Deletes what the primary made and what is neither desired nor kept.
+    /// Deletes owned objects that are neither desired nor kept.
     fn prune(&mut self, desired: &innkeeper_contract::Desired) -> bool {
         let before = self.objects.len();
         self.objects.retain(|one| {
@@ -269,8 +271,8 @@ impl<R: Reconciler> FakeCluster<R> {
         self.objects.len() != before
     }
 
-    /// The primary is gone, and what it owns with it.
-    fn go(&mut self) {
+    /// Removes the primary and the objects that it owns.
+    fn remove_primary(&mut self) {
         self.primary = None;
         self.objects.retain(|one| match &one.made {
             Some(policy) => policy.contains(&Policy::Orphan),
@@ -279,11 +281,15 @@ impl<R: Reconciler> FakeCluster<R> {
     }
 }
 
-/// How ready an object is that was just made.
+/// Returns the readiness of a new object.
 fn at_first(object: &Value) -> Readiness {
-    const READY_BY_NATURE: [&str; 5] = ["ConfigMap", "CronJob", "Route", "Secret", "Service"];
+    const READY_WHEN_CREATED: [&str; 5] = ["ConfigMap", "CronJob", "Route", "Secret", "Service"];
     let kind = object["kind"].as_str().unwrap_or_default();
-    if READY_BY_NATURE.contains(&kind) { ready() } else { in_progress("it was just made") }
+    if READY_WHEN_CREATED.contains(&kind) {
+        ready()
+    } else {
+        in_progress("the object was just created")
+    }
 }
 
 fn ready() -> Readiness {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::selector;
 use crate::{ClusterReader, Kind, LogLevel, Manifest, ReadError, Readiness};
 
-/// A cluster in memory: what a guest under test can read, and what it logged.
+/// A [`ClusterReader`] in memory: the objects that a guest can read, and the lines that it logged.
 #[derive(Clone, Debug, Default)]
 pub struct FakeReader {
     objects: Vec<(Value, Readiness)>,
@@ -18,7 +18,7 @@ pub struct FakeReader {
 }
 
 impl FakeReader {
-    /// An empty cluster in which a guest with this manifest runs.
+    /// Creates a reader without objects, for a guest with this manifest.
     pub fn of(manifest: &Manifest) -> Self {
         let declared = std::iter::once(&manifest.primary)
             .chain(manifest.owned.iter().map(|owned| &owned.kind))
@@ -28,27 +28,27 @@ impl FakeReader {
         Self { declared, ..Self::default() }
     }
 
-    /// An object exists.
+    /// Adds an object with its readiness.
     pub fn add(&mut self, object: Value, readiness: Readiness) {
         self.objects.push((object, readiness));
     }
 
-    /// The API server does not serve this kind.
+    /// Makes reads of this kind fail with [`ReadError::NotServed`].
     pub fn do_not_serve(&mut self, kind: &Kind) {
         self.unserved.insert((kind.api_version.clone(), kind.kind.clone()));
     }
 
-    /// The module may not read this kind.
+    /// Makes reads of this kind fail with [`ReadError::Forbidden`].
     pub fn forbid(&mut self, kind: &Kind) {
         self.forbidden.insert((kind.api_version.clone(), kind.kind.clone()));
     }
 
-    /// The time of the run, in milliseconds since 1970.
+    /// Sets the time, in milliseconds since 1970-01-01T00:00:00Z.
     pub fn set_now_ms(&mut self, now_ms: f64) {
         self.now_ms = now_ms;
     }
 
-    /// What has been logged so far.
+    /// Returns the lines that the guest has logged.
     pub fn logged(&self) -> Vec<(LogLevel, String)> {
         self.log.borrow().clone()
     }

@@ -1,11 +1,11 @@
-//! Testing a guest without wasm and without a cluster.
+//! Tests a guest natively, without WebAssembly and without a cluster.
 //!
-//! A [`Scenario`] is what a run is given: the primary, the objects that it made, what the
-//! cluster holds besides. [`Scenario::run`] goes through the same documents as the component
-//! and gives a [`Run`], whose assertions read as sentences and fail with what there was instead.
+//! A [`Scenario`] is the input of one run: the primary, the objects that it owns, and the other
+//! objects of the cluster. [`Scenario::run`] uses the same documents as the component and returns
+//! a [`Run`] with assertions.
 //!
-//! A [`FakeCluster`] goes on from there: what a run desires is applied, and the guest is run
-//! again until it wants nothing else.
+//! A [`FakeCluster`] plays several runs: it applies the outcome of each run and runs the guest
+//! again until a run changes nothing.
 //!
 //! ```ignore
 //! Scenario::<Guest>::of(json!({ "metadata": { "name": "web" }, "spec": { "replicas": 3 } }))

@@ -1,16 +1,18 @@
 #![allow(
     clippy::panic,
     clippy::missing_panics_doc,
-    reason = "assertions for tests: one that does not hold panics"
+    reason = "assertions for tests, which fail by a panic"
 )]
 
 use innkeeper_contract::{Desired, DesiredObject};
 use serde_json::Value;
 
-use crate::reconciler::RawOutcome;
-use crate::{Condition, ConditionStatus, Failure, LogLevel, Manifest, Policy, Resource};
+use crate::{
+    Condition, ConditionStatus, Failure, LogLevel, Manifest, Policy, RawOutcome, Resource,
+};
 
-/// What a run gave. Assertions return the run, so that they can be chained.
+/// The outcome of a run, with assertions. Each returns the run, so that calls can be chained, and
+/// panics with the actual outcome if it is false.
 #[derive(Clone, Debug)]
 pub struct Run {
     end: End,
@@ -26,18 +28,18 @@ enum End {
 }
 
 impl Run {
-    /// Reads the documents as strictly as the host does.
+    /// Parses the documents as strictly as the host does.
     pub(super) fn new(
-        ending: &RawOutcome,
+        outcome: &RawOutcome,
         manifest: &Manifest,
         log: Vec<(LogLevel, String)>,
     ) -> Self {
-        let end = match ending {
+        let end = match outcome {
             RawOutcome::Complete(text) => End::Complete(desired(text, manifest)),
             RawOutcome::Partial(text) => End::Partial(desired(text, manifest)),
             RawOutcome::Failed(text) => match serde_json::from_str(text) {
                 Ok(failure) => End::Failed(failure),
-                Err(error) => panic!("the host would refuse this failure ({error}): {text}"),
+                Err(error) => panic!("the host would reject this failure ({error}): {text}"),
             },
         };
         let objects = match &end {
@@ -49,7 +51,7 @@ impl Run {
         Self { end, objects, log }
     }
 
-    /// The run said that this is all that is desired.
+    /// Asserts that the outcome is complete.
     #[track_caller]
     pub fn is_complete(&self) -> &Self {
         match &self.end {
@@ -58,7 +60,7 @@ impl Run {
         }
     }
 
-    /// The run asked to keep what it did not mention.
+    /// Asserts that the outcome is partial.
     #[track_caller]
     pub fn is_partial(&self) -> &Self {
         match &self.end {
@@ -67,7 +69,7 @@ impl Run {
         }
     }
 
-    /// The run failed for this reason.
+    /// Asserts that the run failed with this reason.
     #[track_caller]
     pub fn failed_because(&self, reason: &str) -> &Self {
         match &self.end {
@@ -76,7 +78,7 @@ impl Run {
         }
     }
 
-    /// What is desired, and whether that is all; nothing if the run failed.
+    /// Returns whether the outcome is complete, and the desired state; `None` if the run failed.
     pub(super) fn desired(&self) -> Option<(bool, &Desired)> {
         match &self.end {
             End::Complete(desired) => Some((true, desired)),
@@ -85,7 +87,7 @@ impl Run {
         }
     }
 
-    /// The failure, if it is one.
+    /// Returns the failure; `None` if the run did not fail.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.end {
             End::Failed(failure) => Some(failure),
@@ -93,18 +95,18 @@ impl Run {
         }
     }
 
-    /// The desired objects, as the host gets them.
+    /// Returns the desired objects as the host receives them.
     pub fn objects(&self) -> &[Value] {
         &self.objects
     }
 
-    /// The desired objects as indented JSON, for a golden file.
+    /// Returns the desired objects as indented JSON, for a golden file.
     pub fn objects_text(&self) -> String {
         let list: Vec<String> = self.objects.iter().map(|object| format!("{object:#}\n")).collect();
         list.concat()
     }
 
-    /// An object of this kind and name is desired. More can be said about it.
+    /// Asserts that an object of this kind and name is desired. Returns it for more assertions.
     #[track_caller]
     pub fn desires<K: Resource>(&self, name: &str) -> DesiredView<'_> {
         let found = self.entries().iter().find(|entry| is::<K>(&entry.object, name));
@@ -114,7 +116,7 @@ impl Run {
         }
     }
 
-    /// No object of this kind and name is desired.
+    /// Asserts that no object of this kind and name is desired.
     #[track_caller]
     pub fn does_not_desire<K: Resource>(&self, name: &str) -> &Self {
         assert!(
@@ -125,14 +127,14 @@ impl Run {
         self
     }
 
-    /// Exactly so many objects are desired.
+    /// Asserts the number of desired objects.
     #[track_caller]
     pub fn desires_objects(&self, count: usize) -> &Self {
         assert_eq!(self.objects.len(), count, "desired are: {}", self.names());
         self
     }
 
-    /// The status has this value there (a JSON pointer, `/readyReplicas`).
+    /// Asserts that the status has this value at a JSON pointer (`/readyReplicas`).
     #[track_caller]
     pub fn status(&self, pointer: &str, expected: impl Into<Value>) -> &Self {
         let status = match &self.end {
@@ -149,7 +151,7 @@ impl Run {
         self
     }
 
-    /// The condition is there with this status and reason.
+    /// Asserts that the condition `type_` has this status and reason.
     #[track_caller]
     pub fn condition(&self, type_: &str, status: ConditionStatus, reason: &str) -> &Self {
         let conditions = self.conditions();
@@ -164,7 +166,7 @@ impl Run {
         self
     }
 
-    /// The condition's message contains this.
+    /// Asserts that the message of the condition `type_` contains `text`.
     #[track_caller]
     pub fn condition_says(&self, type_: &str, text: &str) -> &Self {
         let message =
@@ -176,7 +178,7 @@ impl Run {
         self
     }
 
-    /// An event of this reason is given.
+    /// Asserts that there is an Event with this reason.
     #[track_caller]
     pub fn event(&self, reason: &str) -> &Self {
         let events = match &self.end {
@@ -190,18 +192,18 @@ impl Run {
         self
     }
 
-    /// The run asked to run again after so many seconds.
+    /// Asserts that the run requeues the primary after this many seconds.
     #[track_caller]
     pub fn requeues_after(&self, seconds: u32) -> &Self {
-        let asked = match &self.end {
+        let requeue = match &self.end {
             End::Complete(desired) | End::Partial(desired) => desired.requeue_after_seconds,
             End::Failed(failure) => failure.requeue_after_seconds,
         };
-        assert_eq!(asked, Some(seconds), "seconds until the next run");
+        assert_eq!(requeue, Some(seconds), "seconds until the next run");
         self
     }
 
-    /// The object of this kind and name is kept without being desired anew.
+    /// Asserts that the object of this kind and name is kept without being desired.
     #[track_caller]
     pub fn keeps<K: Resource>(&self, name: &str) -> &Self {
         let keep = match &self.end {
@@ -218,7 +220,7 @@ impl Run {
         self
     }
 
-    /// No object of this kind and name is kept.
+    /// Asserts that no object of this kind and name is kept.
     #[track_caller]
     pub fn does_not_keep<K: Resource>(&self, name: &str) -> &Self {
         let keep = match &self.end {
@@ -235,21 +237,21 @@ impl Run {
         self
     }
 
-    /// The primary must not go yet.
+    /// Asserts that the run does not end the finalization of the primary.
     #[track_caller]
     pub fn is_not_finalized(&self) -> &Self {
-        assert!(!self.finalized(), "the run said that the primary may go");
+        assert!(!self.finalized(), "the run ended the finalization of the primary");
         self
     }
 
-    /// The primary may go.
+    /// Asserts that the run ends the finalization of the primary.
     #[track_caller]
     pub fn is_finalized(&self) -> &Self {
-        assert!(self.finalized(), "the run did not say that the primary may go");
+        assert!(self.finalized(), "the run did not end the finalization of the primary");
         self
     }
 
-    /// What was logged.
+    /// Returns the lines that the run logged.
     pub fn logged(&self) -> &[(LogLevel, String)] {
         &self.log
     }
@@ -298,7 +300,7 @@ impl End {
     }
 }
 
-/// A desired object, to say more about.
+/// A desired object of a [`Run`], with assertions.
 #[derive(Clone, Copy, Debug)]
 pub struct DesiredView<'a> {
     run: &'a Run,
@@ -306,7 +308,7 @@ pub struct DesiredView<'a> {
 }
 
 impl<'a> DesiredView<'a> {
-    /// With this value there (a JSON pointer, `/spec/replicas`).
+    /// Asserts that the object has this value at a JSON pointer (`/spec/replicas`).
     #[track_caller]
     pub fn with(self, pointer: &str, expected: impl Into<Value>) -> Self {
         let expected = expected.into();
@@ -320,34 +322,34 @@ impl<'a> DesiredView<'a> {
         self
     }
 
-    /// With no opinion about this.
+    /// Asserts that the object has no value at a JSON pointer.
     #[track_caller]
     pub fn without(self, pointer: &str) -> Self {
         let found = self.entry.object.pointer(pointer);
-        assert!(found.is_none(), "{pointer} is there: {found:?}");
+        assert!(found.is_none(), "{pointer} is set: {found:?}");
         self
     }
 
-    /// With this policy.
+    /// Asserts that the object has this policy.
     #[track_caller]
     pub fn policy(self, policy: Policy) -> Self {
         assert!(self.entry.policy.contains(&policy), "its policies are {:?}", self.entry.policy);
         self
     }
 
-    /// An ordinary object: owned, kept as desired, pruned.
+    /// Asserts that the object has no policy: it is owned, kept as desired, and pruned.
     #[track_caller]
     pub fn without_policy(self) -> Self {
         assert!(self.entry.policy.is_empty(), "its policies are {:?}", self.entry.policy);
         self
     }
 
-    /// The object.
+    /// Returns the object.
     pub fn object(&self) -> &'a Value {
         &self.entry.object
     }
 
-    /// Back to the run.
+    /// Returns the run.
     pub fn and(self) -> &'a Run {
         self.run
     }
@@ -359,11 +361,12 @@ fn is<K: Resource>(object: &Value, name: &str) -> bool {
         && object["metadata"]["name"] == name
 }
 
-/// The document, if the host would take it: known members only, declared kinds only, named objects.
+/// Parses the document. Panics where the host would reject it: unknown members, undeclared kinds,
+/// objects without a name.
 fn desired(text: &str, manifest: &Manifest) -> Desired {
     let desired: Desired = match serde_json::from_str(text) {
         Ok(desired) => desired,
-        Err(error) => panic!("the host would refuse this outcome ({error}): {text}"),
+        Err(error) => panic!("the host would reject this outcome ({error}): {text}"),
     };
     for one in &desired.objects {
         let declared = manifest.owned.iter().any(|owned| {
@@ -372,12 +375,12 @@ fn desired(text: &str, manifest: &Manifest) -> Desired {
         });
         assert!(
             declared,
-            "the host would refuse this object, whose kind the manifest does not own (add it with Describe::owns): {:#}",
+            "the host would reject this object, whose kind the manifest does not own (add it with Describe::owns): {:#}",
             one.object
         );
         assert!(
             one.object["metadata"]["name"].as_str().is_some_and(|name| !name.is_empty()),
-            "the host would refuse this object, which has no name: {:#}",
+            "the host would reject this object, which has no name: {:#}",
             one.object
         );
     }

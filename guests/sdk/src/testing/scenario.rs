@@ -6,10 +6,10 @@ use super::{FakeReader, Run};
 use crate::reconciler::reconcile_text;
 use crate::{Readiness, ReadinessState, Reconciler, Resource, Unapplied};
 
-/// The namespace of objects that name none.
+/// The namespace of objects without one.
 const NAMESPACE: &str = "default";
 
-/// What one run of a guest is given.
+/// The input of one run of a guest.
 pub struct Scenario<R> {
     primary: Value,
     owned: Vec<(Value, Readiness)>,
@@ -22,8 +22,8 @@ pub struct Scenario<R> {
 }
 
 impl<R: Reconciler> Scenario<R> {
-    /// A user has written this primary, and nothing has happened yet. What every object has
-    /// (`apiVersion`, `kind`, a namespace, a uid, a generation) is filled in where it is missing.
+    /// Creates a scenario with this primary and no owned objects. Sets `apiVersion`, `kind`, name,
+    /// namespace, uid and generation if they are missing.
     pub fn of(primary: Value) -> Self {
         let primary = filled::<R::Primary>(primary);
         let mut reader = FakeReader::of(&R::describe());
@@ -40,7 +40,7 @@ impl<R: Reconciler> Scenario<R> {
         }
     }
 
-    /// The primary has made this object (with `apiVersion` and `kind`), and it is so ready.
+    /// Adds an object that the primary owns, with this readiness. It needs `apiVersion` and `kind`.
     pub fn owns(mut self, object: Value, readiness: Readiness) -> Self {
         let object = placed(object, &self.primary);
         self.reader.add(object.clone(), readiness.clone());
@@ -48,12 +48,12 @@ impl<R: Reconciler> Scenario<R> {
         self
     }
 
-    /// The primary has made this object, and it is ready.
+    /// Adds a ready object that the primary owns.
     pub fn owns_ready(self, object: Value) -> Self {
         self.owns(object, Readiness { state: ReadinessState::Ready, message: String::new() })
     }
 
-    /// The primary has made this object, and it is on the way, for this reason.
+    /// Adds an object that the primary owns, with the readiness `InProgress` and this message.
     pub fn owns_unready(self, object: Value, message: &str) -> Self {
         self.owns(
             object,
@@ -61,7 +61,7 @@ impl<R: Reconciler> Scenario<R> {
         )
     }
 
-    /// The objects that the run desired exist now and are ready: the next round.
+    /// Adds the objects that an earlier run desired, all ready.
     pub fn after(mut self, run: &Run) -> Self {
         for object in run.objects() {
             self = self.owns_ready(object.clone());
@@ -69,7 +69,7 @@ impl<R: Reconciler> Scenario<R> {
         self
     }
 
-    /// The cluster holds this object (with `apiVersion` and `kind`), which somebody else made.
+    /// Adds a ready object of another client. It needs `apiVersion` and `kind`.
     pub fn with_object(self, object: Value) -> Self {
         self.with_object_and_readiness(
             object,
@@ -77,55 +77,55 @@ impl<R: Reconciler> Scenario<R> {
         )
     }
 
-    /// The cluster holds this object, which somebody else made, and it is so ready.
+    /// Adds an object of another client, with this readiness.
     pub fn with_object_and_readiness(mut self, object: Value, readiness: Readiness) -> Self {
         let object = placed(object, &self.primary);
         self.reader.add(object, readiness);
         self
     }
 
-    /// The API server does not serve this kind.
+    /// Makes the API server not serve this kind.
     pub fn without<K: Resource>(mut self) -> Self {
         self.reader.do_not_serve(&K::kind());
         self.unserved.push(K::kind());
         self
     }
 
-    /// The module may not read this kind.
+    /// Makes reads of this kind fail with [`ReadError::Forbidden`](crate::ReadError::Forbidden).
     pub fn deny_reads<K: Resource>(mut self) -> Self {
         self.reader.forbid(&K::kind());
         self
     }
 
-    /// This could not be applied in the round before.
+    /// Adds an object that the host could not apply after the previous run.
     pub fn unapplied(mut self, unapplied: Unapplied) -> Self {
         self.unapplied.push(unapplied);
         self
     }
 
-    /// The Module has these parameters.
+    /// Sets the Module's `spec.parameters`.
     pub fn parameters(mut self, parameters: Value) -> Self {
         self.parameters = parameters;
         self
     }
 
-    /// The primary is being deleted.
+    /// Sets the deletion timestamp of the primary.
     pub fn deleting(mut self) -> Self {
         self.primary["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         self.deleting = true;
         self
     }
 
-    /// The time is this many milliseconds after 1970.
+    /// Sets the time, in milliseconds since 1970-01-01T00:00:00Z.
     pub fn at_ms(mut self, now_ms: f64) -> Self {
         self.reader.set_now_ms(now_ms);
         self
     }
 
-    /// The `observed` document that the guest is given.
+    /// Returns the `observed` document of the run.
     pub fn document(&self) -> String {
         let mut owned: Vec<&(Value, Readiness)> = self.owned.iter().collect();
-        // As the host orders them.
+        // In the order of the host.
         owned.sort_by_key(|(object, _)| {
             let of = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             (of("/kind"), of("/metadata/namespace"), of("/metadata/name"))
@@ -145,19 +145,19 @@ impl<R: Reconciler> Scenario<R> {
         .to_string()
     }
 
-    /// The primary with what was filled in.
+    /// Returns the primary with the fields that were set.
     pub(super) fn into_primary(self) -> Value {
         self.primary
     }
 
-    /// Runs the guest.
+    /// Runs the guest once.
     pub fn run(&self) -> Run {
-        let ending = reconcile_text::<R>(&self.reader, &self.document());
-        Run::new(&ending, &R::describe(), self.reader.logged())
+        let outcome = reconcile_text::<R>(&self.reader, &self.document());
+        Run::new(&outcome, &R::describe(), self.reader.logged())
     }
 }
 
-/// The primary with what the API server would have filled in.
+/// Returns the primary with the fields that the API server sets.
 fn filled<P: Resource>(mut primary: Value) -> Value {
     fill(&mut primary, "apiVersion", json!(P::API_VERSION));
     fill(&mut primary, "kind", json!(P::KIND));
@@ -170,7 +170,7 @@ fn filled<P: Resource>(mut primary: Value) -> Value {
     primary
 }
 
-/// An object in the primary's namespace, unless it names one.
+/// Returns the object in the primary's namespace if it has none.
 fn placed(mut object: Value, primary: &Value) -> Value {
     if let Some(namespace) = primary["metadata"].get("namespace") {
         fill(&mut object["metadata"], "namespace", namespace.clone());

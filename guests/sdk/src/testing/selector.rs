@@ -1,19 +1,19 @@
 use serde_json::Value;
 
-/// Whether an object's labels match a Kubernetes label selector; an error for text that is none.
+/// Returns whether an object's labels match a Kubernetes label selector.
 ///
-/// Knows `key=value`, `key==value`, `key!=value`, `key in (a,b)`, `key notin (a,b)`, `key` and
-/// `!key`, joined by commas.
+/// Supports `key=value`, `key==value`, `key!=value`, `key in (a,b)`, `key notin (a,b)`, `key` and
+/// `!key`, joined by commas. Fails if the selector is malformed.
 pub(super) fn matches(selector: &str, object: &Value) -> Result<bool, String> {
     let mut all = true;
-    // To the end, so that an error shows whatever the object is.
+    // Without an early return, so that a malformed selector fails for every object.
     for requirement in requirements(selector) {
         all &= matches_one(requirement.trim(), object)?;
     }
     Ok(all)
 }
 
-/// The parts between commas that are outside of parentheses.
+/// Splits the selector at the commas outside of parentheses.
 fn requirements(selector: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0_i32, 0);
@@ -40,7 +40,7 @@ fn matches_one(requirement: &str, object: &Value) -> Result<bool, String> {
             .trim()
             .strip_prefix('(')
             .and_then(|values| values.strip_suffix(')'))
-            .ok_or_else(|| format!("`{requirement}`: the values must stand in parentheses"))?;
+            .ok_or_else(|| format!("`{requirement}`: the values must be in parentheses"))?;
         let among =
             label(key).is_some_and(|value| values.split(',').any(|one| one.trim() == value));
         return Ok(among == (verb == "in"));
@@ -53,7 +53,7 @@ fn matches_one(requirement: &str, object: &Value) -> Result<bool, String> {
         return Ok(label(key) == Some(value.trim()));
     }
     if requirement.is_empty() || requirement.contains(' ') {
-        return Err(format!("`{requirement}` is no requirement of a label selector"));
+        return Err(format!("`{requirement}` is not a requirement of a label selector"));
     }
     match requirement.strip_prefix('!') {
         Some(key) => Ok(label(key).is_none()),
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selectors_match_as_in_kubernetes() {
+    fn selector_matches_as_in_kubernetes() {
         let object = json!({ "metadata": { "labels": { "app": "web", "tier": "front" } } });
         for (selector, expected) in [
             ("", true),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_selector_is_an_error() {
+    fn selector_is_an_error_when_it_is_malformed() {
         let object = json!({});
         assert!(matches("app web", &object).is_err());
         assert!(matches("app in web", &object).is_err());

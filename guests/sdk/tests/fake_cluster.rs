@@ -1,4 +1,4 @@
-//! What a test may rely on that plays a primary's life.
+//! What tests with a `FakeCluster` can rely on.
 
 use innkeeper_sdk::ConditionStatus::True;
 use innkeeper_sdk::kinds::{ConfigMap, Deployment, PersistentVolumeClaim, Pod, PodTemplate};
@@ -10,7 +10,7 @@ use innkeeper_sdk::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A primary that lists what should be.
+/// A primary that lists the desired objects.
 #[derive(Deserialize)]
 struct List {
     metadata: Metadata,
@@ -24,12 +24,12 @@ struct Spec {
     texts: Vec<String>,
     /// Deployments.
     servers: Vec<String>,
-    /// Claims that stay when the primary goes.
+    /// Claims with the policy `orphan`.
     volumes: Vec<String>,
-    /// Pods of others that are marked.
+    /// Pods of other controllers that get a label.
     marked: Vec<String>,
-    /// Wants one more in each round.
-    restless: bool,
+    /// Desires one more object in each round.
+    unstable: bool,
 }
 
 impl Resource for List {
@@ -63,7 +63,7 @@ impl Reconciler for Guest {
         let spec = &observed.primary().spec;
         let count = observed.count_owned::<ConfigMap>();
         if observed.is_deleting() {
-            // One after the other.
+            // One per round.
             let mut left = observed.all_owned::<innkeeper_sdk::read::ConfigMap>();
             left.pop();
             let desired = left.iter().fold(Desired::new(), |desired, one| {
@@ -75,7 +75,7 @@ impl Reconciler for Guest {
         for name in &spec.texts {
             desired = desired.object(ConfigMap::new(name).data("text", ""));
         }
-        if spec.restless {
+        if spec.unstable {
             for number in 0..=count {
                 desired = desired.object(ConfigMap::new(format!("text-{number}")));
             }
@@ -101,16 +101,16 @@ fn cluster(spec: &Value) -> FakeCluster<Guest> {
 }
 
 #[test]
-fn what_is_desired_is_made_and_seen_in_the_next_round() {
+fn desired_object_is_created_and_observed_in_the_next_round() {
     let mut cluster = cluster(&json!({ "texts": ["a", "b"] }));
     cluster.settle().status("/texts", 2).condition("Ready", True, "AllReady");
     assert!(cluster.has::<ConfigMap>("a") && cluster.has::<ConfigMap>("b"));
 }
 
 #[test]
-fn a_deployment_is_on_the_way_until_the_test_says_more() {
+fn new_deployment_is_in_progress_until_the_test_makes_it_ready() {
     let mut cluster = cluster(&json!({ "servers": ["web"] }));
-    cluster.settle().condition_says("Ready", "it was just made");
+    cluster.settle().condition_says("Ready", "the object was just created");
     cluster.becomes_ready::<Deployment>("web");
     cluster.settle().condition("Ready", True, "AllReady");
     cluster.becomes_unready::<Deployment>("web", "0 of 1 replicas are ready");
@@ -118,7 +118,7 @@ fn a_deployment_is_on_the_way_until_the_test_says_more() {
 }
 
 #[test]
-fn a_change_by_hand_is_set_back_and_a_status_stays() {
+fn changed_object_is_reverted_and_keeps_its_status() {
     let mut cluster = cluster(&json!({ "texts": ["a"] }));
     cluster.settle();
     cluster.change::<ConfigMap>("a", |object| {
@@ -131,7 +131,7 @@ fn a_change_by_hand_is_set_back_and_a_status_stays() {
 }
 
 #[test]
-fn what_is_no_longer_desired_goes_unless_it_holds_data() {
+fn undesired_object_is_pruned_unless_it_holds_data() {
     let mut cluster = cluster(&json!({ "texts": ["a", "b"], "volumes": ["data"] }));
     cluster.settle();
     cluster.edit(|list| list["spec"] = json!({ "texts": ["b"] }));
@@ -141,7 +141,7 @@ fn what_is_no_longer_desired_goes_unless_it_holds_data() {
 }
 
 #[test]
-fn a_merge_changes_what_others_made_and_makes_nothing() {
+fn merge_changes_existing_objects_and_creates_none() {
     let mut cluster = cluster(&json!({ "marked": ["one", "two"] }));
     cluster.add(json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -157,7 +157,7 @@ fn a_merge_changes_what_others_made_and_makes_nothing() {
 }
 
 #[test]
-fn a_primary_with_a_finalizer_goes_when_the_guest_says_so_and_leaves_orphans() {
+fn deleted_primary_is_removed_after_finalization_and_orphans_stay() {
     let mut cluster = cluster(&json!({ "texts": ["a", "b"], "volumes": ["data"] }));
     cluster.settle();
     cluster.delete();
@@ -169,7 +169,7 @@ fn a_primary_with_a_finalizer_goes_when_the_guest_says_so_and_leaves_orphans() {
 }
 
 #[test]
-#[should_panic(expected = "the guest wants something else after each of 10 rounds")]
-fn a_guest_that_never_comes_to_rest_fails_the_test() {
-    cluster(&json!({ "restless": true })).settle();
+#[should_panic(expected = "changed objects in each of 10 rounds")]
+fn settle_panics_when_the_guest_never_settles() {
+    cluster(&json!({ "unstable": true })).settle();
 }
