@@ -71,7 +71,7 @@ impl Watch {
 }
 
 #[test]
-fn watches_end_with_the_last_object_of_a_definition_that_goes() {
+fn watches_end_after_the_last_object_of_a_deleted_definition() {
     let simulator = simulator();
     define(&simulator);
     make(&simulator, "a", &["x.dev/a"]);
@@ -108,7 +108,7 @@ fn watches_end_when_a_definition_changes() {
 }
 
 #[test]
-fn a_token_of_an_account_tells_whose_it_is_as_long_as_it_is_good() {
+fn token_of_a_service_account_is_valid_until_it_expires() {
     let simulator = simulator();
     let base = "/api/v1/namespaces/default";
     let account = json!({"metadata": {"name": "robot"}});

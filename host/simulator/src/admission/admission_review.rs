@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_who_refused_and_why() {
+    fn denial_names_the_webhook_and_its_reason() {
         let body = |status: Value| denial("w.dev", &status).body();
         assert_eq!(
             body(Value::Null)["message"],
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_does_not_fit_is_none() {
+    fn invalid_webhook_response_is_an_error() {
         let read = |change: Value, mutating| {
             let mut review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
                 "response": {"uid": "u", "allowed": true}});

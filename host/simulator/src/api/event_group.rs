@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_renamed_both_ways_and_nothing_is_lost() {
+    fn event_members_are_renamed_both_ways_without_loss() {
         let core = json!({
             "kind": "Event", "apiVersion": "v1", "metadata": {"name": "a"}, "message": "m",
             "involvedObject": {"kind": "Pod"}, "reportingComponent": "c", "count": 1, "reason": "r"

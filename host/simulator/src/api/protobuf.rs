@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_read_as_json_has_it() {
+    fn protobuf_object_is_decoded_to_its_json() {
         let entry = [field(1, b"x"), field(2, b"1")].concat();
         let object = [field(1, &field(1, b"a")), field(2, &entry), vec![4 << 3, 1]].concat();
         assert_eq!(
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_stand_beside_others_in_json_are_put_there() {
+    fn members_of_an_inline_message_are_decoded_into_the_outer_object() {
         let source = field(1, &field(1, b"/srv"));
         let volume = [field(1, b"data"), field(2, &source)].concat();
         let pod = field(2, &field(1, &volume));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_unknown_is_refused() {
+    fn truncated_or_unknown_message_is_refused() {
         let whole = document("v1", "ConfigMap", &field(1, &field(1, b"a")));
         assert!(decode(&whole[..whole.len() - 1]).unwrap_err().contains("cut short"));
         assert!(decode(b"{}").unwrap_err().contains("does not appear"));

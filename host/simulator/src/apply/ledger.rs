@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_written_as_it_is_read() {
+    fn managed_fields_are_printed_as_they_were_parsed() {
         let list = json!([entry("", "f:a", "1"), entry("b", "f:b", "2")]);
         let said = Ledger::said(Some(&list));
         assert_eq!(said.value(), Some(list));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_no_difference_but_fields_are_and_a_manager_that_is_there_twice() {
+    fn ledgers_differ_by_fields_and_duplicate_managers_not_by_times() {
         let of = |list: Value| Ledger::said(Some(&list));
         let one = of(json!([entry("a", "f:a", "1")]));
         assert!(one.is_like(&of(json!([entry("a", "f:a", "2")]))));

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_beside_the_tree_is_in_its_place_in_the_text() {
+    fn managed_fields_are_printed_at_their_place_in_the_object() {
         let tracked = ManagedObject::new(object());
         assert!(tracked["metadata"].get("managedFields").is_none());
         assert_eq!(tracked.whole(), object());
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_read_too() {
+    fn value_that_is_no_object_is_read_unchanged() {
         for text in ["null", "{\"metadata\":null}", "{\"metadata\":{}}", "[1]"] {
             assert_eq!(
                 ManagedObject::read(&Bytes::from_static(text.as_bytes())).text(),

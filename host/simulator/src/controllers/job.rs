@@ -445,7 +445,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indexes_are_written_as_they_are_read() {
+    fn completed_indexes_are_printed_as_they_are_parsed() {
         for text in ["", "0", "0,1", "0-2", "1,3-5,7,8"] {
             assert_eq!(ranges(&indexes(text)), text);
         }

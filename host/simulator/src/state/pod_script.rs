@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn star_in_an_image_pattern_matches_any_text() {
         let fits = |rule: &str, image: &str| PodRule::new(rule).fits(image);
         assert!(fits("*", "nginx"));
         assert!(fits("quay.io/*:1", "quay.io/a/b:1"));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_counts_more_than_a_rule_and_a_rule_more_than_the_rest() {
+    fn annotation_overrides_a_rule_and_a_rule_overrides_the_default() {
         let mut slow = PodRule::new("slow");
         slow.start_after = Some(SignedDuration::from_secs(60));
         let script = PodScript { rules: vec![slow], ..PodScript::default() };

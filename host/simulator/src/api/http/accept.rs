@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_can_be_given_is() {
+    fn first_supported_media_type_is_chosen() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
         assert_eq!(view(""), Some(View::Plain));
         assert_eq!(view("*/*"), Some(View::Plain));

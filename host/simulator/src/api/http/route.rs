@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_both_a_place_and_an_object() {
+    fn namespace_in_a_path_is_a_scope_or_an_object() {
         let found = target("/api/v1/namespaces/a");
         assert_eq!((&*found.resource, &*found.name), ("namespaces", "a"));
         let found = target("/api/v1/namespaces/a/pods/b/status");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_its_own_has_its_name_in_the_path() {
+    fn named_group_is_part_of_the_path() {
         let found = target("/apis/apps/v1/deployments");
         assert_eq!(
             (&*found.group, &*found.version, &*found.resource),

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longer_ago_the_coarser() {
+    fn age_is_coarser_for_older_objects() {
         let cases = [
             (-2, "<invalid>"),
             (-1, "0s"),

@@ -113,7 +113,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_selector_is_ordered_by_its_keys() {
+    fn selector_is_printed_in_the_order_of_its_keys() {
         let value = json!({"matchLabels": {"b": "2"}, "matchExpressions": [
             {"key": "c", "operator": "In", "values": ["y", "x"]},
             {"key": "a", "operator": "DoesNotExist"}]});
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_the_first_are_shown() {
+    fn long_list_is_printed_with_its_first_items() {
         let many = ["a", "b", "c", "d"].map(str::to_owned);
         assert_eq!(with_more(&many, 3), "a,b,c + 1 more...");
         assert_eq!(with_more(&many[..3], 3), "a,b,c");

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_shown_by_what_hinders_it_most() {
+    fn pod_status_is_the_worst_state_of_its_containers() {
         let running = json!({"ready": true, "restartCount": 0, "state": {"running": {}}});
         assert_eq!(shown(&pod("Pending", &[])), "0/0 Pending 0");
         assert_eq!(shown(&pod("Running", std::slice::from_ref(&running))), "1/1 Running 0");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_begins_is_shown_by_its_init_containers() {
+    fn status_of_a_starting_pod_is_that_of_its_init_containers() {
         let mut begins =
             pod("Pending", &[json!({"state": {"waiting": {"reason": "PodInitializing"}}})]);
         begins["spec"]["initContainers"] = json!([{"name": "i"}, {"name": "j"}]);

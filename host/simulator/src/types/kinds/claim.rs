@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_changes_by_what_it_is_given_and_grows_when_it_is_bound() {
+    fn pending_claim_may_get_a_volume_and_a_bound_claim_may_grow() {
         let claim = |phase: &str, change: Value| {
             let mut claim = json!({"spec": {"accessModes": ["ReadWriteOnce"],
                 "resources": {"requests": {"storage": "2Gi"}}}, "status": {"phase": phase}});
