@@ -59,7 +59,7 @@ fn lines(body: &mut Body) -> Vec<Value> {
 }
 
 /// The types and names of events.
-fn told(events: &[Value]) -> Vec<String> {
+fn summaries(events: &[Value]) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     events
         .iter()
@@ -78,7 +78,7 @@ fn watch_sends_existing_objects_then_changes() {
     );
     let mut body = ask(&simulator, "GET", &path, "", &Value::Null, "").into_body();
     let first = lines(&mut body);
-    assert_eq!(told(&first), ["ADDED a", "BOOKMARK "]);
+    assert_eq!(summaries(&first), ["ADDED a", "BOOKMARK "]);
     assert_eq!(
         first[1]["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true",
         "{first:?}"
@@ -86,9 +86,9 @@ fn watch_sends_existing_objects_then_changes() {
     apply(&simulator, "a", "m", &json!({"x": "2"}));
     apply(&simulator, "b", "m", &json!({}));
     send(&simulator, "DELETE", &format!("{CONFIG_MAPS}/a"), &Value::Null);
-    assert_eq!(told(&lines(&mut body)), ["MODIFIED a", "ADDED b", "DELETED a"]);
+    assert_eq!(summaries(&lines(&mut body)), ["MODIFIED a", "ADDED b", "DELETED a"]);
     simulator.advance(SignedDuration::from_secs(61));
-    assert_eq!(told(&lines(&mut body)), ["BOOKMARK "]);
+    assert_eq!(summaries(&lines(&mut body)), ["BOOKMARK "]);
     simulator.advance(SignedDuration::from_secs(60));
     apply(&simulator, "c", "m", &json!({}));
     assert!(lines(&mut body).is_empty(), "the watch ends after its time");
@@ -102,7 +102,7 @@ fn watch_begins_after_its_version_and_gets_410_when_that_is_compacted() {
     let since = first["metadata"]["resourceVersion"].as_str().unwrap();
     let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={since}");
     let mut body = ask(&simulator, "GET", &path, "", &Value::Null, "").into_body();
-    assert_eq!(told(&lines(&mut body)), ["ADDED b"]);
+    assert_eq!(summaries(&lines(&mut body)), ["ADDED b"]);
     simulator.compact();
     let mut body = ask(&simulator, "GET", &path, "", &Value::Null, "").into_body();
     let events = lines(&mut body);
@@ -124,7 +124,7 @@ fn watch_with_a_selector_sends_added_and_deleted_when_an_object_starts_and_stops
         let path = format!("{CONFIG_MAPS}/a?fieldManager=m");
         send(&simulator, "PATCH", &path, &labelled(value));
     }
-    assert_eq!(told(&lines(&mut body)), ["ADDED a", "DELETED a"]);
+    assert_eq!(summaries(&lines(&mut body)), ["ADDED a", "DELETED a"]);
 }
 
 #[test]

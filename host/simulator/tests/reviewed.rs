@@ -73,9 +73,9 @@ fn annotations_over_256_kib_in_total_are_refused() {
     let more = json!({"metadata": {"name": "b", "annotations": {"a": most, "b": "x"}}});
     let (code, refused) = send(&simulator, "POST", CONFIG_MAPS, &more);
     assert_eq!(code, 422);
-    let told = &refused["details"]["causes"][0];
-    assert_eq!(told["field"], "metadata.annotations");
-    assert_eq!(told["message"], "Too long: may not be more than 262144 bytes");
+    let cause = &refused["details"]["causes"][0];
+    assert_eq!(cause["field"], "metadata.annotations");
+    assert_eq!(cause["message"], "Too long: may not be more than 262144 bytes");
 }
 
 #[test]

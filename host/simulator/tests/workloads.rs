@@ -32,7 +32,7 @@ fn condition<'a>(object: &'a Value, name: &str) -> &'a Value {
 }
 
 /// The messages of the Events about a kind, in the order of time.
-fn said(cluster: &Cluster, kind: &str) -> Vec<String> {
+fn event_reasons(cluster: &Cluster, kind: &str) -> Vec<String> {
     let events = cluster.list("/api/v1/namespaces/default/events");
     let mut events: Vec<&Value> =
         events.iter().filter(|event| event["involvedObject"]["kind"] == kind).collect();
@@ -68,7 +68,7 @@ fn deployment_becomes_available_through_its_replica_set_and_pods() {
     assert_eq!(pods.len(), 3);
     assert_eq!(pods[0]["status"]["phase"], "Running");
     assert_eq!(pods[0]["metadata"]["ownerReferences"][0]["name"], name);
-    let events = said(&cluster, "Deployment");
+    let events = event_reasons(&cluster, "Deployment");
     assert_eq!(events, [format!("ScalingReplicaSet: Scaled up replica set {name} from 0 to 3")]);
     cluster.is_quiet();
 }
@@ -231,7 +231,7 @@ fn cron_job_creates_jobs_on_schedule_and_keeps_the_last_ones() {
     let cron = cluster.get("/apis/batch/v1/namespaces/default/cronjobs/tick").unwrap();
     assert_eq!(cron["status"]["lastScheduleTime"], "2026-11-22T00:15:00Z");
     assert!(
-        said(&cluster, "CronJob").contains(&format!(
+        event_reasons(&cluster, "CronJob").contains(&format!(
             "SawCompletedJob: Saw completed job: {}, condition: Complete",
             at(5)
         ))

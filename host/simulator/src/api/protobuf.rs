@@ -1,5 +1,5 @@
-//! Objects in protobuf, as the typed clients of kubectl send them. Answers are JSON, which these
-//! clients take too.
+//! Decodes objects in protobuf, as the typed clients of kubectl send them. Responses are JSON,
+//! which these clients accept too.
 
 use base64::Engine as _;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 /// How every document begins.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Types that are sent and are no kinds of their groups.
+/// Types that clients send and that are no kinds of their groups.
 const MORE: [&str; 4] = [
     "io.k8s.api.authentication.v1.TokenRequest",
     "io.k8s.api.autoscaling.v1.Scale",
@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
         Some((tag >> 3, raw))
     }
 
-    /// All of them, or what is wrong.
+    /// All fields, or the error.
     fn all(bytes: &'a [u8]) -> Result<Vec<(u64, Raw<'a>)>, String> {
         let mut fields = Self { rest: bytes };
         let mut found = Vec::new();
@@ -183,7 +183,7 @@ fn member(
 ) -> Result<(), String> {
     let name = match numbers.get(&number.to_string()) {
         Some(Value::String(name)) => name,
-        // Its members stand beside it.
+        // JSON has the members of this message in the outer object.
         Some(Value::Object(inner)) => {
             let Raw::Bytes(bytes) = raw else { return Ok(()) };
             for (number, raw) in Fields::all(bytes)? {
@@ -218,7 +218,7 @@ fn member(
         return Ok(());
     }
     let value = one(property, raw)?;
-    // Plain fields are always sent; those that JSON leaves out if zero are not told.
+    // Clients send every plain field; one that JSON omits if zero is not set.
     let zero = value == json!("") || value == json!(0) || value == json!(false);
     if !(zero && property.go == Go::Omitted) {
         object.insert(name.clone(), value);

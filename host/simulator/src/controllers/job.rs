@@ -177,8 +177,8 @@ fn end_pods(cluster: &mut Cluster, job: &Value) {
         }
         if client::delete(cluster, &CLIENT, &PODS, &pod, None) {
             let message = format!("Deleted pod: {}", meta(&pod, "name"));
-            let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
-            event_recorder::record(cluster, &CLIENT, job, &said);
+            let event = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
+            event_recorder::record(cluster, &CLIENT, job, &event);
         }
     }
 }
@@ -325,12 +325,12 @@ fn update_status(
         return;
     }
     if let Some(end) = end.filter(|_| is_finished(job)) {
-        let said = if end.good {
+        let event = if end.good {
             EventSpec::normal(COMPONENT, "Completed", "Job completed")
         } else {
             EventSpec::warning(COMPONENT, end.reason, &end.message)
         };
-        event_recorder::record(cluster, &CLIENT, job, &said);
+        event_recorder::record(cluster, &CLIENT, job, &event);
     }
 }
 

@@ -46,7 +46,7 @@ impl Bounds {
         new + room.min(self.replicas - new)
     }
 
-    /// What the old sets, from the oldest on, are to have beside the new one.
+    /// The desired replicas of the old sets, oldest first, next to the new set.
     pub(crate) fn old_sets(&self, old: &[Set], new: &Set) -> Vec<i64> {
         let mut wanted: Vec<i64> = old.iter().map(|set| set.wanted).collect();
         let all: i64 = wanted.iter().sum::<i64>() + new.wanted;

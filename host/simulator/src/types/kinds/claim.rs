@@ -74,7 +74,7 @@ mod tests {
             claim
         };
         let of = |size: &str| json!({"resources": {"requests": {"storage": size}}});
-        let told = |phase: &str, change: Value| {
+        let refusals = |phase: &str, change: Value| {
             let mut errors = Vec::new();
             immutable(&claim(phase, change), &claim(phase, json!({})), &mut errors);
             errors.len()
@@ -86,7 +86,7 @@ mod tests {
             ("Bound", of("3Gi")),
             ("Bound", of("1536Mi")),
         ] {
-            assert_eq!(told(phase, change.clone()), 0, "{phase} {change}");
+            assert_eq!(refusals(phase, change.clone()), 0, "{phase} {change}");
         }
         for (phase, change) in [
             ("Pending", of("3Gi")),
@@ -94,7 +94,7 @@ mod tests {
             ("Bound", json!({"volumeMode": "Block"})),
             ("Bound", of("1Gi")),
         ] {
-            assert_eq!(told(phase, change.clone()), 1, "{phase} {change}");
+            assert_eq!(refusals(phase, change.clone()), 1, "{phase} {change}");
         }
     }
 }

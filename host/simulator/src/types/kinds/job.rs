@@ -77,8 +77,8 @@ pub(crate) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) 
     }
 }
 
-/// A template with what another one says of where its Pods run and what they are called: as long as
-/// a Job is suspended and has not been started, whoever queues Jobs may change that.
+/// A template with the scheduling and the labels of another one: a queue controller may change
+/// these as long as a Job is suspended and has not started.
 fn placed_as(template: &Value, other: &Value) -> Value {
     let mut template = template.clone();
     if let Some(metadata) = member(&mut template, "metadata") {
