@@ -59,7 +59,7 @@ fn lines(body: &mut Body) -> Vec<Value> {
 }
 
 /// The types and names of events.
-fn told(events: &[Value]) -> Vec<String> {
+fn summaries(events: &[Value]) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     events
         .iter()
@@ -70,7 +70,7 @@ fn told(events: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn a_watch_tells_what_is_there_then_what_happens() {
+fn watch_sends_existing_objects_then_changes() {
     let simulator = simulator(1);
     apply(&simulator, "a", "m", &json!({"x": "1"}));
     let path = format!(
@@ -78,7 +78,7 @@ fn a_watch_tells_what_is_there_then_what_happens() {
     );
     let mut body = ask(&simulator, "GET", &path, "", &Value::Null, "").into_body();
     let first = lines(&mut body);
-    assert_eq!(told(&first), ["ADDED a", "BOOKMARK "]);
+    assert_eq!(summaries(&first), ["ADDED a", "BOOKMARK "]);
     assert_eq!(
         first[1]["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true",
         "{first:?}"
@@ -86,23 +86,23 @@ fn a_watch_tells_what_is_there_then_what_happens() {
     apply(&simulator, "a", "m", &json!({"x": "2"}));
     apply(&simulator, "b", "m", &json!({}));
     send(&simulator, "DELETE", &format!("{CONFIG_MAPS}/a"), &Value::Null);
-    assert_eq!(told(&lines(&mut body)), ["MODIFIED a", "ADDED b", "DELETED a"]);
+    assert_eq!(summaries(&lines(&mut body)), ["MODIFIED a", "ADDED b", "DELETED a"]);
     simulator.advance(SignedDuration::from_secs(61));
-    assert_eq!(told(&lines(&mut body)), ["BOOKMARK "]);
+    assert_eq!(summaries(&lines(&mut body)), ["BOOKMARK "]);
     simulator.advance(SignedDuration::from_secs(60));
     apply(&simulator, "c", "m", &json!({}));
     assert!(lines(&mut body).is_empty(), "the watch ends after its time");
 }
 
 #[test]
-fn a_watch_begins_after_the_version_it_names_and_is_told_when_that_is_forgotten() {
+fn watch_begins_after_its_version_and_gets_410_when_that_is_compacted() {
     let simulator = simulator(1);
     let (_, first) = apply(&simulator, "a", "m", &json!({"x": "1"}));
     apply(&simulator, "b", "m", &json!({}));
     let since = first["metadata"]["resourceVersion"].as_str().unwrap();
     let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={since}");
     let mut body = ask(&simulator, "GET", &path, "", &Value::Null, "").into_body();
-    assert_eq!(told(&lines(&mut body)), ["ADDED b"]);
+    assert_eq!(summaries(&lines(&mut body)), ["ADDED b"]);
     simulator.compact();
     let mut body = ask(&simulator, "GET", &path, "", &Value::Null, "").into_body();
     let events = lines(&mut body);
@@ -115,7 +115,7 @@ fn a_watch_begins_after_the_version_it_names_and_is_told_when_that_is_forgotten(
 }
 
 #[test]
-fn a_watch_with_a_selector_tells_when_an_object_begins_and_ceases_to_fit() {
+fn watch_with_a_selector_sends_added_and_deleted_when_an_object_starts_and_stops_matching() {
     let simulator = simulator(1);
     let path = format!("{CONFIG_MAPS}?watch=true&labelSelector=app%3Da");
     let mut body = ask(&simulator, "GET", &path, "", &Value::Null, "").into_body();
@@ -124,11 +124,11 @@ fn a_watch_with_a_selector_tells_when_an_object_begins_and_ceases_to_fit() {
         let path = format!("{CONFIG_MAPS}/a?fieldManager=m");
         send(&simulator, "PATCH", &path, &labelled(value));
     }
-    assert_eq!(told(&lines(&mut body)), ["ADDED a", "DELETED a"]);
+    assert_eq!(summaries(&lines(&mut body)), ["ADDED a", "DELETED a"]);
 }
 
 #[test]
-fn pages_go_on_where_they_ended() {
+fn list_with_a_continue_token_returns_the_next_page() {
     let simulator = simulator(1);
     for name in ["a", "b", "c"] {
         apply(&simulator, name, "m", &json!({}));
@@ -144,7 +144,7 @@ fn pages_go_on_where_they_ended() {
 }
 
 #[test]
-fn what_an_owner_leaves_is_collected_as_the_delete_says() {
+fn dependents_are_deleted_as_the_propagation_policy_says() {
     let simulator = simulator(1);
     let path = |name: &str| format!("{CONFIG_MAPS}/{name}");
     for policy in ["Background", "Foreground", "Orphan"] {
@@ -170,7 +170,7 @@ fn what_an_owner_leaves_is_collected_as_the_delete_says() {
 }
 
 #[test]
-fn a_namespace_takes_what_is_in_it_along_and_refuses_what_is_new() {
+fn deleted_namespace_deletes_its_objects_and_refuses_creates() {
     let simulator = simulator(1);
     send(&simulator, "POST", "/api/v1/namespaces", &json!({"metadata": {"name": "gone"}}));
     let inside = "/api/v1/namespaces/gone/configmaps";
@@ -204,7 +204,7 @@ fn a_namespace_takes_what_is_in_it_along_and_refuses_what_is_new() {
 }
 
 #[test]
-fn who_may_do_what_is_said_by_roles_and_bindings() {
+fn requests_are_allowed_by_roles_and_bindings() {
     let simulator = simulator(1);
     let jane = "system:serviceaccount:default:jane";
     let get = |name: &str| {
@@ -231,7 +231,7 @@ fn who_may_do_what_is_said_by_roles_and_bindings() {
 }
 
 #[test]
-fn a_defined_kind_is_served_shown_as_a_table_and_gone_with_its_definition() {
+fn custom_kind_is_served_and_shown_as_a_table_until_its_definition_is_deleted() {
     let simulator = simulator(1);
     let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "things.x.dev"},
@@ -280,7 +280,7 @@ fn life(seed: u64) -> Vec<String> {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+fn log_is_the_same_for_the_same_seed_and_differs_for_another() {
     let (one, again, other) = (life(7), life(7), life(8));
     assert!(one.len() > 100, "{} lines", one.len());
     assert_eq!(one, again);

@@ -50,8 +50,8 @@ impl Watch {
         Self(simulator.request(request.unwrap()).into_body().boxed())
     }
 
-    /// What was told, and whether that was all.
-    fn told(&mut self) -> (Vec<String>, bool) {
+    /// The events so far, and whether the watch has ended.
+    fn take(&mut self) -> (Vec<String>, bool) {
         use http_body::Body as _;
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         let mut kinds = Vec::new();
@@ -71,24 +71,24 @@ impl Watch {
 }
 
 #[test]
-fn watches_end_with_the_last_object_of_a_definition_that_goes() {
+fn watches_end_after_the_last_object_of_a_deleted_definition() {
     let simulator = simulator();
     define(&simulator);
     make(&simulator, "a", &["x.dev/a"]);
     make(&simulator, "b", &[]);
     let mut watch = Watch::begin(&simulator);
-    assert_eq!(watch.told(), (vec!["ADDED a".to_owned(), "ADDED b".to_owned()], false));
+    assert_eq!(watch.take(), (vec!["ADDED a".to_owned(), "ADDED b".to_owned()], false));
     let path = format!("{DEFINITIONS}/things.x.dev");
     let (code, answer) = send(&simulator, "DELETE", &path, &Value::Null);
     assert_eq!((code, answer["kind"].as_str().unwrap()), (200, "CustomResourceDefinition"));
     simulator.advance(SignedDuration::from_secs(1));
-    assert_eq!(watch.told(), (vec!["MODIFIED a".to_owned(), "DELETED b".to_owned()], false));
+    assert_eq!(watch.take(), (vec!["MODIFIED a".to_owned(), "DELETED b".to_owned()], false));
     let (code, _) = send(&simulator, "GET", &path, &Value::Null);
     assert_eq!(code, 200, "it waits for a");
     let free = json!({"metadata": {"finalizers": null}});
     assert_eq!(send(&simulator, "PATCH", &format!("{THINGS}/a"), &free).0, 200);
     simulator.advance(SignedDuration::from_secs(1));
-    assert_eq!(watch.told(), (vec!["DELETED a".to_owned()], true));
+    assert_eq!(watch.take(), (vec!["DELETED a".to_owned()], true));
     assert_eq!(send(&simulator, "GET", &path, &Value::Null).0, 404);
     assert_eq!(send(&simulator, "GET", THINGS, &Value::Null).0, 404);
 }
@@ -101,14 +101,14 @@ fn watches_end_when_a_definition_changes() {
     let path = format!("{DEFINITIONS}/things.x.dev");
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
     assert_eq!(send(&simulator, "PATCH", &path, &labels).0, 200);
-    assert_eq!(watch.told(), (vec![], false));
+    assert_eq!(watch.take(), (vec![], false));
     let names = json!({"spec": {"names": {"shortNames": ["tt"]}}});
     assert_eq!(send(&simulator, "PATCH", &path, &names).0, 200);
-    assert_eq!(watch.told(), (vec![], true));
+    assert_eq!(watch.take(), (vec![], true));
 }
 
 #[test]
-fn a_token_of_an_account_tells_whose_it_is_as_long_as_it_is_good() {
+fn token_of_a_service_account_is_valid_until_it_expires() {
     let simulator = simulator();
     let base = "/api/v1/namespaces/default";
     let account = json!({"metadata": {"name": "robot"}});

@@ -46,7 +46,7 @@ fn thing(size: i64) -> Value {
 const THINGS: &str = "/apis/x.dev/v1/namespaces/default/things";
 
 #[test]
-fn a_rule_of_a_built_in_kind_that_is_not_known_is_not_kept() {
+fn unknown_rule_of_a_built_in_kind_is_not_enforced() {
     // A real server warns of it.
     let twice = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]);
     let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "x:1", "env": twice}]}});
@@ -62,7 +62,7 @@ fn a_rule_of_a_built_in_kind_that_is_not_known_is_not_kept() {
 }
 
 #[test]
-fn what_go_says_of_a_wrong_type_is_said_in_other_words() {
+fn value_of_a_wrong_type_is_refused_in_other_words_than_those_of_go() {
     let (code, answer) = post(
         &simulator(),
         &format!("{CORE}/configmaps"),
@@ -73,7 +73,7 @@ fn what_go_says_of_a_wrong_type_is_said_in_other_words() {
 }
 
 #[test]
-fn all_mistakes_of_an_apply_are_told_not_the_first_that_chance_finds() {
+fn apply_with_several_mistakes_reports_all_of_them() {
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": 7, "odd": 1});
     let path = format!("{CORE}/configmaps/a?fieldManager=m");
     let (code, answer) = send(&simulator(), "PATCH", &path, "application/apply-patch+yaml", &body);
@@ -86,7 +86,7 @@ fn all_mistakes_of_an_apply_are_told_not_the_first_that_chance_finds() {
 }
 
 #[test]
-fn an_empty_list_of_rules_leaves_the_generation_of_a_network_policy() {
+fn empty_list_of_rules_keeps_the_generation_of_a_network_policy() {
     let simulator = simulator();
     let policies = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
     post(&simulator, policies, &json!({"metadata": {"name": "a"}, "spec": {"podSelector": {}}}));
@@ -97,7 +97,7 @@ fn an_empty_list_of_rules_leaves_the_generation_of_a_network_policy() {
 }
 
 #[test]
-fn a_dry_run_of_a_delete_that_takes_the_last_finalizer_off_is_answered_by_an_empty_object() {
+fn dry_run_of_a_delete_that_removes_the_last_finalizer_returns_an_empty_object() {
     let simulator = simulator();
     let made = json!({"metadata": {"name": "a", "finalizers": ["foregroundDeletion"]}});
     post(&simulator, &format!("{CORE}/configmaps"), &made);
@@ -121,7 +121,7 @@ fn addresses_are_the_same_in_each_run() {
 }
 
 #[test]
-fn a_pod_gets_no_volume_of_its_service_account() {
+fn pod_gets_no_volume_of_its_service_account() {
     let pod =
         json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "x:1"}]}});
     let (code, pod) = post(&simulator(), &format!("{CORE}/pods"), &pod);
@@ -132,7 +132,7 @@ fn a_pod_gets_no_volume_of_its_service_account() {
 }
 
 #[test]
-fn a_rule_in_cel_that_cannot_be_read_is_found_with_the_first_object() {
+fn cel_rule_that_does_not_parse_is_reported_with_the_first_object() {
     let simulator = simulator();
     let rules = json!([{"rule": "self.size >"}]);
     define(
@@ -145,7 +145,7 @@ fn a_rule_in_cel_that_cannot_be_read_is_found_with_the_first_object() {
 }
 
 #[test]
-fn controllers_work_when_time_passes_and_not_before() {
+fn controllers_run_when_time_advances_and_not_before() {
     let simulator = simulator();
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "11111111-1111-4111-8111-111111111111"});
     post(
@@ -160,13 +160,13 @@ fn controllers_work_when_time_passes_and_not_before() {
 }
 
 #[test]
-fn there_are_no_roles_at_the_start() {
+fn cluster_starts_without_roles() {
     let (_, roles) = send(&simulator(), "GET", &format!("{RBAC}/clusterroles"), "", &Value::Null);
     assert_eq!(roles["items"], json!([]));
 }
 
 #[test]
-fn what_a_held_object_owns_goes_when_it_is_deleted_in_the_foreground() {
+fn dependents_of_an_object_with_a_finalizer_are_deleted_in_the_foreground() {
     let all = Controllers { garbage_collector: true, ..Controllers::default() };
     let simulator = Simulator::with(1, "2026-11-22T00:00:00Z".parse().unwrap(), all);
     let maps = format!("{CORE}/configmaps");
@@ -184,7 +184,7 @@ fn what_a_held_object_owns_goes_when_it_is_deleted_in_the_foreground() {
 }
 
 #[test]
-fn an_answer_is_never_protobuf_and_old_versions_are_not_served() {
+fn response_is_never_protobuf_and_old_versions_are_not_served() {
     let simulator = simulator();
     let only = |accept: &str| {
         let request = Request::get("/api/v1/namespaces").header("accept", accept);
@@ -197,7 +197,7 @@ fn an_answer_is_never_protobuf_and_old_versions_are_not_served() {
 }
 
 #[test]
-fn a_new_namespace_has_no_account_and_no_certificates() {
+fn new_namespace_has_no_service_account_and_no_certificates() {
     let simulator = simulator();
     post(&simulator, "/api/v1/namespaces", &json!({"metadata": {"name": "new"}}));
     simulator.settle();
@@ -208,7 +208,7 @@ fn a_new_namespace_has_no_account_and_no_certificates() {
 }
 
 #[test]
-fn a_log_is_empty_and_nothing_can_be_connected_to() {
+fn container_log_is_empty_and_connections_are_refused() {
     let simulator = Simulator::with(1, "2026-11-22T00:00:00Z".parse().unwrap(), Controllers::all());
     let pod =
         json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "x:1"}]}});

@@ -42,7 +42,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_list_whose_version_is_forgotten_may_go_on_with_what_is_there_now() {
+fn expired_continue_token_offers_a_token_for_the_current_version() {
     let simulator = simulator();
     for name in ["a", "b", "c"] {
         make(&simulator, CONFIG_MAPS, &json!({ "name": name }));
@@ -66,20 +66,20 @@ fn a_list_whose_version_is_forgotten_may_go_on_with_what_is_there_now() {
 }
 
 #[test]
-fn annotations_have_256_kib_together() {
+fn annotations_over_256_kib_in_total_are_refused() {
     let simulator = simulator();
     let most = "x".repeat(256 * 1024 - 2);
     make(&simulator, CONFIG_MAPS, &json!({"name": "a", "annotations": {"a": most, "b": ""}}));
     let more = json!({"metadata": {"name": "b", "annotations": {"a": most, "b": "x"}}});
     let (code, refused) = send(&simulator, "POST", CONFIG_MAPS, &more);
     assert_eq!(code, 422);
-    let told = &refused["details"]["causes"][0];
-    assert_eq!(told["field"], "metadata.annotations");
-    assert_eq!(told["message"], "Too long: may not be more than 262144 bytes");
+    let cause = &refused["details"]["causes"][0];
+    assert_eq!(cause["field"], "metadata.annotations");
+    assert_eq!(cause["message"], "Too long: may not be more than 262144 bytes");
 }
 
 #[test]
-fn a_node_that_takes_pods_is_found_by_that() {
+fn schedulable_node_is_selected_by_its_field() {
     let simulator = simulator();
     make(&simulator, "/api/v1/nodes", &json!({"name": "one"}));
     let (_, found) = get(&simulator, "/api/v1/nodes?fieldSelector=spec.unschedulable%3Dfalse");
@@ -89,7 +89,7 @@ fn a_node_that_takes_pods_is_found_by_that() {
 }
 
 #[test]
-fn a_watch_of_no_seconds_lasts_as_long_as_one_that_says_nothing() {
+fn watch_with_timeout_zero_lasts_as_long_as_one_without_a_timeout() {
     let simulator = simulator();
     let request = Request::builder().uri(format!("{CONFIG_MAPS}?watch=true&timeoutSeconds=0"));
     let _body = simulator.request(request.body(Bytes::new()).unwrap()).into_body();
@@ -100,7 +100,7 @@ fn a_watch_of_no_seconds_lasts_as_long_as_one_that_says_nothing() {
 }
 
 #[test]
-fn what_waits_for_the_kind_of_its_owner_is_collected_when_that_is_served() {
+fn dependent_of_an_unserved_kind_is_collected_when_the_kind_is_served() {
     let simulator = simulator();
     let owner = json!({"apiVersion": "x.dev/v1", "kind": "Thing", "name": "a", "uid": "11111111-1111-4111-8111-111111111111"});
     make(&simulator, SECRETS, &json!({"name": "one", "ownerReferences": [owner]}));
@@ -121,7 +121,7 @@ fn what_waits_for_the_kind_of_its_owner_is_collected_when_that_is_served() {
 }
 
 #[test]
-fn an_owner_in_another_namespace_is_told_of() {
+fn owner_in_another_namespace_is_reported_by_an_event() {
     let controllers = innkeeper_simulator::Controllers::all();
     let simulator = Simulator::with(1, "2026-11-22T00:00:00Z".parse().unwrap(), controllers);
     make(&simulator, "/api/v1/namespaces", &json!({"name": "other"}));

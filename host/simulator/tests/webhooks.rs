@@ -57,7 +57,7 @@ fn asked(resources: &[&str]) -> (Simulator, Arc<Mutex<Vec<String>>>) {
 }
 
 #[test]
-fn a_webhook_behind_a_service_is_asked_about_each_object_that_is_deleted_together() {
+fn webhook_of_a_service_is_called_for_each_object_of_a_deletecollection() {
     let (simulator, asked) = asked(&["configmaps"]);
     for name in ["a", "b"] {
         post(&simulator, &format!("{CORE}/configmaps"), &json!({"metadata": {"name": name}}));
@@ -78,7 +78,7 @@ fn a_webhook_behind_a_service_is_asked_about_each_object_that_is_deleted_togethe
 }
 
 #[test]
-fn another_version_of_a_kind_is_asked_about_in_the_one_that_the_rules_name() {
+fn object_of_another_version_is_sent_to_a_webhook_in_the_version_of_its_rules() {
     let (simulator, asked) = asked(&["things", "things/status"]);
     let version = |name: &str| {
         json!({"name": name, "served": true, "storage": name == "v1", "subresources": {"status": {}},
@@ -99,7 +99,7 @@ fn another_version_of_a_kind_is_asked_about_in_the_one_that_the_rules_name() {
 }
 
 #[test]
-fn nobody_is_asked_about_who_is_asked() {
+fn webhook_configurations_are_not_sent_to_webhooks() {
     let (simulator, asked) = asked(&["*"]);
     let (code, _) = send(&simulator, "DELETE", &format!("{HOOKS}/judge"), "", &Value::Null);
     assert_eq!(code, 200);

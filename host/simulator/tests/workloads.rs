@@ -32,7 +32,7 @@ fn condition<'a>(object: &'a Value, name: &str) -> &'a Value {
 }
 
 /// The messages of the Events about a kind, in the order of time.
-fn said(cluster: &Cluster, kind: &str) -> Vec<String> {
+fn event_reasons(cluster: &Cluster, kind: &str) -> Vec<String> {
     let events = cluster.list("/api/v1/namespaces/default/events");
     let mut events: Vec<&Value> =
         events.iter().filter(|event| event["involvedObject"]["kind"] == kind).collect();
@@ -48,7 +48,7 @@ fn said(cluster: &Cluster, kind: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_deployment_becomes_ready_by_a_set_and_its_pods() {
+fn deployment_becomes_available_through_its_replica_set_and_pods() {
     let cluster = Cluster::new();
     cluster.apply(&deployment("nginx:1", 3));
     cluster.pass(3);
@@ -68,13 +68,13 @@ fn a_deployment_becomes_ready_by_a_set_and_its_pods() {
     assert_eq!(pods.len(), 3);
     assert_eq!(pods[0]["status"]["phase"], "Running");
     assert_eq!(pods[0]["metadata"]["ownerReferences"][0]["name"], name);
-    let events = said(&cluster, "Deployment");
+    let events = event_reasons(&cluster, "Deployment");
     assert_eq!(events, [format!("ScalingReplicaSet: Scaled up replica set {name} from 0 to 3")]);
     cluster.is_quiet();
 }
 
 #[test]
-fn a_new_template_is_rolled_out_within_surge_and_what_may_be_away() {
+fn new_template_is_rolled_out_within_max_surge_and_max_unavailable() {
     let cluster = Cluster::new();
     cluster.apply(&deployment("nginx:1", 4));
     cluster.pass(5);
@@ -115,7 +115,7 @@ fn a_new_template_is_rolled_out_within_surge_and_what_may_be_away() {
 }
 
 #[test]
-fn an_image_that_cannot_be_pulled_is_told_until_the_deadline_ends_the_rollout() {
+fn image_pull_error_is_reported_until_the_progress_deadline_ends_the_rollout() {
     let cluster = Cluster::new();
     let mut broken = PodRule::new("missing:*");
     broken.pulls = false;
@@ -141,7 +141,7 @@ fn an_image_that_cannot_be_pulled_is_told_until_the_deadline_ends_the_rollout() 
 }
 
 #[test]
-fn a_deleted_pod_is_given_its_time_and_another_comes() {
+fn deleted_pod_gets_its_grace_period_and_is_replaced() {
     let cluster = Cluster::new();
     cluster.apply(&deployment("nginx:1", 1));
     cluster.pass(3);
@@ -172,7 +172,7 @@ fn job(name: &str, completions: i64) -> Value {
 }
 
 #[test]
-fn a_job_completes_and_goes_when_its_time_is_over() {
+fn job_completes_and_is_deleted_after_its_ttl() {
     let cluster = Cluster::new();
     let path = "/apis/batch/v1/namespaces/default/jobs/work";
     cluster.apply(&job("work", 2));
@@ -193,7 +193,7 @@ fn a_job_completes_and_goes_when_its_time_is_over() {
 }
 
 #[test]
-fn a_job_whose_pods_fail_fails_after_so_many() {
+fn job_fails_when_its_pods_fail_beyond_the_backoff_limit() {
     let cluster = Cluster::new();
     let path = "/apis/batch/v1/namespaces/default/jobs/work";
     let mut object = job("work", 1);
@@ -214,7 +214,7 @@ fn a_job_whose_pods_fail_fails_after_so_many() {
 }
 
 #[test]
-fn a_cron_job_makes_jobs_by_the_clock_and_keeps_the_last_ones() {
+fn cron_job_creates_jobs_on_schedule_and_keeps_the_last_ones() {
     let cluster = Cluster::new();
     let template = job("", 1)["spec"].clone();
     cluster.apply(&json!({
@@ -231,7 +231,7 @@ fn a_cron_job_makes_jobs_by_the_clock_and_keeps_the_last_ones() {
     let cron = cluster.get("/apis/batch/v1/namespaces/default/cronjobs/tick").unwrap();
     assert_eq!(cron["status"]["lastScheduleTime"], "2026-11-22T00:15:00Z");
     assert!(
-        said(&cluster, "CronJob").contains(&format!(
+        event_reasons(&cluster, "CronJob").contains(&format!(
             "SawCompletedJob: Saw completed job: {}, condition: Complete",
             at(5)
         ))
@@ -239,7 +239,7 @@ fn a_cron_job_makes_jobs_by_the_clock_and_keeps_the_last_ones() {
 }
 
 #[test]
-fn a_service_leads_to_those_pods_that_are_ready() {
+fn endpoints_of_a_service_list_its_ready_pods() {
     let cluster = Cluster::new();
     let mut object = deployment("nginx:1", 2);
     object["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] =
@@ -266,7 +266,7 @@ fn a_service_leads_to_those_pods_that_are_ready() {
 }
 
 #[test]
-fn a_stateful_set_makes_its_pods_one_after_the_other_each_with_its_claim() {
+fn stateful_set_creates_its_pods_in_order_each_with_its_claim() {
     let cluster = Cluster::new();
     let mut object = deployment("postgres:1", 2);
     object["kind"] = "StatefulSet".into();
@@ -297,7 +297,7 @@ fn a_stateful_set_makes_its_pods_one_after_the_other_each_with_its_claim() {
 }
 
 #[test]
-fn a_pod_waits_for_its_claim_and_a_claim_in_use_stays() {
+fn pod_waits_for_its_claim_and_a_claim_in_use_is_not_deleted() {
     let cluster = Cluster::new();
     let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db"}, "spec": {
@@ -340,7 +340,7 @@ fn each_controller_can_be_turned_off() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_and_another_gives_others() {
+fn workload_log_is_the_same_for_the_same_seed_and_differs_for_another() {
     let play = |seed| {
         let cluster = Cluster::seeded(seed, Controllers::all());
         cluster.simulator.keep_log();

@@ -26,16 +26,17 @@ impl Fences {
 
 /// Finds lines that are too wide.
 pub(super) struct Prose {
-    /// Where a link leads, and a bare address: neither can be wrapped.
+    /// Where a link leads, a bare address, and a cited test: none can be wrapped.
     address: Regex,
 }
 
 impl Prose {
     pub(super) fn new() -> Result<Self> {
-        Ok(Self { address: Regex::new(r"\]\([^)]*\)|https?://[^\s)>]*")? })
+        Ok(Self { address: Regex::new(r"\]\([^)]*\)|https?://[^\s)>]*|`[^`\s]+\.rs::[^`]+`")? })
     }
 
-    /// Lines of prose that are too wide: not tables, blocks of code, or the addresses of links.
+    /// Lines of prose that are too wide: not tables, blocks of code, addresses of links, or cited
+    /// tests.
     pub(super) fn wide_lines(&self, name: &str, text: &str) -> Violations {
         let mut violations = Violations::default();
         let mut fences = Fences::default();
@@ -85,11 +86,12 @@ mod tests {
     }
 
     #[test]
-    fn tables_code_and_addresses_may_be_wide() {
+    fn tables_code_addresses_and_cited_tests_may_be_wide() {
         let wide = "x".repeat(MAX_WIDTH);
         let page =
             format!("| {wide} |\n[here]({wide}) and https://a.b/{wide}\n```\n a {wide}\n```\n");
         assert_eq!(wide_lines("a.md", &page).count, 0);
+        assert_eq!(wide_lines("a.md", &format!("It holds (`a/b.rs::{wide}`).\n")).count, 0);
         let comment = format!("/// ```\n/// {wide}\n/// ```\n/// | {wide} |\n/// {wide}\n");
         assert_eq!(wide_lines("a.rs", &comment).details[0], "a.rs:5: 104 columns, at most 100");
     }

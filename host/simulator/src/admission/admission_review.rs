@@ -41,8 +41,8 @@ pub(crate) fn request(attributes: &Attributes<'_>, version: &str, uid: &str) -> 
         put("subResource", sub.as_str().into());
         put("requestSubResource", sub.as_str().into());
     }
-    let said = object.map(|object| crate::types::object::meta(object, "name")).unwrap_or_default();
-    let name = if context.target.name.is_empty() { said } else { &context.target.name };
+    let named = object.map(|object| crate::types::object::meta(object, "name")).unwrap_or_default();
+    let name = if context.target.name.is_empty() { named } else { &context.target.name };
     if !name.is_empty() {
         put("name", name.into());
     }
@@ -107,9 +107,9 @@ pub(crate) fn read(review: &Value, uid: &str, mutating: bool) -> Result<WebhookR
     if !response.is_object() {
         return Err("webhook response was absent".to_owned());
     }
-    let said = response["uid"].as_str().unwrap_or_default();
-    if said != uid {
-        return Err(format!("expected response.uid={uid:?}, got {said:?}"));
+    let returned = response["uid"].as_str().unwrap_or_default();
+    if returned != uid {
+        return Err(format!("expected response.uid={uid:?}, got {returned:?}"));
     }
     let text = |name: &str| review[name].as_str().unwrap_or_default();
     if text("apiVersion") != "admission.k8s.io/v1" || text("kind") != "AdmissionReview" {
@@ -152,7 +152,7 @@ pub(crate) fn read(review: &Value, uid: &str, mutating: bool) -> Result<WebhookR
 
 /// The error for a refusal.
 pub(crate) fn denial(name: &str, status: &Value) -> StatusError {
-    let mut said = status.as_object().cloned().unwrap_or_default();
+    let mut status_body = status.as_object().cloned().unwrap_or_default();
     let by = format!("admission webhook {name:?} denied the request");
     let text = |name: &str| status[name].as_str().unwrap_or_default();
     let message = match (text("message"), text("reason")) {
@@ -161,15 +161,15 @@ pub(crate) fn denial(name: &str, status: &Value) -> StatusError {
     };
     let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(0);
     let code = code.max(400);
-    said.insert("kind".to_owned(), "Status".into());
-    said.insert("apiVersion".to_owned(), "v1".into());
-    said.insert("metadata".to_owned(), json!({}));
+    status_body.insert("kind".to_owned(), "Status".into());
+    status_body.insert("apiVersion".to_owned(), "v1".into());
+    status_body.insert("metadata".to_owned(), json!({}));
     if matches!(text("status"), "" | "Success") {
-        said.insert("status".to_owned(), "Failure".into());
+        status_body.insert("status".to_owned(), "Failure".into());
     }
-    said.insert("message".to_owned(), message.into());
-    said.insert("code".to_owned(), code.into());
-    StatusError::with_body(code, Value::Object(said))
+    status_body.insert("message".to_owned(), message.into());
+    status_body.insert("code".to_owned(), code.into());
+    StatusError::with_body(code, Value::Object(status_body))
 }
 
 /// The object after a webhook's patch.
@@ -190,22 +190,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_who_refused_and_why() {
+    fn denial_names_the_webhook_and_its_reason() {
         let body = |status: Value| denial("w.dev", &status).body();
         assert_eq!(
             body(Value::Null)["message"],
             "admission webhook \"w.dev\" denied the request without explanation"
         );
-        let said = body(json!({"message": "no", "reason": "Because", "code": 200}));
-        assert_eq!(said["message"], "admission webhook \"w.dev\" denied the request: no");
-        assert_eq!((&said["code"], &said["reason"]), (&json!(400), &json!("Because")));
-        let said = body(json!({"reason": "Because", "code": 403, "status": "Success"}));
-        assert_eq!(said["message"], "admission webhook \"w.dev\" denied the request: Because");
-        assert_eq!((&said["code"], &said["status"]), (&json!(403), &json!("Failure")));
+        let denied = body(json!({"message": "no", "reason": "Because", "code": 200}));
+        assert_eq!(denied["message"], "admission webhook \"w.dev\" denied the request: no");
+        assert_eq!((&denied["code"], &denied["reason"]), (&json!(400), &json!("Because")));
+        let denied = body(json!({"reason": "Because", "code": 403, "status": "Success"}));
+        assert_eq!(denied["message"], "admission webhook \"w.dev\" denied the request: Because");
+        assert_eq!((&denied["code"], &denied["status"]), (&json!(403), &json!("Failure")));
     }
 
     #[test]
-    fn an_answer_that_does_not_fit_is_none() {
+    fn invalid_webhook_response_is_an_error() {
         let read = |change: Value, mutating| {
             let mut review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
                 "response": {"uid": "u", "allowed": true}});

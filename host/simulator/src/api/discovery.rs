@@ -1,4 +1,4 @@
-//! What is served, as clients ask for it.
+//! Answers discovery requests: groups, versions and resources.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::api::request::{Request, Response};
 use crate::state::cluster::Cluster;
 use crate::types::builtin::{GIT_VERSION, group_version, table};
 
-/// Answers what is about no object.
+/// Answers a request that is about no object.
 pub(crate) fn discover(cluster: &Cluster, route: &Route, request: &Request) -> Response {
     match route {
         Route::Resources(group, version) => {
@@ -102,7 +102,7 @@ fn version_of(cluster: &Cluster, group: &str, version: &str) -> Value {
     let custom = !crate::state::catalog::Catalog::is_builtin_group(group);
     let kind_of = |one: &Value| {
         let mut kind = kind_of(one);
-        // Of custom kinds the groups are named too.
+        // Discovery names the groups of custom kinds too.
         if custom && kind["group"] == "" {
             kind["group"] = group.into();
             kind["version"] = version.into();

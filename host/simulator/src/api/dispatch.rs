@@ -29,7 +29,7 @@ pub(crate) fn handle(cluster: &mut Cluster, request: &Request) -> Response {
         Ok(answer) => answer,
         Err(error) => Response::error(&error),
     };
-    // Also of what was refused.
+    // The log has refused requests too.
     if let Response::Json { warnings, .. } = &mut answer {
         warnings.append(&mut cluster.warned);
     }
@@ -37,9 +37,9 @@ pub(crate) fn handle(cluster: &mut Cluster, request: &Request) -> Response {
     answer
 }
 
-/// Answers a request in what its client reads, whatever it was written in.
+/// Answers a request in the media type that its client accepts.
 fn negotiated(cluster: &mut Cluster, request: &Request) -> Outcome {
-    // Old clients that validate by themselves ask for this in a form of its own.
+    // Old clients that validate by themselves ask for this in another media type.
     if request.path == "/openapi/v2" {
         return Ok(Response::no_definitions());
     }
@@ -120,7 +120,7 @@ fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> 
     perform(cluster, context, verb)
 }
 
-/// Does what is allowed.
+/// Handles an authorized request.
 fn perform(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> Outcome {
     let target = context.target;
     let sub = target.subresource.as_str();
@@ -128,7 +128,7 @@ fn perform(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> O
     let across = context.kind.namespaced && target.namespace.is_empty();
     match (sub, verb) {
         ("", verb) if across && !matches!(verb, "list" | "watch") => return Err(not_allowed()),
-        // A review or an eviction is made, not kept.
+        // A review or an eviction is created and not stored.
         ("", "create") if !context.kind.verbs.contains("list") => {
             return review::review(cluster, context);
         }
@@ -151,7 +151,7 @@ fn perform(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> O
     }
 }
 
-/// What is done to what a request is about; nothing if its method is none of those.
+/// The verb of a request; `None` if its method has none.
 fn verb(request: &Request, target: &Target) -> &'static str {
     let single = !target.name.is_empty();
     match (request.method.as_str(), single) {
@@ -178,7 +178,7 @@ fn authorized<'t>(request: &Request, target: &'t Target) -> Cow<'t, Target> {
     Cow::Owned(Target { name: name.to_owned(), ..target.clone() })
 }
 
-/// Whether a path leads to objects of this kind at all.
+/// Whether objects of this kind are reached by this path: with a namespace, or without one.
 fn is_in_scope(kind: &Kind, target: &Target, verb: &str) -> bool {
     let of_namespace = !target.namespace.is_empty();
     if !kind.namespaced {
@@ -192,17 +192,17 @@ fn is_in_scope(kind: &Kind, target: &Target, verb: &str) -> bool {
 
 /// The warning about a deprecated kind.
 fn deprecation(path: &str) -> Option<String> {
-    // Most paths are of others, and need not be taken apart again.
+    // Most paths name other kinds and need no second parse.
     if !path.contains("endpoints") && !path.contains("componentstatuses") {
         return None;
     }
     let Route::Resource(target) = route(path) else { return None };
-    let told = match (target.group.as_str(), target.resource.as_str()) {
+    let warning = match (target.group.as_str(), target.resource.as_str()) {
         ("", "endpoints") => {
             "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
         }
         ("", "componentstatuses") => "v1 ComponentStatus is deprecated in v1.19+",
         _ => return None,
     };
-    Some(told.to_owned())
+    Some(warning.to_owned())
 }

@@ -18,8 +18,8 @@ pub(crate) fn is(kind: &Kind) -> bool {
     kind.is(GROUP, "Event")
 }
 
-/// Answers a request about these Events, which was allowed, as one about those of the core group:
-/// these are what is kept.
+/// Answers an authorized request about these Events as one about those of the core group, which the
+/// state stores.
 pub(crate) fn as_core_event(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,
@@ -45,7 +45,7 @@ pub(crate) fn as_core_event(
     }
 }
 
-/// The request for the same of the core group.
+/// The same request for the core group.
 fn to_core(request: &Request) -> Request {
     let mut request = request.clone();
     request.path = request.path.replacen("/apis/events.k8s.io/v1", "/api/v1", 1);
@@ -56,7 +56,7 @@ fn to_core(request: &Request) -> Request {
         });
         parts.collect::<Vec<_>>().join(",")
     });
-    // What is no JSON is answered as it is.
+    // A response that is no JSON stays as it is.
     let Ok(mut body) = crate::api::request_body::parse(&request.body) else { return request };
     match &mut body {
         Value::Object(object) => {
@@ -87,8 +87,8 @@ fn pointer_to_core(pointer: &str) -> String {
     rest.map_or_else(|| format!("/{first}"), |rest| format!("/{first}/{rest}"))
 }
 
-/// A document of the core group as this one has it: an Event, a list, a table, a line of a watch,
-/// or a Status.
+/// Renames the members of a document of the core group: an Event, a list, a table, a line of a
+/// watch, or a Status.
 fn from_core(text: &Bytes) -> Bytes {
     let Ok(mut document) = serde_json::from_slice::<Value>(text) else { return text.clone() };
     convert(&mut document);
@@ -129,8 +129,8 @@ fn convert_event(event: &mut Value) {
     }
 }
 
-/// An error about an Event names its group, unless it is about what the Event says: that is looked
-/// at as what is kept.
+/// An error about an Event names its group, unless it is about the Event's content, which is
+/// validated as the stored object.
 fn of_group(error: StatusError) -> StatusError {
     if error.code == 422 { error } else { error.in_group("events", GROUP) }
 }
@@ -160,7 +160,7 @@ pub(crate) fn changes(new: &Value, old: &Value) -> Vec<FieldError> {
     differs.map(wrong).collect()
 }
 
-/// What a new Event of this group must have, and one of the core group need not.
+/// The members that a new Event of this group must have, in addition to those of the core group.
 fn complete(context: &RequestContext<'_>, request: &Request) -> Result<(), StatusError> {
     let Ok(event) = crate::api::request_body::parse(&request.body) else { return Ok(()) };
     let empty = |name: &str| event[name].as_str().unwrap_or_default().is_empty();
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_renamed_both_ways_and_nothing_is_lost() {
+    fn event_members_are_renamed_both_ways_without_loss() {
         let core = json!({
             "kind": "Event", "apiVersion": "v1", "metadata": {"name": "a"}, "message": "m",
             "involvedObject": {"kind": "Pod"}, "reportingComponent": "c", "count": 1, "reason": "r"

@@ -1,5 +1,5 @@
-//! Objects in protobuf, as the typed clients of kubectl send them. Answers are JSON, which these
-//! clients take too.
+//! Decodes objects in protobuf, as the typed clients of kubectl send them. Responses are JSON,
+//! which these clients accept too.
 
 use base64::Engine as _;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 /// How every document begins.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Types that are sent and are no kinds of their groups.
+/// Types that clients send and that are no kinds of their groups.
 const MORE: [&str; 4] = [
     "io.k8s.api.authentication.v1.TokenRequest",
     "io.k8s.api.autoscaling.v1.Scale",
@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
         Some((tag >> 3, raw))
     }
 
-    /// All of them, or what is wrong.
+    /// All fields, or the error.
     fn all(bytes: &'a [u8]) -> Result<Vec<(u64, Raw<'a>)>, String> {
         let mut fields = Self { rest: bytes };
         let mut found = Vec::new();
@@ -183,7 +183,7 @@ fn member(
 ) -> Result<(), String> {
     let name = match numbers.get(&number.to_string()) {
         Some(Value::String(name)) => name,
-        // Its members stand beside it.
+        // JSON has the members of this message in the outer object.
         Some(Value::Object(inner)) => {
             let Raw::Bytes(bytes) = raw else { return Ok(()) };
             for (number, raw) in Fields::all(bytes)? {
@@ -218,7 +218,7 @@ fn member(
         return Ok(());
     }
     let value = one(property, raw)?;
-    // Plain fields are always sent; those that JSON leaves out if zero are not told.
+    // Clients send every plain field; one that JSON omits if zero is not set.
     let zero = value == json!("") || value == json!(0) || value == json!(false);
     if !(zero && property.go == Go::Omitted) {
         object.insert(name.clone(), value);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_read_as_json_has_it() {
+    fn protobuf_object_is_decoded_to_its_json() {
         let entry = [field(1, b"x"), field(2, b"1")].concat();
         let object = [field(1, &field(1, b"a")), field(2, &entry), vec![4 << 3, 1]].concat();
         assert_eq!(
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_stand_beside_others_in_json_are_put_there() {
+    fn members_of_an_inline_message_are_decoded_into_the_outer_object() {
         let source = field(1, &field(1, b"/srv"));
         let volume = [field(1, b"data"), field(2, &source)].concat();
         let pod = field(2, &field(1, &volume));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_unknown_is_refused() {
+    fn truncated_or_unknown_message_is_refused() {
         let whole = document("v1", "ConfigMap", &field(1, &field(1, b"a")));
         assert!(decode(&whole[..whole.len() - 1]).unwrap_err().contains("cut short"));
         assert!(decode(b"{}").unwrap_err().contains("does not appear"));

@@ -1,4 +1,4 @@
-//! What a verb knows of its request: the kind, the target, the user and the options.
+//! The context of a request: the kind, the target, the user and the options.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) user: &'a User,
     pub(crate) request: &'a Request,
     pub(crate) key: Key,
-    /// In which version, if not in the one that is kept.
+    /// The version of the request, if it is not the storage version.
     written_as: Option<&'static str>,
 }
 
@@ -41,17 +41,17 @@ impl<'a> RequestContext<'a> {
         Self { target, kind, query: &request.query, user, request, key, written_as: None }
     }
 
-    /// The same of an object that is written in another version than the one that is kept.
+    /// The same for an object in another version than the storage version.
     pub(crate) fn written_as(self, version: &'static str) -> Self {
         Self { written_as: Some(version), ..self }
     }
 
-    /// Whether it is written in another version than the one that is kept.
+    /// Whether the object is in another version than the storage version.
     pub(crate) fn is_written_otherwise(&self) -> bool {
         self.written_as.is_some()
     }
 
-    /// Which version the fields are in that the request names.
+    /// The version of the fields in the request.
     pub(crate) fn version(&self) -> String {
         self.written_as.map_or_else(|| self.kind.api_version(), str::to_owned)
     }
@@ -61,12 +61,12 @@ impl<'a> RequestContext<'a> {
         &self.kind.key
     }
 
-    /// The namespace of objects: none for kinds of the cluster.
+    /// The namespace of the objects; `None` for cluster-scoped kinds.
     pub(crate) fn namespace(&self) -> &str {
         &self.key.0
     }
 
-    /// Where the object is stored.
+    /// The storage key of the object.
     pub(crate) fn key(&self) -> &Key {
         &self.key
     }
@@ -84,11 +84,11 @@ impl<'a> RequestContext<'a> {
     /// The storage key of the object, as messages have it.
     pub(crate) fn storage_key(&self) -> String {
         let key = crate::types::kinds::storage_key(&self.kind, self.namespace(), &self.target.name);
-        // What writes nothing does not know the root of the store.
+        // A request that writes nothing does not know the root of the store.
         if self.query.dry_run() { key } else { format!("/registry{key}") }
     }
 
-    /// In which form objects are asked for.
+    /// The form in which the client wants objects.
     pub(crate) fn view(&self) -> View {
         negotiate(&self.request.accept).map_or(View::Plain, |accepted| accepted.view)
     }
@@ -107,7 +107,7 @@ impl<'a> RequestContext<'a> {
 /// The result of a verb.
 pub(crate) type Outcome = Result<Response, StatusError>;
 
-/// The object that is asked for, in the version that is asked for.
+/// The requested object, in the requested version.
 pub(crate) fn present(
     cluster: &Cluster,
     context: &RequestContext<'_>,

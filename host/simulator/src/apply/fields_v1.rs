@@ -143,7 +143,7 @@ mod tests {
     use super::{FieldSet, read, write};
 
     #[test]
-    fn texts_are_those_of_the_trees() {
+    fn field_set_is_printed_as_its_json_tree() {
         for tree in [
             json!({}),
             json!({"f:data": {".": {}, "f:a": {}, "f:b\"\n": {}}, "f:x": {"f:y": {}}}),

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_applied_is_noted_down_as_go_writes_it() {
+    fn last_applied_annotation_is_written_as_by_go() {
         let mut object = json!({"metadata": {"annotations": {ANNOTATION: "old"}}});
         note(&mut object, &json!({"kind": "A", "apiVersion": "v1", "x": ["<&>", 1]}));
         assert_eq!(

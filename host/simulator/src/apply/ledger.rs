@@ -1,4 +1,4 @@
-//! `metadata.managedFields` beside its object: parsed when owners are needed, written once.
+//! `metadata.managedFields` outside of its object: parsed when managers are needed, printed once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -37,8 +37,8 @@ impl List {
         }
     }
 
-    /// Whether somebody has two entries, as after a write of a scale. Whoever writes next drops one
-    /// of them.
+    /// Whether a manager has two entries, as after a write of a scale. The next write drops one of
+    /// them.
     fn is_doubled(&self) -> bool {
         let (managers, entries) = self.read();
         managers.len() != *entries
@@ -62,13 +62,13 @@ impl Ledger {
         Self(Some(Arc::new(list)))
     }
 
-    /// The same as it is for whoever reads it: two managers that are written alike are one then.
+    /// The same after printing and parsing, which join two managers that print alike.
     pub(crate) fn as_read(&self) -> Self {
         self.text().cloned().map(Self::written).unwrap_or_default()
     }
 
-    /// What an object says that was made elsewhere; what cannot be read is none.
-    pub(crate) fn said(list: Option<&Value>) -> Self {
+    /// The managedFields of a foreign object; invalid ones count as none.
+    pub(crate) fn parsed(list: Option<&Value>) -> Self {
         Self::of(managed_fields::decode(list).unwrap_or_default())
     }
 
@@ -128,19 +128,19 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_written_as_it_is_read() {
+    fn managed_fields_are_printed_as_they_were_parsed() {
         let list = json!([entry("", "f:a", "1"), entry("b", "f:b", "2")]);
-        let said = Ledger::said(Some(&list));
-        assert_eq!(said.value(), Some(list));
-        let read = said.as_read();
-        assert_eq!(read.managers(), said.managers());
-        assert!(read.is_like(&said));
-        assert_eq!(Ledger::of(read.managers()).text(), said.text());
+        let parsed = Ledger::parsed(Some(&list));
+        assert_eq!(parsed.value(), Some(list));
+        let read = parsed.as_read();
+        assert_eq!(read.managers(), parsed.managers());
+        assert!(read.is_like(&parsed));
+        assert_eq!(Ledger::of(read.managers()).text(), parsed.text());
     }
 
     #[test]
-    fn times_are_no_difference_but_fields_are_and_a_manager_that_is_there_twice() {
-        let of = |list: Value| Ledger::said(Some(&list));
+    fn ledgers_differ_by_fields_and_duplicate_managers_not_by_times() {
+        let of = |list: Value| Ledger::parsed(Some(&list));
         let one = of(json!([entry("a", "f:a", "1")]));
         assert!(one.is_like(&of(json!([entry("a", "f:a", "2")]))));
         assert!(!one.is_like(&of(json!([entry("a", "f:b", "1")]))));

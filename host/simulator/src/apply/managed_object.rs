@@ -1,5 +1,5 @@
-//! An object with who owns which of its fields: these are kept beside the tree, since they are
-//! often larger than all the rest, and hardly anybody looks at them.
+//! An object with its managedFields, which are kept outside of its tree: they are often larger than
+//! the rest of the object, and few callers read them.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -52,7 +52,7 @@ impl ManagedObject {
     pub(crate) fn new(mut whole: Value) -> Self {
         let metadata = whole.get_mut("metadata").and_then(Value::as_object_mut);
         let list = metadata.and_then(|metadata| metadata.remove(MANAGED));
-        Self::of(whole, Ledger::said(list.as_ref()))
+        Self::of(whole, Ledger::parsed(list.as_ref()))
     }
 
     /// An object without `managedFields`, and these.
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_beside_the_tree_is_in_its_place_in_the_text() {
+    fn managed_fields_are_printed_at_their_place_in_the_object() {
         let tracked = ManagedObject::new(object());
         assert!(tracked["metadata"].get("managedFields").is_none());
         assert_eq!(tracked.whole(), object());
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_read_too() {
+    fn value_that_is_no_object_is_read_unchanged() {
         for text in ["null", "{\"metadata\":null}", "{\"metadata\":{}}", "[1]"] {
             assert_eq!(
                 ManagedObject::read(&Bytes::from_static(text.as_bytes())).text(),

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_covers_what_it_allows_and_no_more() {
+    fn rule_covers_only_rules_that_it_allows() {
         let held = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "*/status"]});
         let covered = |rule: Value| singles(&rule).iter().all(|single| covers(&held, single));
         assert!(covered(json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]})));

@@ -35,8 +35,8 @@ pub(crate) struct Attributes<'a> {
     pub(crate) name: &'a str,
 }
 
-/// What everybody may do who has said who he is, and what everybody: as the roles that a real
-/// server has from the beginning say it. Rules, and why.
+/// The rights of every authenticated user, and of every user, as the default roles of a real server
+/// grant them.
 const BASIC: [(&str, &[&str]); 2] = [
     ("authentication.k8s.io", &["selfsubjectreviews"]),
     ("authorization.k8s.io", &["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),

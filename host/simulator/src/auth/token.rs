@@ -135,10 +135,10 @@ fn bound_to(
             account.1
         )));
     }
-    let (said, uid) = (text("uid"), meta(&object, "uid"));
-    if !said.is_empty() && said != uid {
+    let (bound_uid, uid) = (text("uid"), meta(&object, "uid"));
+    if !bound_uid.is_empty() && bound_uid != uid {
         let why = format!(
-            "the UID in the bound object reference ({said}) does not match the UID in record. The object might have been deleted and then recreated"
+            "the UID in the bound object reference ({bound_uid}) does not match the UID in record. The object might have been deleted and then recreated"
         );
         return Err(StatusError::conflict(named, &why));
     }

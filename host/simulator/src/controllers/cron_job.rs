@@ -94,8 +94,8 @@ fn delete_old_jobs(cluster: &mut Cluster, cron: &Value, jobs: &[Arc<ManagedObjec
         for job in over.into_iter().take(surplus) {
             if client::delete_in_background(cluster, &CLIENT, &JOBS, job) {
                 let message = format!("Deleted job {}", meta(job, "name"));
-                let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
-                event_recorder::record(cluster, &CLIENT, cron, &said);
+                let event = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
+                event_recorder::record(cluster, &CLIENT, cron, &event);
             }
         }
     }
@@ -106,14 +106,14 @@ fn run_if_due(cluster: &mut Cluster, key: &Key, cron: &mut Value) {
     let Some(schedule) = Schedule::parse(text(&spec["schedule"])).filter(Schedule::is_runnable)
     else {
         let message = format!("unparseable schedule: {}", text(&spec["schedule"]));
-        let said = EventSpec::warning(COMPONENT, "UnparseableSchedule", &message);
-        return event_recorder::record(cluster, &CLIENT, cron, &said);
+        let event = EventSpec::warning(COMPONENT, "UnparseableSchedule", &message);
+        return event_recorder::record(cluster, &CLIENT, cron, &event);
     };
     let zone = spec["timeZone"].as_str().map_or(Ok(TimeZone::UTC), TimeZone::get);
     let Ok(zone) = zone else {
         let message = format!("invalid timeZone: {}", spec["timeZone"]);
-        let said = EventSpec::warning(COMPONENT, "UnknownTimeZone", &message);
-        return event_recorder::record(cluster, &CLIENT, cron, &said);
+        let event = EventSpec::warning(COMPONENT, "UnknownTimeZone", &message);
+        return event_recorder::record(cluster, &CLIENT, cron, &event);
     };
     let now = cluster.now();
     let created = time(&cron["metadata"]["creationTimestamp"]);
@@ -138,8 +138,8 @@ fn run_if_due(cluster: &mut Cluster, key: &Key, cron: &mut Value) {
     match text(&spec["concurrencyPolicy"]) {
         "Forbid" if !active.is_empty() => {
             let message = "Not starting job because prior execution is running and concurrency policy is Forbid";
-            let said = EventSpec::normal(COMPONENT, "JobAlreadyActive", message);
-            return event_recorder::record(cluster, &CLIENT, cron, &said);
+            let event = EventSpec::normal(COMPONENT, "JobAlreadyActive", message);
+            return event_recorder::record(cluster, &CLIENT, cron, &event);
         }
         "Replace" => {
             for reference in &active {
@@ -148,8 +148,8 @@ fn run_if_due(cluster: &mut Cluster, key: &Key, cron: &mut Value) {
                     && client::delete_in_background(cluster, &CLIENT, &JOBS, &job)
                 {
                     let message = format!("Deleted job {}", place.1);
-                    let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
-                    event_recorder::record(cluster, &CLIENT, cron, &said);
+                    let event = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
+                    event_recorder::record(cluster, &CLIENT, cron, &event);
                 }
             }
             if let Some(status) = cron["status"].as_object_mut() {
@@ -199,8 +199,8 @@ fn start_job(cluster: &mut Cluster, cron: &mut Value, due: jiff::Timestamp, zone
         Err(why) if why.contains("already exists") => {}
         Err(why) => {
             let message = format!("Error creating job: {why}");
-            let said = EventSpec::warning(COMPONENT, "FailedCreate", &message);
-            return event_recorder::record(cluster, &CLIENT, cron, &said);
+            let event = EventSpec::warning(COMPONENT, "FailedCreate", &message);
+            return event_recorder::record(cluster, &CLIENT, cron, &event);
         }
     }
     cron["status"]["lastScheduleTime"] = due.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();

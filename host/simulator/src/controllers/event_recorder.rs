@@ -34,12 +34,12 @@ impl<'a> EventSpec<'a> {
 }
 
 /// Records an Event of an object. The same Event again is counted.
-pub(crate) fn record(cluster: &mut Cluster, client: &Client, about: &Value, said: &EventSpec<'_>) {
+pub(crate) fn record(cluster: &mut Cluster, client: &Client, about: &Value, spec: &EventSpec<'_>) {
     if !cluster.controllers.workloads.has(Workload::Events) {
         return;
     }
     let (namespace, name) = (meta(about, "namespace"), meta(about, "name"));
-    let id = format!("{} {} {}", meta(about, "uid"), said.reason, said.message);
+    let id = format!("{} {} {}", meta(about, "uid"), spec.reason, spec.message);
     let known = cluster.kubelet.recorded_events.get(&id).cloned();
     if let Some(event) = known.and_then(|key| client::get(cluster, &EVENTS, &key)) {
         let mut event = Arc::unwrap_or_clone(event);
@@ -57,16 +57,16 @@ pub(crate) fn record(cluster: &mut Cluster, client: &Client, about: &Value, said
             "name": name, "uid": meta(about, "uid"),
             "resourceVersion": meta(about, "resourceVersion"),
         },
-        "reason": said.reason, "message": said.message,
-        "type": if said.warns { "Warning" } else { "Normal" },
-        "source": {"component": said.component},
-        "reportingComponent": said.component,
+        "reason": spec.reason, "message": spec.message,
+        "type": if spec.warns { "Warning" } else { "Normal" },
+        "source": {"component": spec.component},
+        "reportingComponent": spec.component,
         "firstTimestamp": cluster.time(), "lastTimestamp": cluster.time(), "count": 1,
     });
     if let Ok(event) = client::create(cluster, client, &EVENTS, namespace, event) {
         let key = (namespace.to_owned(), text(&event["metadata"]["name"]).to_owned());
         // Only warnings repeat, and Events of StatefulSets, whose Pods keep their names.
-        if said.warns || about["kind"] == "StatefulSet" {
+        if spec.warns || about["kind"] == "StatefulSet" {
             cluster.kubelet.recorded_events.insert(id, key);
         }
     }

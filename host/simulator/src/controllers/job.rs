@@ -177,8 +177,8 @@ fn end_pods(cluster: &mut Cluster, job: &Value) {
         }
         if client::delete(cluster, &CLIENT, &PODS, &pod, None) {
             let message = format!("Deleted pod: {}", meta(&pod, "name"));
-            let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
-            event_recorder::record(cluster, &CLIENT, job, &said);
+            let event = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
+            event_recorder::record(cluster, &CLIENT, job, &event);
         }
     }
 }
@@ -325,12 +325,12 @@ fn update_status(
         return;
     }
     if let Some(end) = end.filter(|_| is_finished(job)) {
-        let said = if end.good {
+        let event = if end.good {
             EventSpec::normal(COMPONENT, "Completed", "Job completed")
         } else {
             EventSpec::warning(COMPONENT, end.reason, &end.message)
         };
-        event_recorder::record(cluster, &CLIENT, job, &said);
+        event_recorder::record(cluster, &CLIENT, job, &event);
     }
 }
 
@@ -445,7 +445,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indexes_are_written_as_they_are_read() {
+    fn completed_indexes_are_printed_as_they_are_parsed() {
         for text in ["", "0", "0,1", "0-2", "1,3-5,7,8"] {
             assert_eq!(ranges(&indexes(text)), text);
         }

@@ -88,8 +88,8 @@ fn schedule(cluster: &mut Cluster, key: &Key, mut pod: ManagedObject) {
                 "lastProbeTime": null, "lastTransitionTime": cluster.time(),
                 "observedGeneration": crate::types::object::generation(&pod),
             }]);
-            let said = EventSpec::warning("default-scheduler", "FailedScheduling", why);
-            event_recorder::record(cluster, &SCHEDULER, &pod, &said);
+            let event = EventSpec::warning("default-scheduler", "FailedScheduling", why);
+            event_recorder::record(cluster, &SCHEDULER, &pod, &event);
             let _ = client::replace(cluster, &SCHEDULER, &PODS, "status", pod);
         }
         let again = later(cluster.now(), RETRY);
@@ -103,8 +103,8 @@ fn schedule(cluster: &mut Cluster, key: &Key, mut pod: ManagedObject) {
     pod["status"] = Written { pod: &pod, now: &now, state, is_over: false, address: "" }.status();
     let pod = cluster.put(&PODS.key(), key, pod);
     let message = format!("Successfully assigned {}/{} to {NODE}", key.0, key.1);
-    let said = EventSpec::normal("default-scheduler", "Scheduled", &message);
-    event_recorder::record(cluster, &SCHEDULER, &pod, &said);
+    let event = EventSpec::normal("default-scheduler", "Scheduled", &message);
+    event_recorder::record(cluster, &SCHEDULER, &pod, &event);
 }
 
 /// The message of the scheduler for a claim that is not bound.
@@ -148,7 +148,7 @@ fn plan(cluster: &mut Cluster, key: &Key, pod: &Value, rule: &PodRule) {
         };
         return at(cluster, key, pod, Step::Start, wait);
     }
-    // It is not unready for having been told so late, but for the script.
+    // The script decides when the Pod is ready, not the time of this event.
     let probe = pod["spec"]["containers"].as_array().into_iter().flatten();
     let probe = probe.map(|one| &one["readinessProbe"]).find(|probe| probe.is_object());
     let wait = probe.map_or(Some(SignedDuration::ZERO), |probe| {

@@ -165,7 +165,7 @@ fn is_claimed(volume: &Value, claim: &Key) -> bool {
     reference["namespace"] == claim.0 && reference["name"] == claim.1
 }
 
-/// Whether a volume has what a claim asks for, whoever may have it.
+/// Whether a volume satisfies a claim, bound or not.
 fn is_enough(volume: &Value, claim: &Value) -> bool {
     let modes = volume["spec"]["accessModes"].as_array();
     let ways = claim["spec"]["accessModes"].as_array().into_iter().flatten();

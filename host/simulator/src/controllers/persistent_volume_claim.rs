@@ -80,8 +80,8 @@ fn provision(cluster: &mut Cluster, mut claim: ManagedObject, class: String) {
     claim["spec"]["storageClassName"] = class.into();
     let message = format!("Successfully provisioned volume {name}");
     persistent_volume::bind_to(cluster, claim.clone(), volume);
-    let said = EventSpec::normal(PROVISIONER, "ProvisioningSucceeded", &message);
-    event_recorder::record(cluster, &CLIENT, &claim, &said);
+    let event = EventSpec::normal(PROVISIONER, "ProvisioningSucceeded", &message);
+    event_recorder::record(cluster, &CLIENT, &claim, &event);
 }
 
 /// Lets a claim go when no Pod uses it.

@@ -41,8 +41,8 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
             for pod in active.split_off(active.len() - surplus) {
                 if client::delete(cluster, &CLIENT, &PODS, &pod, None) {
                     let message = format!("Deleted pod: {}", meta(&pod, "name"));
-                    let said = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
-                    event_recorder::record(cluster, &CLIENT, &set, &said);
+                    let event = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
+                    event_recorder::record(cluster, &CLIENT, &set, &event);
                 }
             }
         }

@@ -117,10 +117,10 @@ fn retain(object: &mut Members, patch: &mut Members) -> Result<(), StatusError> 
     let wrong = || StatusError::bad_request("invalid patch format of retainKeys");
     let kept = kept.as_array().ok_or_else(wrong)?;
     let keeps = |name: &str| kept.iter().any(|one| one == name);
-    let mut said = patch.iter().filter(|(name, value)| {
+    let mut rest = patch.iter().filter(|(name, value)| {
         !value.is_null() && !name.starts_with(ORDER) && !name.starts_with(DELETE)
     });
-    if said.any(|(name, _)| !keeps(name)) {
+    if rest.any(|(name, _)| !keeps(name)) {
         return Err(wrong());
     }
     object.retain(|name, _| keeps(name));
@@ -136,18 +136,18 @@ fn in_order(
     patch: &mut Members,
 ) -> Result<(), StatusError> {
     let old = object.get(name).cloned().map(items).transpose()?;
-    let said = patch.remove(name).map(items).transpose()?;
+    let sent = patch.remove(name).map(items).transpose()?;
     let key = schema.and_then(|one| one.strategy.key.as_deref());
-    check_order(key, said.as_deref().unwrap_or_default(), order)?;
+    check_order(key, sent.as_deref().unwrap_or_default(), order)?;
     let before = old.clone().unwrap_or_default();
-    let merged = match (old, &said) {
+    let merged = match (old, &sent) {
         (None, None) => return Ok(()),
         (Some(old), None) => old,
-        (None, Some(said)) => said.iter().cloned().filter_map(unnulled).collect(),
-        (Some(old), Some(said)) => list(schema, old, said.clone(), false)?,
+        (None, Some(sent)) => sent.iter().cloned().filter_map(unnulled).collect(),
+        (Some(old), Some(sent)) => list(schema, old, sent.clone(), false)?,
     };
-    let said = said.unwrap_or_default();
-    if before.is_empty() && said.is_empty() {
+    let sent = sent.unwrap_or_default();
+    if before.is_empty() && sent.is_empty() {
         return Err(StatusError::unforeseen("no elements in any of the given slices"));
     }
     object.insert(name.to_owned(), ordered(key, &merged, order, &before, order)?.into());
@@ -262,13 +262,13 @@ fn keyed(
 }
 
 /// What the patch has of a list must stand as the order that it gives says.
-fn check_order(key: Option<&str>, said: &[Value], order: &[Value]) -> Result<(), StatusError> {
-    if order.is_empty() || said.is_empty() {
+fn check_order(key: Option<&str>, items: &[Value], order: &[Value]) -> Result<(), StatusError> {
+    if order.is_empty() || items.is_empty() {
         return Ok(());
     }
     let goes = |item: &Value| key.is_some() && item.get(PATCH).is_some_and(|one| one == "delete");
     let mut left = order.iter();
-    let mut waiting = said.iter().filter(|item| !goes(item)).peekable();
+    let mut waiting = items.iter().filter(|item| !goes(item)).peekable();
     while let Some(item) = waiting.peek() {
         if item.get(PATCH).is_some() {
             waiting.next();
@@ -277,7 +277,7 @@ fn check_order(key: Option<&str>, said: &[Value], order: &[Value]) -> Result<(),
         let Some(next) = left.next() else {
             return Err(StatusError::unforeseen(format!(
                 "The order in patch list:\n{}\n doesn't match {ORDER} list:\n{}\n",
-                go(&said.to_vec().into()),
+                go(&items.to_vec().into()),
                 go(&order.to_vec().into())
             )));
         };

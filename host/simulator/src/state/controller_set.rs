@@ -1,8 +1,8 @@
-//! Which controllers run, and what each of them has to look at.
+//! Which controllers run, and which kinds each of them watches.
 
 use crate::types::object_key::{Key, KindKey};
 
-/// The controllers that run besides the API server.
+/// The controllers that run next to the API server.
 #[derive(Clone, Copy, Debug)]
 pub struct Controllers {
     /// The garbage collector: it deletes objects whose owners are gone, and removes its own

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_leads_to_pods_by_the_labels_that_they_have_now() {
+    fn selector_finds_pods_by_their_current_labels() {
         let mut labels = LabelIndex::default();
         labels.pod(&key("b"), &json!({"app": "web", "tier": "x"}));
         labels.pod(&key("a"), &json!({"app": "web"}));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_lead_to_the_services_that_ask_for_them() {
+    fn labels_find_the_services_that_select_them() {
         let mut labels = LabelIndex::default();
         labels.service(&key("web"), &json!({"app": "web"}));
         labels.service(&key("narrow"), &json!({"app": "web", "tier": "x"}));

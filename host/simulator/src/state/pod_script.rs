@@ -32,8 +32,8 @@ pub struct PodRule {
     pub pulls: bool,
     /// From being scheduled to running.
     pub start_after: Option<SignedDuration>,
-    /// From running to being ready, for those with a readiness probe, besides its initial delay;
-    /// the others are ready when they run.
+    /// From running to ready, for Pods with a readiness probe, in addition to its initial delay;
+    /// other Pods are ready when they run.
     pub ready_after: Option<SignedDuration>,
     /// From running to having ended, for Pods of Jobs, and for those that are annotated so.
     pub ends_after: Option<SignedDuration>,
@@ -76,10 +76,10 @@ impl PodScript {
         let images: Vec<&str> = containers.map(|one| text(&one["image"])).collect();
         let found = self.rules.iter().find(|rule| images.iter().any(|image| rule.fits(image)));
         let mut rule = found.unwrap_or(&self.all).clone();
-        let said = |name: &str| {
+        let annotation = |name: &str| {
             pod["metadata"]["annotations"][format!("simulator.innkeeper.dev/{name}")].as_str()
         };
-        let seconds = |name: &str, unless: Option<SignedDuration>| match said(name) {
+        let seconds = |name: &str, unless: Option<SignedDuration>| match annotation(name) {
             None => unless,
             Some(text) => {
                 let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
@@ -91,10 +91,10 @@ impl PodScript {
         let job =
             crate::types::members::controller(pod).is_some_and(|owner| owner["kind"] == "Job");
         rule.ends_after = seconds("ends-after", rule.ends_after.filter(|_| job));
-        if let Some(code) = said("exit-code").and_then(|text| text.parse().ok()) {
+        if let Some(code) = annotation("exit-code").and_then(|text| text.parse().ok()) {
             rule.exit_code = code;
         }
-        rule.pulls &= said("pull") != Some("fails");
+        rule.pulls &= annotation("pull") != Some("fails");
         rule
     }
 }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn star_in_an_image_pattern_matches_any_text() {
         let fits = |rule: &str, image: &str| PodRule::new(rule).fits(image);
         assert!(fits("*", "nginx"));
         assert!(fits("quay.io/*:1", "quay.io/a/b:1"));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_counts_more_than_a_rule_and_a_rule_more_than_the_rest() {
+    fn annotation_overrides_a_rule_and_a_rule_overrides_the_default() {
         let mut slow = PodRule::new("slow");
         slow.start_after = Some(SignedDuration::from_secs(60));
         let script = PodScript { rules: vec![slow], ..PodScript::default() };

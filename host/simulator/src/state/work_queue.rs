@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_from_a_part_of_much_comes_before_the_rest_and_nothing_is_lost() {
+    fn follow_up_work_of_a_batch_comes_before_the_next_batch() {
         let on = Controllers::all();
         let mut work_queue = WorkQueue::default();
         let now = Timestamp::UNIX_EPOCH;
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_looked_at_all_together_with_what_is_due_by_the_clock() {
+    fn small_queue_is_taken_whole_with_the_work_that_is_due() {
         let on = Controllers::all();
         let mut work_queue = WorkQueue::default();
         let now = Timestamp::UNIX_EPOCH;

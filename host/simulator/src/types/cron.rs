@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules_are_read_as_cron_reads_them() {
+    fn schedules_match_the_times_of_cron() {
         let from = "2026-11-22T10:07:30Z";
         assert_eq!(next("*/5 * * * *", from), "2026-11-22T10:10:00Z");
         assert_eq!(next("0 0 * * *", from), "2026-11-23T00:00:00Z");
@@ -191,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schedule_is_refused() {
+    fn invalid_schedule_is_refused() {
         for text in ["", "* * * *", "60 * * * *", "* * * * 8", "a * * * *", "*/0 * * * *"] {
             assert_eq!(Schedule::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn schedules_are_five_fields_or_a_name() {
+    fn schedule_has_five_fields_or_is_a_macro() {
         for good in [
             "* * * * *",
             "*/5 0-6 1,15 jan-MAR sun",

@@ -44,12 +44,12 @@ impl Texts {
     /// The columns of a kind, if it has some of its own.
     pub(crate) fn columns(&self, group: &str, kind: &str) -> Option<Vec<Value>> {
         let columns = self.all["columns"].get(format!("{group}/{kind}"))?.as_array()?;
-        let told = columns.iter().map(|column| {
+        let described = columns.iter().map(|column| {
             let mut column = column.clone();
             column["description"] = self.text(&column["description"]).into();
             column
         });
-        Some(told.collect())
+        Some(described.collect())
     }
 
     /// The numbers of a type's fields in protobuf.

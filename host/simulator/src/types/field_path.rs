@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_written_as_field_errors_name_it() {
+    fn path_is_printed_as_in_field_errors() {
         let root = FieldPath::root("");
         let spec = root.member("spec");
         let ports = spec.member("ports");

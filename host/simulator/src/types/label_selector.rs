@@ -218,7 +218,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn demands_are_read_with_and_without_spaces() {
+    fn requirements_are_parsed_with_and_without_spaces() {
         let labels = json!({"app": "a", "size": "12"});
         let fits = |text: &str| parse(text).unwrap().iter().all(|one| one.fits(&labels));
         for yes in ["app in(a,b)", "app notin(b)", "size>11", "size<13,app", "! no", "app in (,a)"]

@@ -167,7 +167,7 @@ pub(crate) struct Schema {
     pub(crate) additional: Additional,
     pub(crate) items: Option<Box<Schema>>,
     pub(crate) list: ListType,
-    /// Whether a map is one value; not said of most.
+    /// Whether a map is atomic; `None` if the schema does not say.
     pub(crate) atomic: Option<bool>,
     pub(crate) default: Option<Value>,
     pub(crate) nullable: bool,
@@ -182,7 +182,7 @@ pub(crate) struct Schema {
     pub(crate) validations: Vec<Rule>,
     /// Whether it has such rules, here or below.
     pub(crate) ruled: bool,
-    /// A built-in type whose members are not said.
+    /// A built-in type without known members.
     pub(crate) free: bool,
 }
 

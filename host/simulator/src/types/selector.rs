@@ -127,8 +127,8 @@ impl Selector {
 
     /// The one name that is meant, if fields say one.
     pub(crate) fn name(&self) -> Option<&str> {
-        let said = |path: &str, equal: bool| equal && path == "metadata.name";
-        let mut names = self.fields.iter().filter(|(path, _, equal)| said(path, *equal));
+        let names_one = |path: &str, equal: bool| equal && path == "metadata.name";
+        let mut names = self.fields.iter().filter(|(path, _, equal)| names_one(path, *equal));
         names.next().map(|(_, name, _)| name.as_str()).filter(|name| !name.is_empty())
     }
 

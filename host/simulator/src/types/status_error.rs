@@ -89,7 +89,7 @@ impl StatusError {
         self
     }
 
-    /// As said of a name that could have been the server's to make.
+    /// Adds the message for a collision of a generated name.
     pub(crate) fn not_generated(mut self) -> Self {
         self.message.push_str(", the server was not able to generate a unique name for the object");
         if let Some(details) = &mut self.details {

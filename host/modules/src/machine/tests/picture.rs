@@ -94,7 +94,7 @@ fn drawn() -> String {
 
 #[test]
 fn the_diagram_in_the_docs_matches_the_state_machine() {
-    const BEGIN: &str = "<!-- drawn by a test; UPDATE_EXPECT=1 draws it anew -->\n";
+    const BEGIN: &str = "<!-- drawn by a test; UPDATE_EXPECT=1 draws it again -->\n";
     const END: &str = "<!-- end -->";
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/modules.md");
     let text = std::fs::read_to_string(&path).unwrap();

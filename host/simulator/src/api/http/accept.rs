@@ -1,27 +1,27 @@
-//! What a client takes as an answer.
+//! The media types that a client accepts.
 
-/// In which form objects are shown.
+/// The form in which a response shows objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
-    /// As they are.
+    /// The whole objects.
     Plain,
-    /// As a table, for people.
+    /// A table, for people.
     Table,
-    /// Their metadata only.
+    /// Only their metadata.
     Metadata,
-    /// All groups with their resources in one document.
+    /// The discovery document of all groups with their resources.
     Aggregated,
 }
 
-/// What was agreed on.
+/// The negotiated media type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
     pub(crate) view: View,
-    /// Else JSON.
+    /// YAML; otherwise JSON.
     pub(crate) yaml: bool,
 }
 
-/// The first of what a client takes that can be given; `None` if nothing can.
+/// The first supported media type that a client accepts; `None` if it accepts none.
 pub(crate) fn negotiate(accept: &str) -> Option<Accepted> {
     if accept.trim().is_empty() {
         return Some(Accepted { view: View::Plain, yaml: false });
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_can_be_given_is() {
+    fn first_supported_media_type_is_chosen() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
         assert_eq!(view(""), Some(View::Plain));
         assert_eq!(view("*/*"), Some(View::Plain));

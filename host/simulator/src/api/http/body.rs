@@ -1,4 +1,4 @@
-//! Bodies of answers: a text, or a stream that goes on.
+//! Bodies of responses: a text, or a stream of events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use http_body::{Frame, SizeHint};
 
 use crate::state::watch::{Feed, Next};
 
-/// What an answer carries.
+/// The body of a response.
 #[derive(Debug)]
 pub struct Body(Inner);
 
@@ -28,7 +28,7 @@ impl Body {
         Self(Inner::Watch(feed))
     }
 
-    /// What is there now without waiting; `None` when nothing is, for a caller that advances the
+    /// The next data without waiting; `None` if there is none yet. For a caller that advances the
     /// simulator itself.
     pub fn try_next(&mut self) -> Option<Bytes> {
         match &mut self.0 {

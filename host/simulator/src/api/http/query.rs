@@ -45,7 +45,7 @@ impl Query {
         self.has(name) && !matches!(self.get(name), "false" | "0" | "False" | "f" | "F")
     }
 
-    /// Whether nothing is to be written.
+    /// Whether the request is a dry run.
     pub(crate) fn dry_run(&self) -> bool {
         self.get("dryRun") == "All"
     }

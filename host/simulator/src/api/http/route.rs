@@ -1,12 +1,12 @@
-//! What a path means.
+//! Parses the path of a request.
 
-/// What a request is about.
+/// The resource and the object that a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Target {
     /// Empty for the core group.
     pub(crate) group: String,
     pub(crate) version: String,
-    /// Empty for all namespaces, and for what is in none.
+    /// Empty for all namespaces, and for cluster-scoped kinds.
     pub(crate) namespace: String,
     /// The plural.
     pub(crate) resource: String,
@@ -15,7 +15,7 @@ pub(crate) struct Target {
     pub(crate) subresource: String,
 }
 
-/// Where a path leads.
+/// The parsed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Objects.
@@ -64,7 +64,7 @@ pub(crate) fn route(path: &str) -> Route {
     target.resource = next();
     target.name = next();
     target.subresource = next();
-    // Only what is forwarded has paths of its own.
+    // Only proxied requests have further path segments.
     if target.subresource != "proxy" {
         for part in rest {
             target.subresource = format!("{}/{part}", target.subresource);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_both_a_place_and_an_object() {
+    fn namespace_in_a_path_is_a_scope_or_an_object() {
         let found = target("/api/v1/namespaces/a");
         assert_eq!((&*found.resource, &*found.name), ("namespaces", "a"));
         let found = target("/api/v1/namespaces/a/pods/b/status");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_its_own_has_its_name_in_the_path() {
+    fn named_group_is_part_of_the_path() {
         let found = target("/apis/apps/v1/deployments");
         assert_eq!(
             (&*found.group, &*found.version, &*found.resource),

@@ -13,7 +13,7 @@ const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 const LIKE: &str = "io.k8s.api.core.v1.ConfigMap";
 const LIST_LIKE: &str = "io.k8s.api.core.v1.PodList";
 
-/// What is another for each definition in each of its states.
+/// An identity that differs for each state of a definition.
 pub(crate) fn identity(definition: &Value) -> String {
     format!("{}-{}", meta(definition, "uid"), meta(definition, "resourceVersion"))
 }
@@ -59,15 +59,15 @@ pub(crate) fn schemas(definition: &Value, version: &str, schemas: &mut Map<Strin
 
 /// The members that every object has.
 fn head(schema: &mut Value, like: &str, metadata: &str) {
-    let told = |field: &str| texts().description(like, field).unwrap_or_default();
+    let description = |field: &str| texts().description(like, field).unwrap_or_default();
     for field in ["apiVersion", "kind"] {
-        schema["properties"][field] = json!({"description": told(field), "type": "string"});
+        schema["properties"][field] = json!({"description": description(field), "type": "string"});
     }
-    schema["properties"]["metadata"] = json!({"description": told("metadata"),
+    schema["properties"]["metadata"] = json!({"description": description("metadata"),
         "allOf": [{"$ref": format!("{REFERENCE}{metadata}")}]});
 }
 
-/// Says of values that are numbers or texts what readers of the document know.
+/// Describes an int-or-string value by the OpenAPI format that clients know.
 fn publish(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

@@ -1,5 +1,5 @@
-//! The OpenAPI v3 documents: one for each group and version, made of what is kept of the real ones,
-//! and for custom kinds of their definitions.
+//! The OpenAPI v3 documents: one for each group and version, made from the stored schemas of the
+//! real server, and for custom kinds from their definitions.
 
 pub(crate) mod custom;
 pub(crate) mod paths;
@@ -16,10 +16,10 @@ use crate::apply::managed_object::ManagedObject;
 use crate::state::cluster::Cluster;
 use crate::types::builtin::{GIT_VERSION, group_version};
 
-/// Where the documents are.
+/// The path of the documents.
 const ROOT: &str = "/openapi/v3";
 
-/// Answers what is under `/openapi`.
+/// Answers requests below `/openapi`.
 pub(crate) fn openapi(cluster: &Cluster, path: &str) -> Response {
     if path == ROOT {
         return Response::json(200, &openapi_index(cluster));
@@ -33,8 +33,8 @@ pub(crate) fn openapi(cluster: &Cluster, path: &str) -> Response {
     document.map_or_else(Response::page_not_found, |document| Response::json(200, &document))
 }
 
-/// Where each document is. What is at an address does not change: a document that does gets another
-/// one.
+/// The index of the documents. A document that changes gets another address, so that clients can
+/// cache it.
 fn openapi_index(cluster: &Cluster) -> Value {
     let mut paths = BTreeMap::new();
     for (group, version) in cluster.catalog.group_versions() {

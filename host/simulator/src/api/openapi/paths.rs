@@ -1,4 +1,4 @@
-//! The paths of a group and version, with what is done there.
+//! The paths of a group and version, with their operations.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ pub(crate) struct Served<'a> {
     pub(crate) schemas: &'a Map<String, Value>,
 }
 
-/// What is done by a method.
+/// The operation of a method.
 struct Operation {
     method: &'static str,
     action: &'static str,
@@ -35,7 +35,7 @@ const LIST: &[&str] = &[
     "watch",
 ];
 
-/// What is done with a collection.
+/// The operations of a collection.
 const COLLECTION: [Operation; 3] = [
     Operation { method: "get", action: "list", verb: "list", parameters: LIST },
     Operation { method: "post", action: "post", verb: "create", parameters: WRITE },
@@ -47,7 +47,7 @@ const COLLECTION: [Operation; 3] = [
     },
 ];
 
-/// What is done with one object, or a subresource of it.
+/// The operations of one object, or of a subresource.
 const ITEM: [Operation; 5] = [
     Operation { method: "get", action: "get", verb: "get", parameters: &[] },
     Operation { method: "post", action: "post", verb: "create", parameters: WRITE },

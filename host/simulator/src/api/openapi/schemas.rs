@@ -82,7 +82,7 @@ pub(crate) fn published(name: &str) -> Option<Value> {
     Some(schema)
 }
 
-/// A schema of which only what is needed was kept.
+/// Publishes a schema of which the table keeps only the needed members.
 fn full(kept: &Value, description: Option<&str>) -> Value {
     let mut schema = Map::new();
     if let Some(text) = description {
@@ -105,7 +105,7 @@ fn full(kept: &Value, description: Option<&str>) -> Value {
     }
     if let Some(name) = kept["$ref"].as_str() {
         let reference = format!("{REFERENCE}{name}");
-        // Beside a reference nothing else may stand.
+        // A schema with `$ref` may have no other member.
         if schema.is_empty() {
             schema.insert("$ref".to_owned(), reference.into());
         } else {

@@ -1,9 +1,9 @@
-//! How long ago something was, in few letters.
+//! Prints ages as kubectl does.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// How long ago a time was, as an object has it.
+/// The age of a timestamp of an object.
 pub(crate) fn age(time: &str, now: Timestamp) -> String {
     match time.parse::<Timestamp>() {
         Ok(time) => lasting(now.duration_since(time).as_secs()),
@@ -11,12 +11,12 @@ pub(crate) fn age(time: &str, now: Timestamp) -> String {
     }
 }
 
-/// The same of a member that may not be there.
+/// The age of an optional timestamp.
 pub(crate) fn since(time: &Value, now: Timestamp) -> Value {
     age(time.as_str().unwrap_or_default(), now).into()
 }
 
-/// A time of so many seconds.
+/// A duration in seconds as a text.
 pub(crate) fn lasting(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     let two = |most: i64, unit: &str, rest: i64, small: &str| {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longer_ago_the_coarser() {
+    fn age_is_coarser_for_older_objects() {
         let cases = [
             (-2, "<invalid>"),
             (-1, "0s"),

@@ -188,12 +188,12 @@ fn node(object: &Value, age: Value) -> Vec<Value> {
     ]
 }
 
-/// What is used of a quota: requests, and limits.
+/// The used part of a quota: requests, and limits.
 fn quota(object: &Value) -> [String; 2] {
     let hard = at(object, "status/hard").as_object();
     let mut names: Vec<&String> = hard.into_iter().flatten().map(|(name, _)| name).collect();
     names.sort();
-    let told = |limits: bool| {
+    let listed = |limits: bool| {
         let of = names.iter().filter(|name| name.starts_with("limits.") == limits);
         let each = of.map(|name| {
             let [used, hard] =
@@ -203,5 +203,5 @@ fn quota(object: &Value) -> [String; 2] {
         });
         each.collect::<Vec<_>>().join(", ")
     };
-    [told(false), told(true)]
+    [listed(false), listed(true)]
 }

@@ -11,13 +11,13 @@ pub(crate) fn column(column: &Value) -> Value {
     let path = text("jsonPath");
     let description = match text("description") {
         "" => format!("Custom resource definition column (in JSONPath format): {path}"),
-        said => said.to_owned(),
+        kind => kind.to_owned(),
     };
     json!({"name": text("name"), "type": text("type"), "format": text("format"),
         "description": description, "priority": column["priority"].as_i64().unwrap_or(0)})
 }
 
-/// What stands in a column.
+/// The value of a column.
 pub(crate) fn cell(object: &Value, column: &Value, now: Timestamp) -> Value {
     let path = column["jsonPath"].as_str().unwrap_or_default();
     let Some(found) = find(object, path) else { return Value::Null };

@@ -18,7 +18,7 @@ use crate::types::kind::Kind;
 use crate::types::object::meta;
 use crate::types::object::partial;
 
-/// How much of an object stands beside its row.
+/// How much of an object a row includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Include {
     None,
@@ -37,15 +37,15 @@ impl Include {
     }
 }
 
-/// What fills the rows of a kind's table.
+/// The source of the rows of a kind's table.
 enum Filling<'a> {
     /// The printer of a built-in kind.
     Own,
     /// The columns of a definition.
     Columns(&'a [Value]),
-    /// Nothing is known but when it was made: as the server does for its own kinds.
+    /// Name and age only, as the server prints its own kinds without columns.
     Made,
-    /// As it does for definitions without columns.
+    /// Name and age only, as the server prints definitions without columns.
     Age,
 }
 
@@ -67,12 +67,13 @@ pub(crate) fn of(
         None => Filling::Made,
     };
     let columns = printed.unwrap_or_else(|| {
-        let told = |field| texts().description(crate::types::crd::definition::OBJECT_META, field);
+        let description =
+            |field| texts().description(crate::types::crd::definition::OBJECT_META, field);
         let mut columns = vec![json!({"name": "Name", "type": "string", "format": "name",
-            "description": told("name"), "priority": 0})];
+            "description": description("name"), "priority": 0})];
         let made = |name: &str| {
             json!({"name": name, "type": "date", "format": "",
-                "description": told("creationTimestamp"), "priority": 0})
+                "description": description("creationTimestamp"), "priority": 0})
         };
         match filling {
             Filling::Columns(own) => columns.extend(own.iter().map(custom::column)),

@@ -1,4 +1,4 @@
-//! Services and what leads to them, in tables.
+//! Services, Ingresses and endpoints in tables.
 
 use std::collections::BTreeSet;
 
@@ -52,12 +52,12 @@ pub(crate) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Va
         }
         "IngressClass" => {
             let parameters = at(object, "spec/parameters");
-            let told = match (text(parameters, "kind"), text(parameters, "apiGroup")) {
+            let parameters_text = match (text(parameters, "kind"), text(parameters, "apiGroup")) {
                 ("", _) => "<none>".to_owned(),
                 (kind, "") => format!("{kind}/{}", text(parameters, "name")),
                 (kind, group) => format!("{kind}.{group}/{}", text(parameters, "name")),
             };
-            json!([name, text(object, "spec/controller"), told, age])
+            json!([name, text(object, "spec/controller"), parameters_text, age])
         }
         "NetworkPolicy" => json!([name, or_none(selector(at(object, "spec/podSelector"))), age]),
         "ServiceCIDR" => {
@@ -71,7 +71,7 @@ pub(crate) fn cells(kind: &str, object: &Value, now: Timestamp) -> Option<Vec<Va
     cells.as_array().cloned()
 }
 
-/// What a load balancer has given.
+/// The addresses that a load balancer assigned.
 fn balancers(object: &Value) -> Vec<&str> {
     let given = items(object, "status/loadBalancer/ingress").iter();
     let given: BTreeSet<&str> = given
@@ -81,7 +81,7 @@ fn balancers(object: &Value) -> Vec<&str> {
     given.into_iter().collect()
 }
 
-/// Under which addresses a Service is reached from outside.
+/// The external addresses of a Service.
 fn outside(service: &Value) -> String {
     let own = items(service, "spec/externalIPs").iter().filter_map(Value::as_str);
     match text(service, "spec/type") {
@@ -161,14 +161,14 @@ fn parent(reference: &Value) -> String {
         return "<none>".to_owned();
     }
     let part = |name: &str| text(reference, name);
-    let mut told = match part("group") {
+    let mut text_of_group = match part("group") {
         "" => part("resource").to_lowercase(),
         group => format!("{}.{group}", part("resource")).to_lowercase(),
     };
     for name in ["namespace", "name"] {
         if !part(name).is_empty() {
-            told = format!("{told}/{}", part(name));
+            text_of_group = format!("{text_of_group}/{}", part(name));
         }
     }
-    told
+    text_of_group
 }

@@ -1,4 +1,4 @@
-//! What the cells of several kinds are made of.
+//! Helpers that the cells of several kinds share.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ pub(crate) fn at<'a>(object: &'a Value, path: &str) -> &'a Value {
     path.split('/').fold(object, |place, name| &place[name])
 }
 
-/// The text there, empty if there is none.
+/// The text at a path, empty if there is none.
 pub(crate) fn text<'a>(object: &'a Value, path: &str) -> &'a str {
     at(object, path).as_str().unwrap_or_default()
 }
 
-/// The text there, or another one.
+/// The text at a path, or a default.
 pub(crate) fn text_or<'a>(object: &'a Value, path: &str, other: &'a str) -> &'a str {
     match text(object, path) {
         "" => other,
@@ -20,17 +20,17 @@ pub(crate) fn text_or<'a>(object: &'a Value, path: &str, other: &'a str) -> &'a 
     }
 }
 
-/// The number there, zero if there is none.
+/// The number at a path, zero if there is none.
 pub(crate) fn number(object: &Value, path: &str) -> i64 {
     at(object, path).as_i64().unwrap_or(0)
 }
 
-/// The items there.
+/// The items at a path.
 pub(crate) fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
     at(object, path).as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// How many members or items are there.
+/// The number of members or items at a path.
 pub(crate) fn count(object: &Value, path: &str) -> usize {
     match at(object, path) {
         Value::Object(map) => map.len(),
@@ -113,7 +113,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_selector_is_ordered_by_its_keys() {
+    fn selector_is_printed_in_the_order_of_its_keys() {
         let value = json!({"matchLabels": {"b": "2"}, "matchExpressions": [
             {"key": "c", "operator": "In", "values": ["y", "x"]},
             {"key": "a", "operator": "DoesNotExist"}]});
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_the_first_are_shown() {
+    fn long_list_is_printed_with_its_first_items() {
         let many = ["a", "b", "c", "d"].map(str::to_owned);
         assert_eq!(with_more(&many, 3), "a,b,c + 1 more...");
         assert_eq!(with_more(&many[..3], 3), "a,b,c");

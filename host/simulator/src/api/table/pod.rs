@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::api::table::age::{age, since};
 use crate::api::table::parts::{at, is_going, is_true, items, number, text, text_or};
 
-/// What is counted over the containers of a pod.
+/// Counters over the containers of a pod.
 #[derive(Default)]
 struct Counted {
     ready: usize,
     restarts: i64,
-    /// When the last of them ended, in the order of times as texts.
+    /// When the last container ended, as a text that sorts by time.
     last: String,
 }
 
@@ -25,7 +25,7 @@ impl Counted {
     }
 }
 
-/// Why a container ended, without the reason being empty.
+/// Why a container ended; never empty.
 fn ending(terminated: &Value) -> String {
     match (text(terminated, "reason"), number(terminated, "signal")) {
         ("", 0) => format!("ExitCode:{}", number(terminated, "exitCode")),
@@ -34,7 +34,7 @@ fn ending(terminated: &Value) -> String {
     }
 }
 
-/// Whether an init container runs on beside the others.
+/// Whether an init container is a sidecar.
 fn is_sidecar(pod: &Value, name: &Value) -> bool {
     let containers = items(pod, "spec/initContainers");
     containers.iter().any(|one| one["name"] == *name && one["restartPolicy"] == "Always")
@@ -55,13 +55,13 @@ pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     let sidecars = init.iter().filter(|one| one["restartPolicy"] == "Always").count();
     let total = items(pod, "spec/containers").len() + sidecars;
 
-    let (mut all, mut beside) = (Counted::default(), Counted::default());
+    let (mut all, mut restartable) = (Counted::default(), Counted::default());
     let mut initializing = false;
     for (index, status) in items(pod, "status/initContainerStatuses").iter().enumerate() {
         let sidecar = is_sidecar(pod, &status["name"]);
         all.restart(status);
         if sidecar {
-            beside.restart(status);
+            restartable.restart(status);
         }
         let ended = at(status, "state/terminated");
         let waits = text(status, "state/waiting/reason");
@@ -83,8 +83,8 @@ pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
         break;
     }
     if !initializing || is_true(pod, "Initialized") {
-        beside.ready = all.ready;
-        all = beside;
+        restartable.ready = all.ready;
+        all = restartable;
         running(pod, &mut all, &mut reason);
     }
     if is_going(pod) {
@@ -113,7 +113,7 @@ pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Counts the containers that are no init containers, and finds the reason that tells most.
+/// Counts the containers without init containers, and picks the reason to show.
 fn running(pod: &Value, counted: &mut Counted, reason: &mut String) {
     let (mut runs, mut failure) = (false, String::new());
     for status in items(pod, "status/containerStatuses").iter().rev() {
@@ -152,7 +152,7 @@ fn gates(pod: &Value) -> String {
     format!("{open}/{}", gates.len())
 }
 
-/// What the row of a pod that has ended says besides.
+/// The row conditions of a pod that has ended.
 pub(crate) fn conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match text(pod, "status/phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_shown_by_what_hinders_it_most() {
+    fn pod_status_is_the_worst_state_of_its_containers() {
         let running = json!({"ready": true, "restartCount": 0, "state": {"running": {}}});
         assert_eq!(shown(&pod("Pending", &[])), "0/0 Pending 0");
         assert_eq!(shown(&pod("Running", std::slice::from_ref(&running))), "1/1 Running 0");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_begins_is_shown_by_its_init_containers() {
+    fn status_of_a_starting_pod_is_that_of_its_init_containers() {
         let mut begins =
             pod("Pending", &[json!({"state": {"waiting": {"reason": "PodInitializing"}}})]);
         begins["spec"]["initContainers"] = json!([{"name": "i"}, {"name": "j"}]);

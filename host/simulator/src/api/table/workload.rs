@@ -138,7 +138,7 @@ fn cron_job(object: &Value, now: Timestamp) -> Value {
     ])
 }
 
-/// What an autoscaler goes by: the first two, and how many there are more.
+/// The metrics of an autoscaler: the first two, and the number of the others.
 fn load(object: &Value) -> String {
     let current = items(object, "status/currentMetrics");
     let list: Vec<String> = items(object, "spec/metrics")
@@ -153,7 +153,7 @@ fn load(object: &Value) -> String {
     }
 }
 
-/// One of the things an autoscaler goes by, as it is and as it should be.
+/// One metric of an autoscaler, its current and its target value.
 fn measure(metric: &Value, current: &Value) -> String {
     let (member, named) = match text(metric, "type") {
         "External" => ("external", false),

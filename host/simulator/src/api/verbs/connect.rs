@@ -1,4 +1,4 @@
-//! What is asked of an object that is neither reading nor writing it.
+//! Subresources that connect to a container: log, exec, attach, port-forward, proxy.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::auth::token;
 use crate::state::cluster::Cluster;
 use crate::types::status_error::StatusError;
 
-/// The containers of a Pod, those of its beginning too.
+/// The containers of a Pod, init containers included.
 fn containers(pod: &Value) -> Vec<&str> {
     ["initContainers", "containers", "ephemeralContainers"]
         .into_iter()
@@ -18,7 +18,7 @@ fn containers(pod: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Answers for what would run: there are no logs, and nothing to connect to.
+/// Answers for the containers that do not run: logs are empty, and connections fail.
 pub(crate) fn connect(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
     let (sub, name) = (context.target.subresource.as_str(), context.target.name.as_str());
     if sub == "token" {

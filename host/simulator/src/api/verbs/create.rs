@@ -20,7 +20,7 @@ pub(crate) fn create(cluster: &mut Cluster, context: &RequestContext<'_>) -> Out
     Ok(create_object(cluster, context, read(context)?)?.answer())
 }
 
-/// Makes an object.
+/// Creates an object.
 pub(crate) fn create_object(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,

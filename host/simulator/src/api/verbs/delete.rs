@@ -24,7 +24,7 @@ use crate::types::status_error::{FieldError, Named, StatusError};
 
 /// The finalizer of an object until its dependents are orphaned.
 pub(crate) const ORPHAN: &str = "orphan";
-/// The finalizer of an object until its dependents are gone.
+/// The finalizer of an object until its dependents are deleted.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 
 /// The warning for a delete of a Job without a propagation policy.
@@ -41,7 +41,7 @@ pub(crate) struct Options {
     dry_run: bool,
 }
 
-/// Whether a member has the type that it must have.
+/// Whether a member has the required type.
 type Shape = fn(&Value) -> bool;
 
 fn is_texts(value: &Value) -> bool {
@@ -49,7 +49,7 @@ fn is_texts(value: &Value) -> bool {
 }
 
 impl Options {
-    /// Those of the body, or, if there is none, of the query.
+    /// The options of the body, or, if there is none, of the query.
     fn read(context: &RequestContext<'_>) -> Result<Self, StatusError> {
         Self::checked(if context.request.body.is_empty() {
             Self::of_query(context)?
@@ -58,7 +58,7 @@ impl Options {
         })
     }
 
-    /// Options, with what is said of a dry run, if they are right.
+    /// Checks options, given with their `dryRun` values.
     fn checked((options, dry_run): (Self, Vec<String>)) -> Result<Self, StatusError> {
         let mut errors = Vec::new();
         let policy = options.policy.as_deref();
@@ -84,17 +84,17 @@ impl Options {
         Err(StatusError::invalid(named, &errors))
     }
 
-    /// With what is said of a dry run.
+    /// The options of the query, with their `dryRun` values.
     fn of_query(context: &RequestContext<'_>) -> Result<(Self, Vec<String>), StatusError> {
         let query = context.query;
-        let said = |name: &str| query.has(name).then(|| query.get(name).to_owned());
-        let dry_run: Vec<String> = said("dryRun").into_iter().collect();
+        let parameter = |name: &str| query.has(name).then(|| query.get(name).to_owned());
+        let dry_run: Vec<String> = parameter("dryRun").into_iter().collect();
         let options = Self {
             // Also where a list takes the version for its own.
-            uid: said("uid").filter(|uid| !uid.is_empty()),
-            version: said("resourceVersion").filter(|version| !version.is_empty()),
-            policy: said("propagationPolicy"),
-            orphan: said("orphanDependents").map(|_| query.is("orphanDependents")),
+            uid: parameter("uid").filter(|uid| !uid.is_empty()),
+            version: parameter("resourceVersion").filter(|version| !version.is_empty()),
+            policy: parameter("propagationPolicy"),
+            orphan: parameter("orphanDependents").map(|_| query.is("orphanDependents")),
             grace: number(query, "gracePeriodSeconds")?,
             dry_run: !dry_run.is_empty(),
         };
@@ -194,7 +194,7 @@ fn delete_by(
     Ok((ManagedObject::new(status), true))
 }
 
-/// Deletes an object, or begins to. Gives it as it is now, and whether it is gone.
+/// Deletes an object, or begins to. Returns it as it is now, and whether it is deleted.
 fn delete_one(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,
@@ -210,7 +210,7 @@ fn delete_one(
         return Ok(answer);
     }
     let before = object.clone();
-    // Pods are given time, unless they are not running anywhere.
+    // Pods get a grace period, unless they run on no node.
     let grace = kinds::grace(&context.kind, &object, options.grace);
     if is_terminating(&object) && grace.is_some() {
         let pending = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
@@ -238,7 +238,7 @@ fn delete_one(
         } else {
             begin_deletion(cluster, &mut object, seconds);
         }
-        // What is stored in another form is written even if nothing changes.
+        // An object that is stored in another version is written even if nothing changes.
         let raw = cluster.is_raw(context.kind_key(), context.key());
         if !options.dry_run && (*object != *before || raw) {
             object = Arc::unwrap_or_clone(write::put_in_storage_version(
@@ -252,10 +252,10 @@ fn delete_one(
         return Ok((object, false));
     }
     if options.dry_run && !finalizers(&before).is_empty() {
-        // Nothing is written and nothing gone: the server answers with an object of nothing.
+        // Nothing is written or deleted: the server responds with an empty object.
         return Ok((ManagedObject::clone(&crate::api::verbs::write::blank(context)), false));
     }
-    // What was to be changed before it goes is not.
+    // The changes that the delete would have made are dropped with the object.
     let mut last = before;
     let pending = last["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
     if grace.is_some() && (!is_terminating(&last) || pending > 0) {
@@ -317,7 +317,7 @@ fn after(cluster: &Cluster, seconds: i64) -> String {
 
 /// `deletecollection`.
 pub(crate) fn delete_collection(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
-    // What the list asks for is looked at first.
+    // The server checks the list options first.
     selector(context, check_list)?;
     let options = Options::read(context)?;
     warn(cluster, context, &options);
@@ -330,16 +330,16 @@ pub(crate) fn delete_collection(cluster: &mut Cluster, context: &RequestContext<
             ..context.target.clone()
         };
         let one = RequestContext::new(&target, context.kind.clone(), context.user, context.request);
-        // A list of then may have what is not there now.
+        // A list at an older version may have objects that do not exist now.
         if let Some(object) = cluster.object(one.kind_key(), one.key()) {
             delete_one(cluster, &one, Arc::unwrap_or_clone(object), &options)?;
         }
     }
-    // What is answered is what was there.
+    // The response has the objects as they were before the delete.
     Ok(list::listed(cluster, context, &page))
 }
 
-/// No time is left of what an object was given.
+/// Ends the grace period of an object that has `pending` seconds left.
 fn shorten(object: &mut Value, pending: i64) {
     let ends = meta(object, "deletionTimestamp").parse::<jiff::Timestamp>().ok();
     let now = ends.and_then(|ends| ends.checked_sub(jiff::SignedDuration::from_secs(pending)).ok());
@@ -350,7 +350,7 @@ fn shorten(object: &mut Value, pending: i64) {
     object["metadata"]["deletionGracePeriodSeconds"] = 0.into();
 }
 
-/// The finalizers that an object has when it is deleted so.
+/// The finalizers of an object under this propagation policy.
 fn collected(context: &RequestContext<'_>, object: &Value, options: &Options) -> Vec<String> {
     let present = finalizers(object);
     let policy = options.policy.as_deref();

@@ -12,7 +12,7 @@ use crate::types::status_error::{FieldError, StatusError};
 /// The ports of nodes that Services can have.
 const PORTS: std::ops::RangeInclusive<u64> = 30_000..=32_767;
 
-/// What other Services have.
+/// The addresses and ports of other Services.
 #[derive(Default)]
 struct Used {
     addresses: BTreeSet<String>,
@@ -43,13 +43,13 @@ fn unset(spec: &mut Value, name: &str) {
     }
 }
 
-/// Keeps what a change does not speak of.
+/// Keeps the addresses that a change does not mention.
 fn keep(spec: &mut Value, was: &Value) {
     if is_external(spec) || is_external(was) {
         return;
     }
     if spec["clusterIP"] != was["clusterIP"] && spec["clusterIPs"] == was["clusterIPs"] {
-        // Who changes the one means the other too.
+        // A change of one of the two members changes the other too.
         unset(spec, "clusterIPs");
     }
     for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
@@ -63,8 +63,8 @@ fn keep(spec: &mut Value, was: &Value) {
     if !has_node_ports(spec) || !has_node_ports(was) {
         return;
     }
-    let said: BTreeSet<u64> = ports_of(spec).collect();
-    let both: BTreeSet<u64> = ports_of(was).filter(|port| said.contains(port)).collect();
+    let new_ports: BTreeSet<u64> = ports_of(spec).collect();
+    let both: BTreeSet<u64> = ports_of(was).filter(|port| new_ports.contains(port)).collect();
     let known = was["ports"].as_array().into_iter().flatten();
     let known: BTreeMap<&str, u64> = known
         .filter_map(|port| {
@@ -81,7 +81,7 @@ fn keep(spec: &mut Value, was: &Value) {
     }
 }
 
-/// Drops what a type does not have, if it is as it was under another type that had it.
+/// Drops unchanged members that the new type of a Service does not have.
 fn drop_dependent(object: &mut Value, was: &Value) {
     let balances = |spec: &Value| spec["type"] == "LoadBalancer";
     let checks = |spec: &Value| balances(spec) && spec["externalTrafficPolicy"] == "Local";
@@ -120,7 +120,7 @@ fn drop_dependent(object: &mut Value, was: &Value) {
     }
 }
 
-/// Gives a Service the addresses that it asks for.
+/// Allocates the addresses that a Service asks for.
 pub(crate) fn allocate(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,
@@ -156,7 +156,7 @@ pub(crate) fn allocate(
     if spec["clusterIPs"][0] != address.as_str() {
         spec["clusterIPs"] = json!([address]);
     }
-    // Nobody knows what is behind a Service that has neither address nor selector.
+    // A Service with neither address nor selector has no known backend.
     let open = address == "None" && spec["selector"].as_object().is_none_or(Map::is_empty);
     if spec["ipFamilyPolicy"].is_null() {
         spec["ipFamilyPolicy"] = if open { "RequireDualStack" } else { "SingleStack" }.into();
@@ -217,8 +217,8 @@ fn node_ports(
     let first = cluster.store.version() % 2_000;
     for (index, port) in spec["ports"].as_array_mut().into_iter().flatten().enumerate() {
         let number = port["port"].as_u64().unwrap_or(0);
-        let said = port["nodePort"].as_u64().unwrap_or(0);
-        if said == 0 {
+        let requested = port["nodePort"].as_u64().unwrap_or(0);
+        if requested == 0 {
             let free = || {
                 let all = (0..size).map(|offset| PORTS.start() + (first + offset) % size);
                 all.into_iter().find(|port| !taken.contains(port))
@@ -230,15 +230,15 @@ fn node_ports(
             }
             continue;
         }
-        given.insert(number, said);
+        given.insert(number, requested);
         let field = format!("spec.ports[{index}].nodePort");
-        if !PORTS.contains(&said) {
+        if !PORTS.contains(&requested) {
             let why =
                 "provided port is not in the valid range. The range of valid ports is 30000-32767";
-            errors.push(FieldError::invalid(field, said, why));
-        } else if used.ports.contains(&said) && !own.contains(&said) {
+            errors.push(FieldError::invalid(field, requested, why));
+        } else if used.ports.contains(&requested) && !own.contains(&requested) {
             let why = "provided port is already allocated";
-            errors.push(FieldError::invalid(field, said, why));
+            errors.push(FieldError::invalid(field, requested, why));
         }
     }
 }

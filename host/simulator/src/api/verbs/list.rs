@@ -23,8 +23,8 @@ use crate::types::object_key::Key;
 use crate::types::selector::Selector;
 use crate::types::status_error::StatusError;
 
-/// What is selected. `check` looks at the other options once the selectors can be read, and before
-/// it is looked at whether the kind has such fields.
+/// The selector of a request. `check` checks the other options after the selectors are parsed and
+/// before the fields are.
 pub(crate) fn selector(
     context: &RequestContext<'_>,
     check: fn(&Query) -> Result<(), StatusError>,
@@ -69,7 +69,7 @@ pub(crate) fn selector(
         let custom =
             context.kind.custom.as_ref().and_then(|one| one.version(&context.kind.version));
         let named = || custom.is_some_and(|one| one.selectable.iter().any(|field| field == path));
-        // A kind of which the server knows no more says so in other words.
+        // A kind without known fields has another message.
         let plain = context.kind.custom.is_none() && own.is_empty();
         let every = path == "metadata.name"
             || (path == "metadata.namespace" && (context.kind.namespaced || plain));
@@ -93,7 +93,7 @@ pub(crate) fn selector(
 /// A page of objects.
 pub(crate) struct Page {
     pub(crate) items: Vec<Stored>,
-    /// The version at which they were so.
+    /// The version of the page.
     version: u64,
     next: Option<String>,
     remaining: usize,
@@ -117,7 +117,7 @@ impl Page {
     }
 }
 
-/// What is compared when the server orders objects.
+/// The sort key of an object on the server.
 fn in_path(key: &Key) -> impl Iterator<Item = u8> + '_ {
     key.0.bytes().chain([b'/']).chain(key.1.bytes())
 }
@@ -126,14 +126,15 @@ fn in_path(key: &Key) -> impl Iterator<Item = u8> + '_ {
 pub(crate) fn page(cluster: &Cluster, context: &RequestContext<'_>) -> Result<Page, StatusError> {
     let selector = selector(context, list_options::check_list)?;
     let limit = number(context.query, "limit")?.and_then(|limit| usize::try_from(limit).ok());
-    // From whatever version is at hand, all is given at once. Of Events none is at hand.
+    // At version 0 the server lists from its watch cache, without pages. Events have no watch
+    // cache.
     let whole = context.query.get("resourceVersion") == "0"
         && context.query.get("continue").is_empty()
         && context.kind.plural != "events";
     let limit = limit.filter(|limit| *limit > 0 && !whole).unwrap_or(usize::MAX);
     number(context.query, "timeoutSeconds")?;
     let namespace = context.namespace();
-    // One object is looked for, not a list gone through.
+    // One name is a lookup, not a scan.
     let only = selector.name().filter(|_| !namespace.is_empty() || !context.kind.namespaced);
     let start = Start::read(context, cluster.store.version(), only.is_some())?;
     let version = start.version.unwrap_or(cluster.store.version());
@@ -161,7 +162,7 @@ pub(crate) fn page(cluster: &Cluster, context: &RequestContext<'_>) -> Result<Pa
         if from.as_ref().is_some_and(|from| path(context, key) < *from) {
             continue;
         }
-        // Whether what follows fits is not looked at.
+        // The server does not check whether a later object matches.
         if page.items.len() >= limit {
             page.remaining += 1;
             continue;
@@ -180,7 +181,7 @@ pub(crate) fn page(cluster: &Cluster, context: &RequestContext<'_>) -> Result<Pa
         page.next = Some(after(version, &path(context, last)));
     }
     if !selector.is_all() {
-        // The server does not count what it has not looked at.
+        // The server does not count objects that it has not checked.
         page.remaining = 0;
     }
     Ok(page)
@@ -192,7 +193,7 @@ pub(crate) fn list(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outco
     Ok(listed(cluster, context, &page))
 }
 
-/// A page in the form that is asked for.
+/// A page in the requested form.
 pub(crate) fn listed(cluster: &Cluster, context: &RequestContext<'_>, page: &Page) -> Response {
     let metadata = page.metadata(context);
     let view = context.view();
@@ -233,7 +234,7 @@ fn item(context: &RequestContext<'_>, stored: &Stored) -> Bytes {
     if context.kind.custom.is_some() {
         return Cluster::text(&context.kind, &stored.text);
     }
-    // Their members are not looked into.
+    // Their members are not parsed.
     let members = serde_json::from_slice::<BTreeMap<String, &RawValue>>(&stored.text);
     let mut members = members.unwrap_or_default();
     members.remove("kind");

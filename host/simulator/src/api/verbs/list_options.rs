@@ -1,4 +1,4 @@
-//! What lists and watches ask for, besides what they select.
+//! Options of lists and watches, except selectors.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,7 +13,7 @@ const EXACT: &str = "Exact";
 const NOT_OLDER: &str = "NotOlderThan";
 const MATCH: &str = "resourceVersionMatch";
 const INITIAL: &str = "sendInitialEvents";
-/// What the server writes into the places where lists go on.
+/// The first member of a continue token.
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 /// The message for a version that was compacted.
 const TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
@@ -29,7 +29,7 @@ pub(crate) fn number(query: &Query, name: &str) -> Result<Option<i64>, StatusErr
     }
 }
 
-/// A version of the query, 0 if it is not there; or what the server says of what is none.
+/// A version of the query, 0 if it is absent; or the server's error for an invalid one.
 pub(crate) fn version(query: &Query) -> Result<u64, String> {
     match query.get("resourceVersion") {
         "" => Ok(0),
@@ -50,7 +50,7 @@ pub(crate) fn too_large(version: u64, present: u64) -> StatusError {
         .details(json!({"causes": [cause], "retryAfterSeconds": 1}))
 }
 
-/// Whether a watch begins with what is there.
+/// Whether a watch begins with the existing objects.
 pub(crate) fn begins_with_all(query: &Query) -> bool {
     if query.has(INITIAL) {
         return query.is(INITIAL);
@@ -58,7 +58,7 @@ pub(crate) fn begins_with_all(query: &Query) -> bool {
     matches!(query.get("resourceVersion"), "" | "0")
 }
 
-/// What is wrong with the options of a list.
+/// The errors in the options of a list.
 pub(crate) fn check_list(query: &Query) -> Result<(), StatusError> {
     let mut errors = Vec::new();
     let (matching, version) = (query.get(MATCH), query.get("resourceVersion"));
@@ -83,7 +83,7 @@ pub(crate) fn check_list(query: &Query) -> Result<(), StatusError> {
     refused(&errors)
 }
 
-/// What is wrong with the options of a watch.
+/// The errors in the options of a watch.
 pub(crate) fn check_watch(query: &Query) -> Result<(), StatusError> {
     let mut errors = Vec::new();
     let (matching, initial) = (query.get(MATCH), query.has(INITIAL));
@@ -101,7 +101,7 @@ pub(crate) fn check_watch(query: &Query) -> Result<(), StatusError> {
             errors.push(FieldError::unsupported(MATCH, matching, &[NOT_OLDER.to_owned()]));
         }
     }
-    // A watch from page_not_found is one that begins with all, and asks for that itself.
+    // A watch without a version begins with all objects and needs no option for it.
     if !matching.is_empty() || (!initial && begins_with_all(query)) {
         no_continue(query, &mut errors);
     }
@@ -123,18 +123,17 @@ fn refused(errors: &[FieldError]) -> Result<(), StatusError> {
     Err(StatusError::invalid(named, errors))
 }
 
-/// Where a list begins, and at which version.
+/// The start and the version of a list.
 #[derive(Debug, Default)]
 pub(crate) struct Start {
-    /// Absent: as it is now.
+    /// Absent: the current version.
     pub(crate) version: Option<u64>,
-    /// From this path on, if it goes on.
+    /// The path to continue after, if the list continues.
     pub(crate) from: Option<String>,
 }
 
 impl Start {
-    /// What a list asks for, whose options have been checked.
-    /// Which one object is looked for, if it is one, is in no page.
+    /// The start of a list whose options are valid. A list of one name has no pages.
     pub(crate) fn read(
         context: &RequestContext<'_>,
         present: u64,
@@ -150,7 +149,7 @@ impl Start {
                     "specifying resource version is not allowed when using continue",
                 ));
             }
-            // Below 0 it goes on with what is there now.
+            // A version below 0 continues at the current version.
             let version = u64::try_from(start).ok();
             if let Some(version) = version.filter(|version| *version > present) {
                 return Err(too_large(version, present));
@@ -159,7 +158,7 @@ impl Start {
         }
         let version = version(query)
             .map_err(|why| StatusError::bad_request(format!("invalid resource version: {why}")))?;
-        // What is deleted is listed in pages.
+        // deletecollection lists in pages.
         let limited = context.request.method == "DELETE"
             || number(query, "limit")?.is_some_and(|limit| limit > 0);
         let exact = match query.get(MATCH) {
@@ -174,7 +173,7 @@ impl Start {
         Ok(Self { version: exact.then_some(version), from: None })
     }
 
-    /// 410: the version is known no more.
+    /// 410: the version was compacted.
     pub(crate) fn expired(&self) -> StatusError {
         match &self.from {
             Some(from) => StatusError::new(410, "Expired", PAGE_TOO_OLD).going_on(encode(-1, from)),
@@ -183,7 +182,7 @@ impl Start {
     }
 }
 
-/// Where an object lies, in the order of which the server lists.
+/// The path of an object, by which the server sorts lists.
 pub(crate) fn path(context: &RequestContext<'_>, key: &Key) -> String {
     if context.namespace().is_empty() && context.kind.namespaced {
         format!("{}/{}", key.0, key.1)
@@ -192,7 +191,7 @@ pub(crate) fn path(context: &RequestContext<'_>, key: &Key) -> String {
     }
 }
 
-/// What a client gives to go on after a path.
+/// The continue token after a path.
 pub(crate) fn after(version: u64, path: &str) -> String {
     encode(i64::try_from(version).unwrap_or(i64::MAX), &format!("{path}\0"))
 }
@@ -202,7 +201,7 @@ fn encode(version: i64, from: &str) -> String {
     URL_SAFE_NO_PAD.encode(value.to_string())
 }
 
-/// The version and the path, or what is wrong.
+/// The version and the path of a continue token, or the error.
 fn decode(text: &str) -> Result<(i64, String), String> {
     let invalid = |why: String| format!("continue key is not valid: {why}");
     let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| {

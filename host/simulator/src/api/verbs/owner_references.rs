@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Leaves one of each. Gives the warning, if there were more; `late` if what made the object has
-/// been through admission.
+/// Removes duplicates. Returns the warning, if there were any; `late` if the object has passed
+/// admission.
 pub(crate) fn once(object: &mut Value, late: bool) -> Option<String> {
     let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") else {
         return None;

@@ -1,4 +1,4 @@
-//! Changing objects by patches.
+//! The verb `patch`.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ pub(crate) fn patch(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outc
     Ok(Written { code: 200, object }.answer())
 }
 
-/// What a patch makes of an object.
+/// Applies a patch to an object.
 pub(crate) fn patched(
     context: &RequestContext<'_>,
     kind: patch::Kind,
@@ -99,7 +99,7 @@ pub(crate) fn patched(
     })
 }
 
-/// Reads an object that a patch has made.
+/// Decodes a patched object.
 fn redecode(context: &RequestContext<'_>, patched: Value) -> Result<Decoded, StatusError> {
     let text = patched.to_string();
     let mut object = with_metadata(patched).ok_or_else(|| {
@@ -107,11 +107,14 @@ fn redecode(context: &RequestContext<'_>, patched: Value) -> Result<Decoded, Sta
         StatusError::invalid(Named { group: "", what: "", name: "" }, &[error])
     })?;
     let version = context.kind.api_version();
-    let (said, of) = (object["kind"].clone(), object["apiVersion"].clone());
-    if of != version.as_str() || said != context.kind.name.as_str() {
-        let said = said.as_str().unwrap_or_default().to_owned();
+    let (sent_kind, of) = (object["kind"].clone(), object["apiVersion"].clone());
+    if of != version.as_str() || sent_kind != context.kind.name.as_str() {
+        let sent_kind = sent_kind.as_str().unwrap_or_default().to_owned();
         return Err(StatusError::bad_request(if of == version.as_str() {
-            format!("{said} in version {version:?} cannot be handled as a {}", context.kind.name)
+            format!(
+                "{sent_kind} in version {version:?} cannot be handled as a {}",
+                context.kind.name
+            )
         } else {
             format!(
                 "the API version in the data ({}) does not match the expected API version ({version})",
@@ -125,15 +128,15 @@ fn redecode(context: &RequestContext<'_>, patched: Value) -> Result<Decoded, Sta
 }
 
 pub(crate) fn check_name(context: &RequestContext<'_>, object: &Value) -> Result<(), StatusError> {
-    let (said, name) = (meta(object, "name"), &context.target.name);
-    if said.is_empty() {
+    let (own_name, name) = (meta(object, "name"), &context.target.name);
+    if own_name.is_empty() {
         return Err(StatusError::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
         )));
     }
-    if said != name {
+    if own_name != name {
         return Err(StatusError::bad_request(format!(
-            "the name of the object ({said}) does not match the name on the URL ({name})"
+            "the name of the object ({own_name}) does not match the name on the URL ({name})"
         )));
     }
     Ok(())
@@ -167,20 +170,21 @@ fn apply_patch(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
     Ok(Written { code: 201, object }.answer())
 }
 
-/// What the document of an apply makes of an object, with its managers.
+/// Merges the document of an apply into an object. Returns it with its managers.
 pub(crate) fn applied(
     cluster: &Cluster,
     context: &RequestContext<'_>,
     value: &Value,
     old: Option<&Arc<ManagedObject>>,
 ) -> Result<ManagedObject, StatusError> {
-    let said = |name: &str| value[name].as_str().unwrap_or_default();
+    let member = |name: &str| value[name].as_str().unwrap_or_default();
     let version = context.kind.api_version();
-    if said("apiVersion") != version || said("kind") != context.kind.name {
-        let (group, of) = said("apiVersion").split_once('/').unwrap_or(("", said("apiVersion")));
+    if member("apiVersion") != version || member("kind") != context.kind.name {
+        let (group, of) =
+            member("apiVersion").split_once('/').unwrap_or(("", member("apiVersion")));
         return Err(StatusError::bad_request(format!(
             "invalid object type: {group}/{of}, Kind={}",
-            said("kind")
+            member("kind")
         )));
     }
     if value["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
@@ -211,7 +215,7 @@ pub(crate) fn applied(
     Ok(ManagedObject::of(object, Ledger::of(managers)))
 }
 
-/// What an apply makes of `live`: the object, or nothing if it is the same, and its managers.
+/// Applies to `live`. Returns the object, or `None` if nothing changes, and its managers.
 fn merge_patch(
     cluster: &Cluster,
     context: &RequestContext<'_>,
@@ -240,7 +244,7 @@ fn merge_patch(
     let kubectl = context.manager() == last_applied::KUBECTL;
     let held = kubectl.then(|| managers.clone());
     let mut applied = match (apply(&write, plain, value, managers, &manager, force), held) {
-        // What kubectl applied from the client's side is no conflict.
+        // Fields of a client-side kubectl apply are no conflict.
         (Err(conflicts), Some(managers)) => {
             let rest = last_applied::not_noted(write.node, &version, plain, conflicts);
             if !rest.is_empty() {
@@ -259,7 +263,7 @@ fn merge_patch(
     Ok((applied.object, applied.managers))
 }
 
-/// What is applied.
+/// The document of an apply.
 pub(crate) fn document(context: &RequestContext<'_>) -> Result<Value, StatusError> {
     parse(&context.request.body)
         .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))

@@ -1,4 +1,4 @@
-//! Reviews: who one is, and what one may do.
+//! Reviews of identity and access.
 
 use serde_json::{Map, Value, json};
 
@@ -89,7 +89,7 @@ fn access(cluster: &Cluster, user: &User, spec: &Value) -> Value {
     status
 }
 
-/// What is wrong with what is asked.
+/// The errors in an access review.
 fn check(context: &RequestContext<'_>, object: &Value) -> Result<(), StatusError> {
     let (kind, spec) = (context.kind.name.as_str(), &object["spec"]);
     let local = kind == "LocalSubjectAccessReview";
@@ -117,10 +117,10 @@ fn check(context: &RequestContext<'_>, object: &Value) -> Result<(), StatusError
         errors.push(FieldError::invalid("spec.user", "", why));
     }
     if local {
-        let said = objects["namespace"].as_str().unwrap_or_default();
-        if objects.is_object() && said != context.target.namespace {
+        let requested = objects["namespace"].as_str().unwrap_or_default();
+        if objects.is_object() && requested != context.target.namespace {
             let why = "must match metadata.namespace";
-            errors.push(FieldError::invalid("spec.resourceAttributes.namespace", said, why));
+            errors.push(FieldError::invalid("spec.resourceAttributes.namespace", requested, why));
         }
         if paths.is_object() {
             let why = "disallowed on this kind of request";

@@ -23,7 +23,7 @@ use crate::types::object::meta;
 use crate::types::status_error::{FieldError, Named, StatusError};
 use crate::types::value::{at, set};
 
-/// Where figures are: the wanted one, the present one, the selector.
+/// The paths of the desired replicas, the current replicas and the selector.
 struct Paths {
     spec: Vec<String>,
     status: Vec<String>,
@@ -135,8 +135,8 @@ pub(crate) fn get_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -> 
     Ok(Response::json(200, &scale_of(&object, &paths)))
 }
 
-/// Writes it: what is written is read, tracked and held to rules as a scale, and its figure is the
-/// object's then.
+/// Writes the scale of an object: decodes, tracks and validates it as a scale, then copies its
+/// replicas to the object.
 pub(crate) fn write_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
     let patches = context.request.method == "PATCH";
     let way = if patches { Some(PatchType::of(context)?) } else { None };
@@ -191,9 +191,9 @@ pub(crate) fn write_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -
         let named = Named { group: "autoscaling", what: "Scale", name: &context.target.name };
         return Err(StatusError::invalid(named, &[error]));
     }
-    let (said, present) = (meta(&scale, "uid"), meta(&old, "uid"));
-    if !said.is_empty() && said != present {
-        let why = uid_mismatch(context, said, present);
+    let (sent, present) = (meta(&scale, "uid"), meta(&old, "uid"));
+    if !sent.is_empty() && sent != present {
+        let why = uid_mismatch(context, sent, present);
         return Err(StatusError::conflict(context.named(&context.target.name), &why));
     }
     let scales = scale.ledger().managers();
@@ -201,9 +201,9 @@ pub(crate) fn write_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -
     let mut new = ManagedObject::of(Value::clone(&old), Ledger::of(managers).as_read());
     let names: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
     set(&mut new, &names, figure.into());
-    let said = meta(&scale, "resourceVersion");
-    if !said.is_empty() {
-        new["metadata"]["resourceVersion"] = said.into();
+    let sent = meta(&scale, "resourceVersion");
+    if !sent.is_empty() {
+        new["metadata"]["resourceVersion"] = sent.into();
     }
     let shown = ManagedObject::new(scale_of(&new, &paths));
     webhooks::validate(cluster, &of_scale, Operation::Update, Some(&shown), Some(&live))?;
@@ -211,7 +211,7 @@ pub(crate) fn write_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -
     Ok(Response::json(200, &scale_of(&stored, &paths)))
 }
 
-/// A scale that was replaced or patched, with who owns it.
+/// A replaced or patched scale, with its managers.
 fn rewritten(
     cluster: &Cluster,
     of_scale: &RequestContext<'_>,
@@ -223,13 +223,13 @@ fn rewritten(
     Ok(write::track(cluster, of_scale, Some(live), scale))
 }
 
-/// What the server says of an apply that changes the scale of a custom kind: it takes it for one of
-/// these.
-fn not_converted(said: &Value, scale: &Value) -> StatusError {
+/// The server's error for an apply to the scale of a custom kind: it decodes the scale as that
+/// kind.
+fn not_converted(scale_object: &Value, scale: &Value) -> StatusError {
     StatusError::unforeseen(format!(
         "failed to convert new object ({}/{}; {SCALE}, Kind=Scale) to proper version: request to convert CR to an invalid group/version: {}",
-        meta(said, "namespace"),
-        meta(said, "name"),
+        meta(scale_object, "namespace"),
+        meta(scale_object, "name"),
         scale["apiVersion"].as_str().unwrap_or_default(),
     ))
 }
@@ -237,16 +237,16 @@ fn not_converted(said: &Value, scale: &Value) -> StatusError {
 /// The version of scales.
 const SCALE: &str = "autoscaling/v1";
 const TYPE: &str = "io.k8s.api.autoscaling.v1.Scale";
-/// The figure of a scale whose object has none: the least that there is.
+/// The replicas of a scale whose object has none: Go's minimum.
 const UNSAID: i64 = i32::MIN as i64;
 
-/// Where the figure is in a scale.
+/// The path of the replicas in a scale.
 fn in_scale() -> FieldSet {
     FieldSet::of(&[&["spec", "replicas"]])
 }
 
-/// Who owns the figure of an object, as owners of that of its scale. Those that update are told
-/// apart by the version in which they did.
+/// The managers of an object's replicas, as managers of the scale. The version of an update is part
+/// of its manager.
 fn of_the_scale(parents: &Managers, path: &[Element]) -> Managers {
     let owners = parents.iter().filter(|(_, owned)| owned.set().has_path(path));
     owners
@@ -257,7 +257,7 @@ fn of_the_scale(parents: &Managers, path: &[Element]) -> Managers {
         .collect()
 }
 
-/// And back, after a write of the scale.
+/// The managers of a scale's replicas, as managers of the object.
 fn of_the_object(
     context: &RequestContext<'_>,
     parents: Managers,

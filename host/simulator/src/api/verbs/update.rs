@@ -47,11 +47,11 @@ pub(crate) fn update_object(
         if !kinds::creates_on_update(&context.kind) {
             return Err(StatusError::not_found(context.named(name)));
         }
-        let said = meta(&object, "uid");
-        if !said.is_empty() {
+        let sent = meta(&object, "uid");
+        if !sent.is_empty() {
             return Err(StatusError::conflict(
                 context.named(name),
-                &uid_mismatch(context, said, ""),
+                &uid_mismatch(context, sent, ""),
             ));
         }
         let mut object = write::track(cluster, context, None, object);
@@ -59,9 +59,9 @@ pub(crate) fn update_object(
         let object = write::store_new(cluster, context, object, decoded.shares_labels)?;
         return Ok(Written { code: 201, object });
     };
-    let (said, present) = (meta(&object, "uid"), meta(&old, "uid"));
-    if !said.is_empty() && said != present {
-        let why = uid_mismatch(context, said, present);
+    let (sent, present) = (meta(&object, "uid"), meta(&old, "uid"));
+    if !sent.is_empty() && sent != present {
+        let why = uid_mismatch(context, sent, present);
         return Err(StatusError::conflict(context.named(name), &why));
     }
     let mut object = write::track(cluster, context, Some(&old), object);
@@ -72,9 +72,9 @@ pub(crate) fn update_object(
 }
 
 /// The message of the store for a uid that is not the present one.
-pub(crate) fn uid_mismatch(context: &RequestContext<'_>, said: &str, present: &str) -> String {
+pub(crate) fn uid_mismatch(context: &RequestContext<'_>, sent: &str, present: &str) -> String {
     format!(
-        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object meta: {present}",
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {sent}, UID in object meta: {present}",
         context.storage_key()
     )
 }

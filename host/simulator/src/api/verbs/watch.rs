@@ -66,12 +66,13 @@ pub(crate) fn begin_watch(cluster: &mut Cluster, context: &RequestContext<'_>) -
             return Ok(Response::Watch(feed));
         }
         show_all(cluster, context, &watcher);
-        // Also where the client did not ask for it in so many words.
+        // The server sends this bookmark even if the client did not ask for initial events
+        // explicitly.
         if watcher.bookmarks && !is_active(Mutation::InitialEventsDoNotEnd) {
             watcher.bookmark(present, true);
         }
     } else {
-        // From no version on is from now on.
+        // No version means the current version.
         let since = if since == 0 { present } else { since };
         let forgotten = cluster.store.forgotten(context.kind_key());
         if since < forgotten {

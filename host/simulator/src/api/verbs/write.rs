@@ -34,7 +34,7 @@ use crate::types::status_error::{FieldError, StatusError};
 pub(crate) const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
-/// An object of a request's body, with what was unknown in it.
+/// The object of a request's body, with its unknown fields.
 pub(crate) struct Decoded {
     pub(crate) object: Value,
     pub(crate) warnings: Vec<String>,
@@ -50,21 +50,21 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// As a client reads it.
+    /// The object as a client reads it.
     pub(crate) fn answer(self) -> Response {
         Response::Json { code: self.code, body: self.object.text().clone(), warnings: Vec::new() }
     }
 }
 
-/// Brings the object of a create or update into the form of the server.
+/// Decodes, converts and prunes the object of a create or update.
 pub(crate) fn decode(context: &RequestContext<'_>, value: Value) -> Result<Decoded, StatusError> {
     let kind = &context.kind;
     let shares_labels = shares_labels(kind, &value);
     let mut object = with_metadata(value).ok_or_else(|| {
         StatusError::bad_request("the object provided is unrecognized (must be of type object)")
     })?;
-    let said = |object: &Value, name: &str| object[name].as_str().unwrap_or_default().to_owned();
-    let (version, name) = (said(&object, "apiVersion"), said(&object, "kind"));
+    let member = |object: &Value, name: &str| object[name].as_str().unwrap_or_default().to_owned();
+    let (version, name) = (member(&object, "apiVersion"), member(&object, "kind"));
     if kind.custom.is_some() && (name.is_empty() || version.is_empty()) {
         let missing = if name.is_empty() { "Kind" } else { "apiVersion" };
         return Err(StatusError::bad_request(format!(
@@ -100,8 +100,8 @@ pub(crate) fn check_namespace(
     context: &RequestContext<'_>,
     object: &mut Value,
 ) -> Result<(), StatusError> {
-    let said = meta(object, "namespace");
-    if !said.is_empty() && said != context.namespace() {
+    let named = meta(object, "namespace");
+    if !named.is_empty() && named != context.namespace() {
         return Err(StatusError::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
@@ -127,7 +127,7 @@ pub(crate) fn track(
     ManagedObject::of(new, ledger.unwrap_or_default())
 }
 
-/// The same, of what says of its own owners what is in `own`; nothing if it is not tracked.
+/// The same for an object whose own managedFields are `own`; `None` if it is not tracked.
 fn owners(
     cluster: &Cluster,
     context: &RequestContext<'_>,
@@ -155,8 +155,8 @@ fn owners(
     if managers.is_empty() && live.is_some() {
         return None;
     }
-    // What has not the shape of its kind cannot be tracked, and whoever wrote it before is
-    // forgotten. It may be stored all the same: a wrong status is dropped after this.
+    // The server cannot track an object that does not match its schema and drops its managers. It
+    // may store the object: an invalid status is dropped after this.
     if !shape::problems(context.kind.node(), new, true).is_empty() {
         return None;
     }
@@ -174,7 +174,7 @@ fn owners(
     Some(Ledger::of(update(&write, old, new, managers, &manager)))
 }
 
-/// Stores a new object. Gives it as it is stored.
+/// Stores a new object. Returns the stored object.
 pub(crate) fn store_new(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,
@@ -247,7 +247,7 @@ pub(crate) fn put_in_storage_version(
     stored
 }
 
-/// Stores a change of `old`. Gives the object as it is stored.
+/// Stores a change of `old`. Returns the stored object.
 pub(crate) fn store_change(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,
@@ -256,9 +256,9 @@ pub(crate) fn store_change(
 ) -> Result<Arc<ManagedObject>, StatusError> {
     escalation::check_escalation(cluster, context, &new, Some(old))?;
     let name = context.target.name.clone();
-    let said = meta(&new, "resourceVersion").to_owned();
+    let sent = meta(&new, "resourceVersion").to_owned();
     let present = meta(old, "resourceVersion").to_owned();
-    if said.is_empty() || said == "0" {
+    if sent.is_empty() || sent == "0" {
         if !kinds::updates_unconditionally(&context.kind) {
             let error = FieldError::invalid(
                 "metadata.resourceVersion",
@@ -267,7 +267,7 @@ pub(crate) fn store_change(
             );
             return Err(StatusError::invalid(context.named(&name), &[error]));
         }
-    } else if said != present && !is_active(Mutation::VersionIsNotChecked) {
+    } else if sent != present && !is_active(Mutation::VersionIsNotChecked) {
         return Err(StatusError::conflict(context.named(&name), MODIFIED));
     }
     new["metadata"]["resourceVersion"] = present.into();
@@ -295,7 +295,7 @@ pub(crate) fn store_change(
         return Err(StatusError::invalid(context.named_kind(&name), &errors));
     }
     pvc_resize::check_resize(cluster, context, &new, old)?;
-    // Of a scale has been asked as such.
+    // Admission has seen the scale itself.
     if context.target.subresource != "scale" {
         webhooks::validate(cluster, context, Admitted::Update, Some(&new), Some(old))?;
     }
@@ -313,7 +313,7 @@ pub(crate) fn store_change(
         let mut last = new.clone();
         cluster.remove(context.kind_key(), context.key(), &mut last);
         write_hooks::after_removal(cluster, context, &last);
-        // It is shown as it was made, since it was not stored.
+        // The response shows the object as it was made, since it was not stored.
         return Ok(Arc::new(unsettled.unwrap_or(new)));
     }
     let raw_before = cluster.is_raw(context.kind_key(), context.key());
@@ -329,16 +329,15 @@ pub(crate) fn store_change(
     Ok(new)
 }
 
-/// Whether what a request says makes a Job that has the labels of its template for its own, as one
-/// Go map: none are said of it, and some, or an empty map, of the template. What has been read of
-/// it does not tell that any more.
-pub(crate) fn shares_labels(kind: &Kind, said: &Value) -> bool {
-    let own = said["metadata"]["labels"].as_object();
-    let of_template = &said["spec"]["template"]["metadata"]["labels"];
+/// Whether a request makes a Job that shares one Go map of labels with its template: the Job has
+/// none, and the template has some or an empty map. The decoded object no longer shows this.
+pub(crate) fn shares_labels(kind: &Kind, object: &Value) -> bool {
+    let own = object["metadata"]["labels"].as_object();
+    let of_template = &object["spec"]["template"]["metadata"]["labels"];
     kind.is("batch", "Job") && own.is_none_or(Map::is_empty) && of_template.is_object()
 }
 
-/// A change of nothing but the times of managers is none. Returns whether nothing else changes.
+/// Whether a change affects only the times of managers; the server ignores such a change.
 fn keep_times(new: &mut ManagedObject, old: &ManagedObject) -> bool {
     let same = **new == **old && new.ledger().is_like(old.ledger());
     if same {
@@ -369,7 +368,7 @@ pub(crate) fn unknown_fields(
     }
 }
 
-/// An object of nothing but its kind, as Go has it.
+/// The empty object of a kind, as Go prints it.
 pub(crate) fn blank(context: &RequestContext<'_>) -> Arc<ManagedObject> {
     let kind = &context.kind;
     let make = || {

@@ -1,4 +1,4 @@
-//! What follows from a write in the same request, and deletes of kinds that have their own way.
+//! Effects of a write within the request, and kinds with their own delete.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::state::cluster::Cluster;
 use crate::types::object::{is_terminating, meta};
 use crate::types::status_error::StatusError;
 
-/// What follows from a write at once.
+/// Runs the immediate effects of a write.
 pub(crate) fn after_write(cluster: &mut Cluster, context: &RequestContext<'_>, object: &Value) {
     if context.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
         (cluster.definition_hooks.written)(cluster, object);
     }
 }
 
-/// What follows from a removal at once.
+/// Runs the immediate effects of a removal.
 pub(crate) fn after_removal(cluster: &mut Cluster, context: &RequestContext<'_>, object: &Value) {
     if context.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
         (cluster.definition_hooks.removed)(cluster, object);
@@ -26,8 +26,8 @@ pub(crate) fn after_removal(cluster: &mut Cluster, context: &RequestContext<'_>,
     }
 }
 
-/// Namespaces and definitions are deleted in ways of their own. Gives what the delete answers, or
-/// nothing if the kind is deleted like any other.
+/// Deletes a namespace or a definition, which have their own delete. Returns the response, or
+/// `None` for any other kind.
 pub(crate) fn delete_specially(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,

@@ -52,8 +52,8 @@ pub(crate) fn new_replica_set(cluster: &mut Cluster, rollout: &mut Rollout) {
         Ok(set) => {
             if wanted > 0 {
                 let message = format!("Scaled up replica set {name} from 0 to {wanted}");
-                let said = EventSpec::normal(COMPONENT, "ScalingReplicaSet", &message);
-                event_recorder::record(cluster, &CLIENT, deployment, &said);
+                let event = EventSpec::normal(COMPONENT, "ScalingReplicaSet", &message);
+                event_recorder::record(cluster, &CLIENT, deployment, &event);
             }
             rollout.new = Some(set);
             let message = format!("Created new replica set {name:?}");
@@ -167,8 +167,8 @@ pub(crate) fn set_replicas(
     let direction = if wanted > had { "up" } else { "down" };
     let name = meta(set, "name");
     let message = format!("Scaled {direction} replica set {name} from {had} to {wanted}");
-    let said = EventSpec::normal(COMPONENT, "ScalingReplicaSet", &message);
-    event_recorder::record(cluster, &CLIENT, &rollout.deployment, &said);
+    let event = EventSpec::normal(COMPONENT, "ScalingReplicaSet", &message);
+    event_recorder::record(cluster, &CLIENT, &rollout.deployment, &event);
     Some(stored)
 }
 

@@ -73,8 +73,8 @@ pub(crate) fn replace_in_rollout(rollout: &mut Rollout, set: &Arc<ManagedObject>
 /// Whether the Deployment was scaled since its sets were last written.
 pub(crate) fn is_scaled(rollout: &Rollout) -> bool {
     rollout.all().filter(|set| number(&set["spec"]["replicas"]) > 0).any(|set| {
-        let told = &set["metadata"]["annotations"][DESIRED];
-        told.is_string() && annotation_number(set, DESIRED) != rollout.bounds.replicas
+        let annotated = &set["metadata"]["annotations"][DESIRED];
+        annotated.is_string() && annotation_number(set, DESIRED) != rollout.bounds.replicas
     })
 }
 

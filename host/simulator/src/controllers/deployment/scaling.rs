@@ -46,7 +46,7 @@ impl Bounds {
         new + room.min(self.replicas - new)
     }
 
-    /// What the old sets, from the oldest on, are to have beside the new one.
+    /// The desired replicas of the old sets, oldest first, next to the new set.
     pub(crate) fn old_sets(&self, old: &[Set], new: &Set) -> Vec<i64> {
         let mut wanted: Vec<i64> = old.iter().map(|set| set.wanted).collect();
         let all: i64 = wanted.iter().sum::<i64>() + new.wanted;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_surge_is_rounded_up_and_what_may_be_away_is_rounded_down() {
+    fn max_surge_is_rounded_up_and_max_unavailable_is_rounded_down() {
         let spec = json!({"replicas": 3, "strategy": {"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}});
         assert_eq!(Bounds::read(&spec), Bounds { replicas: 3, surge: 1, unavailable: 0 });
         let none = json!({"replicas": 3, "strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "10%"}}});
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_set_grows_into_the_surge_and_an_old_one_shrinks_when_the_new_one_is_available() {
+    fn new_set_grows_into_the_surge_and_old_set_shrinks_when_it_is_available() {
         let bounds = Bounds { replicas: 3, surge: 1, unavailable: 0 };
         assert_eq!(bounds.new_set(0, 3), 1);
         assert_eq!(bounds.old_sets(&[set(3, 3)], &set(1, 0)), [3]);
@@ -141,13 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_old_sets_that_serve_nobody_go_first() {
+    fn unavailable_pods_of_old_sets_are_removed_first() {
         let bounds = Bounds { replicas: 4, surge: 1, unavailable: 1 };
         assert_eq!(bounds.old_sets(&[set(2, 0), set(2, 2)], &set(1, 1)), [0, 2]);
     }
 
     #[test]
-    fn a_scale_in_the_middle_is_shared() {
+    fn scaling_during_a_rollout_is_shared_in_proportion() {
         let bounds = Bounds { replicas: 20, surge: 0, unavailable: 1 };
         assert_eq!(bounds.proportional(&[6, 4], &[10, 10]), [12, 8]);
         let bounds = Bounds { replicas: 5, surge: 0, unavailable: 1 };

@@ -76,7 +76,7 @@ fn walk(
     }
 }
 
-/// The item that an item of a list was before, if that can be told.
+/// The old item that corresponds to an item of a list, if the list is a map.
 pub(crate) fn counterpart<'v>(
     schema: &Schema,
     item: &Value,

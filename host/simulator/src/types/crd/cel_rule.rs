@@ -54,12 +54,12 @@ impl Rule {
     }
 
     pub(crate) fn error(&self, path: &str, value: &Value, scope: &Context<'_>) -> FieldError {
-        let said =
+        let evaluated =
             self.message_expression.as_ref().and_then(|program| match program.execute(scope) {
                 Ok(Cel::String(text)) if !text.trim().is_empty() => Some(text.trim().to_owned()),
                 _ => None,
             });
-        let why = said.unwrap_or_else(|| match self.message.as_str() {
+        let why = evaluated.unwrap_or_else(|| match self.message.as_str() {
             "" => format!("failed rule: {}", self.text),
             message => message.to_owned(),
         });

@@ -7,7 +7,7 @@ use crate::types::crd::{default, prune};
 use crate::types::kind::Kind;
 
 /// The version in the apiVersion of an object.
-fn said<'d>(definition: &'d Definition, object: &Value) -> Option<&'d Version> {
+fn version_of<'d>(definition: &'d Definition, object: &Value) -> Option<&'d Version> {
     let version = object["apiVersion"].as_str()?.rsplit('/').next()?;
     definition.version(version)
 }
@@ -20,7 +20,7 @@ fn coerce(version: &Version, object: &mut Value) {
 
 /// Reads an object as it is stored: with what the version that it is stored in gives and knows now.
 pub(crate) fn from_store(definition: &Definition, object: &mut Value) {
-    if let Some(version) = said(definition, object) {
+    if let Some(version) = version_of(definition, object) {
         coerce(version, object);
         default::fill(&version.schema, object);
     }
@@ -30,7 +30,7 @@ pub(crate) fn from_store(definition: &Definition, object: &mut Value) {
 pub(crate) fn is_in_storage_version(definition: &Definition, object: &Value) -> bool {
     let storage = definition.versions.iter().find(|version| version.storage);
     storage.is_none_or(|storage| {
-        said(definition, object).is_some_and(|version| version.name == storage.name)
+        version_of(definition, object).is_some_and(|version| version.name == storage.name)
     })
 }
 

@@ -98,7 +98,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn defaults_are_filled_in_from_above_and_nulls_make_room() {
+    fn defaults_are_set_from_the_root_down_and_replace_nulls() {
         let schema = Schema::parse(&json!({"type": "object", "properties": {"spec": {
         "type": "object", "default": {}, "properties": {
             "size": {"type": "integer", "default": 3},

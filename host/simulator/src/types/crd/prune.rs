@@ -61,7 +61,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_not_named_goes_unless_it_is_to_be_kept() {
+    fn unknown_fields_are_pruned_unless_the_schema_preserves_them() {
         let schema = Schema::parse(&json!({"type": "object", "properties": {
             "a": {"type": "object", "properties": {"b": {"type": "string"}}},
             "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},

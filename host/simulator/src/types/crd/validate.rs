@@ -209,7 +209,7 @@ fn rules(rules: &Rules, value: &Value, path: &str, errors: &mut Vec<FieldError>)
     combined(rules, value, path, errors);
 }
 
-/// Whether a value is one of those that may be: told of a value of the wrong type too.
+/// Checks that a value is in the enum; reports a value of the wrong type too.
 fn enumerated(rules: &Rules, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
     if let Some(known) = &rules.enumeration
         && !known.iter().any(|one| value::same(one, value))
@@ -293,7 +293,7 @@ fn lists(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError
             }
         }
         Value::Array(items) => {
-            let (mut seen, mut told) = (BTreeSet::new(), BTreeSet::new());
+            let (mut seen, mut reported) = (BTreeSet::new(), BTreeSet::new());
             for (index, item) in items.iter().enumerate() {
                 let key = match &schema.list {
                     ListType::Atomic => break,
@@ -304,7 +304,7 @@ fn lists(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError
                         .collect::<serde_json::Map<_, _>>()
                         .into(),
                 };
-                if !seen.insert(key.to_string()) && told.insert(key.to_string()) {
+                if !seen.insert(key.to_string()) && reported.insert(key.to_string()) {
                     errors.push(FieldError::duplicate(format!("{path}[{index}]"), key));
                 }
             }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_changes_by_what_it_is_given_and_grows_when_it_is_bound() {
+    fn pending_claim_may_get_a_volume_and_a_bound_claim_may_grow() {
         let claim = |phase: &str, change: Value| {
             let mut claim = json!({"spec": {"accessModes": ["ReadWriteOnce"],
                 "resources": {"requests": {"storage": "2Gi"}}}, "status": {"phase": phase}});
@@ -74,7 +74,7 @@ mod tests {
             claim
         };
         let of = |size: &str| json!({"resources": {"requests": {"storage": size}}});
-        let told = |phase: &str, change: Value| {
+        let refusals = |phase: &str, change: Value| {
             let mut errors = Vec::new();
             immutable(&claim(phase, change), &claim(phase, json!({})), &mut errors);
             errors.len()
@@ -86,7 +86,7 @@ mod tests {
             ("Bound", of("3Gi")),
             ("Bound", of("1536Mi")),
         ] {
-            assert_eq!(told(phase, change.clone()), 0, "{phase} {change}");
+            assert_eq!(refusals(phase, change.clone()), 0, "{phase} {change}");
         }
         for (phase, change) in [
             ("Pending", of("3Gi")),
@@ -94,7 +94,7 @@ mod tests {
             ("Bound", json!({"volumeMode": "Block"})),
             ("Bound", of("1Gi")),
         ] {
-            assert_eq!(told(phase, change.clone()), 1, "{phase} {change}");
+            assert_eq!(refusals(phase, change.clone()), 1, "{phase} {change}");
         }
     }
 }

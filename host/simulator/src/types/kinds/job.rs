@@ -77,8 +77,8 @@ pub(crate) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) 
     }
 }
 
-/// A template with what another one says of where its Pods run and what they are called: as long as
-/// a Job is suspended and has not been started, whoever queues Jobs may change that.
+/// A template with the scheduling and the labels of another one: a queue controller may change
+/// these as long as a Job is suspended and has not started.
 fn placed_as(template: &Value, other: &Value) -> Value {
     let mut template = template.clone();
     if let Some(metadata) = member(&mut template, "metadata") {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_pods_of_a_suspended_job_run_may_change_until_it_is_started() {
+    fn scheduling_of_a_suspended_job_may_change_until_it_starts() {
         let plain =
             json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"image": "a"}]}});
         let placed = json!({
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_indexed_job_may_be_done_more_often_with_as_many_at_a_time() {
+    fn indexed_job_may_change_completions_together_with_parallelism() {
         let times = |mode: &str, number: u64, at_once: u64| {
             job(
                 &json!({}),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_found_by_the_labels_that_were_made_for_its_pods() {
+    fn job_with_a_generated_selector_needs_the_generated_pod_labels() {
         let job = |change: &dyn Fn(&mut Value)| {
             let labels = json!({
                 "job-name": "a", "batch.kubernetes.io/job-name": "a", "controller-uid": "1",

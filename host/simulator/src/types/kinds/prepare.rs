@@ -174,12 +174,12 @@ pub(crate) fn note_phase(kind: &Kind, new: &mut Value, old: &Value, now: &str) {
     if !kind.is("", "PersistentVolume") || !new["status"].is_object() {
         return;
     }
-    let (then, said) = (old["status"][NAME].clone(), new["status"][NAME].clone());
+    let (then, given) = (old["status"][NAME].clone(), new["status"][NAME].clone());
     if old["status"]["phase"] == new["status"]["phase"] {
-        if said.is_null() && !then.is_null() {
+        if given.is_null() && !then.is_null() {
             new["status"][NAME] = then;
         }
-    } else if said.is_null() || said == then {
+    } else if given.is_null() || given == then {
         new["status"][NAME] = now.into();
     }
 }

@@ -148,7 +148,7 @@ mod tests {
     use super::canonical;
 
     #[test]
-    fn quantities_are_written_in_one_way() {
+    fn quantities_are_printed_in_canonical_form() {
         for (given, wanted) in [
             ("1000m", "1"),
             ("0.5", "500m"),

@@ -1,4 +1,4 @@
-//! What a new object gets besides its defaults: a status, and what admission gives it.
+//! Adds to a new object what its defaults do not have: a status, and the values of admission.
 
 use crate::types::kind::Kind;
 use crate::types::kinds::defaults::fill::{or, or_text};

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 /// `podIP` is the first of `podIPs`; `podIP` wins if both are given.
 pub(crate) fn pod_addresses(object: &mut Value) {
     let Some(status) = object.get_mut("status").filter(|status| status.is_object()) else { return };
-    let said = status["podIP"].as_str().unwrap_or_default().to_owned();
+    let pod_ip = status["podIP"].as_str().unwrap_or_default().to_owned();
     let first = status["podIPs"][0]["ip"].as_str().unwrap_or_default().to_owned();
-    if !said.is_empty() && said != first {
-        status["podIPs"] = json!([{ "ip": said }]);
-    } else if said.is_empty() && !first.is_empty() {
+    if !pod_ip.is_empty() && pod_ip != first {
+        status["podIPs"] = json!([{ "ip": pod_ip }]);
+    } else if pod_ip.is_empty() && !first.is_empty() {
         status["podIP"] = first.into();
     }
 }
