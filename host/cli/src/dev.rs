@@ -12,8 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::build::Builder;
 use crate::component::Opened;
+use crate::kube::KubeArguments;
 use crate::out::Page;
-use crate::run::KubeArguments;
 use crate::{inspect, out};
 use sources::Sources;
 use target::{Target, Updated};

@@ -11,6 +11,7 @@ mod dev;
 mod document;
 mod golden;
 mod inspect;
+mod kube;
 mod lead;
 mod logs;
 mod metrics_access;

@@ -15,8 +15,8 @@ use innkeeper_modules::module::{
 };
 use serde_json::{Value, json};
 
+use crate::kube::KubeArguments;
 use crate::out::{self, Page};
-use crate::run::KubeArguments;
 
 /// Arguments of `innkeeper modules`.
 #[derive(clap::Args)]

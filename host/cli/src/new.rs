@@ -1,6 +1,7 @@
 //! `innkeeper new`: the crate of a guest, to begin with.
 
 mod names;
+mod template;
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -10,20 +11,7 @@ use anyhow::{Context as _, bail};
 
 use crate::out::{self, Page};
 use names::Names;
-
-/// The files of a new crate: where each lies, and its text, in which `@word@` stands for what
-/// differs.
-const FILES: [(&str, &str); 9] = [
-    ("Cargo.toml", include_str!("new/template/manifest.toml")),
-    (".cargo/config.toml", include_str!("new/template/config.toml")),
-    (".gitignore", include_str!("new/template/gitignore")),
-    ("README.md", include_str!("new/template/README.md")),
-    ("crd.json", include_str!("new/template/crd.json")),
-    ("module.yaml", include_str!("new/template/module.yaml")),
-    ("sample.yaml", include_str!("new/template/sample.yaml")),
-    ("src/lib.rs", include_str!("new/template/lib.rs")),
-    ("tests/guest.rs", include_str!("new/template/tests.rs")),
-];
+use template::FILES;
 
 /// Arguments of `innkeeper new`.
 #[derive(clap::Args)]

@@ -15,8 +15,8 @@ use innkeeper_modules::{Module, chunks};
 use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
+use crate::kube::KubeArguments;
 use crate::out::{self, Page};
-use crate::run::KubeArguments;
 
 /// How often the Module is looked at.
 pub(crate) const POLL_PERIOD: Duration = Duration::from_millis(250);

@@ -1,7 +1,7 @@
 //! Flags and environment variables that have another name now: the old one is an error that names
 //! it.
 
-use clap::CommandFactory as _;
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Flags of earlier releases, and what to write instead.
@@ -20,11 +20,11 @@ const VARIABLES: [(&str, &str); 1] = [("INNKEEPER_LEASE_SECONDS", "INNKEEPER_LEA
 
 /// Reads the command line. Ends the process if it cannot be used, as clap does.
 pub(crate) fn parse<T: clap::Parser>() -> T {
-    T::try_parse().unwrap_or_else(|error| explain(error).exit())
+    T::try_parse().unwrap_or_else(|error| explain::<T>(error).exit())
 }
 
 /// An error about an unknown flag names the new one, where the flag was renamed.
-fn explain(error: clap::Error) -> clap::Error {
+fn explain<T: CommandFactory>(error: clap::Error) -> clap::Error {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
     else {
@@ -34,7 +34,7 @@ fn explain(error: clap::Error) -> clap::Error {
     match FLAGS.iter().find(|(old, _)| *old == name) {
         Some((old, new)) => {
             let message = format!("`{old}` was renamed: use `{new}`");
-            crate::Arguments::command().error(ErrorKind::UnknownArgument, message)
+            T::command().error(ErrorKind::UnknownArgument, message)
         }
         None => error,
     }
@@ -58,10 +58,11 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
+    use crate::Arguments;
 
     fn told(arguments: &[&str]) -> String {
         let all = ["innkeeper"].iter().chain(arguments);
-        explain(crate::Arguments::try_parse_from(all).err().unwrap()).to_string()
+        explain::<Arguments>(Arguments::try_parse_from(all).err().unwrap()).to_string()
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use innkeeper_cluster::{
-    Backoff, Cluster, ConnectError, Env, Fence, HostKeyError, Kube, LeaderElector, LeaseConfig,
-    SecretKey, Settings, host_key, lease,
+    Backoff, Cluster, Env, Fence, HostKeyError, Kube, LeaderElector, LeaseConfig, SecretKey,
+    Settings, host_key, lease,
 };
 use innkeeper_operator::operator::WORKERS_DEFAULT;
 use innkeeper_operator::{Bounds, Execution, ModulesLocation, Operator};
@@ -18,6 +18,7 @@ use innkeeper_sandbox::{
 use tokio::sync::{Notify, watch};
 
 use crate::component::compile;
+use crate::kube::KubeArguments;
 use crate::lead::{self, Shutdown};
 use crate::logs::{self, LogFormat};
 use crate::metrics_access::{ApiReviewer, Guard};
@@ -121,31 +122,6 @@ pub(crate) struct Arguments {
     /// `info,innkeeper_operator=debug`.
     #[arg(long, default_value = "info", env = "RUST_LOG", value_name = "FILTER")]
     log_filter: String,
-}
-
-/// Which API server.
-#[derive(clap::Args)]
-pub(crate) struct KubeArguments {
-    /// The kubeconfig. If left out: the files in KUBECONFIG, then ~/.kube/config, then the
-    /// ServiceAccount of the pod.
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; its current one if left out.
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
-}
-
-impl KubeArguments {
-    pub(crate) fn kube(&self) -> Kube {
-        Kube { kubeconfig: self.kubeconfig.clone(), context: self.context.clone(), instance: None }
-    }
-
-    /// Connects, for commands that read no Secret.
-    pub(crate) async fn connect(&self) -> Result<Cluster, ConnectError> {
-        let (key, env) = (SecretKey::new(&[]), Env::real());
-        let fence = Fence::open(&env);
-        Cluster::open(&self.kube(), env, Settings::default(), key, fence).await
-    }
 }
 
 /// Reads the duration of the Lease, as in `15s`.

@@ -13,8 +13,8 @@ use innkeeper_core::ObjectKey;
 use innkeeper_modules::module::{self, FINALIZER};
 use serde_json::Value;
 
+use crate::kube::KubeArguments;
 use crate::out;
-use crate::run::KubeArguments;
 
 /// How often is looked which Modules are left.
 const POLL_PERIOD: Duration = Duration::from_millis(500);

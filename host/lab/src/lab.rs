@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::api::{Api, ApiFailure};
-use crate::operator::{Guests, LabError, RunningOperator};
+use crate::operator::{Guests, LabError, Modules, RunningOperator};
 
 /// How finely time passes: the operator works between two of these.
 const TICK: Duration = Duration::from_secs(1);
@@ -22,15 +22,6 @@ const MODULES: &str = innkeeper_operator::MODULES_NAMESPACE;
 /// After so much time without a write all is quiet. Pods of Jobs end after five seconds, and the
 /// operator looks again after a few.
 const QUIET: Duration = Duration::from_secs(15);
-
-/// Where the operator's Modules come from.
-#[derive(Clone, Debug)]
-pub enum Modules {
-    /// These, as `innkeeper run --modules DIR` reads them, with absolute paths.
-    Given(Vec<Value>),
-    /// Those of the cluster, which are among the objects.
-    OfCluster,
-}
 
 /// What a lab begins with.
 #[derive(Clone, Debug)]

@@ -15,5 +15,5 @@ mod operator;
 pub mod scenario;
 
 pub use api::{Api, ApiFailure, Content, Resource};
-pub use lab::{Lab, Modules, Setup, Timeout};
-pub use operator::{Guests, LabError, RunningOperator, block_on};
+pub use lab::{Lab, Setup, Timeout};
+pub use operator::{Guests, LabError, Modules, RunningOperator, block_on};

@@ -11,8 +11,6 @@ use innkeeper_sandbox::{
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::lab::Modules;
-
 /// Guests that run at once: the operator asks for two at least.
 const PERMITS: usize = 2;
 
@@ -102,6 +100,15 @@ fn engine(code: &Path) -> Result<Engine, LabError> {
         .cache(cache)
         .build()?;
     Ok(engine)
+}
+
+/// Where the operator's Modules come from.
+#[derive(Clone, Debug)]
+pub enum Modules {
+    /// These, as `innkeeper run --modules DIR` reads them, with absolute paths.
+    Given(Vec<Value>),
+    /// Those of the cluster, which are among the objects.
+    OfCluster,
 }
 
 /// A running operator.

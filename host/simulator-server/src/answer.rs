@@ -14,7 +14,7 @@ use innkeeper_simulator::{Body, Simulator, User};
 use serde_json::json;
 
 use crate::credentials::Token;
-use crate::server::Stop;
+use crate::stop::Stop;
 
 /// The largest body that is read, as a real server has it.
 const BODY_BYTES: usize = 3 * 1024 * 1024;
@@ -50,7 +50,7 @@ impl Answerer {
             }
         };
         let response = self.simulator.request_as(user, Request::from_parts(parts, body));
-        let ended = Box::pin(self.stop.clone().told());
+        let ended = Box::pin(self.stop.clone().requested());
         Ok(response.map(|body| Streamed { inner: Inner::Answer(body), ended: Some(ended) }))
     }
 

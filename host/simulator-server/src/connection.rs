@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use crate::answer::Answerer;
-use crate::server::Stop;
+use crate::stop::Stop;
 
 /// How a TLS handshake begins.
 const HANDSHAKE: u8 = 0x16;
@@ -28,12 +28,12 @@ pub(crate) async fn serve(
     let mut first = [0];
     tokio::select! {
         biased;
-        () = stop.clone().told() => {}
+        () = stop.clone().requested() => {}
         peeked = stream.peek(&mut first) => match peeked {
             Ok(1) if first[0] == HANDSHAKE => {
                 let accepted = tokio::select! {
                     biased;
-                    () = stop.clone().told() => return,
+                    () = stop.clone().requested() => return,
                     accepted = acceptor.accept(stream) => accepted,
                 };
                 match accepted {
@@ -61,7 +61,7 @@ where
     let ended = tokio::select! {
         biased;
         result = connection.as_mut() => Some(result),
-        () = stop.told() => None,
+        () = stop.requested() => None,
     };
     let result = if let Some(result) = ended {
         result

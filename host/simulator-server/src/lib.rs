@@ -31,6 +31,7 @@ mod credentials;
 mod error;
 mod kubeconfig;
 mod server;
+mod stop;
 
 pub use error::Error;
 pub use kubeconfig::KubeconfigFile;

@@ -18,6 +18,7 @@ use crate::answer::Answerer;
 use crate::connection;
 use crate::credentials::Credentials;
 use crate::kubeconfig::{self, KubeconfigFile};
+use crate::stop::Stop;
 
 /// How often the controllers work.
 const TICK: Duration = Duration::from_millis(25);
@@ -43,18 +44,6 @@ pub struct Options {
     pub port: u16,
     /// How time passes.
     pub time: Time,
-}
-
-/// Whether the server is to stop.
-#[derive(Clone)]
-pub(crate) struct Stop(watch::Receiver<bool>);
-
-impl Stop {
-    /// Returns when it is.
-    pub(crate) async fn told(mut self) {
-        // A server that is gone has stopped too.
-        let _ = self.0.wait_for(|stop| *stop).await;
-    }
 }
 
 /// A simulator on a port, for as long as this value lives.
@@ -84,25 +73,27 @@ impl Server {
         let credentials = Credentials::make()?;
         let listener = TcpListener::bind(wanted).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let (stop, told) = watch::channel(false);
-        let told = Stop(told);
+        let (stop, stopped) = Stop::new();
         let ticking = (options.time != Time::Given)
-            .then(|| tokio::spawn(tick(simulator.clone(), options.time, told.clone())));
-        let answerer =
-            Arc::new(Answerer { simulator, token: credentials.token.clone(), stop: told.clone() });
+            .then(|| tokio::spawn(tick(simulator.clone(), options.time, stopped.clone())));
+        let answerer = Arc::new(Answerer {
+            simulator,
+            token: credentials.token.clone(),
+            stop: stopped.clone(),
+        });
         let acceptor = credentials.acceptor.clone();
         let accepting = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 tokio::select! {
                     biased;
-                    () = told.clone().told() => break,
+                    () = stopped.clone().requested() => break,
                     _ = connections.join_next(), if !connections.is_empty() => {}
                     accepted = listener.accept() => {
                         // One that broke off before it was taken is nobody's loss.
                         let Ok((stream, _)) = accepted else { continue };
                         let one = connection::serve(
-                            stream, acceptor.clone(), answerer.clone(), told.clone(),
+                            stream, acceptor.clone(), answerer.clone(), stopped.clone(),
                         );
                         connections.spawn(one);
                     }
@@ -159,7 +150,7 @@ async fn tick(simulator: Simulator, time: Time, stop: Stop) {
     loop {
         tokio::select! {
             biased;
-            () = stop.clone().told() => return,
+            () = stop.clone().requested() => return,
             _ = ticks.tick() => {}
         }
         let behind = Timestamp::now().duration_since(simulator.now());

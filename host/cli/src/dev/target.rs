@@ -12,10 +12,10 @@ use innkeeper_modules::source::COMPONENT_BYTES_MAX;
 use innkeeper_toolchain::componentize;
 
 use crate::component::Opened;
+use crate::kube::KubeArguments;
 use crate::modules::{describe_candidate, describe_preview};
 use crate::out::{self, Page};
 use crate::push::{self, POLL_PERIOD, PushOutcome, Pushed, config_map_kind};
-use crate::run::KubeArguments;
 
 /// An operator that has said nothing for so long may not be there.
 const QUIET: Duration = Duration::from_secs(10);

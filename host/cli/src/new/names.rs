@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::bail;
 use innkeeper_modules::is_reserved_group;
 
-use super::FILES;
+use super::template::FILES;
 use crate::rbac::is_name;
 
 /// The longest name of a definition, `<plural>.<group>`.
