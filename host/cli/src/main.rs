@@ -4,6 +4,7 @@
 //! What was asked for goes to standard output, everything else to standard error.
 
 mod build;
+mod code_cache;
 mod component;
 mod connections;
 mod demo;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::logs::{self, LogFormat};
 use crate::out::Page;
-use crate::{component, objects, out, rbac};
+use crate::{code_cache, component, objects, out, rbac};
 
 /// How long modules may take to serve: virtual time.
 const SERVING_MAX: Duration = Duration::from_mins(2);
@@ -184,7 +184,10 @@ impl TestModules {
 fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outcome>> {
     logs::start(LogFormat::Text, &arguments.log_filter)?;
     let served = TestModules::read(arguments)?;
-    let guests = Guests::new()?;
+    let guests = match code_cache::open()? {
+        Some(cache) => Guests::with_cache(cache)?,
+        None => Guests::new()?,
+    };
     let mut outcomes = Vec::new();
     for case in &suite.cases {
         let mut setup = Setup::new(arguments.seed);

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
+// Each test file uses a part of it.
+#[allow(dead_code)]
+mod support;
+
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -19,7 +22,7 @@ fn component(name: &str) -> String {
 
 /// Runs `innkeeper test`. Gives whether it succeeded, and both outputs.
 fn innkeeper(arguments: &[&str]) -> (bool, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_innkeeper"));
+    let mut command = support::command();
     let output = command.arg("test").args(arguments).env_remove("RUST_LOG").output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.success(), text(output.stdout), text(output.stderr))

@@ -69,19 +69,27 @@ impl Guests {
     /// If the sandbox does not start.
     pub fn new() -> Result<Self, LabError> {
         let code = tempfile::tempdir()?;
-        let engine = engine(code.path())?;
+        let engine = engine(cache_in(code.path())?)?;
         Ok(Self { engine, _code: Some(std::sync::Arc::new(code)) })
     }
 
-    /// The same with compiled code kept in a folder for the next time.
+    /// The same with compiled code that stays in a folder.
     ///
     /// # Errors
-    /// Also if the folder is not its owner's only.
+    /// As [`Self::new`], or if others may write to the folder.
     pub fn kept_in(folder: &Path) -> Result<Self, LabError> {
-        Ok(Self { engine: engine(folder)?, _code: None })
+        Self::with_cache(cache_in(folder)?)
     }
 
-    /// Compiles a component, so that whoever loads it later finds its code.
+    /// The same with compiled code in a cache.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_cache(cache: CodeCache) -> Result<Self, LabError> {
+        Ok(Self { engine: engine(cache)?, _code: None })
+    }
+
+    /// Compiles a component, so that a later load finds its code.
     ///
     /// # Errors
     /// If it is no guest.
@@ -90,9 +98,12 @@ impl Guests {
     }
 }
 
-fn engine(code: &Path) -> Result<Engine, LabError> {
-    let folder = CacheFolder::open(code)?;
-    let cache = CodeCache::open(folder, &CacheKey::Kept, CACHE_BYTES_DEFAULT)?;
+fn cache_in(folder: &Path) -> Result<CodeCache, LabError> {
+    let folder = CacheFolder::open(folder)?;
+    Ok(CodeCache::open(folder, &CacheKey::Kept, CACHE_BYTES_DEFAULT)?)
+}
+
+fn engine(cache: CodeCache) -> Result<Engine, LabError> {
     let engine = Engine::builder()
         .interruption(Interruption::Fuel)
         .compile(Compile::InProcess)

@@ -8,9 +8,19 @@ use std::process::{Command, Output, Stdio};
 use expect_test::Expect;
 use tempfile::TempDir;
 
+/// The folder in which the tests share compiled guests.
+pub(crate) const CODE_CACHE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/code-cache");
+
+/// The command, with compiled guests from [`CODE_CACHE`].
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_innkeeper"));
+    command.env("INNKEEPER_CACHE_DIR", CODE_CACHE).env("INNKEEPER_CACHE_MIB", "256");
+    command
+}
+
 /// Runs the command.
 pub(crate) fn innkeeper(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_innkeeper"))
+    command()
         .args(arguments)
         .env_remove("KUBECONFIG")
         .env_remove("RUST_LOG")
