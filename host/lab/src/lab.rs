@@ -172,7 +172,7 @@ impl Lab {
     /// # Errors
     /// If one does not: the log says why.
     pub async fn serves(&self, limit: Duration) -> Result<(), Timeout> {
-        let what = format!("{} modules serve", self.modules);
+        let what = format!("{} modules are active", self.modules);
         self.until(&what, limit, async |_| {
             let operator = self.running.operator();
             Ok(operator.is_ready() && operator.serving().len() == self.modules)
