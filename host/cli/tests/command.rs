@@ -114,8 +114,8 @@ fn rbac_prints_the_least_rights() {
         1,
         &[],
         &expect![[r#"
-        innkeeper: "Not A Name" is not a name of Kubernetes (lower case letters, digits and '-'): give another with --module
-    "#]],
+            innkeeper: "Not A Name" is no valid name (lower-case letters, digits and '-'); give another with --module
+        "#]],
     );
 }
 
@@ -294,15 +294,15 @@ fn render_fails_with_the_reason_when_its_input_cannot_be_used() {
         &["-f", &broken],
         1,
         &expect![[r#"
-        innkeeper: DIR/broken.yaml, document 1: is not YAML of a Kubernetes object: did not find expected ',' or ']' at line 2 column 1, while parsing a flow sequence at line 1 column 4
-    "#]],
+            innkeeper: DIR/broken.yaml, document 1: not a Kubernetes object in YAML: did not find expected ',' or ']' at line 2 column 1, while parsing a flow sequence at line 1 column 4
+        "#]],
     );
     render(
         &["-f", &format!("{folder}/gone.yaml")],
         1,
         &expect![[r#"
-        innkeeper: DIR/gone.yaml cannot be read: No such file or directory (os error 2)
-    "#]],
+            innkeeper: cannot read DIR/gone.yaml: No such file or directory (os error 2)
+        "#]],
     );
     render(
         &["-f", &objects, "--parameters", "{size: 3}"],

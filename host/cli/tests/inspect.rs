@@ -19,15 +19,15 @@ fn inspect_prints_the_manifest_the_imports_and_the_size() {
     lines.drain(1..3);
     expect![[r#"
         podroute 0.1.0
-          ConfigMap   fits in one
+          ConfigMaps  1
           contract    innkeeper:guest@0.1.0
           imports     innkeeper:guest/log@0.1.0
           primary     quay.io/v1alpha1 Podroute (podroutes.quay.io)
           owns        apps/v1 Deployment (deployments.apps)
                       v1 Service (services)
-                      route.openshift.io/v1 Route (routes.route.openshift.io), where it is served
+                      route.openshift.io/v1 Route (routes.route.openshift.io), optional
           CRDs        podroutes.quay.io
-          resync      only when something changes
+          resync      on changes only
           parameters  none"#]]
     .assert_eq(&lines.join("\n"));
 }
