@@ -78,13 +78,13 @@ fn new_creates_a_crate_and_fails_when_the_folder_is_not_empty() {
     let new = ["new", "hello", "--kind", "Hello", "--group", "example.com", "--path", path];
     let output = done(&new);
     expect![[r#"
-        hello: 9 files in DIR
+        Created the crate hello with 9 files in DIR
         Next:
           cd DIR
           cargo test
           innkeeper build
           innkeeper render target/components/hello.wasm -f sample.yaml
-        README.md goes on from there: onto a cluster, and `innkeeper dev`.
+        README.md shows how to run the guest on a cluster.
     "#]]
     .assert_eq(&output.replace(path, "DIR"));
     expect![[r#"
@@ -107,7 +107,7 @@ fn new_creates_a_crate_and_fails_when_the_folder_is_not_empty() {
         1,
         &[(path, "DIR")],
         &expect![[r#"
-            innkeeper: DIR is there and is not empty: choose another folder with --path, or remove it
+            innkeeper: DIR exists and is not empty; choose another folder with --path, or remove it
         "#]],
     );
     assert_eq!(fs::read_to_string(folder.join("src/lib.rs")).unwrap(), "mine");
@@ -116,7 +116,7 @@ fn new_creates_a_crate_and_fails_when_the_folder_is_not_empty() {
         1,
         &[],
         &expect![[r#"
-            innkeeper: --kind "hello" is not a kind's name: it has to begin with a capital and to consist of letters and digits, at most 63, as in Greeting
+            innkeeper: --kind "hello" is no kind: it must begin with a capital letter and consist of at most 63 letters and digits, such as Greeting
         "#]],
     );
 }
@@ -286,7 +286,7 @@ fn render_compares_with_a_golden_file_and_updates_it_on_request() {
         1,
         &hidden,
         &expect![[r#"
-            innkeeper: --golden GOLDEN does not exist: --update writes it
+            innkeeper: --golden GOLDEN does not exist; run with --update to create it
         "#]],
     );
     assert_eq!(done(&update), format!("{golden} created\n"));
@@ -297,13 +297,13 @@ fn render_compares_with_a_golden_file_and_updates_it_on_request() {
     let output = innkeeper(&compare);
     assert_eq!(output.status.code(), Some(1));
     expect![[r#"
-        innkeeper: what the guest desires differs from GOLDEN: if that is right, --update writes it
+        innkeeper: the desired state differs from GOLDEN; if the change is intended, run with --update
     "#]]
     .assert_eq(&text(&output.stderr).replace(&golden, "GOLDEN"));
     let difference = text(&output.stdout);
     expect![[r#"
         --- GOLDEN
-        +++ what the guest desires now
+        +++ desired state
         @@ -15,14 +15,6 @@
            name: app-0
            namespace: web

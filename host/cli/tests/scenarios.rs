@@ -114,12 +114,12 @@ fn test_fails_with_advice_when_a_case_cannot_be_run() {
     std::fs::write(folder.path().join("two-pods/01-run.yaml"), step).unwrap();
     let (ok, _, error) = run(&[dir, "--guest", &component("podroute")]);
     assert!(
-        !ok && error.contains("01-run.yaml, document 1: commands and scripts are not run"),
+        !ok && error.contains("01-run.yaml, document 1: commands and scripts are not supported"),
         "{error}"
     );
     let empty = tempfile::tempdir().unwrap();
     let (ok, _, error) = run(&[empty.path().to_str().unwrap()]);
-    assert!(!ok && error.contains("there is no case"), "{error}");
+    assert!(!ok && error.contains("no test case found"), "{error}");
 }
 
 #[test]

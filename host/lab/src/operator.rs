@@ -1,4 +1,4 @@
-//! An operator with guests, on one thread and virtual time, over whatever answers its requests.
+//! An operator with guests, on one thread and virtual time, over any server.
 
 use std::path::Path;
 
@@ -11,41 +11,41 @@ use innkeeper_sandbox::{
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// Guests that run at once: the operator asks for two at least.
+/// The number of guests that run at the same time: the operator requires at least two.
 const PERMITS: usize = 2;
 
-/// Why a lab cannot be set up.
+/// Why a lab cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The sandbox does not start.
-    #[error("the sandbox does not start: {0}")]
+    #[error("cannot start the sandbox: {0}")]
     Sandbox(#[from] innkeeper_sandbox::EngineError),
-    /// Compiled code cannot be kept.
+    /// The cache for compiled code cannot be used.
     #[error(transparent)]
     Cache(#[from] innkeeper_sandbox::CacheError),
     /// The folder of the modules cannot be written.
-    #[error("the modules cannot be written to a folder: {0}")]
+    #[error("cannot write the modules to a folder: {0}")]
     Folder(#[from] std::io::Error),
     /// The operator does not start.
-    #[error("the operator does not start: {0}")]
+    #[error("cannot start the operator: {0}")]
     Operator(#[from] prometheus::Error),
-    /// The simulated cluster refuses what a lab begins with.
+    /// The simulated cluster refuses an object of the setup.
     #[error("the simulated cluster refuses {what}: {why}")]
     Refused {
         /// The object.
         what: String,
-        /// What the server says.
+        /// The message of the server.
         why: String,
     },
     /// The runtime does not start.
-    #[error("the runtime does not start: {0}")]
+    #[error("cannot start the runtime: {0}")]
     Runtime(std::io::Error),
 }
 
-/// Runs `future` on one thread and virtual time: time stands still while anything can be done.
+/// Runs `future` on one thread and virtual time: the time advances only when all tasks wait.
 ///
 /// # Errors
-/// If no runtime can be made.
+/// If the runtime cannot start.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, LabError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -55,7 +55,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, LabError> {
     Ok(runtime.block_on(future))
 }
 
-/// What runs guests. Cheap to clone; labs that share one compile each component once.
+/// The engine of the guests. Cheap to clone; labs that share one compile each component once.
 #[derive(Clone)]
 pub struct Guests {
     engine: Engine,
@@ -63,7 +63,7 @@ pub struct Guests {
 }
 
 impl Guests {
-    /// Runs them in this process, interrupted by fuel, so that each run is the same.
+    /// Runs guests in this process, interrupted by fuel, so that each run is the same.
     ///
     /// # Errors
     /// If the sandbox does not start.
@@ -113,12 +113,12 @@ fn engine(cache: CodeCache) -> Result<Engine, LabError> {
     Ok(engine)
 }
 
-/// Where the operator's Modules come from.
+/// The source of the operator's Modules.
 #[derive(Clone, Debug)]
 pub enum Modules {
-    /// These, as `innkeeper run --modules DIR` reads them, with absolute paths.
+    /// These Modules, in the form of `innkeeper run --modules DIR`, with absolute paths.
     Given(Vec<Value>),
-    /// Those of the cluster, which are among the objects.
+    /// The Modules of the cluster, which are among the objects of the setup.
     OfCluster,
 }
 
@@ -133,7 +133,7 @@ pub struct RunningOperator {
 }
 
 impl RunningOperator {
-    /// Starts it with Modules.
+    /// Starts an operator with Modules.
     ///
     /// # Errors
     /// If the modules cannot be written to a folder, or the operator does not start.
@@ -159,17 +159,17 @@ impl RunningOperator {
         Ok(Self { env, operator, stop, task, _guests: guests.clone(), _folder: folder })
     }
 
-    /// Its world: clock and timers.
+    /// The clock and timers of the operator.
     pub fn env(&self) -> &Env {
         &self.env
     }
 
-    /// The operator itself.
+    /// The operator.
     pub fn operator(&self) -> &Operator {
         &self.operator
     }
 
-    /// Tells the operator to end, and waits for it. Says whether it ended as it should.
+    /// Stops the operator and waits for its end. Returns whether it ended without a panic.
     pub async fn end(self) -> bool {
         let _ = self.stop.send(true);
         self.task.await.is_some()

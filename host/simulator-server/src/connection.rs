@@ -1,4 +1,4 @@
-//! One connection: HTTPS or plain HTTP, until the client or the server has had enough.
+//! One connection, HTTPS or plain HTTP, until the client or the server ends it.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::answer::Answerer;
 use crate::stop::Stop;
 
-/// How a TLS handshake begins.
+/// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 0x16;
 
 /// Serves one client.
@@ -23,7 +23,7 @@ pub(crate) async fn serve(
     answerer: Arc<Answerer>,
     stop: Stop,
 ) {
-    // Small answers should not wait for more.
+    // The kernel must not delay small responses.
     let _ = stream.set_nodelay(true);
     let mut first = [0];
     tokio::select! {
@@ -38,7 +38,7 @@ pub(crate) async fn serve(
                 };
                 match accepted {
                     Ok(stream) => speak(stream, answerer, stop).await,
-                    Err(error) => tracing::debug!(%error, "a client broke off the handshake"),
+                    Err(error) => tracing::debug!(%error, "handshake aborted by the client"),
                 }
             }
             Ok(1) => speak(stream, answerer, stop).await,
@@ -70,6 +70,6 @@ where
         connection.await
     };
     if let Err(error) = result {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "connection ended early");
     }
 }
