@@ -2,10 +2,10 @@
 //! documents of a real API server, and from Go's own types for what these do not say (which zero
 //! values are left out).
 
+mod lines;
 mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -113,7 +113,7 @@ pub(crate) fn run() -> Result<()> {
     }
     let names: Vec<&String> = types.keys().collect();
     write(TEXTS, &texts::render(&all, &names, &go, &groups(&raw("/apis")?))?)?;
-    let text = render(&[
+    let text = lines::render(&[
         ("groups", groups(&raw("/apis")?)),
         ("resources", to_map(&resources)),
         ("kinds", to_map(&kinds)),
@@ -131,38 +131,6 @@ fn write(file: &str, text: &str) -> Result<()> {
 
 fn to_map<V: serde::Serialize>(map: &BTreeMap<String, V>) -> Value {
     json!(map)
-}
-
-/// One line for each entry, so that a change can be read.
-fn render(parts: &[(&str, Value)]) -> Result<String> {
-    let mut text = String::from("{\n");
-    for (index, (name, part)) in parts.iter().enumerate() {
-        writeln!(text, "\"{name}\": {{")?;
-        let entries: BTreeMap<&String, &Value> = part.as_object().into_iter().flatten().collect();
-        let last = entries.len();
-        for (number, (key, value)) in entries.into_iter().enumerate() {
-            let comma = if number + 1 == last { "" } else { "," };
-            let (key, value) =
-                (serde_json::to_string(key)?, serde_json::to_string(&sorted(value))?);
-            writeln!(text, "{key}:{value}{comma}")?;
-        }
-        text.push_str(if index + 1 == parts.len() { "}\n" } else { "},\n" });
-    }
-    text.push_str("}\n");
-    Ok(text)
-}
-
-/// The same, with the members of every object in order.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let ordered: BTreeMap<&String, Value> =
-                map.iter().map(|(key, value)| (key, sorted(value))).collect();
-            Value::Object(ordered.into_iter().map(|(key, value)| (key.clone(), value)).collect())
-        }
-        Value::Array(items) => items.iter().map(sorted).collect(),
-        other => other.clone(),
-    }
 }
 
 /// The groups that are simulated, of all that the server has, with the versions that are.

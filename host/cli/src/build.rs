@@ -1,4 +1,4 @@
-//! `innkeeper build`: the crate of a guest becomes a component that is checked.
+//! `innkeeper build`: builds the component of a crate and checks it.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,14 +12,18 @@ use crate::{inspect, out};
 /// Arguments of `innkeeper build`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The folder of the guest's crate.
+    /// Folder of the guest's crate.
     #[arg(default_value = ".")]
     folder: PathBuf,
-    /// Where to put the component; target/components/NAME.wasm in the crate's folder if left out.
+    /// File for the component [default: target/components/NAME.wasm in the crate's folder].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
+/// Runs the command.
+///
+/// # Errors
+/// If there is no crate or no toolchain, the crate does not build, or the component is no guest.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let builder = Builder::new(&arguments.folder)?;
@@ -31,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     out::page(&page)
 }
 
-/// Builds one crate, again and again.
+/// Builds one crate, any number of times.
 pub(crate) struct Builder {
     /// The crate.
     pub(crate) package: Package,
@@ -39,32 +43,38 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// For the crate of a folder, with a toolchain that is here.
+    /// Finds the crate of a folder and a toolchain for it.
+    ///
+    /// # Errors
+    /// If the folder has no crate of a guest, or this machine has no toolchain.
     pub(crate) fn new(folder: &Path) -> anyhow::Result<Self> {
         let toolchain = Toolchain::find(if folder.is_dir() { folder } else { Path::new(".") })?;
         let package = Package::read(&toolchain, folder)?;
         Ok(Self { package, toolchain })
     }
 
-    /// What is built, and with what.
+    /// The crate and the toolchain, in a few words.
     pub(crate) fn title(&self) -> String {
         format!("{} with {}", self.package.name, self.toolchain.description())
     }
 
-    /// Builds it, puts the component into a file, and checks it. What the compiler says goes to
-    /// standard error. If it is dropped meanwhile, the compiler ends.
+    /// Builds the crate, writes the component to a file, and checks it. The compiler prints to
+    /// standard error, and ends if the caller drops the future.
+    ///
+    /// # Errors
+    /// If the crate does not build, the file cannot be written, or the component is no guest.
     pub(crate) async fn build(&self, component: &Path) -> anyhow::Result<Opened> {
         let target_dir = self.package.target_dir.clone();
-        // Until the component is written: others may build in the same folder.
+        // Held until the component is written: other processes may build in the same folder.
         let _lock = tokio::task::spawn_blocking(move || {
             innkeeper_toolchain::lock(&target_dir, &mut |line| out::eprint(line))
         })
         .await??;
         let mut cargo = tokio::process::Command::from(self.package.build(&self.toolchain));
         let child = cargo.stdout(Stdio::piped()).kill_on_drop(true).spawn();
-        let output = child.context("cargo cannot be run")?.wait_with_output().await?;
+        let output = child.context("cannot run cargo")?.wait_with_output().await?;
         if !output.status.success() {
-            bail!("{} does not build; what the compiler said stands above", self.package.name);
+            bail!("{} does not build: see the errors of the compiler above", self.package.name);
         }
         let module = self.package.artifact(&String::from_utf8_lossy(&output.stdout))?;
         componentize::module(&module, component)?;

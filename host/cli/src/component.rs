@@ -1,4 +1,4 @@
-//! A guest from a file, for the commands that need no cluster.
+//! A guest from a file.
 
 use std::path::{Path, PathBuf};
 
@@ -6,26 +6,37 @@ use anyhow::{Context as _, bail};
 use innkeeper_modules::{COMPILE_TIME_MAX, check_manifest, read_component};
 use innkeeper_sandbox::{Compile, Engine, Guest, Limits};
 
-/// A guest, and the component that it was loaded from.
+use crate::code_cache;
+
+/// A guest and the component that it was loaded from.
 pub(crate) struct Opened {
     /// The guest.
     pub(crate) guest: Guest,
-    /// The component, unpacked.
+    /// The component, decompressed.
     pub(crate) component: innkeeper_modules::Component,
 }
 
-/// Reads a component, plain or gzip, loads it, and checks what it describes.
+/// Reads a component, plain or gzip, loads it, and checks its manifest. Takes its compiled code from
+/// the folder in `INNKEEPER_CACHE_DIR`, if that is set.
+///
+/// # Errors
+/// If the file cannot be read, is no guest, or has a manifest that the host does not accept; or if
+/// the folder cannot be used.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Opened> {
-    // Whoever calls this waits, and can end it: as long as a Module may give the compiler.
+    // The user waits and can interrupt: the longest time that a Module may allow the compiler.
     let limits = Limits { compile_time: COMPILE_TIME_MAX, ..Limits::default() };
     let component = read_component(path, limits.component_bytes)?;
-    let engine = Engine::builder().compile(compile()).guests(1).permits(1).build()?;
+    let mut engine = Engine::builder().compile(compile()).guests(1).permits(1);
+    if let Some(cache) = code_cache::open()? {
+        engine = engine.cache(cache);
+    }
     let guest = engine
+        .build()?
         .load(&component.bytes, &limits)
         .with_context(|| format!("{} is not a guest that can be run", path.display()))?;
     if let Err(errors) = check_manifest(guest.manifest()) {
         bail!(
-            "{}: what the guest describes cannot be used:\n  {}",
+            "{}: the host does not accept the guest's manifest:\n  {}",
             path.display(),
             errors.join("\n  ")
         );
@@ -33,8 +44,8 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Opened> {
     Ok(Opened { guest, component })
 }
 
-/// In a child, as the operator does: it bounds the time and the memory. Without knowing this
-/// program's file there is no child.
+/// Compiles in a child process with limits on time and memory, as the operator does. Compiles in
+/// this process if the path of this program is unknown.
 pub(crate) fn compile() -> Compile {
     std::env::current_exe().map_or(Compile::InProcess, |program: PathBuf| Compile::Child(program))
 }

@@ -12,25 +12,25 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, Id, JoinSet};
 
-/// The wait after an `accept` that failed, for instance for lack of file descriptors.
+/// The wait after an `accept` that failed, for example for lack of file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 
 /// The limits of the HTTP server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Connections at one time. A further one closes the oldest, so that a probe always gets
-    /// through.
+    /// Maximum number of connections. A further one closes the oldest, so that the server always
+    /// answers a probe.
     pub(crate) connections: usize,
-    /// Connections of one address at one time. A further one closes the oldest of this address:
-    /// behind the kubelet's address there may be other clients.
+    /// Maximum number of connections of one address. A further one closes the oldest of this
+    /// address: other clients may share the address of the kubelet.
     pub(crate) connections_per_address: usize,
-    /// How long a client may take to send the head of its request.
+    /// Maximum time in which a client sends the head of its request.
     pub(crate) head_time: Duration,
-    /// How long a connection may last, from its first byte to the end of the answer.
+    /// Maximum time of a connection, from its first byte to the end of the response.
     pub(crate) connection_time: Duration,
-    /// The longest head of a request, in bytes.
+    /// Maximum size of the head of a request, in bytes.
     pub(crate) head_bytes: usize,
-    /// The most headers of a request.
+    /// Maximum number of headers of a request.
     pub(crate) headers: usize,
 }
 
@@ -47,26 +47,26 @@ impl Default for Limits {
     }
 }
 
-/// The address of the client whose request this is: an extension of each request.
+/// The address of the client: an extension of each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// The connections that are open, the oldest first.
+/// The open connections, the oldest first.
 struct Open {
     limits: Limits,
     by_age: VecDeque<(Id, IpAddr, AbortHandle)>,
 }
 
 impl Open {
-    /// Adds a connection. If there are too many of its address, the oldest of these is closed; if
-    /// there are too many at all, the oldest one of the address that has most.
+    /// Adds a connection. Closes the oldest one of its address if that has too many; otherwise, if
+    /// there are too many in total, the oldest one of the address with most connections.
     fn add(&mut self, address: IpAddr, handle: AbortHandle) {
         if self.count(address) >= self.limits.connections_per_address {
             self.close_oldest_of(address);
         } else if self.by_age.len() >= self.limits.connections
-            && let Some(greediest) = self.busiest_address()
+            && let Some(busiest) = self.busiest_address()
         {
-            self.close_oldest_of(greediest);
+            self.close_oldest_of(busiest);
         }
         self.by_age.push_back((handle.id(), address, handle));
     }
@@ -94,7 +94,7 @@ impl Open {
     }
 }
 
-/// Answers by `router` until `stop` ends, then finishes the requests under way.
+/// Answers by `router` until `stop` ends, then finishes the running requests.
 pub(crate) async fn accept(
     listener: TcpListener,
     router: Router,
@@ -116,7 +116,7 @@ pub(crate) async fn accept(
         };
         match accepted {
             Ok((stream, peer)) => {
-                // The answer is one write: it should not wait for more.
+                // The response is one write: the kernel must not wait for more data.
                 let _ = stream.set_nodelay(true);
                 let address = peer.ip().to_canonical();
                 let router = router.clone().layer(Extension(Peer(address)));
@@ -130,11 +130,11 @@ pub(crate) async fn accept(
         }
     }
     drop(listener);
-    // Each one is bounded in time.
+    // Each connection has a time limit.
     while tasks.join_next().await.is_some() {}
 }
 
-/// Answers one request. A connection carries one only, so that none is idle between two.
+/// Answers one request. A connection has only one, so that no connection is idle.
 async fn serve<S>(stream: S, router: Router, limits: Limits)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -148,7 +148,7 @@ where
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     match tokio::time::timeout(limits.connection_time, connection).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "connection broken off"),
+        Ok(Err(error)) => tracing::debug!(%error, "connection aborted"),
         Err(_) => {
             tracing::debug!(limit = ?limits.connection_time, "connection closed: it took too long");
         }

@@ -1,5 +1,4 @@
-//! `innkeeper dev`: a guest is built whenever its sources are saved, and swapped into a running
-//! host.
+//! `innkeeper dev`: builds a guest whenever its sources change, and swaps it into a running host.
 
 mod sources;
 mod target;
@@ -12,32 +11,36 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::build::Builder;
 use crate::component::Opened;
+use crate::kube::KubeArguments;
 use crate::out::Page;
-use crate::run::KubeArguments;
 use crate::{inspect, out};
 use sources::Sources;
 use target::{Target, Updated};
 
-/// What could not be swapped in is tried again after this time.
-const AGAIN_AFTER: Duration = Duration::from_secs(3);
+/// The wait before the command retries a swap that failed.
+const RETRY_PERIOD: Duration = Duration::from_secs(3);
 
 /// Arguments of `innkeeper dev`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The folder of the guest's crate.
+    /// Folder of the guest's crate.
     #[arg(default_value = ".")]
     folder: PathBuf,
-    /// The Module to swap it into. It must exist.
+    /// Module whose guest the command replaces. It must exist.
     #[arg(long, value_name = "NAME")]
     module: String,
-    /// The Module lies in this folder, which a host watches (`innkeeper run --modules DIR`),
-    /// instead of in the cluster: the component is put where its spec.source.file says.
+    /// Take the Module from this folder, which a host watches (`innkeeper run --modules DIR`),
+    /// instead of from the cluster. The command writes the component to its spec.source.file.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kubeconfig", "context"])]
     modules: Option<PathBuf>,
     #[command(flatten)]
     kube: KubeArguments,
 }
 
+/// Runs the command until it is interrupted.
+///
+/// # Errors
+/// If there is no crate, no toolchain or no such Module.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(async {
@@ -50,12 +53,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             result = develop(arguments) => result,
         }
     });
-    // A build that waits for another one is not waited for.
+    // A build may still wait for the lock of another build.
     runtime.shutdown_background();
     result
 }
 
-/// Builds and swaps until it is dropped; an error is one that no change of the sources mends.
+/// Builds and swaps until the caller drops it.
+///
+/// # Errors
+/// Those that no change of the sources can fix.
 async fn develop(arguments: &Arguments) -> anyhow::Result<()> {
     let builder = Builder::new(&arguments.folder)?;
     let mut target = match &arguments.modules {
@@ -64,12 +70,12 @@ async fn develop(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let mut sources = Sources::new(&builder.package.folder);
     let mut page = Page::default();
-    page.line(format_args!("{}, into {}", builder.title(), target.name()));
-    page.line(format_args!("watching {}; Ctrl-C ends it", builder.package.folder.display()));
+    page.line(format_args!("{} for {}", builder.title(), target.name()));
+    page.line(format_args!("watching {} until Ctrl-C", builder.package.folder.display()));
     out::page(&page)?;
     let mut before = None;
     loop {
-        // What is saved from now on is for the next build.
+        // A file that changes from now on is for the next build.
         sources.poll();
         let begun = Instant::now();
         let built = builder.build(&builder.package.component()).await;
@@ -85,7 +91,7 @@ async fn develop(arguments: &Arguments) -> anyhow::Result<()> {
                 }
             }
             Err(error) => {
-                out::eprint(&format!("{}; the version before goes on", out::error_chain(&error)));
+                out::eprint(&format!("{}; the active revision stays", out::error_chain(&error)));
                 sources.changed().await;
             }
         }
@@ -103,22 +109,21 @@ fn print_built(opened: &Opened, took: Duration, before: Option<Digest>) -> anyho
     ))
 }
 
-/// Swaps it in. What hinders that may pass, so it is tried again until it works; `None` if the
-/// sources change first.
+/// Swaps the guest in; retries until that succeeds. `None` if the sources change first.
 async fn swap(target: &mut Target, opened: &Opened, sources: &Sources) -> Option<Updated> {
-    let mut told = None;
+    let mut printed = None;
     loop {
         let error = match target.swap(opened).await {
             Ok(swapped) => return Some(swapped),
             Err(error) => out::error_chain(&error),
         };
-        if told.as_ref() != Some(&error) {
-            out::eprint(&format!("{error}; trying again"));
-            told = Some(error);
+        if printed.as_ref() != Some(&error) {
+            out::eprint(&format!("{error}; retrying"));
+            printed = Some(error);
         }
         tokio::select! {
             () = sources.changed() => return None,
-            () = tokio::time::sleep(AGAIN_AFTER) => {}
+            () = tokio::time::sleep(RETRY_PERIOD) => {}
         }
     }
 }

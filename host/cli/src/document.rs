@@ -1,8 +1,7 @@
 //! Documents for other programs: JSON, and YAML for `kubectl apply -f -`.
 //!
-//! A serialiser writes every value, a comment is one line whatever it quotes, and the text is read
-//! again before it is printed: no text of a guest changes which documents there are or what they
-//! hold.
+//! A serialiser writes every value, a comment is one line whatever it quotes, and [`Yaml::finish`]
+//! reads the text again. So no text of a guest changes the number or the values of the documents.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
@@ -12,13 +11,12 @@ use innkeeper_core::foreign;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
-/// Characters that are not visible and that a YAML document may have in its scalars all the same:
-/// they neither end a line nor reach a terminal as a command. Joiners and variation selectors are
-/// not among them: as codes the values stay the same, and two names that look alike are seen to
-/// differ.
+/// Characters that are not visible and that a YAML document may have in its scalars: they neither
+/// end a line nor act as a terminal command. Joiners and variation selectors are not among them: as
+/// codes the values stay the same, and names that look alike become distinguishable.
 const HARMLESS: [char; 3] = ['\n', '\t', '\u{a0}'];
 
-/// The digits of a number in a mark: more than a text of any size needs.
+/// The number of digits in a mark: enough for a text of any size.
 const NUMBER_DIGITS_MAX: usize = 20;
 
 /// A finished document.
@@ -27,12 +25,15 @@ pub(crate) struct Document(String);
 
 impl Document {
     /// JSON, indented.
+    ///
+    /// # Errors
+    /// If the value cannot be serialized.
     pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<Self> {
         let text = serde_json::to_string_pretty(value)?;
         Ok(Self(visible_json(&text) + "\n"))
     }
 
-    /// A text that this program is built with.
+    /// A text that is part of this program.
     pub(crate) fn built_in(text: String) -> Self {
         Self(text)
     }
@@ -43,11 +44,11 @@ impl Document {
     }
 }
 
-/// YAML documents in the making.
+/// Builds YAML documents.
 #[derive(Default)]
 pub(crate) struct Yaml {
     text: String,
-    /// What the documents have to hold when they are read again.
+    /// The values that a reader must find in the documents.
     values: Vec<Value>,
 }
 
@@ -62,14 +63,20 @@ impl Yaml {
         self.text.push_str("---\n");
     }
 
-    /// Adds what a document holds.
+    /// Adds the value of a document.
+    ///
+    /// # Errors
+    /// If the value cannot be serialized.
     pub(crate) fn document(&mut self, value: &Value) -> anyhow::Result<()> {
         self.text.push_str(&block(value)?);
         self.values.push(value.clone());
         Ok(())
     }
 
-    /// Adds what a document holds: an object with one list more, whose items have comments.
+    /// Adds the value of a document: an object and a list whose items have comments.
+    ///
+    /// # Errors
+    /// If a value cannot be serialized.
     pub(crate) fn document_with_list(
         &mut self,
         object: &Map<String, Value>,
@@ -93,20 +100,20 @@ impl Yaml {
         Ok(())
     }
 
-    /// The documents, read again.
+    /// Reads the documents again and returns them.
     ///
     /// # Errors
     /// If a reader of YAML would find other documents than those that were added.
     pub(crate) fn finish(self) -> anyhow::Result<Document> {
-        const WHY: &str = "the documents cannot be printed as YAML";
+        const FAILED: &str = "cannot print the documents as YAML";
         let mut read = Vec::new();
         for document in serde_yaml_ng::Deserializer::from_str(&self.text) {
-            read.push(Value::deserialize(document).context(WHY)?);
+            read.push(Value::deserialize(document).context(FAILED)?);
         }
-        // Comments alone are one document that holds nothing.
+        // Comments without a value are a document that is null.
         read.retain(|value| !value.is_null());
         if read != self.values {
-            bail!("{WHY}: a reader would find other values in them; use another output format");
+            bail!("{FAILED}: a reader would find other values in them; use another output format");
         }
         Ok(Document(self.text))
     }
@@ -117,7 +124,7 @@ impl Yaml {
         let _ = writeln!(self.text, "{indent}# {line}");
     }
 
-    /// A member, whose value is JSON in one line: every scalar of it is quoted.
+    /// Adds a member whose value is JSON in one line, with all scalars quoted.
     fn line(&mut self, indent: &str, name: &str, value: Option<&Value>) -> anyhow::Result<()> {
         let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
         let name = if is_plain { name.to_owned() } else { flow(&name.into())? };
@@ -129,8 +136,8 @@ impl Yaml {
     }
 }
 
-/// A value as YAML in block style. Texts about which readers differ are quoted: the serialiser
-/// writes a mark for each, which the quoted text then replaces.
+/// A value as YAML in block style. Quotes texts that YAML readers interpret differently: the
+/// serialiser writes a mark for each, which the quoted text then replaces.
 fn block(value: &Value) -> anyhow::Result<String> {
     let mark = unused_mark(&serde_json::to_string(value)?);
     let mut quoted = Vec::new();

@@ -1,4 +1,4 @@
-//! Golden files: what was printed once and is to stay so.
+//! Golden files: the expected output of `innkeeper render`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,32 +9,35 @@ use similar::TextDiff;
 
 use crate::out::{self, Page};
 
-/// Lines around a difference that are shown with it.
+/// Lines of context around a difference.
 const CONTEXT_LINES: usize = 3;
 
-/// Compares a text to a golden file. Prints the difference, and fails if there is one; with
-/// `update` it is written into the file.
+/// Compares a text with a golden file and prints the difference. With `update`, writes the text to
+/// the file.
+///
+/// # Errors
+/// If the file cannot be read or written; without `update` also if it differs or does not exist.
 pub(crate) fn compare(golden: &Path, text: &str, update: bool) -> anyhow::Result<()> {
     let place = golden.display();
     let before = match fs::read_to_string(golden) {
         Ok(before) => Some(before),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error).with_context(|| format!("{place} cannot be read")),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {place}")),
     };
     if before.as_deref() == Some(text) {
         return Ok(());
     }
     if update {
-        fs::write(golden, text).with_context(|| format!("{place} cannot be written"))?;
+        fs::write(golden, text).with_context(|| format!("cannot write {place}"))?;
     }
     match before {
-        None if update => out::line(format_args!("{place} is new")),
-        None => bail!("--golden {place} does not exist: --update writes it"),
+        None if update => out::line(format_args!("{place} created")),
+        None => bail!("--golden {place} does not exist; run with --update to create it"),
         Some(before) => {
             let name = place.to_string();
             let difference = TextDiff::from_lines(before.as_str(), text);
             let mut shown = difference.unified_diff();
-            shown.context_radius(CONTEXT_LINES).header(&name, "what the guest desires now");
+            shown.context_radius(CONTEXT_LINES).header(&name, "desired state");
             let mut page = Page::default();
             page.lines(&shown.to_string());
             out::page(&page)?;
@@ -42,7 +45,7 @@ pub(crate) fn compare(golden: &Path, text: &str, update: bool) -> anyhow::Result
                 return Ok(());
             }
             bail!(
-                "what the guest desires differs from {place}: if that is right, --update writes it"
+                "the desired state differs from {place}; if the change is intended, run with --update"
             )
         }
     }

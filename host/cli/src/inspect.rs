@@ -1,4 +1,4 @@
-//! `innkeeper inspect`: what a guest describes, imports and weighs.
+//! `innkeeper inspect`: shows the manifest, the imports and the size of a guest.
 
 use std::path::PathBuf;
 
@@ -16,11 +16,15 @@ use crate::out::{self, Format, Page};
 pub(crate) struct Arguments {
     /// The guest's component, plain or gzip.
     file: PathBuf,
-    /// How to print it.
+    /// Output format.
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
 }
 
+/// Runs the command.
+///
+/// # Errors
+/// If the file is no guest.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let opened = component::open(&arguments.file)?;
     match arguments.output {
@@ -41,23 +45,23 @@ fn json(opened: &Opened) -> anyhow::Result<Value> {
     }))
 }
 
-/// In how many ConfigMaps `innkeeper push` puts it.
+/// The number of ConfigMaps in which `innkeeper push` stores the component.
 fn config_maps(opened: &Opened) -> usize {
     chunks::config_maps("", &opened.component, &Map::new()).len()
 }
 
-/// What a guest is, for people.
+/// What a guest is, as text.
 pub(crate) fn text(opened: &Opened) -> Page {
     let manifest = opened.guest.manifest();
     let mut out = Page::default();
     out.line(format_args!("{} {}", manifest.name, manifest.version));
     row(&mut out, "digest", [format!("sha256:{}", opened.component.digest)]);
     row(&mut out, "size", [sizes(opened)]);
-    let fits = match config_maps(opened) {
-        1 => "fits in one".to_owned(),
-        parts => format!("in {parts} chunks, which `innkeeper push` makes"),
+    let config_maps = match config_maps(opened) {
+        1 => "1".to_owned(),
+        chunks => format!("{chunks} (`innkeeper push` splits the component into chunks)"),
     };
-    row(&mut out, "ConfigMap", [fits]);
+    row(&mut out, "ConfigMaps", [config_maps]);
     row(&mut out, "contract", [format!("innkeeper:guest@{}", innkeeper_contract::VERSION)]);
     row(&mut out, "imports", opened.guest.imports());
     row(&mut out, "primary", [kind(&manifest.primary)]);
@@ -66,8 +70,8 @@ pub(crate) fn text(opened: &Opened) -> Page {
         &mut out,
         "owns",
         owned.map(|owned| {
-            let optional = if owned.optional { ", where it is served" } else { "" };
-            let merges = if owned.merges { ", only merged into" } else { "" };
+            let optional = if owned.optional { ", optional" } else { "" };
+            let merges = if owned.merges { ", merged into" } else { "" };
             format!("{}{optional}{merges}", kind(&owned.kind))
         }),
     );
@@ -87,13 +91,13 @@ pub(crate) fn text(opened: &Opened) -> Page {
     out
 }
 
-/// Its size, raw and packed.
+/// The size of the component, plain and with gzip.
 pub(crate) fn sizes(opened: &Opened) -> String {
     let bytes = &opened.component.bytes;
     format!("{}, gzip {}", size(bytes.len()), size(gzip(bytes).len()))
 }
 
-/// One line for each value, the first with the row's name; nothing for no values.
+/// Adds one line for each value, the first with the name of the row.
 pub(crate) fn row(out: &mut Page, name: &str, values: impl IntoIterator<Item = String>) {
     for (index, value) in values.into_iter().enumerate() {
         out.line(format_args!("  {:<12}{value}", if index == 0 { name } else { "" }));
@@ -103,7 +107,7 @@ pub(crate) fn row(out: &mut Page, name: &str, values: impl IntoIterator<Item = S
 fn kind(kind: &Kind) -> String {
     let scope = match kind.scope {
         Scope::Namespaced => "",
-        Scope::Cluster => ", in the whole cluster",
+        Scope::Cluster => ", cluster-scoped",
     };
     format!("{} {} ({}{scope})", kind.api_version, kind.kind, kind.resource())
 }
@@ -114,7 +118,7 @@ pub(crate) fn crd_name(definition: &Value) -> String {
 
 fn resync(manifest: &Manifest) -> String {
     match manifest.resync_seconds {
-        None | Some(0) => "only when something changes".to_owned(),
+        None | Some(0) => "on changes only".to_owned(),
         Some(seconds) => format!("every {seconds} s"),
     }
 }
@@ -135,10 +139,10 @@ fn parameters(manifest: &Manifest) -> String {
             }
         })
         .collect();
-    if names.is_empty() { "any that fit its schema".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "any that match the schema".to_owned() } else { names.join(", ") }
 }
 
-/// A size for people.
+/// A size in a readable unit.
 #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub(crate) fn size(bytes: usize) -> String {
     if bytes < 1 << 10 {

@@ -1,4 +1,4 @@
-//! Of several hosts one works, by a Lease; the others stand by.
+//! Leader election: of several hosts only the leader runs an operator.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,38 +13,41 @@ use tokio::sync::{Notify, watch};
 use crate::serve::{HostState, SharedHostState};
 use crate::watchdog;
 
-/// After a signal, work in flight has this long to finish.
+/// After a signal, running reconciles have this time to finish.
 const GRACE: Duration = Duration::from_secs(9);
 
-/// What may end the work.
+/// The requests to shut down.
 #[derive(Clone)]
 pub(crate) struct Shutdown {
-    /// A signal came: what is in flight finishes.
+    /// The first signal: running reconciles finish.
     pub(crate) stop: watch::Receiver<bool>,
-    /// Another one: it is dropped.
+    /// The second signal: running reconciles are dropped.
     pub(crate) force: Arc<Notify>,
 }
 
-/// Works whenever this host holds the Lease, until it is told to stop. `work` makes the operator
-/// for one such time.
+/// Runs an operator whenever this host holds the Lease, until the shutdown. `start` makes the
+/// operator for one term of leadership.
+///
+/// # Errors
+/// If `start` fails, or an operator hangs or ends.
 pub(crate) async fn lead(
     mut candidate: LeaderElector,
-    present: &SharedHostState<Operator>,
-    mut ending: Shutdown,
-    work: impl AsyncFn(innkeeper_cluster::Fence) -> anyhow::Result<Operator>,
+    state: &SharedHostState<Operator>,
+    mut shutdown: Shutdown,
+    start: impl AsyncFn(innkeeper_cluster::Fence) -> anyhow::Result<Operator>,
 ) -> anyhow::Result<()> {
     let result = loop {
-        present.set(HostState::Standby);
+        state.set(HostState::Standby);
         let fence = tokio::select! {
             biased;
-            _ = ending.stop.wait_for(|stop| *stop) => break Ok(()),
+            _ = shutdown.stop.wait_for(|stop| *stop) => break Ok(()),
             fence = candidate.acquire() => fence,
         };
-        let operator = match work(fence).await {
+        let operator = match start(fence).await {
             Ok(operator) => operator,
             Err(error) => break Err(error),
         };
-        match run(&operator, present, ending.clone(), candidate.hold()).await {
+        match run(&operator, state, shutdown.clone(), candidate.hold()).await {
             Ok(None) => break Ok(()),
             Ok(Some(lost)) => {
                 tracing::warn!("leadership lost: {lost}");
@@ -56,11 +59,14 @@ pub(crate) async fn lead(
     result
 }
 
-/// Runs an operator until it is told to stop, or `lost` says that another host may work now.
+/// Runs an operator until the shutdown, or until `lost` says that another host may be the leader.
+///
+/// # Errors
+/// If the operator hangs or ends.
 pub(crate) async fn run(
     operator: &Operator,
-    present: &SharedHostState<Operator>,
-    Shutdown { mut stop, force: hurry }: Shutdown,
+    state: &SharedHostState<Operator>,
+    Shutdown { mut stop, force }: Shutdown,
     lost: impl Future<Output = LeaseLost>,
 ) -> anyhow::Result<Option<LeaseLost>> {
     let (end, ended) = watch::channel(false);
@@ -68,11 +74,11 @@ pub(crate) async fn run(
         let operator = operator.clone();
         async move { operator.run(ended).await }
     });
-    present.set(HostState::Leading(operator.clone()));
+    state.set(HostState::Leading(operator.clone()));
     let mut lost = pin!(lost);
     let drop_all = async |running: &mut tokio::task::JoinHandle<()>| {
         running.abort();
-        // Cancelled, which is what was asked for.
+        // The error is the cancellation.
         let _ = running.await;
         operator.close();
     };
@@ -83,25 +89,24 @@ pub(crate) async fn run(
             drop_all(&mut running).await;
             return Ok(Some(lost));
         }
-        // What hangs may never end, and may hold whatever closing would wait for: nothing is waited
-        // for.
+        // An operator that hangs may never end, and `close` may wait for it.
         what = watchdog::hangs(operator) => {
             running.abort();
-            anyhow::bail!("{what}; this host gives up its Lease and ends, so that another one works");
+            anyhow::bail!("{what}; this host releases its Lease and exits, so that another host takes over");
         }
         result = &mut running => {
-            result.context("the operator broke; this is a bug of Innkeeper")?;
-            anyhow::bail!("the operator ended although nobody asked it to; the log says why");
+            result.context("the operator panicked; please report this bug of Innkeeper")?;
+            anyhow::bail!("the operator ended unexpectedly; see the log");
         }
     }
     let _ = end.send(true);
     tokio::select! {
         biased;
         result = &mut running => {
-            result.context("the operator broke while it stopped")?;
+            result.context("the operator panicked while it stopped")?;
             return Ok(None);
         }
-        () = hurry.notified() => tracing::warn!("second signal: running reconciles are dropped"),
+        () = force.notified() => tracing::warn!("host stopping at once: second signal, running reconciles are dropped"),
         lost = &mut lost => tracing::warn!("leadership lost ({lost}): running reconciles are dropped"),
         () = tokio::time::sleep(GRACE) => {
             tracing::warn!("running reconciles did not finish within {} s and are dropped", GRACE.as_secs());

@@ -17,29 +17,33 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::document;
 
-/// Left out of the logs, unless the filter names the crate.
+/// Log lines that the host hides, unless the filter names their crate.
 const QUIET: &str = "kube_client::client::builder=off";
 
-/// How log lines look.
+/// The formats of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogFormat {
     /// `text` on a terminal, `json` otherwise.
     Auto,
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Sends the logs to standard error. `filter` is as in `RUST_LOG`: `info`, or
+/// Sends the logs to standard error. `filter` has the syntax of `RUST_LOG`: `info`, or
 /// `info,innkeeper_operator=debug`.
+///
+/// # Errors
+/// If the filter is malformed.
 pub(crate) fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
     let named = filter.contains("kube_client");
     let filter = EnvFilter::try_new(filter).with_context(|| {
-        format!("{filter:?} is not a log filter; try info, or info,innkeeper_operator=debug")
+        format!(
+            "{filter:?} is no log filter; use one such as info or info,innkeeper_operator=debug"
+        )
     })?;
-    // The connector of the kube client complains of each try; what comes of the tries is said
-    // by us.
+    // The kube client logs each attempt to connect; the host logs the result of the attempts.
     let filter = match QUIET.parse() {
         Ok(directive) if !named => filter.add_directive(directive),
         _ => filter,
@@ -61,7 +65,7 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes JSON, a whole line at a time, with the codes of characters that are not visible.
+/// Writes JSON lines, with escape codes for characters that are not visible.
 struct Visible<W>(W);
 
 impl<W: io::Write> io::Write for Visible<W> {
@@ -76,7 +80,7 @@ impl<W: io::Write> io::Write for Visible<W> {
     }
 }
 
-/// Writes fields as visible text: the message as it is, others as `name=value`.
+/// Writes fields as visible text: the message alone, others as `name=value`.
 fn text_fields() -> impl for<'a> FormatFields<'a> + 'static {
     debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
         let value = foreign::one_line(format_args!("{value:?}"), foreign::LINE_BYTES_MAX);
@@ -109,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_line_of_a_guest_stays_one_line_and_does_nothing_to_the_terminal() {
+    fn text_line_of_a_guest_stays_one_line_without_terminal_commands() {
         let sink = Sink::default();
         let writer = sink.clone();
         let layer = tracing_subscriber::fmt::layer()
@@ -131,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_json_line_of_a_guest_does_nothing_to_the_terminal_and_holds_its_text() {
+    fn json_line_of_a_guest_has_its_text_without_terminal_commands() {
         let sink = Sink::default();
         let writer = sink.clone();
         let layer = tracing_subscriber::fmt::layer()

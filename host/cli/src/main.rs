@@ -1,9 +1,10 @@
 //! The command `innkeeper`.
 //!
-//! Exit statuses: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.
-//! What was asked for goes to standard output, everything else to standard error.
+//! Exit statuses: 0 success, 1 failure (the reason is on standard error), 2 wrong usage.
+//! The result goes to standard output, everything else to standard error.
 
 mod build;
+mod code_cache;
 mod component;
 mod connections;
 mod demo;
@@ -11,6 +12,7 @@ mod dev;
 mod document;
 mod golden;
 mod inspect;
+mod kube;
 mod lead;
 mod logs;
 mod metrics_access;
@@ -18,6 +20,7 @@ mod modules;
 mod new;
 mod objects;
 mod out;
+mod preview;
 mod push;
 mod rbac;
 mod renamed;
@@ -34,67 +37,72 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use document::Document;
 
-/// Runs Kubernetes reconcile logic that is WebAssembly.
+/// Runs Kubernetes reconcile logic that is compiled to WebAssembly.
 #[derive(Parser)]
-#[command(name = "innkeeper", version, about, after_help = EXIT_STATUSES, max_term_width = 100)]
+#[command(name = "innkeeper", version, about = ABOUT, after_help = AFTER_HELP, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
-const EXIT_STATUSES: &str =
-    "Exit statuses: 0 done, 1 failed (standard error says why), 2 wrong usage.";
+const ABOUT: &str = "Runs Kubernetes reconcile logic that is compiled to WebAssembly";
+
+const AFTER_HELP: &str = "\
+Environment:
+  INNKEEPER_CACHE_DIR  Folder in which all commands keep compiled guests, so that they compile each
+                       guest only once. Only its owner may have access to it.
+  INNKEEPER_CACHE_MIB  Maximum size of the compiled guests in that folder, in MiB [default: 1024]
+
+Exit statuses: 0 success, 1 failure (standard error has the reason), 2 wrong usage.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make the crate of a guest, to begin with: builds, has tests, a definition and a sample.
+    /// Create the crate of a guest: a working example with tests, a CRD and a sample.
     New(new::Arguments),
-    /// Build the crate of a guest in Rust to a component, and check it.
+    /// Build the component of a guest in Rust, and check it.
     ///
-    /// Needs a Rust that compiles for wasm32-unknown-unknown: that of rustup with the target added,
-    /// or that of Debian's packages rustc-web, cargo-web and rust-web-src.
+    /// Needs a Rust toolchain that compiles for wasm32-unknown-unknown: rustup's after `rustup target
+    /// add wasm32-unknown-unknown`, or Debian's packages rustc-web, cargo-web and rust-web-src.
     Build(build::Arguments),
-    /// Build a guest whenever its sources are saved, and swap it into a running host.
+    /// Build a guest whenever its sources change, and swap it into a running host.
     ///
-    /// A version that would delete something, or fails where the present one does not, is held:
-    /// what it would do is shown. One that does not build changes nothing.
+    /// The host holds a candidate that would delete objects, or that fails where the active revision
+    /// does not; the command then shows the preview. A build that fails changes nothing.
     Dev(dev::Arguments),
-    /// Run the operator: the modules of a cluster, or of a folder.
+    /// Run the operator with the Modules of a cluster or of a folder.
     Run(run::Arguments),
-    /// Say what a guest describes, imports and weighs.
+    /// Show the manifest, the imports and the size of a guest.
     Inspect(inspect::Arguments),
-    /// Print the least rights that a guest needs, as YAML.
+    /// Print the ServiceAccount and the minimal RBAC rules that a guest needs, as YAML.
     Rbac(rbac::Arguments),
-    /// Put a guest into the cluster and point a Module at it.
+    /// Store a guest in the cluster and make it the source of a Module.
     ///
-    /// The guest lies in a ConfigMap of the namespace innkeeper-modules that is named by its
-    /// content and never changed. One that has more than 1 MiB packed is split over several: NAME,
-    /// and NAME-chunk-2 and so on, written before it.
+    /// The command writes an immutable ConfigMap in the namespace innkeeper-modules, whose name
+    /// contains the digest of the component. It splits a component of more than 1 MiB (gzip) into
+    /// several ConfigMaps: NAME, NAME-chunk-2 and so on.
     Push(push::Arguments),
-    /// Show the modules of a cluster, and say which of their versions may serve.
+    /// Show the Modules of a cluster; approve, reject and roll back their revisions.
     Modules(modules::Arguments),
-    /// Delete all Modules, and take the host's finalizers off what they reconciled.
+    /// Delete all Modules and wait until the host has removed its finalizers. Their objects stay.
     Uninstall(uninstall::Arguments),
-    /// Run an empty simulated cluster that kubectl can use, until Ctrl-C.
+    /// Run an empty simulated cluster for kubectl until Ctrl-C.
     ///
-    /// It answers as a Kubernetes API server does, and keeps everything in memory. Deployments and
-    /// Jobs make Pods, which are soon ready or done, though nothing runs in them. Nothing is left
-    /// of it at the end.
+    /// The simulator answers as a Kubernetes API server does, and keeps all objects in memory.
+    /// Deployments and Jobs create Pods, which become ready or succeed although no container runs.
     Simulate(simulate::Arguments),
-    /// Show what a guest desires for objects from files, without a cluster, or how that differs
-    /// from a golden file.
+    /// Show the desired objects of a guest for objects from files, or compare them with a golden
+    /// file. Needs no cluster.
     Render(render::Arguments),
-    /// Play scenarios on a simulated cluster, with virtual time, or on a real one.
+    /// Run test cases on a simulated cluster with virtual time, or on a real cluster.
     ///
-    /// A scenario is a folder of numbered files, as KUTTL has them: 00-install.yaml is applied,
-    /// then 00-assert.yaml must come true, and 00-errors.yaml must not be there; then 01-... See
-    /// docs/testing.md.
+    /// A case is a folder of numbered files in KUTTL's format. The command applies 00-install.yaml,
+    /// then waits until the cluster has the objects of 00-assert.yaml and none of 00-errors.yaml;
+    /// then it continues with 01-... See docs/testing.md.
     Test(test::Arguments),
-    /// Show Innkeeper at work: its guests on a simulated cluster or a real one, and how they react
-    /// to changes.
+    /// Run a demo: the guests of the repository react to changes on a simulated or a live cluster.
     ///
-    /// It needs only the guests' components. kubectl works on the cluster meanwhile. On a terminal
-    /// it shows tables, otherwise lines.
+    /// The demo needs only the guests' components. You can use kubectl on the cluster meanwhile. On
+    /// a terminal the demo shows tables, otherwise plain lines. It runs until Ctrl-C.
     Demo(demo::Arguments),
     /// Print the CustomResourceDefinition of Module, as YAML.
     Crd,
@@ -125,7 +133,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads our output has had enough: `innkeeper inspect ... | head`.
+        // The reader closed the pipe, as in `innkeeper inspect ... | head`.
         Err(error) if out::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             out::eprint(&format!("innkeeper: {}", out::error_chain(&error)));

@@ -20,58 +20,57 @@ use crate::connections::Peer;
 /// The path whose `get` the user needs, as `nonResourceURLs` of a ClusterRole have it.
 const PATH: &str = "/metrics";
 
-/// How long a right holds that the API server granted: one that is taken away ends after this time.
+/// How long the guard keeps a positive answer: a right that is withdrawn ends after this time.
 const ALLOWED_TIME: Duration = Duration::from_mins(1);
 
-/// How long a refusal of the API server holds. Short, since a right and its reader are often made
-/// together.
+/// How long the guard keeps a negative answer. Short, since users often create a right and its reader
+/// at the same time.
 const REFUSED_TIME: Duration = Duration::from_secs(10);
 
-/// Tokens whose answer is known at one time.
+/// Maximum number of kept answers.
 const KNOWN_MAX: usize = 64;
 
-/// How long the API server may take to answer both reviews.
+/// Maximum time of both reviews of a token.
 const REVIEW_TIME: Duration = Duration::from_secs(5);
 
-/// Tokens that are reviewed at one time; a further one is refused until one of them is done.
+/// Maximum number of reviews at the same time. The guard refuses further tokens.
 const REVIEWS_MAX: usize = 8;
 
-/// The same for one address, so that it does not keep readers at others out.
+/// The same for one address, so that it does not lock out readers at other addresses.
 const REVIEWS_PER_PEER_MAX: usize = 2;
 
-/// Reviews of tokens of one address that were never accepted, within [`UNKNOWN_TOKENS_PERIOD`]: a
-/// client that invents tokens should neither load the API server nor keep readers at other
-/// addresses out.
+/// Maximum number of reviews of unknown tokens from one address within [`UNKNOWN_TOKENS_PERIOD`]: a
+/// client that invents tokens must not load the API server or lock out readers at other addresses.
 const UNKNOWN_TOKENS_MAX: u32 = 60;
 
-/// The same for all addresses. It also bounds how many addresses are remembered.
+/// The same for all addresses. It also bounds the number of stored addresses.
 const STRANGERS_TOTAL_MAX: u32 = 240;
 
-/// The time in which [`UNKNOWN_TOKENS_MAX`] and [`STRANGERS_TOTAL_MAX`] count.
+/// The period of [`UNKNOWN_TOKENS_MAX`] and [`STRANGERS_TOTAL_MAX`].
 const UNKNOWN_TOKENS_PERIOD: Duration = Duration::from_mins(1);
 
-/// What the API server says of a token.
+/// The answer of the API server to the reviews of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Its user may read the figures.
+    /// The user may read the metrics.
     Allowed,
-    /// Its user may not; the user's name.
+    /// The user with this name may not.
     Denied(String),
-    /// The token is nobody's.
+    /// The token has no user.
     Unknown,
 }
 
-/// Who is asked about tokens.
+/// Reviews tokens.
 pub(crate) trait Reviewer: Clone + Send + Sync + 'static {
-    /// What is said of a token.
+    /// Reviews a token.
     fn review(&self, token: &str) -> impl Future<Output = Result<Access, ApiError>> + Send;
 }
 
-/// The API server, asked as the host.
+/// Reviews tokens by requests of the host to the API server.
 #[derive(Clone)]
 pub(crate) struct ApiReviewer {
     pub(crate) client: ApiClient,
-    /// For whom a token has to be made; the API server itself if left out.
+    /// The audience that a token must have; the API server itself if absent.
     pub(crate) audience: Option<String>,
 }
 
@@ -85,10 +84,10 @@ impl Reviewer for ApiReviewer {
     }
 }
 
-/// Stands for the address of a request that has none.
+/// Replaces the address of a request that has none.
 const UNKNOWN_PEER: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// The guard in front of `/metrics`. Clones share what is known.
+/// The guard of `/metrics`. Clones share the kept answers.
 #[derive(Clone)]
 pub(crate) struct Guard<R> {
     reviewer: R,
@@ -96,7 +95,7 @@ pub(crate) struct Guard<R> {
     reviews: Arc<Semaphore>,
 }
 
-/// Why a request is refused. The texts say what to do.
+/// Why the guard refuses a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum Refused {
     #[error(
@@ -111,9 +110,9 @@ enum Refused {
         "metrics not shown: user {0:?} may not get {PATH}; bind the ClusterRole innkeeper-metrics-reader to it"
     )]
     Forbidden(String),
-    #[error("metrics not shown: too many unknown tokens were sent; try again in a minute")]
+    #[error("metrics not shown: clients sent too many unknown tokens; try again in a minute")]
     TooMany,
-    #[error("metrics not shown: the API server did not review the token; the host's log says why")]
+    #[error("metrics not shown: the API server did not review the token; see the host's log")]
     NoAnswer,
 }
 
@@ -132,25 +131,25 @@ impl IntoResponse for Refused {
     }
 }
 
-/// A token is kept as its digest only.
+/// The digest of a token. The guard does not keep tokens.
 type TokenDigest = [u8; 32];
 
-/// What the API server said lately.
+/// The kept answers of the API server, and the counts of reviews.
 struct Known {
     answers: HashMap<TokenDigest, (Access, Instant)>,
-    /// Reviews of strangers, by the address that sent their tokens: at most [`STRANGERS_TOTAL_MAX`]
+    /// Reviews of unknown tokens, by the address that sent them: at most [`STRANGERS_TOTAL_MAX`]
     /// addresses, and those of [`REVIEWS_MAX`] reviews that began earlier.
     unknown_tokens: HashMap<IpAddr, Share>,
     strangers_total: u32,
     unknown_tokens_since: Instant,
 }
 
-/// What one address has of the reviews of strangers.
+/// The reviews of unknown tokens of one address.
 #[derive(Default)]
 struct Share {
     /// Reviews that began since the counts began.
     begun: u32,
-    /// Reviews under way.
+    /// Running reviews.
     running: usize,
 }
 
@@ -241,8 +240,8 @@ impl<R: Reviewer> Guard<R> {
         if let Some(access) = self.known().answer(&digest) {
             return access.into();
         }
-        // One that was accepted before is always reviewed, so that invented tokens do not keep
-        // Prometheus out.
+        // The guard always reviews a token that was accepted before, so that invented tokens do not
+        // lock out Prometheus.
         let _stranger = if self.known().was_allowed(&digest) {
             None
         } else {
@@ -273,7 +272,7 @@ impl<R: Reviewer> Guard<R> {
     }
 }
 
-/// The review of a stranger; it ends when this is dropped, also if the client goes away meanwhile.
+/// The running review of an unknown token. It ends on drop, also if the client disconnects.
 struct Stranger<'a> {
     known: &'a Mutex<Known>,
     peer: IpAddr,
@@ -311,7 +310,7 @@ async fn check<R: Reviewer>(
     request: Request,
     next: Next,
 ) -> Response {
-    // Every connection has an address; requests without one share a share.
+    // Every connection has an address; requests without one share a limit.
     let peer = request.extensions().get::<Peer>().map_or(UNKNOWN_PEER, |Peer(address)| *address);
     match guard.allow(peer, request.headers()).await {
         Ok(()) => next.run(request).await,
@@ -320,228 +319,4 @@ async fn check<R: Reviewer>(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-
-    /// Knows the tokens `reader` and `other`; counts what it is asked.
-    #[derive(Clone, Default)]
-    struct Fake {
-        asked: Arc<AtomicUsize>,
-        down: bool,
-        hangs: bool,
-        revoked: Arc<AtomicUsize>,
-    }
-
-    impl Reviewer for Fake {
-        async fn review(&self, token: &str) -> Result<Access, ApiError> {
-            self.asked.fetch_add(1, Ordering::SeqCst);
-            if self.hangs {
-                std::future::pending::<()>().await;
-            }
-            if self.down {
-                return Err(ApiError::Unavailable { message: "refused".to_owned() });
-            }
-            let revoked = self.revoked.load(Ordering::SeqCst) > 0;
-            Ok(match token {
-                "reader" | "second" if !revoked => Access::Allowed,
-                "reader" | "other" => Access::Denied("system:serviceaccount:m:other".to_owned()),
-                _ => Access::Unknown,
-            })
-        }
-    }
-
-    fn headers(values: &[&str]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for value in values {
-            headers.append(header::AUTHORIZATION, value.parse().unwrap());
-        }
-        headers
-    }
-
-    /// Another address each.
-    fn peer(number: u8) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::new(10, 0, 0, number))
-    }
-
-    async fn ask(guard: &Guard<Fake>, token: &str) -> Result<(), Refused> {
-        ask_from(guard, 1, token).await
-    }
-
-    async fn ask_from(guard: &Guard<Fake>, number: u8, token: &str) -> Result<(), Refused> {
-        guard.allow(peer(number), &headers(&[&format!("Bearer {token}")])).await
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_reader_is_allowed_and_others_are_told_what_they_lack() {
-        let guard = Guard::new(Fake::default());
-        assert_eq!(ask(&guard, "reader").await, Ok(()));
-        assert_eq!(ask(&guard, "invented").await, Err(Refused::UnknownToken));
-        let denied = ask(&guard, "other").await.unwrap_err();
-        assert!(denied.to_string().contains("bind the ClusterRole innkeeper-metrics-reader"));
-        assert_eq!(denied.into_response().status(), 403);
-        let response = Refused::NoToken.into_response();
-        assert_eq!(response.status(), 401);
-        assert_eq!(response.headers()[header::WWW_AUTHENTICATE], "Bearer");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_request_without_exactly_one_bearer_token_is_refused_unasked() {
-        let fake = Fake::default();
-        let guard = Guard::new(fake.clone());
-        let wrong: [&[&str]; 8] = [
-            &[],
-            &["reader"],
-            &["Basic reader"],
-            &["Bearer"],
-            &["Bearer "],
-            &["Bearer reader x"],
-            &["Bearer reader", "Bearer other"],
-            &["Bearer reader\tx"],
-        ];
-        for values in wrong {
-            assert_eq!(
-                guard.allow(peer(1), &headers(values)).await,
-                Err(Refused::NoToken),
-                "{values:?}"
-            );
-        }
-        assert_eq!(fake.asked.load(Ordering::SeqCst), 0);
-        assert_eq!(guard.allow(peer(1), &headers(&["bearer reader"])).await, Ok(()));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_is_kept_for_its_time_and_then_asked_again() {
-        let fake = Fake::default();
-        let guard = Guard::new(fake.clone());
-        for _ in 0..5 {
-            assert_eq!(ask(&guard, "reader").await, Ok(()));
-        }
-        assert_eq!(fake.asked.load(Ordering::SeqCst), 1);
-        fake.revoked.store(1, Ordering::SeqCst);
-        tokio::time::advance(ALLOWED_TIME).await;
-        assert!(matches!(ask(&guard, "reader").await, Err(Refused::Forbidden(_))));
-        fake.revoked.store(0, Ordering::SeqCst);
-        assert!(matches!(ask(&guard, "reader").await, Err(Refused::Forbidden(_))));
-        tokio::time::advance(REFUSED_TIME).await;
-        assert_eq!(ask(&guard, "reader").await, Ok(()));
-        assert_eq!(fake.asked.load(Ordering::SeqCst), 3);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn nobody_is_allowed_when_the_api_server_does_not_answer() {
-        for fake in
-            [Fake { down: true, ..Fake::default() }, Fake { hangs: true, ..Fake::default() }]
-        {
-            let guard = Guard::new(fake);
-            let started = Instant::now();
-            assert_eq!(ask(&guard, "reader").await, Err(Refused::NoAnswer));
-            assert!(started.elapsed() <= REVIEW_TIME);
-            assert_eq!(Refused::NoAnswer.into_response().status(), 503);
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_that_is_too_old_is_not_used_when_the_api_server_is_down() {
-        let guard = Guard::new(Fake::default());
-        assert_eq!(ask(&guard, "reader").await, Ok(()));
-        let down = Guard { reviewer: Fake { down: true, ..Fake::default() }, ..guard };
-        assert_eq!(ask(&down, "reader").await, Ok(()));
-        tokio::time::advance(ALLOWED_TIME).await;
-        assert_eq!(ask(&down, "reader").await, Err(Refused::NoAnswer));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn invented_tokens_are_bounded_and_do_not_keep_a_reader_out() {
-        let fake = Fake::default();
-        let guard = Guard::new(fake.clone());
-        assert_eq!(ask(&guard, "reader").await, Ok(()));
-        for number in 0..1000 {
-            let _ = ask(&guard, &format!("invented-{number}")).await;
-        }
-        let asked = fake.asked.load(Ordering::SeqCst);
-        assert!(asked <= 1 + UNKNOWN_TOKENS_MAX as usize, "{asked} reviews");
-        assert_eq!(ask(&guard, "invented-again").await, Err(Refused::TooMany));
-        assert_eq!(ask(&guard, "reader").await, Ok(()));
-        // Also when its answer has to be asked for again.
-        tokio::time::advance(Duration::from_millis(59_999)).await;
-        for number in 0..1000 {
-            let _ = ask(&guard, &format!("more-{number}")).await;
-        }
-        assert_eq!(ask(&guard, "more-again").await, Err(Refused::TooMany));
-        tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(ask(&guard, "reader").await, Ok(()));
-        assert!(guard.known().answers.len() <= KNOWN_MAX);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn invented_tokens_of_one_address_keep_no_new_token_of_another_out() {
-        let fake = Fake::default();
-        let guard = Guard::new(fake.clone());
-        for number in 0..1000 {
-            let _ = ask_from(&guard, 1, &format!("invented-{number}")).await;
-        }
-        assert_eq!(ask_from(&guard, 1, "reader").await, Err(Refused::TooMany));
-        assert_eq!(ask_from(&guard, 2, "reader").await, Ok(()));
-        assert_eq!(fake.asked.load(Ordering::SeqCst), 1 + UNKNOWN_TOKENS_MAX as usize);
-        tokio::time::advance(UNKNOWN_TOKENS_PERIOD).await;
-        assert_eq!(ask_from(&guard, 1, "second").await, Ok(()));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn invented_tokens_of_many_addresses_are_bounded_in_reviews_and_in_memory() {
-        let fake = Fake::default();
-        let guard = Guard::new(fake.clone());
-        for minute in 1..=3 {
-            for number in 0..1000 {
-                let last = u8::try_from(number % 250).unwrap();
-                let _ = ask_from(&guard, last, &format!("invented-{minute}-{number}")).await;
-            }
-            let asked = fake.asked.load(Ordering::SeqCst);
-            assert_eq!(asked, minute * STRANGERS_TOTAL_MAX as usize);
-            let remembered = guard.known().unknown_tokens.len();
-            assert!(remembered <= STRANGERS_TOTAL_MAX as usize, "{remembered} addresses");
-            tokio::time::advance(UNKNOWN_TOKENS_PERIOD).await;
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn reviews_of_one_address_that_hang_leave_room_for_other_addresses() {
-        let fake = Fake { hangs: true, ..Fake::default() };
-        let guard = Guard::new(fake.clone());
-        let asks = [1, 1, 1, 1, 2].into_iter().enumerate().map(|(number, peer)| {
-            let guard = guard.clone();
-            tokio::spawn(async move { ask_from(&guard, peer, &format!("invented-{number}")).await })
-        });
-        let mut answers = Vec::new();
-        for one in asks.collect::<Vec<_>>() {
-            answers.push(one.await.unwrap());
-        }
-        let (late, many) = (Err(Refused::NoAnswer), Err(Refused::TooMany));
-        assert_eq!(answers, [late.clone(), late.clone(), many.clone(), many, late.clone()]);
-        // A review that has ended makes room again.
-        assert_eq!(ask_from(&guard, 1, "invented").await, late);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn reviews_that_hang_are_bounded_in_number() {
-        let fake = Fake { hangs: true, ..Fake::default() };
-        let guard = Guard::new(fake.clone());
-        // All counts of strangers are free: only the number at one time is in the way.
-        const { assert!(REVIEWS_MAX < 20 && 20 < UNKNOWN_TOKENS_MAX as usize) };
-        let asks = (0..20).map(|number| {
-            let guard = guard.clone();
-            tokio::spawn(
-                async move { ask_from(&guard, number, &format!("invented-{number}")).await },
-            )
-        });
-        let asks: Vec<_> = asks.collect();
-        let mut refused = 0;
-        for one in asks {
-            refused += usize::from(one.await.unwrap() == Err(Refused::TooMany));
-        }
-        assert_eq!(fake.asked.load(Ordering::SeqCst), REVIEWS_MAX);
-        assert_eq!(refused, 20 - REVIEWS_MAX);
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
-//! `innkeeper modules`: what the modules of a cluster do, and a person's word on their versions.
+//! `innkeeper modules`: shows the Modules of a cluster; approves, rejects and rolls back revisions.
 //!
-//! All of it can be done with kubectl alone: a word is an annotation, and going back is a source.
+//! kubectl alone can do the same: an approval or rejection is an annotation, a rollback is a change
+//! of the source.
 
 use std::collections::BTreeSet;
 
@@ -11,78 +12,83 @@ use innkeeper_modules::Module;
 use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::module::{
     self, APPROVE_ANNOTATION, CandidateStatus, ModuleCondition, ModuleStatus, REJECT_ANNOTATION,
-    RehearsalStatus, SOURCE_KEY,
+    SOURCE_KEY,
 };
 use serde_json::{Value, json};
 
+use crate::kube::KubeArguments;
 use crate::out::{self, Page};
-use crate::run::KubeArguments;
+use crate::preview::PreviewedChanges;
 
 /// Arguments of `innkeeper modules`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    what: What,
+    command: Command,
     #[command(flatten)]
     kube: KubeArguments,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
-    /// One line for each module.
+enum Command {
+    /// List all Modules with their active and candidate revisions.
     List,
-    /// What serves, what is on its way, what it would do, and what was rejected.
+    /// Show the active and candidate revision of a Module, the preview, and rejected revisions.
     Describe {
-        /// The Module.
+        /// Name of the Module.
         name: String,
     },
-    /// Let a version serve that is held or was rejected.
+    /// Approve a revision that is held or was rejected, so that the host activates it.
     Approve {
-        /// The Module.
+        /// Name of the Module.
         name: String,
-        /// The version: its digest, or the first 12 digits or more. The one that is held, if left
-        /// out.
+        /// Digest of the revision, or at least its first 12 digits [default: the revision that is
+        /// held].
         digest: Option<String>,
     },
-    /// Refuse a version: it is not tried again.
+    /// Reject a revision, so that the host does not activate it.
     Reject {
-        /// The Module.
+        /// Name of the Module.
         name: String,
-        /// The version: its digest, or the first 12 digits or more. The one that is held, if left
-        /// out.
+        /// Digest of the revision, or at least its first 12 digits [default: the revision that is
+        /// held].
         digest: Option<String>,
     },
-    /// Go back to the version that served before, and refuse the one that serves.
+    /// Activate the previous revision again, and reject the active one.
     Rollback {
-        /// The Module.
+        /// Name of the Module.
         name: String,
     },
 }
 
+/// Runs the command.
+///
+/// # Errors
+/// If the API server cannot be reached, has no such Module, or refuses the request.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let cluster = arguments.kube.connect().await?;
         let client = cluster.host();
-        match &arguments.what {
-            What::List => list(&client).await,
-            What::Describe { name } => {
+        match &arguments.command {
+            Command::List => list(&client).await,
+            Command::Describe { name } => {
                 let module = get(&client, name).await?;
                 out::page(&describe(&module))
             }
-            What::Approve { name, digest } => {
+            Command::Approve { name, digest } => {
                 let module = get(&client, name).await?;
                 let digest = resolve_digest(&module, digest.as_deref())?;
-                approvable(&module, &digest)?;
+                check_approvable(&module, &digest)?;
                 decide(&client, name, &digest, "").await?;
-                out::line(format_args!("{digest} of {name} is approved"))
+                out::line(format_args!("module.innkeeper.dev/{name} approved {digest}"))
             }
-            What::Reject { name, digest } => {
+            Command::Reject { name, digest } => {
                 let digest = resolve_digest(&get(&client, name).await?, digest.as_deref())?;
                 decide(&client, name, "", &digest).await?;
-                out::line(format_args!("{digest} of {name} is rejected"))
+                out::line(format_args!("module.innkeeper.dev/{name} rejected {digest}"))
             }
-            What::Rollback { name } => rollback(&client, name).await,
+            Command::Rollback { name } => rollback(&client, name).await,
         }
     })
 }
@@ -91,11 +97,11 @@ async fn get(client: &ApiClient, name: &str) -> anyhow::Result<Module> {
     let value: Value = match client.get_as(&module::kind(), &ObjectKey::new("", name)).await {
         Ok(value) => value,
         Err(ApiError::NotFound { .. }) => {
-            bail!("there is no Module {name}; `innkeeper modules list` shows those that there are")
+            bail!("Module {name} not found; run `innkeeper modules list` to see all Modules")
         }
         Err(error) => return Err(error.into()),
     };
-    Module::from_value(&value).with_context(|| format!("Module {name} cannot be read"))
+    Module::from_value(&value).with_context(|| format!("cannot read Module {name}"))
 }
 
 async fn list(client: &ApiClient) -> anyhow::Result<()> {
@@ -107,7 +113,7 @@ async fn list(client: &ApiClient) -> anyhow::Result<()> {
             Ok(module) => module,
             Err(error) => {
                 let name = value["metadata"]["name"].as_str().unwrap_or_default();
-                out::eprint(&format!("innkeeper: Module {name} cannot be read: {error}"));
+                out::eprint(&format!("innkeeper: cannot read Module {name}: {error}"));
                 continue;
             }
         };
@@ -128,6 +134,11 @@ async fn list(client: &ApiClient) -> anyhow::Result<()> {
             candidate,
         ]);
     }
+    if rows.len() == 1 {
+        // As kubectl does.
+        out::eprint("No resources found");
+        return Ok(());
+    }
     let mut page = Page::default();
     page.table(&rows);
     out::page(&page)
@@ -137,15 +148,15 @@ fn describe(module: &Module) -> Page {
     let mut page = Page::default();
     page.line(format_args!("Name:       {}", module.metadata.name));
     let status = module.status.clone().unwrap_or_default();
-    let serving = match (&status.guest, &status.digest) {
+    let active = match (&status.guest, &status.digest) {
         (Some(guest), Some(digest)) => {
             format!("{} {} ({})", guest.name, guest.version, short(digest))
         }
-        _ => "nothing".to_owned(),
+        _ => "<none>".to_owned(),
     };
-    page.line(format_args!("Active:     {serving}"));
-    if let Some(rehearsal) = &status.preview {
-        describe_preview(&mut page, rehearsal);
+    page.line(format_args!("Active:     {active}"));
+    if let Some(preview) = PreviewedChanges::of_active(&status, None) {
+        preview.add_to(&mut page);
     }
     if let Some(previous) = &status.previous {
         page.line(format_args!(
@@ -173,52 +184,20 @@ fn describe(module: &Module) -> Page {
     page
 }
 
-/// What a candidate is and would do.
+/// Adds a candidate revision and its preview to a page.
 pub(crate) fn describe_candidate(page: &mut Page, candidate: &CandidateStatus) {
-    let why = match (&candidate.reason, &candidate.message) {
+    let reason = match (&candidate.reason, &candidate.message) {
         (Some(reason), Some(message)) => format!(" {reason}: {message}"),
         _ => String::new(),
     };
-    page.line(format_args!("Candidate:  {} {}{why}", short(&candidate.digest), candidate.state));
+    page.line(format_args!("Candidate:  {} {}{reason}", short(&candidate.digest), candidate.state));
     page.line(format_args!("  digest {}", candidate.digest));
-    let CandidateStatus { primaries: Some(primaries), previewed: Some(previewed), .. } = *candidate
-    else {
-        return;
-    };
-    let rehearsal = RehearsalStatus {
-        digest: candidate.digest.clone(),
-        primaries,
-        previewed,
-        creates: candidate.creates.unwrap_or_default(),
-        changes: candidate.changes.unwrap_or_default(),
-        deletes: candidate.deletes.unwrap_or_default(),
-        failures: candidate.failures.unwrap_or_default(),
-        examples: candidate.examples.clone(),
-    };
-    describe_preview(page, &rehearsal);
-}
-
-/// What a version was found to do, indented.
-pub(crate) fn describe_preview(page: &mut Page, rehearsal: &RehearsalStatus) {
-    let RehearsalStatus {
-        digest: _,
-        primaries,
-        previewed,
-        creates,
-        changes,
-        deletes,
-        failures,
-        examples,
-    } = rehearsal;
-    page.line(format_args!("  run for {previewed} of {primaries} primaries: {creates} to create, {changes} to change, {deletes} to delete, {failures} failing"
-    ));
-    for example in examples {
-        let (action, fields) = (example.action.to_lowercase(), example.fields.join(" "));
-        page.line(format_args!("  {action:8} {} {fields}", example.object));
+    if let Some(preview) = PreviewedChanges::of_candidate(candidate) {
+        preview.add_to(page);
     }
 }
 
-/// The version that a person means.
+/// The revision that the user means.
 fn resolve_digest(module: &Module, digest: Option<&str>) -> anyhow::Result<String> {
     let name = &module.metadata.name;
     let status = module.status.clone().unwrap_or_default();
@@ -227,13 +206,13 @@ fn resolve_digest(module: &Module, digest: Option<&str>) -> anyhow::Result<Strin
         return match held {
             Some(held) => Ok(held.digest.clone()),
             None => bail!(
-                "no version of {name} is held; name the one that you mean: `innkeeper modules describe {name}` shows them"
+                "no revision of {name} is held; give the digest of the revision (`innkeeper modules describe {name}` shows the digests)"
             ),
         };
     };
     if !(12..=64).contains(&digest.len()) || !digest.chars().all(|digit| digit.is_ascii_hexdigit())
     {
-        bail!("{digest:?} is no digest: give its first 12 hex digits or more");
+        bail!("{digest:?} is no digest; give at least its first 12 hex digits");
     }
     let digest = digest.to_ascii_lowercase();
     let candidate = status.candidate.iter().map(|candidate| &candidate.digest);
@@ -247,27 +226,27 @@ fn resolve_digest(module: &Module, digest: Option<&str>) -> anyhow::Result<Strin
     match (known.next(), known.next()) {
         // Two components with the same first digits can be made on purpose.
         (Some(one), Some(other)) => bail!(
-            "{digest} names several versions of {name} ({one}, {other}): give all 64 digits of the one that you mean"
+            "several revisions of {name} begin with {digest} ({one}, {other}); give all 64 digits"
         ),
         (Some(known), None) => Ok(known.clone()),
-        // It may come later; then it has to be named in full.
+        // The user may approve a revision in advance, by its whole digest.
         (None, _) if digest.len() == 64 => Ok(digest),
         (None, _) => bail!(
-            "{name} knows no version {digest}; one that is still to come has to be named by all 64 digits"
+            "{name} has no revision {digest}; give all 64 digits to name a revision in advance"
         ),
     }
 }
 
-/// Says so where an approval would be in vain: what a definition would break, it would break all
-/// the same.
-fn approvable(module: &Module, digest: &str) -> anyhow::Result<()> {
+/// Refuses an approval that would have no effect: an approval cannot make a definition compatible
+/// with the stored objects.
+fn check_approvable(module: &Module, digest: &str) -> anyhow::Result<()> {
     let candidate = module.status.as_ref().and_then(|status| status.candidate.as_ref());
     match candidate {
         Some(CandidateStatus { digest: refused, reason: Some(reason), message, .. })
             if refused == digest && reason == CRD_NOT_ADDITIVE =>
         {
             bail!(
-                "{} cannot be approved ({reason}): {}",
+                "cannot approve {} ({reason}): {}",
                 short(digest),
                 message.as_deref().unwrap_or_default()
             )
@@ -276,8 +255,8 @@ fn approvable(module: &Module, digest: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a person's word on versions; it replaces what was said before. Empty for none: what
-/// kubectl has said of the same version must not stand beside it.
+/// Writes the user's approval and rejection, each empty for none. An empty text also replaces an
+/// annotation that kubectl wrote.
 async fn decide(client: &ApiClient, name: &str, approve: &str, reject: &str) -> anyhow::Result<()> {
     let body = json!({
         "apiVersion": module::API_VERSION,
@@ -296,10 +275,12 @@ async fn decide(client: &ApiClient, name: &str, approve: &str, reject: &str) -> 
 async fn rollback(client: &ApiClient, name: &str) -> anyhow::Result<()> {
     let status = get(client, name).await?.status.unwrap_or_default();
     let (Some(previous), Some(current)) = (status.previous, status.digest) else {
-        bail!("no version of {name} served before the present one, so there is none to go back to")
+        bail!(
+            "cannot roll back {name}: it has no previous revision; run `innkeeper push` with another component"
+        )
     };
-    // The word first: the version that is gone back to need not be previewed, and the other one
-    // is not taken again by whoever pushes it.
+    // Before the source changes: the host then activates the previous revision without a preview,
+    // and does not activate the other one again if somebody pushes it.
     decide(client, name, &previous.digest, &current).await?;
     let source = json!({
         "apiVersion": module::API_VERSION,
@@ -310,7 +291,10 @@ async fn rollback(client: &ApiClient, name: &str) -> anyhow::Result<()> {
     client
         .apply(&module::kind(), &ObjectKey::new("", name), &Manager::Push, &source, Force::Yes)
         .await?;
-    out::line(format_args!("{name} goes back from {current} to {}", previous.digest))
+    out::line(format_args!(
+        "module.innkeeper.dev/{name} rolled back from {current} to {}",
+        previous.digest
+    ))
 }
 
 fn condition<'a>(status: &'a ModuleStatus, type_: &str) -> Option<&'a ModuleCondition> {
@@ -359,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_a_person_needs_to_decide_is_described() {
+    fn describe_shows_revisions_previews_and_conditions() {
         expect![[r#"
             Name:       web
             Active:     podroute 0.1.0 (aaaaaaaaaaaa)
@@ -379,23 +363,23 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_named_by_its_first_digits_or_by_being_held() {
-        let told = |digest: Option<&str>| {
+    fn revision_is_found_by_its_first_digits_or_when_it_is_held() {
+        let resolve = |digest: Option<&str>| {
             resolve_digest(&held(), digest).map_err(|error| error.to_string())
         };
-        assert_eq!(told(None), Ok("c".repeat(64)));
-        assert_eq!(told(Some("dddddddddddd")), Ok("d".repeat(64)));
-        assert_eq!(told(Some(&"e".repeat(64))), Ok("e".repeat(64)));
-        assert!(told(Some("eeeeeeeeeeee")).unwrap_err().contains("all 64 digits"));
-        assert!(told(Some("d")).unwrap_err().contains("first 12 hex digits"));
-        assert!(told(Some(&"d".repeat(65))).unwrap_err().contains("first 12 hex digits"));
-        assert_eq!(told(Some("DDDDDDDDDDDD")), Ok("d".repeat(64)));
+        assert_eq!(resolve(None), Ok("c".repeat(64)));
+        assert_eq!(resolve(Some("dddddddddddd")), Ok("d".repeat(64)));
+        assert_eq!(resolve(Some(&"e".repeat(64))), Ok("e".repeat(64)));
+        assert!(resolve(Some("eeeeeeeeeeee")).unwrap_err().contains("all 64 digits"));
+        assert!(resolve(Some("d")).unwrap_err().contains("first 12 hex digits"));
+        assert!(resolve(Some(&"d".repeat(65))).unwrap_err().contains("first 12 hex digits"));
+        assert_eq!(resolve(Some("DDDDDDDDDDDD")), Ok("d".repeat(64)));
         let nothing = resolve_digest(&module(&json!({})), None).unwrap_err();
-        assert!(nothing.to_string().contains("no version of web is held"));
+        assert!(nothing.to_string().contains("no revision of web is held"));
     }
 
     #[test]
-    fn first_digits_that_several_versions_have_are_refused() {
+    fn first_digits_are_refused_when_several_revisions_have_them() {
         let (one, other) = (format!("{}1", "c".repeat(63)), format!("{}2", "c".repeat(63)));
         let module = module(&json!({
             "candidate": {"digest": one, "state": "Held"},
@@ -409,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_that_hold_commands_for_terminals_are_shown_as_text() {
+    fn status_is_shown_as_text_when_it_has_commands_for_terminals() {
         let text = "a\nName:       other\u{1b}[2J\u{9b}1A\u{202e}";
         let hostile = module(&json!({
             "digest": "a".repeat(64),
@@ -430,14 +414,14 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_in_vain_is_refused_with_the_reason() {
+    fn approval_is_refused_when_the_definition_is_incompatible() {
         let refused = module(&json!({"candidate": {"digest": "c".repeat(64), "state": "Rejected",
             "reason": "CRDIncompatible", "message": ".spec.color is gone"}}));
         assert_eq!(
-            approvable(&refused, &"c".repeat(64)).unwrap_err().to_string(),
-            "cccccccccccc cannot be approved (CRDIncompatible): .spec.color is gone"
+            check_approvable(&refused, &"c".repeat(64)).unwrap_err().to_string(),
+            "cannot approve cccccccccccc (CRDIncompatible): .spec.color is gone"
         );
-        assert!(approvable(&refused, &"d".repeat(64)).is_ok());
-        assert!(approvable(&held(), &"c".repeat(64)).is_ok());
+        assert!(check_approvable(&refused, &"d".repeat(64)).is_ok());
+        assert!(check_approvable(&held(), &"c".repeat(64)).is_ok());
     }
 }

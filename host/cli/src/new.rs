@@ -1,6 +1,7 @@
-//! `innkeeper new`: the crate of a guest, to begin with.
+//! `innkeeper new`: creates the crate of a guest.
 
 mod names;
+mod template;
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -10,44 +11,35 @@ use anyhow::{Context as _, bail};
 
 use crate::out::{self, Page};
 use names::Names;
-
-/// The files of a new crate: where each lies, and its text, in which `@word@` stands for what
-/// differs.
-const FILES: [(&str, &str); 9] = [
-    ("Cargo.toml", include_str!("new/template/manifest.toml")),
-    (".cargo/config.toml", include_str!("new/template/config.toml")),
-    (".gitignore", include_str!("new/template/gitignore")),
-    ("README.md", include_str!("new/template/README.md")),
-    ("crd.json", include_str!("new/template/crd.json")),
-    ("module.yaml", include_str!("new/template/module.yaml")),
-    ("sample.yaml", include_str!("new/template/sample.yaml")),
-    ("src/lib.rs", include_str!("new/template/lib.rs")),
-    ("tests/guest.rs", include_str!("new/template/tests.rs")),
-];
+use template::FILES;
 
 /// Arguments of `innkeeper new`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Name of the guest, its crate and its Module: lower-case letters, digits and '-'.
     name: String,
-    /// The kind that it reconciles, as in Greeting.
+    /// Kind that the guest reconciles, such as Greeting.
     #[arg(long)]
     kind: String,
-    /// The kind's API group: a DNS name of yours, as in example.com.
+    /// API group of the kind: a DNS name that you own, such as example.com.
     #[arg(long)]
     group: String,
-    /// The kind's name in URLs; made from the kind, as English would, if left out.
+    /// Plural of the kind, as in URLs [default: the English plural of the kind].
     #[arg(long)]
     plural: Option<String>,
-    /// The folder to make; NAME in the current one if left out.
+    /// Folder to create [default: NAME in the current folder].
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
-    /// Use the SDK of this checkout of Innkeeper: its root, or guests/sdk in it. If left out, that
-    /// of the repository at the tag of this command's version.
+    /// Checkout of Innkeeper whose SDK the crate uses [default: the repository at the tag of this
+    /// command's version].
     #[arg(long, value_name = "PATH", env = "INNKEEPER_SDK")]
     sdk: Option<PathBuf>,
 }
 
+/// Runs the command.
+///
+/// # Errors
+/// If a name cannot be used, the folder is not empty, or a file cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let names = Names::new(
         &arguments.name,
@@ -62,32 +54,32 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let folder = arguments.path.clone().unwrap_or_else(|| PathBuf::from(&names.name));
     if is_used(&folder)? {
         bail!(
-            "{} is there and is not empty: choose another folder with --path, or remove it",
+            "{} exists and is not empty; choose another folder with --path, or remove it",
             folder.display()
         );
     }
     for (path, template) in FILES {
         write_new(&folder.join(path), &names.fill(template).replace("@sdk@", &sdk))?;
     }
-    let (name, place) = (&names.name, folder.display());
+    let (name, path) = (&names.name, folder.display());
     let mut page = Page::default();
-    page.line(format_args!("{name}: {} files in {place}", FILES.len()));
+    page.line(format_args!("Created the crate {name} with {} files in {path}", FILES.len()));
     page.line("Next:");
-    page.line(format_args!("  cd {place}"));
+    page.line(format_args!("  cd {path}"));
     page.line("  cargo test");
     page.line("  innkeeper build");
     page.line(format_args!("  innkeeper render target/components/{name}.wasm -f sample.yaml"));
-    page.line("README.md goes on from there: onto a cluster, and `innkeeper dev`.");
+    page.line("README.md shows how to run the guest on a cluster.");
     out::page(&page)
 }
 
-/// The dependency on the SDK that belongs to this command, as it stands in Cargo.toml.
+/// The dependency on the SDK of this version, as written in Cargo.toml.
 fn published_sdk() -> String {
     let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
     format!("{{ git = \"{repository}\", tag = \"v{version}\" }}")
 }
 
-/// The same on the SDK of a checkout.
+/// The dependency on the SDK of a checkout.
 fn sdk_at(path: &Path) -> anyhow::Result<String> {
     let found = [path.to_owned(), path.join("guests/sdk")].into_iter().find(|folder| {
         fs::read_to_string(folder.join("Cargo.toml"))
@@ -95,26 +87,28 @@ fn sdk_at(path: &Path) -> anyhow::Result<String> {
     });
     let Some(found) = found else {
         bail!(
-            "--sdk {}: neither there nor in guests/sdk of it lies the crate innkeeper-sdk: give the root of a checkout of Innkeeper",
+            "--sdk {}: neither the folder nor its guests/sdk has the crate innkeeper-sdk; give the root of a checkout of Innkeeper",
             path.display()
         );
     };
-    let found =
-        found.canonicalize().with_context(|| format!("{} cannot be read", found.display()))?;
+    let found = found.canonicalize().with_context(|| format!("cannot read {}", found.display()))?;
     let Some(text) = found.to_str() else {
-        bail!("--sdk {}: a path in Cargo.toml has to be UTF-8", found.display());
+        bail!(
+            "--sdk {}: the path is not UTF-8, as Cargo.toml requires; move the checkout",
+            found.display()
+        );
     };
-    // TOML's basic strings are written as those of JSON.
+    // TOML's basic strings have the syntax of JSON strings.
     Ok(format!("{{ path = {} }}", serde_json::to_string(text)?))
 }
 
-/// Whether something is there that could be overwritten.
+/// Whether the folder has files that could be overwritten.
 fn is_used(folder: &Path) -> anyhow::Result<bool> {
     match fs::read_dir(folder) {
         Ok(mut entries) => Ok(entries.next().is_some()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(true),
-        Err(error) => Err(error).with_context(|| format!("{} cannot be read", folder.display())),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", folder.display())),
     }
 }
 
@@ -123,10 +117,10 @@ fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        // Somebody else may be making the same crate.
+        // Another process may create the same crate.
         OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
     };
-    write().with_context(|| format!("{} cannot be written", path.display()))
+    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]
@@ -134,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_left_to_be_filled_in() {
+    fn files_have_no_placeholder_when_filled() {
         let names = Names::new("hello", "Hello", "example.com", None).unwrap();
         for (path, template) in FILES {
             let text = names.fill(template).replace("@sdk@", &published_sdk());
@@ -143,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sdk_is_that_of_this_version_unless_a_checkout_is_given() {
+    fn sdk_is_of_this_version_unless_a_checkout_is_given() {
         let version = env!("CARGO_PKG_VERSION");
         assert!(published_sdk().contains(&format!("/innkeeper\", tag = \"v{version}\"")));
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

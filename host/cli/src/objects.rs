@@ -10,14 +10,14 @@ use innkeeper_core::{Object, readiness};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Where namespaced objects lie that do not say it.
+/// The namespace of namespaced objects that name none.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// An object from a file.
 pub(crate) struct InputObject {
-    /// As it stands there.
+    /// The object.
     pub(crate) value: Value,
-    /// Where it stands, for errors.
+    /// Its location, for errors.
     pub(crate) place: InputLocation,
 }
 
@@ -35,26 +35,29 @@ impl fmt::Display for InputLocation {
 }
 
 impl InputObject {
-    /// A member of text; empty if it is not there.
+    /// A text member; empty if it is absent.
     pub(crate) fn text(&self, pointer: &str) -> &str {
         self.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Whether it is of a kind.
+    /// Whether the object is of a kind.
     pub(crate) fn is(&self, kind: &Kind) -> bool {
         self.text("/apiVersion") == kind.api_version && self.text("/kind") == kind.kind
     }
 
-    /// As the host keeps it, and how ready it is.
+    /// Decodes the object as the host does, with its readiness.
+    ///
+    /// # Errors
+    /// If the object is malformed.
     pub(crate) fn decode(&self, kind: &Kind) -> anyhow::Result<(Object, Readiness)> {
-        // Guests never see a Secret's values.
+        // Guests see only digests of the values of a Secret.
         let redact = |_: &innkeeper_core::ObjectKey, _: &str, value: &str| {
             innkeeper_modules::Digest::of(value.as_bytes()).to_string()[..16].to_owned()
         };
         let is_secret = kind.kind == "Secret" && kind.group().is_empty();
         let mut value = self.value.clone();
         if kind.is_namespaced() && self.text("/metadata/namespace").is_empty() {
-            // As kubectl would.
+            // As kubectl does.
             value["metadata"]["namespace"] = DEFAULT_NAMESPACE.into();
         }
         let redact = if is_secret {
@@ -69,27 +72,33 @@ impl InputObject {
     }
 }
 
-/// Reads objects that were made here, and that `what` names in errors.
+/// Parses the objects of the command itself; `what` names them in errors.
+///
+/// # Errors
+/// If the text is no YAML.
 pub(crate) fn parse(text: &str, what: &str) -> anyhow::Result<Vec<Value>> {
     serde_yaml_ng::Deserializer::from_str(text)
         .map(|document| Value::deserialize(document).with_context(|| format!("{what} are no YAML")))
         .collect()
 }
 
-/// Reads the objects of a file; `-` is standard input. A `List` gives its items.
+/// Reads the objects of a file; `-` is standard input. Replaces a `List` by its items.
+///
+/// # Errors
+/// If the file cannot be read, or a document is no Kubernetes object.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<InputObject>> {
     let file = path.display().to_string();
     let mut text = String::new();
     if file == "-" {
-        std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
+        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
     } else {
-        text = std::fs::read_to_string(path).with_context(|| format!("{file} cannot be read"))?;
+        text = std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
     }
     let mut objects = Vec::new();
     for (index, document) in serde_yaml_ng::Deserializer::from_str(&text).enumerate() {
         let place = InputLocation { file: file.clone(), document: index + 1 };
         let value = Value::deserialize(document)
-            .with_context(|| format!("{place}: is not YAML of a Kubernetes object"))?;
+            .with_context(|| format!("{place}: not a Kubernetes object in YAML"))?;
         if value.is_null() {
             continue;
         }
@@ -102,14 +111,14 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<InputObject>> {
             _ => vec![value],
         };
         for value in items {
-            let given = InputObject { value, place: place.clone() };
+            let object = InputObject { value, place: place.clone() };
             for pointer in ["/apiVersion", "/kind", "/metadata/name"] {
-                if given.text(pointer).is_empty() {
+                if object.text(pointer).is_empty() {
                     let member = pointer[1..].replace('/', ".");
-                    bail!("{}: {member} is missing", given.place);
+                    bail!("{}: {member} is missing", object.place);
                 }
             }
-            objects.push(given);
+            objects.push(object);
         }
     }
     Ok(objects)

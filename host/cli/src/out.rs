@@ -1,7 +1,7 @@
-//! Standard output and standard error: the only place that writes to them.
+//! Standard output and standard error. No other file writes to them.
 //!
-//! Whatever a line quotes, it stays one line and does nothing to the terminal: names and messages
-//! come from guests, objects and servers. `cargo xtask tidy` keeps other files from writing there.
+//! Names and messages come from guests, objects and servers: whatever a line quotes, it stays one
+//! line and sends no commands to the terminal. `cargo xtask tidy` finds other files that write.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
@@ -10,7 +10,7 @@ use innkeeper_core::foreign;
 
 use crate::document::Document;
 
-/// Lines for people.
+/// Lines of text.
 #[derive(Debug, Default)]
 pub(crate) struct Page(String);
 
@@ -29,7 +29,7 @@ impl Page {
         }
     }
 
-    /// Adds columns, as wide as they have to be.
+    /// Adds a table whose columns are as wide as their cells.
     pub(crate) fn table<const N: usize>(&mut self, rows: &[[String; N]]) {
         self.lines(&table(rows));
     }
@@ -41,11 +41,17 @@ impl Page {
 }
 
 /// Writes lines to standard output.
+///
+/// # Errors
+/// If standard output is closed.
 pub(crate) fn page(page: &Page) -> anyhow::Result<()> {
     write(page.text())
 }
 
 /// Writes one line to standard output.
+///
+/// # Errors
+/// If standard output is closed.
 pub(crate) fn line(text: impl Display) -> anyhow::Result<()> {
     let mut page = Page::default();
     page.line(text);
@@ -53,16 +59,22 @@ pub(crate) fn line(text: impl Display) -> anyhow::Result<()> {
 }
 
 /// Writes a document for other programs to standard output.
+///
+/// # Errors
+/// If standard output is closed.
 pub(crate) fn document(document: &Document) -> anyhow::Result<()> {
     write(document.text())
 }
 
-/// Writes what a terminal has to show to standard output, with its commands.
+/// Writes text and commands for a terminal to standard output.
+///
+/// # Errors
+/// If standard output is closed.
 pub(crate) fn screen(commands: &Commands) -> anyhow::Result<()> {
     write(&commands.0)
 }
 
-/// Text and commands for a terminal, of which only [`crate::demo`] makes some.
+/// Text and commands for a terminal. Only [`crate::demo`] makes them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Commands(pub(crate) String);
 
@@ -71,9 +83,8 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Writes a line for people to standard error; the further lines of one that has several are
-/// indented, so that none of them looks like another message. An error of standard
-/// error itself is ignored.
+/// Writes a message to standard error, and ignores an error of standard error itself. Indents all
+/// lines but the first, so that none of them looks like another message.
 pub(crate) fn eprint(text: &str) {
     let mut page = Page::default();
     for (index, line) in text.lines().enumerate() {
@@ -90,7 +101,7 @@ fn write(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An error and its causes, as one text. A cause that the text before quotes already is left out.
+/// An error and its causes, as one text. Leaves out a cause that the text already contains.
 pub(crate) fn error_chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -103,12 +114,12 @@ pub(crate) fn error_chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// Whether an error is a reader of ours that went away.
+/// Whether an error says that the reader of standard output closed it.
 pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-/// Columns, as wide as they have to be.
+/// A table whose columns are as wide as their cells.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let rows: Vec<[String; N]> = rows
         .iter()
@@ -130,10 +141,10 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     text
 }
 
-/// How a result is printed.
+/// The output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text for people.
     Text,
     /// One JSON document.
     Json,
@@ -146,13 +157,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn cause_is_left_out_when_the_text_contains_it() {
         let error = anyhow!("no such file").context("a: no such file").context("cannot begin");
         assert_eq!(error_chain(&error), "cannot begin: a: no such file");
     }
 
     #[test]
-    fn a_line_stays_one_line_whatever_it_quotes() {
+    fn line_stays_one_line_whatever_it_quotes() {
         let mut page = Page::default();
         page.line("a\nb\u{1b}[2J\u{202e}");
         page.table(&[["a\nb", "\u{9b}2J"]].map(|row| row.map(str::to_owned)));
@@ -161,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_as_wide_as_they_have_to_be() {
+    fn columns_are_as_wide_as_their_cells() {
         let rows = [["NAME", "READY"], ["podroute", "True"]].map(|row| row.map(str::to_owned));
         assert_eq!(table(&rows), "NAME      READY\npodroute  True\n");
     }

@@ -1,4 +1,4 @@
-//! `innkeeper push`: a guest into the cluster, and a Module pointed at it.
+//! `innkeeper push`: stores a guest in the cluster and makes it the source of a Module.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,36 +8,44 @@ use innkeeper_cluster::{ApiClient, ApiError, Force};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::machine::REJECTED;
-use innkeeper_modules::module::{
-    self, CandidateStatus, ModuleStatus, NAMESPACE, RehearsalStatus, SOURCE_KEY,
-};
+use innkeeper_modules::module::{self, CandidateStatus, ModuleStatus, NAMESPACE, SOURCE_KEY};
 use innkeeper_modules::{Module, chunks};
 use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
+use crate::kube::KubeArguments;
 use crate::out::{self, Page};
-use crate::run::KubeArguments;
+use crate::preview::PreviewedChanges;
 
-/// How often the Module is looked at.
+/// How often the command reads the Module.
 pub(crate) const POLL_PERIOD: Duration = Duration::from_millis(250);
+
+/// The message while the operator has not observed a pushed guest.
+pub(crate) const NOT_OBSERVED: &str =
+    "the operator has not observed the change: check that it runs";
 
 /// Arguments of `innkeeper push`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The guest's component, plain or gzip.
     file: PathBuf,
-    /// The Module to point at it. It must exist.
+    /// Module whose source the guest becomes. It must exist.
     #[arg(long, value_name = "NAME")]
     module: String,
-    /// Wait until the guest serves or is refused, at most so many seconds.
+    /// Wait until the guest is active, held or rejected, for this time at most [default: 60].
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "60")]
     wait: Option<u64>,
     #[command(flatten)]
     kube: KubeArguments,
 }
 
+/// Runs the command.
+///
+/// # Errors
+/// If the file is no guest, or the API server refuses a request; with --wait also if the guest does
+/// not become active.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    // Checked here, where the person is, before the cluster sees it.
+    // The user sees problems of the guest here, before anything is written to the cluster.
     let opened = component::open(&arguments.file)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(push(arguments, &opened))
@@ -49,10 +57,11 @@ async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
     let name = &arguments.module;
     let pushed = put(&client, name, opened).await?;
     let mut page = Page::default();
-    for part in pushed.config_maps.iter().rev() {
-        page.line(format_args!("ConfigMap {NAMESPACE}/{part}"));
+    for chunk in pushed.config_maps.iter().rev() {
+        page.line(format_args!("ConfigMap {NAMESPACE}/{chunk}"));
     }
-    page.line(format_args!("Module {name} now has it as its source"));
+    let source = pushed.config_maps.last().map_or("", String::as_str);
+    page.line(format_args!("Module {name}: source is now ConfigMap {NAMESPACE}/{source}"));
     out::page(&page)?;
     match arguments.wait {
         Some(seconds) => wait(&client, name, &pushed, Duration::from_secs(seconds)).await,
@@ -60,11 +69,11 @@ async fn push(arguments: &Arguments, opened: &Opened) -> anyhow::Result<()> {
     }
 }
 
-/// What was pushed, and where.
+/// A guest in the cluster.
 pub(crate) struct Pushed {
-    /// The ConfigMaps, the first part last.
+    /// The ConfigMaps, the first chunk last.
     pub(crate) config_maps: Vec<String>,
-    /// The Module's generation that has it as its source.
+    /// The generation of the Module with this source.
     generation: i64,
     digest: String,
 }
@@ -74,31 +83,37 @@ pub(crate) fn config_map_kind() -> Kind {
     Kind::namespaced("v1", "ConfigMap", "configmaps")
 }
 
-/// The name of the ConfigMap, or of its first part, that a guest is put into.
+/// The name of the ConfigMap of a guest, or of its first chunk.
 pub(crate) fn config_map_name(module: &str, opened: &Opened) -> String {
     format!("{module}-{}", opened.component.digest.short())
 }
 
-/// An error unless there is such a Module.
+/// Checks that a Module exists.
+///
+/// # Errors
+/// If it does not, or the API server cannot be reached.
 pub(crate) async fn expect_module(client: &ApiClient, name: &str) -> anyhow::Result<()> {
     let found = client.get(&module::kind(), &ObjectKey::new("", name)).await;
     found.map(drop).map_err(|error| explain(error, name))
 }
 
-/// Puts a guest into the cluster, and points a Module at it.
+/// Stores a guest in the cluster and makes it the source of a Module.
+///
+/// # Errors
+/// If the Module does not exist, or the API server refuses a request.
 pub(crate) async fn put(client: &ApiClient, name: &str, opened: &Opened) -> anyhow::Result<Pushed> {
-    // Before anything is written: a ConfigMap that no Module uses helps nobody.
+    // Before the writes: no ConfigMap should be left that no Module uses.
     expect_module(client, name).await?;
     let config_map = config_map_name(name, opened);
     let kind = config_map_kind();
     let mut config_maps = Vec::new();
     for body in chunks::config_maps(&config_map, &opened.component, &metadata(name, opened)) {
-        let part = body["metadata"]["name"].as_str().unwrap_or_default();
+        let chunk = body["metadata"]["name"].as_str().unwrap_or_default();
         client
-            .apply(&kind, &ObjectKey::new(NAMESPACE, part), &Manager::Push, &body, Force::Yes)
+            .apply(&kind, &ObjectKey::new(NAMESPACE, chunk), &Manager::Push, &body, Force::Yes)
             .await
             .map_err(|error| explain(error, name))?;
-        config_maps.push(part.to_owned());
+        config_maps.push(chunk.to_owned());
     }
     let source = json!({
         "apiVersion": module::API_VERSION,
@@ -117,7 +132,7 @@ pub(crate) async fn put(client: &ApiClient, name: &str, opened: &Opened) -> anyh
     })
 }
 
-/// What the ConfigMaps have in common. They are named by their content, and never changed.
+/// The labels and annotations of all ConfigMaps of a guest.
 fn metadata(module: &str, opened: &Opened) -> Map<String, Value> {
     let manifest = opened.guest.manifest();
     let guest = format!("{} {}", manifest.name, manifest.version);
@@ -129,35 +144,38 @@ fn metadata(module: &str, opened: &Opened) -> Map<String, Value> {
 fn explain(error: ApiError, module: &str) -> anyhow::Error {
     let hint = match &error {
         ApiError::NotServed { .. } => {
-            "the cluster has no Modules yet: `innkeeper crd | kubectl apply -f -`, or install deploy/".to_owned()
+            "the cluster has no kind Module; run `kubectl apply -k deploy/` or `innkeeper crd | kubectl apply -f -`".to_owned()
         }
         ApiError::NotFound { .. } => format!(
-            "there is no Module {module}: create it first (deploy/samples has one); its source may name a ConfigMap that is not there yet"
+            "Module {module} not found; create it first (deploy/samples has an example), its source may name a ConfigMap that does not exist yet"
         ),
         ApiError::NamespaceNotFound { .. } => format!(
-            "there is no namespace {NAMESPACE}, where modules live: `kubectl create namespace {NAMESPACE}`, or install deploy/"
+            "namespace {NAMESPACE} not found; run `kubectl apply -k deploy/` or `kubectl create namespace {NAMESPACE}`"
         ),
         _ => return error.into(),
     };
     anyhow::Error::new(error).context(hint)
 }
 
-/// What the operator says has become of what was pushed.
+/// The state of the rollout of a pushed guest, from the status of the Module.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PushOutcome {
-    /// It has not looked at it.
+    /// The operator has not observed the change.
     NotObserved,
-    /// It is on its way; what the condition `Loaded` says.
+    /// The candidate is loaded or previewed; its state.
     InProgress(String),
-    /// It waits for a person's word, and this is what it would do.
+    /// The candidate requires an approval.
     Held(Box<CandidateStatus>),
-    /// It is not taken, for this reason.
+    /// The guest is rejected, for this reason.
     Rejected(String),
-    /// It serves, and this is what it was found to change, if that was looked at.
-    Active(Option<Box<RehearsalStatus>>),
+    /// The guest is the active revision; with its preview, if it had one.
+    Active(Option<Box<PreviewedChanges>>),
 }
 
-/// Asks the Module what has become of what was pushed.
+/// Reads the state of the rollout.
+///
+/// # Errors
+/// If the Module cannot be read.
 pub(crate) async fn outcome(
     client: &ApiClient,
     name: &str,
@@ -165,7 +183,7 @@ pub(crate) async fn outcome(
 ) -> anyhow::Result<PushOutcome> {
     let module: Value = client.get_as(&module::kind(), &ObjectKey::new("", name)).await?;
     let status = Module::from_value(&module)
-        .with_context(|| format!("Module {name} cannot be read"))?
+        .with_context(|| format!("cannot read Module {name}"))?
         .status
         .unwrap_or_default();
     Ok(outcome_of(&status, pushed))
@@ -175,10 +193,10 @@ fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
     if status.observed_generation < Some(pushed.generation) {
         return PushOutcome::NotObserved;
     }
-    let told = |reason: &str, message: &str| format!("{reason}: {message}");
+    let text = |reason: &str, message: &str| format!("{reason}: {message}");
     let condition =
         |type_: &str| status.conditions.iter().find(|condition| condition.type_ == type_);
-    // What was pushed before may still be on its way.
+    // The candidate may still be a guest that was pushed before.
     if let Some(mut candidate) = status.candidate.clone().filter(|one| one.digest == pushed.digest)
     {
         if let Some(held) = condition("Held").filter(|held| held.status == "True") {
@@ -188,7 +206,7 @@ fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
         }
         if candidate.state == REJECTED {
             let (reason, message) = (candidate.reason.as_deref(), candidate.message.as_deref());
-            return PushOutcome::Rejected(told(
+            return PushOutcome::Rejected(text(
                 reason.unwrap_or(REJECTED),
                 message.unwrap_or_default(),
             ));
@@ -196,40 +214,40 @@ fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
         return PushOutcome::InProgress(candidate.state);
     }
     if status.digest.as_deref() == Some(&pushed.digest) {
-        let its = status.preview.clone().filter(|told| told.digest == pushed.digest);
-        return PushOutcome::Active(its.map(Box::new));
+        let preview = PreviewedChanges::of_active(status, Some(&pushed.digest));
+        return PushOutcome::Active(preview.map(Box::new));
     }
     if let Some(rejected) = status.rejected.iter().find(|one| one.digest == pushed.digest) {
-        return PushOutcome::Rejected(told(&rejected.reason, &rejected.message));
+        return PushOutcome::Rejected(text(&rejected.reason, &rejected.message));
     }
     match condition("Loaded") {
         Some(loaded) if loaded.status == "False" => {
-            PushOutcome::Rejected(told(&loaded.reason, &loaded.message))
+            PushOutcome::Rejected(text(&loaded.reason, &loaded.message))
         }
-        Some(loaded) => PushOutcome::InProgress(told(&loaded.reason, &loaded.message)),
+        Some(loaded) => PushOutcome::InProgress(text(&loaded.reason, &loaded.message)),
         None => PushOutcome::NotObserved,
     }
 }
 
-/// Waits until the operator says what has become of it.
+/// Waits for the end of the rollout.
 async fn wait(
     client: &ApiClient,
     name: &str,
     pushed: &Pushed,
     limit: Duration,
 ) -> anyhow::Result<()> {
-    let mut last = "the operator has not looked at it; does it run?".to_owned();
+    let mut last = NOT_OBSERVED.to_owned();
     let waited = client.env().timeout(limit, async {
         loop {
             match outcome(client, name, pushed).await? {
                 PushOutcome::Active(_) => return Ok(()),
                 PushOutcome::Held(candidate) => bail!(
-                    "the guest is held ({}): {}",
+                    "the guest is held ({}): {}; run `innkeeper modules describe {name}`",
                     candidate.reason.unwrap_or_default(),
                     candidate.message.unwrap_or_default()
                 ),
-                PushOutcome::Rejected(why) => bail!("the guest is refused: {why}"),
-                PushOutcome::InProgress(why) => last = why,
+                PushOutcome::Rejected(reason) => bail!("the guest is rejected: {reason}"),
+                PushOutcome::InProgress(state) => last = state,
                 PushOutcome::NotObserved => {}
             }
             client.env().sleep(POLL_PERIOD).await;
@@ -240,7 +258,7 @@ async fn wait(
             result.context("waiting for the revision to become active")?;
             out::line("the revision is active")
         }
-        Err(_) => bail!("the guest does not serve after {} s: {last}", limit.as_secs()),
+        Err(_) => bail!("the guest is not active after {} s: {last}", limit.as_secs()),
     }
 }
 
@@ -248,7 +266,7 @@ async fn wait(
 mod tests {
     use super::*;
 
-    fn fate(status: Value) -> PushOutcome {
+    fn outcome(status: Value) -> PushOutcome {
         let pushed = Pushed { config_maps: Vec::new(), generation: 3, digest: "a".repeat(64) };
         outcome_of(&serde_json::from_value(status).unwrap(), &pushed)
     }
@@ -259,21 +277,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_another_version_is_not_taken_for_this_one() {
+    fn outcome_ignores_the_status_of_other_revisions() {
         let (mine, other) = ("a".repeat(64), "b".repeat(64));
         let held =
             [condition("Held", "True", "WouldDelete"), condition("Loaded", "True", "SourceLoaded")];
         assert_eq!(
-            fate(json!({"observedGeneration": 2, "digest": mine})),
+            outcome(json!({"observedGeneration": 2, "digest": mine})),
             PushOutcome::NotObserved,
             "the operator has not seen the source yet"
         );
         assert_eq!(
-            fate(json!({"observedGeneration": 3, "digest": mine})),
+            outcome(json!({"observedGeneration": 3, "digest": mine})),
             PushOutcome::Active(None)
         );
         let of = |digest: &str, state: &str| {
-            fate(json!({"observedGeneration": 3, "digest": other, "conditions": held,
+            outcome(json!({"observedGeneration": 3, "digest": other, "conditions": held,
                 "candidate": {"digest": digest, "state": state}}))
         };
         assert_eq!(
@@ -285,23 +303,23 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_is_refused_or_taken_back_is_told_with_the_reason() {
+    fn outcome_has_the_reason_when_the_revision_is_rejected_or_rolled_back() {
         let (mine, other) = ("a".repeat(64), "b".repeat(64));
         let refused = PushOutcome::Rejected("Trapped: it traps".into());
         assert_eq!(
-            fate(
+            outcome(
                 json!({"observedGeneration": 3, "candidate": {"digest": mine, "state": "Rejected",
                 "reason": "Trapped", "message": "it traps"}})
             ),
             refused
         );
         assert_eq!(
-            fate(json!({"observedGeneration": 3, "digest": other, "rejected": [
+            outcome(json!({"observedGeneration": 3, "digest": other, "rejected": [
                 {"digest": mine, "reason": "Trapped", "message": "it traps"}]})),
             refused
         );
         assert_eq!(
-            fate(json!({"observedGeneration": 3,
+            outcome(json!({"observedGeneration": 3,
                 "conditions": [condition("Loaded", "False", "SourceNotFound")]})),
             PushOutcome::Rejected("SourceNotFound: so it is".into())
         );

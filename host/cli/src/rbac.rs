@@ -1,8 +1,8 @@
-//! `innkeeper rbac`: the account of a module and the least rights that its guest needs, as YAML
-//! with reasons.
+//! `innkeeper rbac`: prints the ServiceAccount of a module and the minimal rules that its guest needs,
+//! as YAML with reasons.
 //!
-//! Names of the guest stand in it, so a serialiser writes it and it is read again before it is
-//! printed ([`Yaml`]).
+//! The YAML contains names from the guest. So a serialiser writes it, and [`Yaml`] reads it again
+//! before the command prints it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,22 +24,27 @@ use crate::out;
 pub(crate) struct Arguments {
     /// The guest's component, plain or gzip.
     file: PathBuf,
-    /// Name of the Module; the guest's name if left out.
-    #[arg(long)]
+    /// Name of the Module [default: the name of the guest].
+    #[arg(long, value_name = "NAME")]
     module: Option<String>,
-    /// ServiceAccount of the Module, in the namespace innkeeper-modules; named as the Module if
-    /// left out.
-    #[arg(long)]
+    /// ServiceAccount of the Module in the namespace innkeeper-modules [default: the name of the
+    /// Module].
+    #[arg(long, value_name = "NAME")]
     service_account: Option<String>,
-    /// Grant namespaced kinds in this namespace only (repeat for more); in all if left out.
-    /// The Module's spec.namespaces must say the same.
-    #[arg(long = "namespace", short = 'n')]
+    /// Namespace in which to grant namespaced kinds; can be repeated [default: all namespaces]. Set
+    /// spec.namespaces of the Module to the same namespaces.
+    #[arg(long = "namespace", short = 'n', value_name = "NAMESPACE")]
     namespaces: Vec<String>,
-    /// Leave out the right to install the guest's CustomResourceDefinitions: somebody else does.
+    /// Leave out the right to install the guest's CustomResourceDefinitions.
     #[arg(long)]
     without_crds: bool,
 }
 
+/// Runs the command.
+///
+/// # Errors
+/// If the file is no guest, a name cannot be used, or the guest declares a kind of Kubernetes
+/// differently.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let opened = component::open(&arguments.file)?;
     let manifest = opened.guest.manifest();
@@ -48,12 +53,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for (name, option) in [(&module, "--module"), (&account, "--service-account")] {
         if !is_name(name) {
             bail!(
-                "{name:?} is not a name of Kubernetes (lower case letters, digits and '-'): give another with {option}"
+                "{name:?} is no valid name (lower-case letters, digits and '-'); give another with {option}"
             );
         }
     }
     if let Some(namespace) = arguments.namespaces.iter().find(|namespace| !is_name(namespace)) {
-        bail!("--namespace {namespace:?} is not a name of Kubernetes");
+        bail!("--namespace {namespace:?} is no valid name (lower-case letters, digits and '-')");
     }
     check_builtin(manifest)?;
     let crds = !arguments.without_crds;
@@ -61,8 +66,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     out::document(&print(manifest, &grant)?)
 }
 
-/// Refuses a guest that gives a kind of Kubernetes another plural or another scope: the rights
-/// would be those of another kind, or would hold beyond the namespaces of `--namespace`.
+/// Refuses a guest that declares a kind of Kubernetes with another plural or scope: the rights would
+/// be for another kind, or would apply outside the namespaces of `--namespace`.
 fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
     let owned = manifest.owned.iter().map(|owned| &owned.kind);
     for kind in [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads) {
@@ -84,7 +89,7 @@ fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The least rights of a module in all namespaces, as objects.
+/// The minimal rules of a module in all namespaces, as objects.
 pub(crate) fn minimal_rules(manifest: &Manifest, module: &str, account: &str) -> Vec<Value> {
     let grant = Grant {
         module: module.to_owned(),
@@ -105,12 +110,12 @@ pub(crate) fn minimal_rules(manifest: &Manifest, module: &str, account: &str) ->
     objects
 }
 
-/// Whether it is one part of a DNS name, as names of Modules and accounts are.
+/// Whether a name is a DNS label, as names of Modules and ServiceAccounts are.
 pub(crate) fn is_name(name: &str) -> bool {
     names::is_label(name)
 }
 
-/// To whom, and where.
+/// Whom the rules are granted to, and where.
 struct Grant<'a> {
     module: String,
     account: String,
@@ -201,7 +206,7 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
             group: "apiextensions.k8s.io".into(),
             resource: "customresourcedefinitions".into(),
             names: manifest.crds.iter().map(crd_name).collect(),
-            // Creating by apply names the object in its path, so that `create` heeds the names.
+            // Creating by apply names the object in its path, so that `create` obeys the names.
             verbs: &["get", "create", "patch"],
             place: RuleScope::Cluster,
         });

@@ -1,10 +1,9 @@
-//! Flags and environment variables that have another name now: the old one is an error that names
-//! it.
+//! Renamed flags and environment variables: the error for the old name contains the new one.
 
-use clap::CommandFactory as _;
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Flags of earlier releases, and what to write instead.
+/// Flags of earlier releases, each with its new name.
 const FLAGS: [(&str, &str); 7] = [
     ("--calls", "--max-concurrent-guest-calls"),
     ("--guests", "--guest-pool-size"),
@@ -15,16 +14,16 @@ const FLAGS: [(&str, &str); 7] = [
     ("--workers", "--max-concurrent-reconciles"),
 ];
 
-/// Environment variables of earlier releases, and what to set instead.
+/// Environment variables of earlier releases, each with its new name.
 const VARIABLES: [(&str, &str); 1] = [("INNKEEPER_LEASE_SECONDS", "INNKEEPER_LEASE_DURATION")];
 
-/// Reads the command line. Ends the process if it cannot be used, as clap does.
+/// Parses the command line. Ends the process on wrong usage, as clap does.
 pub(crate) fn parse<T: clap::Parser>() -> T {
-    T::try_parse().unwrap_or_else(|error| explain(error).exit())
+    T::try_parse().unwrap_or_else(|error| explain::<T>(error).exit())
 }
 
-/// An error about an unknown flag names the new one, where the flag was renamed.
-fn explain(error: clap::Error) -> clap::Error {
+/// Adds the new name to an error about a renamed flag.
+fn explain<T: CommandFactory>(error: clap::Error) -> clap::Error {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
     else {
@@ -34,7 +33,7 @@ fn explain(error: clap::Error) -> clap::Error {
     match FLAGS.iter().find(|(old, _)| *old == name) {
         Some((old, new)) => {
             let message = format!("`{old}` was renamed: use `{new}`");
-            crate::Arguments::command().error(ErrorKind::UnknownArgument, message)
+            T::command().error(ErrorKind::UnknownArgument, message)
         }
         None => error,
     }
@@ -47,7 +46,9 @@ fn explain(error: clap::Error) -> clap::Error {
 pub(crate) fn check_environment() -> anyhow::Result<()> {
     match VARIABLES.iter().find(|(old, _)| std::env::var_os(old).is_some()) {
         Some((old, new)) => {
-            anyhow::bail!("environment variable `{old}` was renamed: use `{new}`, as in {new}=15s")
+            anyhow::bail!(
+                "environment variable `{old}` was renamed: use `{new}`, for example {new}=15s"
+            )
         }
         None => Ok(()),
     }
@@ -58,14 +59,15 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
+    use crate::Arguments;
 
-    fn told(arguments: &[&str]) -> String {
+    fn error_of(arguments: &[&str]) -> String {
         let all = ["innkeeper"].iter().chain(arguments);
-        explain(crate::Arguments::try_parse_from(all).err().unwrap()).to_string()
+        explain::<Arguments>(Arguments::try_parse_from(all).err().unwrap()).to_string()
     }
 
     #[test]
-    fn old_flag_is_refused_with_the_new_one() {
+    fn renamed_flag_is_refused_with_its_new_name() {
         for (arguments, new) in [
             (
                 ["run", "--workers", "4"],
@@ -79,18 +81,18 @@ mod tests {
             (["test", "--log", "info"], "use `--log-filter`"),
             (["simulate", "--still", "--seed=1"], "use `--freeze-time`"),
         ] {
-            let told = told(&arguments);
-            assert!(told.contains(new), "{arguments:?}: {told}");
+            let error = error_of(&arguments);
+            assert!(error.contains(new), "{arguments:?}: {error}");
         }
     }
 
     #[test]
-    fn unknown_flag_that_never_was_is_refused_as_clap_does() {
-        assert!(told(&["run", "--never"]).contains("unexpected argument '--never'"));
+    fn unknown_flag_is_refused_by_clap_when_it_was_not_renamed() {
+        assert!(error_of(&["run", "--never"]).contains("unexpected argument '--never'"));
     }
 
     #[test]
-    fn lease_duration_needs_a_unit() {
-        assert!(told(&["run", "--lease-duration", "15"]).contains("has a unit, as in 15s"));
+    fn lease_duration_is_refused_without_a_unit() {
+        assert!(error_of(&["run", "--lease-duration", "15"]).contains("has a unit, such as 15s"));
     }
 }

@@ -1,4 +1,4 @@
-//! `innkeeper run`: the operator.
+//! `innkeeper run`: runs the operator.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use innkeeper_cluster::{
-    Backoff, Cluster, ConnectError, Env, Fence, HostKeyError, Kube, LeaderElector, LeaseConfig,
-    SecretKey, Settings, host_key, lease,
+    Backoff, Cluster, Env, Fence, HostKeyError, Kube, LeaderElector, LeaseConfig, SecretKey,
+    Settings, host_key, lease,
 };
 use innkeeper_operator::operator::WORKERS_DEFAULT;
 use innkeeper_operator::{Bounds, Execution, ModulesLocation, Operator};
@@ -18,22 +18,23 @@ use innkeeper_sandbox::{
 use tokio::sync::{Notify, watch};
 
 use crate::component::compile;
+use crate::kube::KubeArguments;
 use crate::lead::{self, Shutdown};
 use crate::logs::{self, LogFormat};
 use crate::metrics_access::{ApiReviewer, Guard};
 use crate::renamed;
 use crate::serve::{self, SharedHostState};
 
-/// The first wait before the API server is asked again; doubles up to [`RETRY_MOST`].
-const RETRY_LEAST: Duration = Duration::from_millis(500);
+/// The first wait before the host retries a request; doubles up to [`RETRY_MAX`].
+const RETRY_MIN: Duration = Duration::from_millis(500);
 
-/// The longest wait before the API server is asked again.
-const RETRY_MOST: Duration = Duration::from_secs(15);
+/// The longest wait before the host retries a request.
+const RETRY_MAX: Duration = Duration::from_secs(15);
 
 /// Bytes of a MiB.
 const MIB: u64 = 1 << 20;
 
-/// What the host's key is used for, besides digests: sealing compiled code.
+/// The name of the key that seals compiled code, derived from the host's key.
 const CODE_CACHE: &str = "code cache";
 
 /// Arguments of `innkeeper run`.
@@ -41,17 +42,17 @@ const CODE_CACHE: &str = "code cache";
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) kube: KubeArguments,
-    /// Take Modules from this folder instead of the cluster, and watch it: for development.
+    /// Take Modules from this folder instead of from the cluster, and watch it. For development.
     #[arg(long, value_name = "DIR")]
     modules: Option<PathBuf>,
-    /// Address of /healthz, /readyz and /metrics.
+    /// Address on which to serve /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", env = "INNKEEPER_BIND")]
     bind: SocketAddr,
-    /// Show /metrics only to a bearer token whose user may get the path /metrics, by the API
-    /// server's TokenReview and SubjectAccessReview. The host needs the right to create both.
+    /// Serve /metrics only to clients with a bearer token whose user may get the path /metrics. The
+    /// host creates a TokenReview and a SubjectAccessReview, for which it needs the rights.
     #[arg(long, env = "INNKEEPER_METRICS_AUTH")]
     metrics_auth: bool,
-    /// The audience for which such a token has to be made; the API server's own if left out.
+    /// Audience that the token must have [default: that of the API server].
     #[arg(
         long,
         value_name = "AUDIENCE",
@@ -67,11 +68,10 @@ pub(crate) struct Arguments {
         env = "POD_NAMESPACE"
     )]
     namespace: String,
-    /// The Lease in that namespace, of whose candidates one works and the others stand by. Not with
-    /// --modules.
+    /// Name of the Lease for leader election, in the host's namespace. Not used with --modules.
     #[arg(long, value_name = "NAME", default_value = "innkeeper", env = "INNKEEPER_LEASE")]
     lease: String,
-    /// A standby takes over when the leader has not renewed the Lease for this time, as in 15s.
+    /// Time without a renewal of the Lease after which a standby takes over, such as 15s.
     #[arg(
         long,
         value_name = "DURATION",
@@ -80,8 +80,8 @@ pub(crate) struct Arguments {
         env = "INNKEEPER_LEASE_DURATION"
     )]
     lease_duration: Duration,
-    /// Elect a leader by the Lease. With --leader-elect=false the host works at once: only where no
-    /// other host can run.
+    /// Reconcile only while this host holds the Lease. Use --leader-elect=false only where no other
+    /// host can run.
     #[arg(
         long,
         value_name = "BOOL",
@@ -92,20 +92,20 @@ pub(crate) struct Arguments {
         default_missing_value = "true"
     )]
     leader_elect: bool,
-    /// Maximum number of primaries that are reconciled at the same time.
-    #[arg(long, default_value_t = WORKERS_DEFAULT, value_parser = at_least_one)]
+    /// Maximum number of primaries that the host reconciles at the same time.
+    #[arg(long, value_name = "NUMBER", default_value_t = WORKERS_DEFAULT, value_parser = at_least_one)]
     max_concurrent_reconciles: usize,
-    /// Maximum number of guest calls at the same time; as many as cores if left out, at least 2.
-    #[arg(long, value_parser = at_least_one)]
+    /// Maximum number of guest calls at the same time [default: the number of cores, at least 2].
+    #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     max_concurrent_guest_calls: Option<usize>,
-    /// Number of guest instances that stay in memory for the next calls.
-    #[arg(long, default_value_t = GUESTS_DEFAULT)]
+    /// Number of guest instances that the host keeps in memory for the next calls.
+    #[arg(long, value_name = "NUMBER", default_value_t = GUESTS_DEFAULT)]
     guest_pool_size: u32,
-    /// Keep compiled code in this folder, so that a restart compiles nothing; it is made if it
-    /// is not there, for this user alone. If left out, nothing is kept.
+    /// Folder in which to keep compiled guests, so that a restart compiles nothing. The host creates
+    /// it, for this user alone [default: keep nothing].
     #[arg(long, value_name = "DIR", env = "INNKEEPER_CACHE_DIR")]
     cache_dir: Option<PathBuf>,
-    /// The most that compiled code may take there, in MiB; what was unused for longest goes.
+    /// Maximum size of that folder in MiB. The host removes the least recently used guests first.
     #[arg(
         long,
         value_name = "MIB",
@@ -114,88 +114,70 @@ pub(crate) struct Arguments {
         env = "INNKEEPER_CACHE_MIB"
     )]
     cache_mib: u64,
-    /// How log lines look.
-    #[arg(long, value_enum, default_value = "auto")]
+    /// Format of the log lines.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "auto")]
     log_format: LogFormat,
-    /// Which log lines: error, warn, info, debug or trace, also by part, as in
+    /// Log level (error, warn, info, debug or trace), also per part of the host, such as
     /// `info,innkeeper_operator=debug`.
     #[arg(long, default_value = "info", env = "RUST_LOG", value_name = "FILTER")]
     log_filter: String,
 }
 
-/// Which API server.
-#[derive(clap::Args)]
-pub(crate) struct KubeArguments {
-    /// The kubeconfig. If left out: the files in KUBECONFIG, then ~/.kube/config, then the
-    /// ServiceAccount of the pod.
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; its current one if left out.
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
-}
-
-impl KubeArguments {
-    pub(crate) fn kube(&self) -> Kube {
-        Kube { kubeconfig: self.kubeconfig.clone(), context: self.context.clone(), instance: None }
-    }
-
-    /// Connects, for commands that read no Secret.
-    pub(crate) async fn connect(&self) -> Result<Cluster, ConnectError> {
-        let (key, env) = (SecretKey::new(&[]), Env::real());
-        let fence = Fence::open(&env);
-        Cluster::open(&self.kube(), env, Settings::default(), key, fence).await
-    }
-}
-
-/// Reads the duration of the Lease, as in `15s`.
+/// Parses the duration of the Lease, such as `15s`.
 fn lease_duration(text: &str) -> Result<Duration, String> {
     const MAX: Duration = Duration::from_mins(10);
     let parsed: Result<jiff::SignedDuration, _> = text.parse();
     let duration = parsed.ok().and_then(|duration| Duration::try_from(duration).ok());
     match duration {
         Some(duration) if (lease::DURATION_MIN..=MAX).contains(&duration) => Ok(duration),
-        Some(_) => Err(format!("from {} s to {} s", lease::DURATION_MIN.as_secs(), MAX.as_secs())),
-        None => Err("a duration has a unit, as in 15s".to_owned()),
+        Some(_) => {
+            Err(format!("must be from {} s to {} s", lease::DURATION_MIN.as_secs(), MAX.as_secs()))
+        }
+        None => Err("a duration has a unit, such as 15s".to_owned()),
     }
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("at least 1".to_owned()),
+        Ok(0) => Err("must be at least 1".to_owned()),
         Ok(number) => Ok(number),
         Err(error) => Err(format!("{error}")),
     }
 }
 
+/// Runs the host until a signal.
+///
+/// # Errors
+/// If a flag cannot be used, the connection to the API server is misconfigured, or the operator
+/// fails.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     renamed::check_environment()?;
     logs::start(arguments.log_format, &arguments.log_filter)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .context("the runtime does not start")?;
+        .context("cannot start the runtime")?;
     let result = runtime.block_on(operate(arguments));
-    // Compiling children and blocked threads are not waited for.
+    // Without waiting for child processes that compile, or for blocked threads.
     runtime.shutdown_background();
     result
 }
 
 async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let (stopping, stop) = watch::channel(false);
-    let hurry = Arc::new(Notify::new());
+    let force = Arc::new(Notify::new());
     tokio::spawn({
-        let hurry = hurry.clone();
+        let force = force.clone();
         async move {
             let signal = signalled().await;
             tracing::info!(signal, "host stopping: running reconciles finish, no new ones start");
             let _ = stopping.send(true);
             signalled().await;
-            hurry.notify_one();
+            force.notify_one();
         }
     });
 
-    // A folder that cannot be used is said before anything is waited for.
+    // Fails for an unusable folder before the host waits for the API server.
     let cache = arguments.cache_dir.as_deref().map(CacheFolder::open).transpose()?;
     let env = Env::real();
     let kube = Kube { instance: Some(instance()), ..arguments.kube.kube() };
@@ -205,14 +187,14 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let open = Fence::open(&env);
     let cluster = connect(Settings::default(), SecretKey::new(&random()?), open.clone()).await?;
     let listener = serve::bind(arguments.bind).await?;
-    // Health is told from the start on, also while the API server is waited for.
-    let present = SharedHostState::<Operator>::default();
+    // The host serves its health also while it waits for the API server.
+    let state = SharedHostState::<Operator>::default();
     let guard = arguments.metrics_auth.then(|| {
         let (client, audience) = (cluster.host(), arguments.metrics_audience.clone());
         Guard::new(ApiReviewer { client, audience })
     });
-    let serving = tokio::spawn(serve::serve(listener, present.clone(), guard, stop.clone()));
-    // A developer's host is not one of several, and may not have a namespace of its own.
+    let serving = tokio::spawn(serve::serve(listener, state.clone(), guard, stop.clone()));
+    // A host with Modules from a folder runs alone and may have no namespace.
     let key = if arguments.modules.is_some() {
         None
     } else {
@@ -224,7 +206,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         key
     };
     let sealing = match &key {
-        // Not kept beside the code: who gets at the volume alone cannot seal any.
+        // Not next to the code: access to the volume alone must not suffice to seal code.
         Some(key) => CacheKey::Given(key.derive(CODE_CACHE)),
         None => CacheKey::Kept,
     };
@@ -232,10 +214,10 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         .map(|folder| CodeCache::open(folder, &sealing, arguments.cache_mib.saturating_mul(MIB)))
         .transpose()?;
     let engine = engine(arguments, cache)?;
-    // After the engine, which reads its own page map: another process of this user, such as a
-    // compiler that a component has taken over, can neither trace this one nor read its memory.
+    // After the engine has read its page map. Another process of this user, such as a compiler that
+    // a component controls, can then neither trace this process nor read its memory.
     if let Err(error) = forbid_tracing() {
-        tracing::warn!("processes of the same user can read the memory of this one: {error}");
+        tracing::warn!("memory not protected from other processes of the same user: {error}");
     }
     let from = match &arguments.modules {
         Some(folder) => ModulesLocation::Directory(folder.clone()),
@@ -252,26 +234,26 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         max_concurrent_reconciles = arguments.max_concurrent_reconciles,
         "host started"
     );
-    let ending = Shutdown { stop, force: hurry };
+    let shutdown = Shutdown { stop, force };
     match key {
         Some(key) if arguments.leader_elect => {
             let terms = LeaseConfig { duration: arguments.lease_duration };
             let electing = connect(terms.settings(), SecretKey::new(&random()?), open).await?;
             let at = (&*arguments.namespace, &*arguments.lease);
             let candidate = LeaderElector::new(&electing, at, &identity()?, terms);
-            // Connections of its own each time: none outlives the Lease.
-            let work = async |fence: Fence| {
+            // New connections for each term: none outlives the Lease.
+            let start = async |fence: Fence| {
                 let cluster = connect(Settings::default(), key.clone(), fence).await?;
                 Ok(operator(cluster)?)
             };
-            lead::lead(candidate, &present, ending, work).await?;
+            lead::lead(candidate, &state, shutdown, start).await?;
         }
         alone => {
             let cluster = match alone {
                 Some(key) => cluster.with_secret_key(key),
                 None => cluster,
             };
-            lead::run(&operator(cluster)?, &present, ending, std::future::pending()).await?;
+            lead::run(&operator(cluster)?, &state, shutdown, std::future::pending()).await?;
         }
     }
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
@@ -290,8 +272,8 @@ fn engine(arguments: &Arguments, cache: Option<CodeCache>) -> anyhow::Result<Eng
     Ok(builder.build()?)
 }
 
-/// The host's key for the digests of Secrets. Waits for an API server that is away; `None` if
-/// it is told to stop meanwhile.
+/// Reads the host's key for the digests of Secrets. Waits for an API server that does not answer;
+/// `None` if the host is to stop meanwhile.
 async fn read_host_key(
     cluster: &Cluster,
     arguments: &Arguments,
@@ -299,10 +281,10 @@ async fn read_host_key(
 ) -> anyhow::Result<Option<SecretKey>> {
     let fresh = random()?;
     let client = cluster.host();
-    let mut backoff = Backoff::new(cluster.env(), RETRY_LEAST, RETRY_MOST);
-    let mut told = None;
+    let mut backoff = Backoff::new(cluster.env(), RETRY_MIN, RETRY_MAX);
+    let mut logged = None;
     loop {
-        // A server that hangs must not hold up a stop.
+        // A server that does not answer must not delay a stop.
         let read = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
@@ -312,11 +294,11 @@ async fn read_host_key(
             Ok(key) => return Ok(Some(key)),
             Err(error @ HostKeyError::Malformed { .. }) => return Err(error.into()),
             Err(error) => {
-                // What is missing (the namespace, a right) may be on its way: wait as well.
+                // Somebody may create the namespace or grant the right later: wait as well.
                 let text = error.to_string();
-                if told.as_ref() != Some(&text) {
-                    tracing::warn!("{text}; trying again until it works");
-                    told = Some(text);
+                if logged.as_ref() != Some(&text) {
+                    tracing::warn!("host key not read: {text}; trying again");
+                    logged = Some(text);
                 }
             }
         }
@@ -331,11 +313,11 @@ async fn read_host_key(
 fn random() -> anyhow::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
-        .map_err(|error| anyhow::anyhow!("the system gives no random bytes: {error}"))?;
+        .map_err(|error| anyhow::anyhow!("cannot read random bytes from the system: {error}"))?;
     Ok(bytes)
 }
 
-/// A variable of the environment that says something.
+/// A variable of the environment that is set and not empty.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -348,8 +330,8 @@ fn instance() -> String {
         .unwrap_or_else(|| "innkeeper".to_owned())
 }
 
-/// What no other candidate for the Lease is called. A pod has its name to itself, so that a
-/// container that is started again in it need not wait for itself.
+/// The unique name of this host as a holder of the Lease. A pod's name is unique, so that a
+/// container that restarts in the pod does not wait for its own Lease.
 fn identity() -> anyhow::Result<String> {
     if let Some(pod) = variable("POD_NAME") {
         return Ok(pod);
@@ -359,7 +341,7 @@ fn identity() -> anyhow::Result<String> {
     Ok(format!("{}-{suffix:08x}", instance()))
 }
 
-/// Waits for Ctrl-C or for the SIGTERM of a kubelet; says which.
+/// Waits for Ctrl-C or for the SIGTERM of a kubelet; returns which one came.
 async fn signalled() -> &'static str {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {

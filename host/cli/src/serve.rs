@@ -1,4 +1,4 @@
-//! Health and figures over HTTP: `/healthz`, `/readyz`, `/metrics`.
+//! Health and metrics over HTTP: `/healthz`, `/readyz`, `/metrics`.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,13 +15,13 @@ use tokio::sync::watch;
 use crate::connections::{self, Limits};
 use crate::metrics_access::{Guard, Reviewer};
 
-/// What is told over HTTP.
+/// The source of health and metrics.
 pub(crate) trait HealthSource: Clone + Send + Sync + 'static {
-    /// Whether work is being done; until then a Service sends nobody here.
+    /// Whether the host is ready: a Service sends requests to ready hosts only.
     fn is_ready(&self) -> bool;
-    /// Figures in Prometheus' text format.
+    /// Metrics in Prometheus' text format.
     fn metrics(&self) -> String;
-    /// What hangs, so that only another process helps; `None` if nothing does.
+    /// The part that hangs until the process restarts; `None` if no part does.
     fn stalled(&self) -> Option<String>;
 }
 
@@ -39,22 +39,23 @@ impl HealthSource for innkeeper_operator::Operator {
     }
 }
 
-/// What this host does at present, for whoever asks over HTTP. Clones share it.
+/// The present state of this host, for HTTP clients. Clones share it.
 pub(crate) struct SharedHostState<T>(Arc<Mutex<HostState<T>>>);
 
-/// What a host does.
+/// The states of a host.
 pub(crate) enum HostState<T> {
-    /// It waits for what it needs: nothing is ready, and there are no figures.
+    /// The host waits for the API server: it is not ready and has no metrics.
     Starting,
-    /// Another host works. This one is ready to take over.
+    /// Another host is the leader. This one is ready to take over.
     Standby,
-    /// It works.
+    /// This host is the leader.
     Leading(T),
 }
 
 impl<T> SharedHostState<T> {
-    pub(crate) fn set(&self, doing: HostState<T>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = doing;
+    /// Replaces the state.
+    pub(crate) fn set(&self, state: HostState<T>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 }
 
@@ -75,29 +76,32 @@ impl<T: HealthSource> HealthSource for SharedHostState<T> {
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             HostState::Starting => false,
             HostState::Standby => true,
-            HostState::Leading(told) => told.is_ready(),
+            HostState::Leading(source) => source.is_ready(),
         }
     }
 
     fn stalled(&self) -> Option<String> {
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             HostState::Starting | HostState::Standby => None,
-            HostState::Leading(told) => told.stalled(),
+            HostState::Leading(source) => source.stalled(),
         }
     }
 
     fn metrics(&self) -> String {
-        let (works, metrics) = match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        let (is_leader, metrics) = match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             HostState::Starting | HostState::Standby => (0, String::new()),
-            HostState::Leading(told) => (1, told.metrics()),
+            HostState::Leading(source) => (1, source.metrics()),
         };
         format!(
-            "# HELP innkeeper_leader_election_master_status Whether this host is the leader.\n# TYPE innkeeper_leader_election_master_status gauge\ninnkeeper_leader_election_master_status {works}\n{metrics}"
+            "# HELP innkeeper_leader_election_master_status Whether this host is the leader.\n# TYPE innkeeper_leader_election_master_status gauge\ninnkeeper_leader_election_master_status {is_leader}\n{metrics}"
         )
     }
 }
 
-/// Takes the address, so that one in use is an error of the start.
+/// Listens on the address, before the host starts its work.
+///
+/// # Errors
+/// If the address is in use or not available.
 pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| {
         format!(
@@ -106,54 +110,56 @@ pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// Answers until `stop` says so; requests under way are finished. With `guard` the API server
-/// decides who may read the figures; otherwise every client that reaches the port may. Health is
-/// open to all.
+/// Answers requests until `stop`, and finishes running ones. With `guard` the API server decides who
+/// may read the metrics; otherwise every client that reaches the port may. Health is open to all.
 pub(crate) async fn serve(
     listener: TcpListener,
-    told: impl HealthSource,
+    source: impl HealthSource,
     guard: Option<Guard<impl Reviewer>>,
     mut stop: watch::Receiver<bool>,
 ) {
     let stopped = async move {
-        // A sender that is gone stops us as well.
+        // A dropped sender is a stop as well.
         let _ = stop.wait_for(|stop| *stop).await;
     };
-    connections::accept(listener, router(told, guard), Limits::default(), stopped).await;
+    connections::accept(listener, router(source, guard), Limits::default(), stopped).await;
 }
 
-fn router<T: HealthSource>(told: T, guard: Option<Guard<impl Reviewer>>) -> Router {
+fn router<T: HealthSource>(source: T, guard: Option<Guard<impl Reviewer>>) -> Router {
     let metrics = get(metrics::<T>);
     let metrics = match guard {
         Some(guard) => guard.before(metrics),
         None => metrics,
     };
     Router::new()
-        // A module that fails is no reason to restart the host.
+        // A failing module does not fail the liveness probe: a restart would not help.
         .route("/healthz", get(alive::<T>))
         .route("/readyz", get(ready::<T>))
         .route("/metrics", metrics)
-        .with_state(told)
+        .with_state(source)
 }
 
-/// Alive: the runtime answers, and the supervisor takes its turns.
-async fn alive<T: HealthSource>(State(told): State<T>) -> impl IntoResponse {
-    match told.stalled() {
+/// The liveness probe: the runtime answers, and the supervisor does not hang.
+async fn alive<T: HealthSource>(State(source): State<T>) -> impl IntoResponse {
+    match source.stalled() {
         None => (StatusCode::OK, "ok\n".to_owned()),
         Some(what) => (StatusCode::SERVICE_UNAVAILABLE, format!("{what}\n")),
     }
 }
 
-async fn ready<T: HealthSource>(State(told): State<T>) -> impl IntoResponse {
-    if told.is_ready() {
+async fn ready<T: HealthSource>(State(source): State<T>) -> impl IntoResponse {
+    if source.is_ready() {
         (StatusCode::OK, "ok\n")
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the modules and what they read are not known yet\n")
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "not ready: the host has not read all Modules and the kinds that they read\n",
+        )
     }
 }
 
-async fn metrics<T: HealthSource>(State(told): State<T>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], told.metrics())
+async fn metrics<T: HealthSource>(State(source): State<T>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], source.metrics())
 }
 
 #[cfg(test)]
@@ -172,7 +178,7 @@ mod tests {
         hangs: bool,
     }
 
-    /// Lets nobody read.
+    /// Allows nobody to read the metrics.
     #[derive(Clone)]
     struct Nobody;
 
@@ -209,8 +215,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn health_readiness_and_figures_are_told_until_it_stops() {
-        for (is_ready, expected) in [(true, "200 ok\n"), (false, "503 the modules")] {
+    async fn server_answers_with_health_and_metrics_until_it_stops() {
+        for (is_ready, expected) in [(true, "200 ok\n"), (false, "503 not ready")] {
             let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
             let address = listener.local_addr().unwrap();
             let (stop, stopped) = watch::channel(false);
@@ -231,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn health_is_open_and_figures_are_refused_to_a_client_without_a_right() {
+    async fn metrics_are_refused_and_health_is_open_without_a_token() {
         let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (_stop, stopped) = watch::channel(false);
@@ -254,16 +260,16 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_stands_by_is_ready_and_one_that_works_when_its_work_is() {
-        let present = SharedHostState::default();
-        assert!(!present.is_ready());
-        present.set(HostState::Standby);
-        assert!(present.is_ready());
-        assert!(present.metrics().ends_with("\ninnkeeper_leader_election_master_status 0\n"));
-        present.set(HostState::Leading(Fake { ready: false, hangs: false }));
-        assert!(!present.is_ready());
+    fn standby_is_ready_and_leader_is_ready_when_its_operator_is() {
+        let state = SharedHostState::default();
+        assert!(!state.is_ready());
+        state.set(HostState::Standby);
+        assert!(state.is_ready());
+        assert!(state.metrics().ends_with("\ninnkeeper_leader_election_master_status 0\n"));
+        state.set(HostState::Leading(Fake { ready: false, hangs: false }));
+        assert!(!state.is_ready());
         assert!(
-            present
+            state
                 .metrics()
                 .ends_with("\ninnkeeper_leader_election_master_status 1\ninnkeeper_x 1\n")
         );
@@ -274,18 +280,18 @@ mod tests {
         let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
-        let present = SharedHostState::default();
-        let serving = tokio::spawn(serve(listener, present.clone(), OPEN, stopped));
-        present.set(HostState::Standby);
+        let state = SharedHostState::default();
+        let serving = tokio::spawn(serve(listener, state.clone(), OPEN, stopped));
+        state.set(HostState::Standby);
         assert_eq!(ask(address, "/healthz").await, "200 ok\n");
-        present.set(HostState::Leading(Fake { ready: true, hangs: true }));
+        state.set(HostState::Leading(Fake { ready: true, hangs: true }));
         assert_eq!(ask(address, "/healthz").await, "503 it hangs\n");
         stop.send(true).unwrap();
         serving.await.unwrap();
     }
 
     #[tokio::test]
-    async fn an_address_in_use_is_said() {
+    async fn bind_fails_with_advice_when_the_address_is_in_use() {
         let taken = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let error = bind(taken.local_addr().unwrap()).await.unwrap_err();
         assert!(format!("{error:#}").contains("choose another address with --bind"), "{error:#}");

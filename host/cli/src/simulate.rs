@@ -1,4 +1,4 @@
-//! `innkeeper simulate`: an empty simulated cluster on a port, for kubectl.
+//! `innkeeper simulate`: runs an empty simulated cluster on a port for kubectl.
 
 use std::path::PathBuf;
 
@@ -12,28 +12,32 @@ use crate::out::{self, Page};
 /// Arguments of `innkeeper simulate`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The port of 127.0.0.1 to listen on, for HTTPS and plain HTTP; 0 for one that is free.
-    #[arg(long, default_value_t = 0)]
+    /// Port of 127.0.0.1 for HTTPS and plain HTTP; 0 chooses a free port.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
-    /// Where to write the kubeconfig, a file that does not exist yet. It is removed at the end.
-    /// [default: a file in the folder of temporary files]
+    /// File for the kubeconfig, which must not exist. The command removes it at the end [default: a
+    /// temporary file].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Time stands still: controllers work, but nothing gets older.
+    /// Freeze the time of the cluster: controllers run, but no timer expires.
     #[arg(long)]
     freeze_time: bool,
-    /// What is random in the cluster (uids, made names) comes from this number.
+    /// Seed of everything random in the cluster: uids and generated names.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 }
 
+/// Runs the command until a signal.
+///
+/// # Errors
+/// If the port is in use, or the kubeconfig exists or cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(simulate(arguments))
 }
 
 async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
-    // Before anything is written, so that nothing is left if the end comes soon.
+    // Before the kubeconfig is written, so that an early signal still removes it.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let time = if arguments.freeze_time { Time::Still } else { Time::Wall };
@@ -46,7 +50,10 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     let path = std::path::absolute(path)?;
     let kubeconfig = server.write_kubeconfig(&path)?;
     let mut page = Page::default();
-    page.line(format_args!("The simulated cluster is at {}; Ctrl-C ends it.", server.url()));
+    page.line(format_args!(
+        "The simulated cluster runs at {} until Ctrl-C. To use it with kubectl:",
+        server.url()
+    ));
     page.line(format_args!("  export KUBECONFIG={}", kubeconfig.path().display()));
     out::page(&page)?;
     tokio::select! {

@@ -1,4 +1,4 @@
-//! `innkeeper test`: scenarios on a simulated cluster, or on a real one.
+//! `innkeeper test`: runs test cases on a simulated cluster or on a real one.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,64 +12,68 @@ use serde_json::{Value, json};
 
 use crate::logs::{self, LogFormat};
 use crate::out::Page;
-use crate::{component, objects, out, rbac};
+use crate::{code_cache, component, objects, out, rbac};
 
-/// How long modules may take to serve: virtual time.
-const SERVING_MAX: Duration = Duration::from_mins(2);
+/// Maximum time until all modules are active, in virtual time.
+const ACTIVATION_MAX: Duration = Duration::from_mins(2);
 
-/// The folder beside the cases whose Modules are taken if none are named.
+/// The folder next to the cases whose Modules the command uses if no flag names any.
 const MODULES: &str = "modules";
 
 /// Arguments of `innkeeper test`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A case (a folder with numbered files), a folder of cases, or one with a kuttl-test.yaml.
+    /// Folder of one case (numbered files), of several cases, or with a kuttl-test.yaml.
     dir: PathBuf,
-    /// The component of a guest, plain or gzip, which serves as a module of its own name with the
-    /// least rights that it needs (repeat for more).
+    /// Component of a guest, plain or gzip; can be repeated. The command runs it as a Module of the
+    /// guest's name with the minimal rules of `innkeeper rbac`.
     #[arg(long = "guest", value_name = "FILE", conflicts_with = "kubeconfig")]
     guests: Vec<PathBuf>,
-    /// Take Modules from this folder, as `innkeeper run` does. DIR/modules, if it is there and
-    /// neither this nor --guest is given.
+    /// Folder of Modules, as for `innkeeper run` [default: DIR/modules, if it exists and no --guest is
+    /// given].
     #[arg(long, value_name = "DIR", conflicts_with = "kubeconfig")]
     modules: Option<PathBuf>,
-    /// Only this case (repeat for more).
+    /// Name of a case to run; can be repeated [default: all cases].
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
-    /// How long asserts may take to hold, where neither a TestAssert nor the suite says it: 30 if
-    /// left out. On a simulated cluster it is virtual time.
+    /// Maximum time until the asserts of a step hold, unless the suite or a TestAssert sets one; on a
+    /// simulated cluster in virtual time [default: 30].
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// Of what all that is random in the simulated cluster is made.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of everything random in the simulated cluster: uids and generated names.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// Write the outcomes to this file, as JUnit XML.
+    /// File to which to write the results as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Write asserts that do not hold anew, with what was found in the members that they name.
+    /// Update asserts that do not hold: replace the values of their fields by the observed ones.
     #[arg(long)]
     update: bool,
-    /// Play the cases on the cluster of this kubeconfig, with the modules that serve there, instead
-    /// of on a simulated one. Each has a namespace of its own, which is deleted afterwards.
+    /// Run the cases on the cluster of this kubeconfig, with its active Modules, instead of on a
+    /// simulated one. Each case gets its own namespace, which the command deletes afterwards.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; its current one if left out.
+    /// Name of the kubeconfig context to use [default: its current context].
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
-    /// Leave what the cases made in the cluster of the kubeconfig.
+    /// Do not delete the namespaces and objects of the cases from the cluster of --kubeconfig.
     #[arg(long, requires = "kubeconfig")]
     keep: bool,
-    /// Which log lines of the operator on the simulated cluster: error, warn, info, debug or trace.
+    /// Log level of the operator on the simulated cluster: error, warn, info, debug or trace.
     #[arg(long, default_value = "error", env = "RUST_LOG", value_name = "FILTER")]
     log_filter: String,
 }
 
+/// Runs the command.
+///
+/// # Errors
+/// If a case fails or cannot be run.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut suite = Suite::read(&arguments.dir)?;
     if !arguments.cases.is_empty() {
         let all: Vec<String> = suite.cases.iter().map(|case| case.name.clone()).collect();
         if let Some(missing) = arguments.cases.iter().find(|name| !all.contains(name)) {
-            bail!("--case {missing}: there is {}", all.join(", "));
+            bail!("--case {missing}: no such case; the cases are {}", all.join(", "));
         }
         suite.cases.retain(|case| arguments.cases.contains(&case.name));
     }
@@ -84,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(file) = &arguments.junit {
         let name = arguments.dir.display().to_string();
         std::fs::write(file, junit(&name, &outcomes))
-            .with_context(|| format!("--junit {} cannot be written", file.display()))?;
+            .with_context(|| format!("--junit: cannot write {}", file.display()))?;
     }
     let failed = outcomes.iter().filter(|one| one.failure.is_some()).count();
     out::line(format_args!("{} passed, {failed} failed", outcomes.len() - failed))?;
@@ -94,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Modules, and what they need to be there.
+/// Modules, and the objects that they need.
 #[derive(Default)]
 struct TestModules {
     modules: Vec<Value>,
@@ -102,9 +106,12 @@ struct TestModules {
 }
 
 impl TestModules {
-    /// Those that the arguments or the folder name.
+    /// Reads those of the flags or of the folder.
+    ///
+    /// # Errors
+    /// If there is none, or one cannot be used.
     fn read(arguments: &Arguments) -> anyhow::Result<Self> {
-        let mut served = Self::default();
+        let mut all = Self::default();
         for file in &arguments.guests {
             let opened = component::open(file)?;
             let manifest = opened.guest.manifest();
@@ -115,27 +122,27 @@ impl TestModules {
                 "spec": {"source": {"file": file.canonicalize()?}, "serviceAccountName": name,
                     "allowedCRDGroups": groups.collect::<Vec<_>>()},
             });
-            served.add(module, manifest);
+            all.add(module, manifest);
         }
-        let beside = arguments.dir.join(MODULES);
+        let default = arguments.dir.join(MODULES);
         let folder = match &arguments.modules {
             Some(folder) => Some(folder),
-            None => Some(&beside).filter(|beside| served.modules.is_empty() && beside.is_dir()),
+            None => Some(&default).filter(|default| all.modules.is_empty() && default.is_dir()),
         };
         if let Some(folder) = folder {
-            served.read_folder(folder)?;
+            all.read_folder(folder)?;
         }
-        if served.modules.is_empty() {
+        if all.modules.is_empty() {
             bail!(
-                "no guest is given: name its component with --guest, or put a Module with source.file into {}",
-                beside.display()
+                "no guest is given; name its component with --guest, or put a Module with spec.source.file into {}",
+                default.display()
             );
         }
-        Ok(served)
+        Ok(all)
     }
 
     fn read_folder(&mut self, folder: &Path) -> anyhow::Result<()> {
-        let unreadable = || format!("--modules {} cannot be read", folder.display());
+        let unreadable = || format!("--modules: cannot read {}", folder.display());
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder).with_context(unreadable)? {
             files.push(entry.with_context(unreadable)?.path());
@@ -146,21 +153,21 @@ impl TestModules {
                 .is_some_and(|one| ["yaml", "yml", "json"].iter().any(|known| one == *known))
         };
         for file in files.iter().filter(is_manifest) {
-            for given in objects::read(file)? {
-                if given.text("/kind") != "Module" {
+            for object in objects::read(file)? {
+                if object.text("/kind") != "Module" {
                     continue;
                 }
-                let place = given.place.to_string();
-                let mut module = given.value;
+                let place = object.place.to_string();
+                let mut module = object.value;
                 let source = module.pointer("/spec/source/file").and_then(Value::as_str);
                 let Some(source) = source else {
                     bail!(
-                        "{place}: a Module for a test needs spec.source.file, the path of the component from the folder of the manifest"
+                        "{place}: the Module has no spec.source.file; set it to the path of the component, relative to the manifest"
                     );
                 };
                 let path = file.parent().unwrap_or(folder).join(source);
                 let path = path.canonicalize().with_context(|| {
-                    format!("{place}: spec.source.file {} is not there", path.display())
+                    format!("{place}: cannot read the spec.source.file {}", path.display())
                 })?;
                 let opened = component::open(&path)?;
                 module["spec"]["source"]["file"] = path.display().to_string().into();
@@ -183,30 +190,33 @@ impl TestModules {
 
 fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outcome>> {
     logs::start(LogFormat::Text, &arguments.log_filter)?;
-    let served = TestModules::read(arguments)?;
-    let guests = Guests::new()?;
+    let given = TestModules::read(arguments)?;
+    let guests = match code_cache::open()? {
+        Some(cache) => Guests::with_cache(cache)?,
+        None => Guests::new()?,
+    };
     let mut outcomes = Vec::new();
     for case in &suite.cases {
         let mut setup = Setup::new(arguments.seed);
         setup.controllers = case.controllers();
-        setup.modules = Modules::Given(served.modules.clone());
-        setup.objects.clone_from(&served.rights);
+        setup.modules = Modules::Given(given.modules.clone());
+        setup.objects.clone_from(&given.rights);
         setup.objects.extend(suite.manifests.iter().cloned());
-        let played = innkeeper_lab::block_on(async {
+        let outcome = innkeeper_lab::block_on(async {
             let lab = Lab::start(&guests, setup).await?;
-            lab.serves(SERVING_MAX).await?;
-            let place = Backend::Lab(Box::new(lab));
+            lab.serves(ACTIVATION_MAX).await?;
+            let backend = Backend::Lab(Box::new(lab));
             let namespace =
                 suite.namespace.clone().unwrap_or_else(|| format!("test-{}", case.name));
-            let player = Player::new(&place, namespace, suite.timeout, arguments.update);
+            let player = Player::new(&backend, namespace, suite.timeout, arguments.update);
             let outcome = player.play(case).await;
-            if let Backend::Lab(lab) = place {
+            if let Backend::Lab(lab) = backend {
                 lab.end().await;
             }
             anyhow::Ok(outcome)
         })?;
-        let outcome = played.unwrap_or_else(|error| {
-            let message = format!("the case cannot be played: {error:#}");
+        let outcome = outcome.unwrap_or_else(|error| {
+            let message = format!("cannot run the case: {error:#}");
             Outcome::failed(&case.name, Failure::new("setup", message))
         });
         print_result(&outcome)?;
@@ -232,23 +242,23 @@ async fn on_cluster(
     for manifest in &suite.manifests {
         api.apply(manifest, "default").await.with_context(|| {
             let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
-            format!("{:?} {:?} cannot be applied", text("/kind"), text("/metadata/name"))
+            format!("cannot apply {:?} {:?}", text("/kind"), text("/metadata/name"))
         })?;
     }
-    let place = Backend::Cluster(api, env.clone());
+    let backend = Backend::Cluster(api, env.clone());
     let mut outcomes = Vec::new();
     for case in &suite.cases {
         let namespace = suite.namespace.clone().unwrap_or_else(|| {
-            // Another one each time: the last one may not be gone yet.
+            // A new name for each run: the previous namespace may still be terminating.
             format!("test-{}-{:05x}", case.name, env.random() & 0xf_ffff)
         });
-        let player = Player::new(&place, namespace, suite.timeout, arguments.update);
+        let player = Player::new(&backend, namespace, suite.timeout, arguments.update);
         let mut outcome = player.play(case).await;
         if !arguments.keep
             && let Err(error) = player.clean_up(case).await
         {
-            // What failed before says more.
-            let message = format!("what the case made cannot be deleted: {error}");
+            // An earlier failure is more important.
+            let message = format!("cannot delete the objects of the case: {error}");
             outcome.failure.get_or_insert_with(|| Failure::new("clean-up", message));
         }
         print_result(&outcome)?;
@@ -257,7 +267,7 @@ async fn on_cluster(
     Ok(outcomes)
 }
 
-/// Says what came of a case.
+/// Prints the result of a case.
 fn print_result(outcome: &Outcome) -> anyhow::Result<()> {
     let mut page = Page::default();
     let Outcome { name, took, .. } = outcome;
@@ -274,7 +284,7 @@ fn print_result(outcome: &Outcome) -> anyhow::Result<()> {
         }
     }
     for file in &outcome.updated {
-        page.line(format_args!("      {file} is written anew"));
+        page.line(format_args!("      {file} updated"));
     }
     out::page(&page)
 }

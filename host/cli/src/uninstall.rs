@@ -1,8 +1,6 @@
-//! `innkeeper uninstall`: all Modules go, so that nothing in the cluster waits for the host any
-//! more.
+//! `innkeeper uninstall`: deletes all Modules, so that no object has a finalizer of the host.
 //!
-//! What the modules made stays, and so do the CustomResourceDefinitions with their objects: they
-//! belong to users.
+//! The objects of the modules stay, and so do the CustomResourceDefinitions: they belong to users.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,31 +11,35 @@ use innkeeper_core::ObjectKey;
 use innkeeper_modules::module::{self, FINALIZER};
 use serde_json::Value;
 
+use crate::kube::KubeArguments;
 use crate::out;
-use crate::run::KubeArguments;
 
-/// How often is looked which Modules are left.
+/// How often the command lists the Modules.
 const POLL_PERIOD: Duration = Duration::from_millis(500);
 
 /// Arguments of `innkeeper uninstall`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Delete the Modules; without it, only what would be deleted is printed.
+    /// Delete the Modules. Without this flag the command only prints what it would delete.
     #[arg(long)]
     yes: bool,
-    /// So many seconds is waited until all Modules are gone.
+    /// Maximum time to wait until all Modules are gone.
     #[arg(long, default_value_t = 300, value_name = "SECONDS")]
     timeout: u64,
     #[command(flatten)]
     kube: KubeArguments,
 }
 
+/// Runs the command.
+///
+/// # Errors
+/// If the API server refuses a request, or Modules are left at the timeout.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let cluster = arguments.kube.connect().await?;
         let client = cluster.host();
-        let modules = left(&client).await?;
+        let modules = existing(&client).await?;
         if modules.is_empty() {
             out::line("There is no Module.")?;
             return out::line(AFTERWARDS);
@@ -46,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             for module in modules.values() {
                 out::line(format_args!("would delete {}", module.describe()))?;
             }
-            return out::line("Nothing is deleted. Say --yes to do it.");
+            return out::line("Nothing is deleted. Run the command with --yes to delete.");
         }
         for (name, module) in &modules {
             let key = ObjectKey::new("", name);
@@ -58,18 +60,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     })
 }
 
-/// What is left when all Modules are gone.
+/// Printed when all Modules are gone.
 const AFTERWARDS: &str = "\
-What the modules made is left as it is, and so are their CustomResourceDefinitions, which \
-belong to whoever has objects of them. To remove the host: kubectl delete -k deploy/";
+The objects of the modules and their CustomResourceDefinitions stay in the cluster. To remove the \
+host, run: kubectl delete -k deploy/";
 
-/// A Module that is not gone.
+/// A Module that still exists.
 struct BlockedModule {
     name: String,
     uid: String,
     finalizers: Vec<String>,
-    /// Why it is not ready: when it is being deleted, what holds it.
-    why: String,
+    /// The message of its condition `Ready`: during its deletion, what blocks it.
+    message: String,
 }
 
 impl BlockedModule {
@@ -88,7 +90,7 @@ impl BlockedModule {
                 .iter()
                 .filter_map(|one| Some(one.as_str()?.to_owned()))
                 .collect(),
-            why: ready
+            message: ready
                 .and_then(|one| Some(one["message"].as_str()?.to_owned()))
                 .unwrap_or_default(),
         }
@@ -96,18 +98,21 @@ impl BlockedModule {
 
     fn describe(&self) -> String {
         if self.finalizers.iter().any(|one| one == FINALIZER) {
-            format!("Module {}, whose finalizer the host takes off its primaries first", self.name)
+            format!(
+                "Module {}, whose finalizer the host removes from its primaries first",
+                self.name
+            )
         } else {
             format!("Module {}", self.name)
         }
     }
 }
 
-/// The Modules, by name.
-async fn left(client: &ApiClient) -> anyhow::Result<BTreeMap<String, BlockedModule>> {
+/// The Modules that still exist, by name.
+async fn existing(client: &ApiClient) -> anyhow::Result<BTreeMap<String, BlockedModule>> {
     let found = match client.list_as::<Value>(&module::kind(), "").await {
         Ok(found) => found,
-        // The definition is gone, and with it all Modules.
+        // Without the definition there are no Modules.
         Err(ApiError::NotServed { .. } | ApiError::NotFound { .. }) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
@@ -117,13 +122,13 @@ async fn left(client: &ApiClient) -> anyhow::Result<BTreeMap<String, BlockedModu
 async fn until_gone(
     client: &ApiClient,
     env: &Env,
-    mut before: BTreeMap<String, BlockedModule>,
+    mut previous: BTreeMap<String, BlockedModule>,
     time: Duration,
 ) -> anyhow::Result<()> {
     let began = env.instant();
     loop {
-        let now = left(client).await?;
-        for name in before.keys().filter(|name| !now.contains_key(*name)) {
+        let now = existing(client).await?;
+        for name in previous.keys().filter(|name| !now.contains_key(*name)) {
             out::line(format_args!("Module {name} is gone"))?;
         }
         if now.is_empty() {
@@ -131,15 +136,15 @@ async fn until_gone(
         }
         if env.instant().duration_since(began) > time {
             for module in now.values() {
-                out::eprint(&format!("innkeeper: Module {}: {}", module.name, module.why));
+                out::eprint(&format!("innkeeper: Module {}: {}", module.name, module.message));
             }
             bail!(
-                "{} Modules are still there after {} s. A Module with the finalizer {FINALIZER} waits for the host, which must run; to leave its primaries as they are, take that finalizer off",
+                "{} Modules still exist after {} s: a Module with the finalizer {FINALIZER} waits for the host; start the host, or remove that finalizer from the Module to leave its primaries as they are",
                 now.len(),
                 time.as_secs()
             );
         }
-        before = now;
+        previous = now;
         env.sleep(POLL_PERIOD).await;
     }
 }

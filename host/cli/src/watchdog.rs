@@ -1,22 +1,22 @@
-//! Notices that the operator hangs, so that this host gives up its Lease and ends.
+//! Detects an operator that hangs, so that this host releases its Lease and exits.
 
 use std::time::Duration;
 
 use crate::serve::HealthSource;
 
-/// How often it is asked.
+/// How often the watchdog checks the operator.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// So many times in a row the operator must hang: a host that was paused is late itself, and the
-/// operator takes its turn then.
+/// The number of consecutive checks that must fail: after a pause of the whole process, the operator
+/// needs a moment to continue.
 const TIMES: u32 = 5;
 
-/// Waits until the operator hangs; says in what.
-pub(crate) async fn hangs(told: &impl HealthSource) -> String {
+/// Waits until the operator hangs; returns in what.
+pub(crate) async fn hangs(source: &impl HealthSource) -> String {
     let mut times = 0;
     loop {
         tokio::time::sleep(PERIOD).await;
-        match told.stalled() {
+        match source.stalled() {
             None => times = 0,
             Some(what) => {
                 times += 1;
@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
 
-    /// Hangs at the times, counted from 1, for which the function says so.
+    /// Hangs in the checks, counted from 1, for which the function returns true.
     #[derive(Clone)]
     struct Fake(Arc<AtomicU32>, fn(u32) -> bool);
 
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn operator_that_hangs_for_a_moment_is_left_alone_and_one_that_stays_so_is_found() {
+    async fn operator_is_reported_when_it_hangs_for_five_checks_in_a_row() {
         let fake = Fake(Arc::default(), |time| !matches!(time, 1 | 5 | 9));
         let what = tokio::time::timeout(Duration::from_mins(1), hangs(&fake)).await.unwrap();
         assert_eq!(what, "it hangs at 14");

@@ -1,4 +1,4 @@
-//! What a guest's author calls, without a cluster: new, build, render with a golden file.
+//! The commands of a guest's author without a cluster: new, build, render with a golden file.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -36,7 +36,7 @@ fn tree(folder: &Path) -> Vec<String> {
     found
 }
 
-/// The commands of the blocks of shell that follow a heading, up to the next one.
+/// The commands in the shell blocks of a section.
 fn commands(document: &str, heading: &str) -> Vec<String> {
     let section = document.split_once(&format!("{heading}\n")).unwrap().1;
     let section = section.split("\n## ").next().unwrap();
@@ -44,8 +44,8 @@ fn commands(document: &str, heading: &str) -> Vec<String> {
     blocks.flat_map(str::lines).map(str::to_owned).collect()
 }
 
-/// Runs a line of a document in a shell that knows `innkeeper`. Built is where the repository's own
-/// guests are built, so that what they have in common is there already.
+/// Runs a line of a document in a shell that knows `innkeeper`. Builds in the target folder of the
+/// repository's own guests, which has the common dependencies already.
 fn shell(folder: &Path, line: &str) -> String {
     let guests = root().join("guests");
     let target = if line.starts_with("innkeeper build") {
@@ -64,29 +64,29 @@ fn shell(folder: &Path, line: &str) -> String {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{line}\n{}{said}", text(&output.stdout));
-    assert!(!said.contains("warning"), "{line}\n{said}");
+    let stderr = text(&output.stderr);
+    assert!(output.status.success(), "{line}\n{}{stderr}", text(&output.stdout));
+    assert!(!stderr.contains("warning"), "{line}\n{stderr}");
     text(&output.stdout)
 }
 
 #[test]
-fn new_makes_a_crate_and_overwrites_nothing() {
+fn new_creates_a_crate_and_fails_when_the_folder_is_not_empty() {
     let files = Files::new();
     let folder = files.0.path().join("within/hello");
     let path = folder.to_str().unwrap();
     let new = ["new", "hello", "--kind", "Hello", "--group", "example.com", "--path", path];
-    let told = done(&new);
+    let output = done(&new);
     expect![[r#"
-        hello: 9 files in DIR
+        Created the crate hello with 9 files in DIR
         Next:
           cd DIR
           cargo test
           innkeeper build
           innkeeper render target/components/hello.wasm -f sample.yaml
-        README.md goes on from there: onto a cluster, and `innkeeper dev`.
+        README.md shows how to run the guest on a cluster.
     "#]]
-    .assert_eq(&told.replace(path, "DIR"));
+    .assert_eq(&output.replace(path, "DIR"));
     expect![[r#"
         .cargo/config.toml
         .gitignore
@@ -107,7 +107,7 @@ fn new_makes_a_crate_and_overwrites_nothing() {
         1,
         &[(path, "DIR")],
         &expect![[r#"
-            innkeeper: DIR is there and is not empty: choose another folder with --path, or remove it
+            innkeeper: DIR exists and is not empty; choose another folder with --path, or remove it
         "#]],
     );
     assert_eq!(fs::read_to_string(folder.join("src/lib.rs")).unwrap(), "mine");
@@ -116,13 +116,13 @@ fn new_makes_a_crate_and_overwrites_nothing() {
         1,
         &[],
         &expect![[r#"
-            innkeeper: --kind "hello" is not a kind's name: it has to begin with a capital and to consist of letters and digits, at most 63, as in Greeting
+            innkeeper: --kind "hello" is no kind: it must begin with a capital letter and consist of at most 63 letters and digits, such as Greeting
         "#]],
     );
 }
 
 #[test]
-fn build_says_what_is_no_guest() {
+fn build_fails_with_advice_without_a_crate_or_a_toolchain() {
     let files = Files::new();
     let folder = files.0.path().canonicalize().unwrap();
     let path = folder.to_str().unwrap();
@@ -141,16 +141,16 @@ fn build_says_what_is_no_guest() {
         .env("RUSTC", "/nonexistent/rustc")
         .output()
         .unwrap();
-    let said = text(&output.stderr);
-    // Where Debian's is installed, it is found all the same: it misses its linker then, or has one.
+    let stderr = text(&output.stderr);
+    // The command finds Debian's toolchain without PATH, if it is installed.
     let is_debian = Path::new("/usr/bin/cargo").is_file();
-    assert!(is_debian || said.contains("rustup target add wasm32-unknown-unknown"), "{said}");
+    assert!(is_debian || stderr.contains("rustup target add wasm32-unknown-unknown"), "{stderr}");
     assert_eq!(output.status.code(), Some(1));
 }
 
-/// Slow, since it compiles: the way of a stranger, as the documents say it.
+/// Runs the commands of docs/first-guest.md. Slow, since it compiles.
 #[test]
-fn a_new_guest_passes_its_tests_builds_and_renders_as_the_documents_say() {
+fn new_guest_passes_its_tests_builds_and_renders_by_the_commands_of_the_page() {
     let document = fs::read_to_string(root().join("docs/first-guest.md")).unwrap();
     let offline = commands(&document, "## Without a cluster");
     // tests/cluster/tests/dev.rs runs these.
@@ -166,14 +166,14 @@ fn a_new_guest_passes_its_tests_builds_and_renders_as_the_documents_say() {
             shell(&folder, "cargo fmt --check");
             continue;
         }
-        let said = shell(&folder, line);
+        let output = shell(&folder, line);
         if line.starts_with("innkeeper build") {
-            assert!(said.contains("  ConfigMap   fits in one\n"), "{said}");
-            assert!(said.contains("  size        "), "{said}");
-            assert!(said.contains("/hello/target/components/hello.wasm\n"), "{said}");
+            assert!(output.contains("  ConfigMaps  1\n"), "{output}");
+            assert!(output.contains("  size        "), "{output}");
+            assert!(output.contains("/hello/target/components/hello.wasm\n"), "{output}");
         }
         if line.starts_with("innkeeper render") {
-            assert!(said.contains("data:\n  text: Good day\n"), "{said}");
+            assert!(output.contains("data:\n  text: Good day\n"), "{output}");
         }
     }
     let readme = fs::read_to_string(folder.join("README.md")).unwrap();
@@ -184,7 +184,7 @@ fn a_new_guest_passes_its_tests_builds_and_renders_as_the_documents_say() {
     }
     assert_eq!(commands(&readme, "## On a cluster"), [&on_cluster[..4], &changing[..1]].concat());
 
-    // `UPDATE_EXPECT=1` makes the crate write its definition anew: as a template that is this.
+    // With `UPDATE_EXPECT=1` the crate updates its definition. The template must match it.
     let mut crd = fs::read_to_string(folder.join("crd.json")).unwrap();
     for (word, token) in [
         ("hellos", "@plural@"),
@@ -210,7 +210,7 @@ fn layer(name: &str, metadata: &str) -> String {
     )
 }
 
-/// What a Stack of this name has made: its layers, and what outlives it.
+/// The objects of the Stack `app`: its layers, and one that is retained.
 fn made() -> String {
     let owner = "ownerReferences: [{apiVersion: example.innkeeper.dev/v1, kind: Stack, name: app, uid: u1, controller: true}]";
     // The label is the identity of this Stack, as the operator writes it.
@@ -225,11 +225,11 @@ fn made() -> String {
 }
 
 #[test]
-fn render_asks_a_guest_that_finalizes_and_says_what_goes_and_what_stays() {
+fn render_shows_deleted_and_retained_objects_when_the_primary_is_deleted() {
     let files = Files::new();
     let guest = component("stack");
     let stack = files.write("stack.yaml", STACK);
-    // The label that the guest's object gets is what marks it as kept.
+    // The label of the rendered object marks an object as retained.
     let desired = done(&["render", &guest, "-f", &stack]);
     let label = desired.split_once("innkeeper.dev/retained-for: ").unwrap().1;
     let made = files.write("made.yaml", made().replace("KEPT", label.lines().next().unwrap()));
@@ -240,20 +240,20 @@ fn render_asks_a_guest_that_finalizes_and_says_what_goes_and_what_stays() {
     };
     let whole = render(&[]);
     assert!(whole.contains("#   layers: 2\n") && !whole.contains("goes"), "{whole}");
-    assert!(whole.contains("reason: AllReady"), "what was kept is seen too: {whole}");
+    assert!(whole.contains("reason: AllReady"), "the retained object is missing: {whole}");
     let deleting = render(&["--deleting", "--now", "2026-01-01T00:00:00Z"]);
-    let (said, objects) = deleting.split_once("---\n").unwrap();
-    assert!(said.contains("# goes:\n# - ConfigMap web/app-1\n# status:"), "{said}");
-    assert!(!said.contains("finalized"), "{said}");
+    let (comments, objects) = deleting.split_once("---\n").unwrap();
+    assert!(comments.contains("# goes:\n# - ConfigMap web/app-1\n# status:"), "{comments}");
+    assert!(!comments.contains("finalized"), "{comments}");
     assert!(objects.contains("name: app-0") && !objects.contains("name: app-1"), "{objects}");
 
-    // Nothing is left but what stays.
+    // Only the retained object is left.
     let alone = done(&["render", &guest, "-f", &stack, "--deleting"]);
     assert!(alone.contains("# finalized: true\n"), "{alone}");
     let fewer = files.write("fewer.yaml", STACK.replace("layers: 2", "layers: 1"));
     let fewer = done(&["render", &guest, "-f", &fewer, "-f", &made]);
     assert!(fewer.contains("# goes:\n# - ConfigMap web/app-1\n"), "{fewer}");
-    // A file from the cluster says by itself that it is being deleted.
+    // A file from the cluster may have a deletion timestamp.
     let going = STACK.replace("uid: u1", "uid: u1, deletionTimestamp: '2026-01-01T00:00:00Z'");
     let going = files.write("going.yaml", going);
     assert_eq!(done(&["render", &guest, "-f", &going, "-f", &made]), deleting);
@@ -273,7 +273,7 @@ fn render_asks_a_guest_that_finalizes_and_says_what_goes_and_what_stays() {
 }
 
 #[test]
-fn render_compares_with_a_golden_file_and_writes_it_when_told() {
+fn render_compares_with_a_golden_file_and_updates_it_on_request() {
     let files = Files::new();
     let guest = component("stack");
     let stack = files.write("stack.yaml", STACK);
@@ -286,10 +286,10 @@ fn render_compares_with_a_golden_file_and_writes_it_when_told() {
         1,
         &hidden,
         &expect![[r#"
-            innkeeper: --golden GOLDEN does not exist: --update writes it
+            innkeeper: --golden GOLDEN does not exist; run with --update to create it
         "#]],
     );
-    assert_eq!(done(&update), format!("{golden} is new\n"));
+    assert_eq!(done(&update), format!("{golden} created\n"));
     assert_eq!(done(&compare), "");
     assert_eq!(fs::read_to_string(&golden).unwrap(), done(&["render", &guest, "-f", &stack]));
 
@@ -297,13 +297,13 @@ fn render_compares_with_a_golden_file_and_writes_it_when_told() {
     let output = innkeeper(&compare);
     assert_eq!(output.status.code(), Some(1));
     expect![[r#"
-        innkeeper: what the guest desires differs from GOLDEN: if that is right, --update writes it
+        innkeeper: the desired state differs from GOLDEN; if the change is intended, run with --update
     "#]]
     .assert_eq(&text(&output.stderr).replace(&golden, "GOLDEN"));
     let difference = text(&output.stdout);
     expect![[r#"
         --- GOLDEN
-        +++ what the guest desires now
+        +++ desired state
         @@ -15,14 +15,6 @@
            name: app-0
            namespace: web
@@ -321,28 +321,28 @@ fn render_compares_with_a_golden_file_and_writes_it_when_told() {
          data:
     "#]]
     .assert_eq(&difference.replace(&golden, "GOLDEN"));
-    // What was written is shown too.
+    // An update prints the difference too.
     assert_eq!(done(&update), difference);
     assert_eq!(done(&compare), "");
     let output = innkeeper(&["render", &guest, "-f", &stack, "--update"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
-/// What the guest desires for its sample, with the parameters of its Module.
+/// The rendered objects of a guest for its sample, with the parameters of its Module.
 fn rendered_sample(name: &str, parameters: &str) -> String {
     let sample = root().join("guests/examples").join(name).join("sample.yaml");
     done(&["render", &component(name), "-f", sample.to_str().unwrap(), "--parameters", parameters])
 }
 
 #[test]
-fn a_guest_in_python_desires_what_its_golden_file_says() {
+fn python_guest_renders_its_golden_file() {
     let sizes = "sizes: {small: {hard: {pods: 10, requests.cpu: '2'}, container: {cpu: 100m}}}";
     expect_file!["../../../guests/examples/quota-py/golden.yaml"]
         .assert_eq(&rendered_sample("quota-py", sizes));
 }
 
 #[test]
-fn a_guest_in_javascript_desires_what_its_golden_file_says() {
+fn javascript_guest_renders_its_golden_file() {
     expect_file!["../../../guests/examples/labels-js/golden.yaml"]
         .assert_eq(&rendered_sample("labels-js", "labels: {team: a, tier: web}"));
 }

@@ -1,4 +1,4 @@
-//! The command as people call it. Needs the guests: `cargo xtask guests` builds them.
+//! The command as users call it. Needs the guests: `cargo xtask guests` builds them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -18,82 +18,6 @@ kind: Podroute
 metadata: {name: test-podroute, namespace: web, generation: 1}
 spec: {image: quay.io/austincunningham/always200:latest, replicas: 3}
 ";
-
-#[test]
-fn inspect_says_what_a_guest_is() {
-    let guest = component("podroute");
-    let mut lines: Vec<String> = done(&["inspect", &guest]).lines().map(str::to_owned).collect();
-    // Digest and size are those of the compiler that built it.
-    assert!(lines[1].starts_with("  digest      sha256:"), "{}", lines[1]);
-    assert!(lines[2].starts_with("  size        "), "{}", lines[2]);
-    lines.drain(1..3);
-    expect![[r#"
-        podroute 0.1.0
-          ConfigMap   fits in one
-          contract    innkeeper:guest@0.1.0
-          imports     innkeeper:guest/log@0.1.0
-          primary     quay.io/v1alpha1 Podroute (podroutes.quay.io)
-          owns        apps/v1 Deployment (deployments.apps)
-                      v1 Service (services)
-                      route.openshift.io/v1 Route (routes.route.openshift.io), where it is served
-          CRDs        podroutes.quay.io
-          resync      only when something changes
-          parameters  none"#]]
-    .assert_eq(&lines.join("\n"));
-}
-
-#[test]
-fn inspect_tells_programs_too() {
-    let guest = component("podroute");
-    let told: Value = serde_json::from_str(&done(&["inspect", &guest, "-o", "json"])).unwrap();
-    let bytes = std::fs::metadata(&guest).unwrap().len();
-    assert_eq!(told["bytes"], bytes);
-    assert!(told["gzipBytes"].as_u64().unwrap() < bytes);
-    assert_eq!(told["configMaps"], 1);
-    assert_eq!(told["manifest"]["primary"]["plural"], "podroutes");
-    assert_eq!(told["contract"], "innkeeper:guest@0.1.0");
-    assert_eq!(told["digest"].as_str().unwrap().len(), "sha256:".len() + 64);
-}
-
-#[test]
-fn inspect_says_why_a_component_is_no_guest() {
-    let files = Files::new();
-    let cut = files.write("cut.wasm", b"\0asm\x0d\0\x01\0cut off");
-    let script = files.write("script.wasm", "#!/bin/sh");
-    let wasi = component("imports-wasi");
-    let traps = component("traps-in-describe");
-    let folder = files.0.path().to_str().unwrap().to_owned();
-    let hidden = [(wasi.as_str(), "WASI"), (traps.as_str(), "TRAPS"), (folder.as_str(), "DIR")];
-    failed(
-        &["inspect", &script],
-        1,
-        &hidden,
-        &expect![[r#"
-        innkeeper: DIR/script.wasm is neither WebAssembly nor gzip of it: it begins with 23212f62696e2f73
-    "#]],
-    );
-    failed(
-        &["inspect", &format!("{folder}/none.wasm")],
-        1,
-        &hidden,
-        &expect![[r#"
-        innkeeper: DIR/none.wasm does not exist
-    "#]],
-    );
-    failed(
-        &["inspect", &wasi],
-        1,
-        &hidden,
-        &expect![[r#"
-        innkeeper: WASI is not a guest that can be run: the component imports wasi:cli/environment@0.2.0, which is not part of innkeeper:guest@0.1.0 (guests have no WASI: build for wasm32-unknown-unknown, or stub WASI away)
-    "#]],
-    );
-    let output = innkeeper(&["inspect", &traps]);
-    assert!(text(&output.stderr).contains("describe failed: the guest trapped"), "{output:?}");
-    let output = innkeeper(&["inspect", &cut]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("cut.wasm is not a guest"), "{output:?}");
-}
 
 #[test]
 fn rbac_prints_the_least_rights() {
@@ -190,8 +114,8 @@ fn rbac_prints_the_least_rights() {
         1,
         &[],
         &expect![[r#"
-        innkeeper: "Not A Name" is not a name of Kubernetes (lower case letters, digits and '-'): give another with --module
-    "#]],
+            innkeeper: "Not A Name" is no valid name (lower-case letters, digits and '-'); give another with --module
+        "#]],
     );
 }
 
@@ -281,7 +205,7 @@ fn render_shows_the_desired_objects() {
 }
 
 #[test]
-fn render_sees_what_the_files_hold() {
+fn render_uses_the_objects_of_all_files() {
     let files = Files::new();
     let objects = files.write("objects.yaml", PODROUTE);
     let made = files.write(
@@ -307,22 +231,22 @@ status:
 ",
     );
     let guest = component("podroute");
-    let told = |extra: &[&str]| -> Value {
+    let render = |extra: &[&str]| -> Value {
         let mut arguments = vec!["render", &guest, "-f", &objects, "-f", &made, "-o", "json"];
         arguments.extend(extra);
         serde_json::from_str(&done(&arguments)).unwrap()
     };
-    let all = told(&[]);
+    let all = render(&[]);
     assert_eq!(all["outcome"], "complete");
     assert_eq!(all["status"]["readyReplicas"], 3, "{all:#}");
-    let unserved = told(&["--unserved", "route.openshift.io/v1/Route"]);
+    let unserved = render(&["--unserved", "route.openshift.io/v1/Route"]);
     assert_eq!(unserved["status"]["readyReplicas"], 3);
     // The same input gives the same output.
-    assert_eq!(all, told(&[]));
+    assert_eq!(all, render(&[]));
 }
 
 #[test]
-fn render_says_what_is_wrong_with_its_input() {
+fn render_fails_with_the_reason_when_its_input_cannot_be_used() {
     let files = Files::new();
     let guest = component("podroute");
     let objects = files.write("objects.yaml", PODROUTE);
@@ -370,15 +294,15 @@ fn render_says_what_is_wrong_with_its_input() {
         &["-f", &broken],
         1,
         &expect![[r#"
-        innkeeper: DIR/broken.yaml, document 1: is not YAML of a Kubernetes object: did not find expected ',' or ']' at line 2 column 1, while parsing a flow sequence at line 1 column 4
-    "#]],
+            innkeeper: DIR/broken.yaml, document 1: not a Kubernetes object in YAML: did not find expected ',' or ']' at line 2 column 1, while parsing a flow sequence at line 1 column 4
+        "#]],
     );
     render(
         &["-f", &format!("{folder}/gone.yaml")],
         1,
         &expect![[r#"
-        innkeeper: DIR/gone.yaml cannot be read: No such file or directory (os error 2)
-    "#]],
+            innkeeper: cannot read DIR/gone.yaml: No such file or directory (os error 2)
+        "#]],
     );
     render(
         &["-f", &objects, "--parameters", "{size: 3}"],
@@ -404,7 +328,7 @@ fn render_says_what_is_wrong_with_its_input() {
 }
 
 #[test]
-fn wrong_usage_has_a_status_of_its_own() {
+fn wrong_usage_exits_with_status_2() {
     for arguments in [
         &["nonsense"][..],
         &["render", "x.wasm"],
@@ -419,11 +343,11 @@ fn wrong_usage_has_a_status_of_its_own() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
         assert!(!output.stderr.is_empty());
     }
-    assert!(done(&["--help"]).contains("Exit statuses: 0 done, 1 failed"));
+    assert!(done(&["--help"]).contains("Exit statuses: 0 success, 1 failure"));
 }
 
 #[test]
-fn a_kubeconfig_that_cannot_be_used_is_said() {
+fn command_fails_with_the_reason_when_the_kubeconfig_cannot_be_used() {
     let files = Files::new();
     let kubeconfig = files.write(
         "kubeconfig",
@@ -474,7 +398,7 @@ fn a_kubeconfig_that_cannot_be_used_is_said() {
 }
 
 #[test]
-fn a_folder_for_compiled_code_that_others_may_write_to_is_refused() {
+fn run_fails_when_others_may_write_to_the_cache_folder() {
     let files = Files::new();
     let folder = files.0.path().join("cache");
     std::fs::create_dir(&folder).unwrap();
@@ -499,7 +423,7 @@ fn crd_prints_the_committed_definition() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn command_succeeds_when_the_reader_of_its_output_goes_away() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_innkeeper"))
         .arg("crd")
         .stdout(Stdio::piped())

@@ -1,4 +1,4 @@
-//! `innkeeper demo` as people call it, with the components that `cargo xtask guests` has built.
+//! `innkeeper demo` with the components that `cargo xtask guests` has built.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
@@ -36,13 +36,13 @@ fn demo(cache: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The kubeconfig that it tells of in its second line.
+/// The kubeconfig in the second line of the output.
 fn kubeconfig(line: &str) -> &Path {
     Path::new(line.trim().strip_prefix("export KUBECONFIG=").unwrap())
 }
 
-/// What the API server answers over plain HTTP.
-fn asked(config: &Value, path: &str) -> Value {
+/// The answer of the API server over plain HTTP.
+fn get(config: &Value, path: &str) -> Value {
     let server = config["clusters"][0]["cluster"]["server"].as_str().unwrap();
     let token = config["users"][0]["user"]["token"].as_str().unwrap();
     let address = server.strip_prefix("https://").unwrap();
@@ -65,23 +65,23 @@ fn demo_succeeds_and_its_cluster_answers_until_an_interrupt() {
     let cache = folder.path().join("code");
 
     let output = demo(&cache, &["--once", "--fast"]).output().unwrap();
-    let (said, complaints) =
+    let (stdout, stderr) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert!(output.status.success(), "{complaints}{said}");
-    let mut lines = said.lines();
-    for story in RESULTS {
-        assert!(lines.any(|line| line.starts_with(story)), "{story}, in order, in:\n{said}");
+    assert!(output.status.success(), "{stderr}{stdout}");
+    let mut lines = stdout.lines();
+    for result in RESULTS {
+        assert!(lines.any(|line| line.starts_with(result)), "{result}, in order, in:\n{stdout}");
     }
-    assert!(!kubeconfig(said.lines().nth(1).unwrap()).exists());
+    assert!(!kubeconfig(stdout.lines().nth(1).unwrap()).exists());
     for step in ["[1/8] Compiling guest 1 of 7: imo", "[8/8] Starting the operator"] {
-        assert!(said.lines().any(|line| line == step), "{step}, in:\n{said}");
+        assert!(stdout.lines().any(|line| line == step), "{step}, in:\n{stdout}");
     }
 
-    // At the pace of the clock, somebody else looks at it.
+    // A client reads the cluster of a demo at the pace of the clock.
     let mut child = demo(&cache, &[]).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut until = |what: &str| loop {
-        let line = lines.next().expect("it goes on").unwrap();
+        let line = lines.next().expect("the demo ended").unwrap();
         if line.contains(what) {
             return line;
         }
@@ -90,7 +90,7 @@ fn demo_succeeds_and_its_cluster_answers_until_an_interrupt() {
     let path = kubeconfig(&line);
     until("All samples are ready");
     let config: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let modules = asked(&config, "/apis/innkeeper.dev/v1alpha1/modules");
+    let modules = get(&config, "/apis/innkeeper.dev/v1alpha1/modules");
     assert_eq!(modules["items"].as_array().unwrap().len(), 6, "{modules:#}");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -98,7 +98,7 @@ fn demo_succeeds_and_its_cluster_answers_until_an_interrupt() {
 }
 
 #[test]
-fn compiled_guests_are_found_by_the_next_demo() {
+fn demo_compiles_nothing_after_compile_only() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("code");
     let output = demo(&cache, &["--compile-only"]).output().unwrap();
@@ -112,7 +112,7 @@ fn compiled_guests_are_found_by_the_next_demo() {
     assert!(before.len() >= 7, "each guest and one in two versions: {before:?}");
     let output = demo(&cache, &["--once", "--fast"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(files(), before, "nothing had to be compiled again");
+    assert_eq!(files(), before, "the second demo compiled a guest again");
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn missing_component_error_names_the_command_that_builds_it() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_innkeeper"));
     let output = command.args(["demo", "--components"]).arg(folder.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("cargo xtask guests"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("cargo xtask guests"), "{stderr}");
 }
 
 #[test]
@@ -134,17 +134,17 @@ fn kubeconfig_with_several_contexts_is_refused_without_context() {
     let mut command = demo(&folder.path().join("code"), &["--once"]);
     let output = command.arg("--kubeconfig").arg(&kubeconfig).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.contains("has the contexts here, there: choose the demo's cluster with --context"),
-        "{said}"
+        stderr.contains("has the contexts here, there: choose the demo's cluster with --context"),
+        "{stderr}"
     );
 }
 
-/// How long a terminal is looked at until it shows something.
-const LOOKED_AT: Duration = Duration::from_mins(5);
+/// Maximum time until a terminal shows something.
+const TIMEOUT: Duration = Duration::from_mins(5);
 
-/// A terminal, and what it shows.
+/// A terminal and its screen.
 struct Terminal {
     ours: File,
     theirs: File,
@@ -162,7 +162,7 @@ impl Terminal {
         let ours = File::from(ours);
         let (write, written) = channel();
         let mut reader = ours.try_clone().unwrap();
-        // Ends with an error of the read when the other end is closed.
+        // The thread ends when the other end is closed.
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
@@ -188,13 +188,13 @@ impl Terminal {
         self.shown.screen().rows(0, columns.get()).collect()
     }
 
-    /// Reads on until it looks so.
+    /// Reads until the screen meets a condition.
     fn until(&mut self, what: &str, looks: impl Fn(&[String]) -> bool) {
-        let deadline = Instant::now() + LOOKED_AT;
+        let deadline = Instant::now() + TIMEOUT;
         while !looks(&self.rows()) {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(bytes) = self.written.recv_timeout(left) else {
-                panic!("{what}: not so; it shows:\n{}", self.rows().join("\n"));
+                panic!("{what}: not shown; the screen is:\n{}", self.rows().join("\n"));
             };
             self.shown.process(&bytes);
         }
@@ -206,13 +206,13 @@ fn cells(count: u16) -> NonZeroU16 {
 }
 
 #[test]
-fn tables_fit_the_terminal_also_when_its_size_changes() {
+fn tables_fit_the_terminal_when_its_size_changes() {
     let folder = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::new(60, 160);
     let mut command = demo(&folder.path().join("code"), &[]);
     command.stdout(terminal.theirs.try_clone().unwrap());
     let mut child = command.spawn().unwrap();
-    // The command holds the other end too.
+    // The command has the other end open too.
     drop(command);
 
     let has = |rows: &[String], what: &str| rows.iter().any(|row| row.contains(what));
@@ -234,11 +234,11 @@ fn tables_fit_the_terminal_also_when_its_size_changes() {
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    // What was there before comes back.
-    let deadline = Instant::now() + LOOKED_AT;
+    // The previous content of the terminal comes back.
+    let deadline = Instant::now() + TIMEOUT;
     while terminal.shown.screen().alternate_screen() || terminal.shown.screen().hide_cursor() {
         let left = deadline.saturating_duration_since(Instant::now());
-        let bytes = terminal.written.recv_timeout(left).expect("the terminal is left as it was");
+        let bytes = terminal.written.recv_timeout(left).expect("the terminal is not reset");
         terminal.shown.process(&bytes);
     }
 }

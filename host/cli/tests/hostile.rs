@@ -1,5 +1,4 @@
-//! The command with guests that attack the reader of its output, or the program that it is piped
-//! to.
+//! Guests that attack the reader of the command's output, or the program that reads it.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -13,7 +12,8 @@ use serde_json::{Value, json};
 
 use support::{Files, innkeeper, text};
 
-/// Ends a line, rings, moves the cursor, fills the clipboard, makes a link, and turns text around.
+/// Ends a line, rings the bell, moves the cursor, fills the clipboard, makes a link, and reverses
+/// text.
 const TERMINAL: &str = "x\ninnkeeper: forged\r\u{7}\u{1b}[2J\u{1b}]52;c;eA==\u{7}\u{1b}]8;;a\u{1b}\\\u{9b}2J\u{9d}0;t\u{9c}\u{202e}\u{2066}\u{200b}\u{85}\u{2028}\u{feff}\u{e0041}y";
 
 const PRIMARY: &str =
@@ -29,7 +29,7 @@ fn guest(files: &Files, guest: &Tiny) -> String {
     files.write("guest.wasm", guest.component())
 }
 
-/// Nothing but visible characters, and lines that the command itself begins.
+/// Checks that output has visible characters only, and no line that forges a message.
 fn is_harmless(bytes: &[u8]) -> String {
     let text = text(bytes);
     let other = text.chars().find(|c| *c != '\n' && (c.is_control() || !c.is_ascii()));
@@ -57,14 +57,14 @@ fn a_guest_whose_name_or_version_is_yaml_gets_no_rights_printed() {
             let output = innkeeper(&[command, &file]);
             assert_eq!(output.status.code(), Some(1));
             assert_eq!(text(&output.stdout), "", "{command}");
-            let said = is_harmless(&output.stderr);
-            assert!(said.contains(&format!("{member}: ")), "{said}");
+            let stderr = is_harmless(&output.stderr);
+            assert!(stderr.contains(&format!("{member}: ")), "{stderr}");
         }
     }
 }
 
 #[test]
-fn a_wildcard_is_no_kind() {
+fn rbac_refuses_a_kind_that_is_a_wildcard() {
     let files = Files::new();
     for (member, value) in [("apiVersion", "*/v1"), ("plural", "*"), ("kind", "*")] {
         let mut manifest = manifest();
@@ -78,7 +78,7 @@ fn a_wildcard_is_no_kind() {
 }
 
 #[test]
-fn names_of_parameters_are_shown_as_visible_text() {
+fn inspect_shows_names_of_parameters_as_visible_text() {
     let files = Files::new();
     let mut manifest = manifest();
     manifest["parametersSchema"] = json!({"type": "object", "properties": {TERMINAL: {}},
@@ -129,7 +129,7 @@ fn an_answer_of_any_texts_is_rendered_as_the_objects_of_the_answer_and_no_others
 }
 
 #[test]
-fn an_object_that_kubectl_would_read_as_a_list_is_refused() {
+fn render_refuses_an_object_that_kubectl_would_read_as_a_list() {
     let files = Files::new();
     let primary = files.write("primary.yaml", PRIMARY);
     let answer = json!({"objects": [{"object": {"apiVersion": "v1", "kind": "ConfigMap",
@@ -142,7 +142,7 @@ fn an_object_that_kubectl_would_read_as_a_list_is_refused() {
 }
 
 #[test]
-fn a_failure_and_a_bad_name_are_told_in_lines_of_the_command() {
+fn render_shows_failures_and_names_as_visible_text() {
     let files = Files::new();
     let primary = files.write("primary.yaml", PRIMARY);
     let failure = json!({"reason": "Broken", "message": TERMINAL});

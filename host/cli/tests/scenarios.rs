@@ -1,34 +1,32 @@
-//! `innkeeper test`: the scenarios of the guests, and what it says of those that fail.
+//! `innkeeper test`: the scenarios of the guests, and the messages for cases that fail.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+// Each test file uses a part of it.
+#[allow(dead_code)]
+mod support;
 
+use std::path::{Path, PathBuf};
+
+use support::component;
 use tempfile::TempDir;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-fn component(name: &str) -> String {
-    let path = root().join(format!("guests/target/components/{name}.wasm"));
-    assert!(path.exists(), "{} is not there: run `cargo xtask guests` first", path.display());
-    path.display().to_string()
-}
-
-/// Runs `innkeeper test`. Gives whether it succeeded, and both outputs.
-fn innkeeper(arguments: &[&str]) -> (bool, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_innkeeper"));
+/// Runs `innkeeper test`. Returns whether it succeeded, and both outputs.
+fn run(arguments: &[&str]) -> (bool, String, String) {
+    let mut command = support::command();
     let output = command.arg("test").args(arguments).env_remove("RUST_LOG").output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
-/// The scenarios of a guest hold.
+/// Expects that the scenarios of a guest hold.
 fn hold(guest: &str, cases: usize) {
     let folder = root().join(format!("guests/{guest}/tests/scenarios"));
-    let (ok, out, error) = innkeeper(&[folder.to_str().unwrap()]);
+    let (ok, out, error) = run(&[folder.to_str().unwrap()]);
     assert!(ok, "{out}{error}");
     assert!(out.ends_with(&format!("{cases} passed, 0 failed\n")), "{out}");
 }
@@ -55,27 +53,27 @@ fn the_scenarios_of_the_family_hold() {
 
 const PODROUTE: &str = "apiVersion: quay.io/v1alpha1\nkind: Podroute\nmetadata:\n  name: site\nspec:\n  image: example.com/app:1\n  replicas: 2\n";
 
-/// A folder with one case, whose assert says so many replicas.
+/// A folder with one case, whose assert expects a number of replicas.
 fn case(replicas: u32) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let case = folder.path().join("two-pods");
     std::fs::create_dir(&case).unwrap();
     std::fs::write(case.join("00-install.yaml"), PODROUTE).unwrap();
     let assert = format!(
-        "# What it should be.\napiVersion: v1\nkind: Service\nmetadata:\n  name: podroute-service\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: pod-route\nstatus:\n  readyReplicas: {replicas}\n"
+        "# The expected objects.\napiVersion: v1\nkind: Service\nmetadata:\n  name: podroute-service\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: pod-route\nstatus:\n  readyReplicas: {replicas}\n"
     );
     std::fs::write(case.join("00-assert.yaml"), assert).unwrap();
     folder
 }
 
 #[test]
-fn a_case_that_fails_shows_how_what_was_found_differs_and_is_written_as_junit() {
+fn failed_case_prints_the_difference_and_is_written_as_junit() {
     let folder = case(3);
     let dir = folder.path().to_str().unwrap();
     let report = folder.path().join("junit.xml");
     let guest = component("podroute");
     let options = [dir, "--guest", &guest, "--timeout", "20", "--junit", report.to_str().unwrap()];
-    let (ok, out, error) = innkeeper(&options);
+    let (ok, out, error) = run(&options);
     assert!(!ok);
     assert!(out.starts_with("FAIL  two-pods, step 00-install\n"), "{out}");
     let message =
@@ -89,44 +87,47 @@ fn a_case_that_fails_shows_how_what_was_found_differs_and_is_written_as_junit() 
     assert!(report.contains("tests=\"1\" failures=\"1\""), "{report}");
     assert!(report.contains("<failure message=\"00-install: "), "{report}");
 
-    // It can be written anew, and holds then.
-    let (ok, out, error) = innkeeper(&[dir, "--guest", &guest, "--timeout", "20", "--update"]);
+    // After an update the case holds.
+    let (ok, out, error) = run(&[dir, "--guest", &guest, "--timeout", "20", "--update"]);
     assert!(ok, "{out}{error}");
-    assert!(out.contains("00-assert.yaml is written anew"), "{out}");
+    assert!(out.contains("00-assert.yaml updated"), "{out}");
     let written = std::fs::read_to_string(folder.path().join("two-pods/00-assert.yaml")).unwrap();
     assert!(written.contains("readyReplicas: 2"), "{written}");
-    assert!(written.starts_with("# What it should be.\n"), "the rest stays as it is: {written}");
-    let (ok, out, _) = innkeeper(&[dir, "--guest", &guest]);
+    assert!(
+        written.starts_with("# The expected objects.\n"),
+        "the update changed the comment: {written}"
+    );
+    let (ok, out, _) = run(&[dir, "--guest", &guest]);
     assert!(ok, "{out}");
 }
 
 #[test]
-fn what_cannot_be_played_is_said_with_its_place_and_what_to_do() {
+fn test_fails_with_advice_when_a_case_cannot_be_run() {
     let folder = case(2);
     let dir = folder.path().to_str().unwrap();
-    let (ok, _, error) = innkeeper(&[dir]);
-    assert!(!ok && error.contains("no guest is given: name its component with --guest"), "{error}");
-    let (ok, _, error) = innkeeper(&[dir, "--guest", &component("podroute"), "--case", "other"]);
-    assert!(!ok && error.contains("--case other: there is two-pods"), "{error}");
+    let (ok, _, error) = run(&[dir]);
+    assert!(!ok && error.contains("no guest is given; name its component with --guest"), "{error}");
+    let (ok, _, error) = run(&[dir, "--guest", &component("podroute"), "--case", "other"]);
+    assert!(!ok && error.contains("--case other: no such case; the cases are two-pods"), "{error}");
     let step =
         "apiVersion: kuttl.dev/v1beta1\nkind: TestStep\ncommands:\n- command: kubectl get pods\n";
     std::fs::write(folder.path().join("two-pods/01-run.yaml"), step).unwrap();
-    let (ok, _, error) = innkeeper(&[dir, "--guest", &component("podroute")]);
+    let (ok, _, error) = run(&[dir, "--guest", &component("podroute")]);
     assert!(
-        !ok && error.contains("01-run.yaml, document 1: commands and scripts are not run"),
+        !ok && error.contains("01-run.yaml, document 1: commands and scripts are not supported"),
         "{error}"
     );
     let empty = tempfile::tempdir().unwrap();
-    let (ok, _, error) = innkeeper(&[empty.path().to_str().unwrap()]);
-    assert!(!ok && error.contains("there is no case"), "{error}");
+    let (ok, _, error) = run(&[empty.path().to_str().unwrap()]);
+    assert!(!ok && error.contains("no test case found"), "{error}");
 }
 
 #[test]
-fn a_module_without_the_right_to_its_children_is_seen_to_fail() {
+fn case_fails_in_its_setup_when_a_module_does_not_become_active() {
     let folder = case(2);
     let modules = folder.path().join("modules");
     std::fs::create_dir(&modules).unwrap();
-    // Its guest installs its definition, for which it has no group.
+    // The guest installs its definition, but the Module allows no group.
     let module = format!(
         "apiVersion: innkeeper.dev/v1alpha1\nkind: Module\nmetadata:\n  name: podroute\nspec:\n  source:\n    file: {}\n  serviceAccountName: podroute\n",
         component("podroute")
@@ -134,10 +135,13 @@ fn a_module_without_the_right_to_its_children_is_seen_to_fail() {
     std::fs::write(modules.join("podroute.yaml"), module).unwrap();
     let report = folder.path().join("junit.xml");
     let (ok, out, error) =
-        innkeeper(&[folder.path().to_str().unwrap(), "--junit", report.to_str().unwrap()]);
+        run(&[folder.path().to_str().unwrap(), "--junit", report.to_str().unwrap()]);
     assert!(!ok && error == "innkeeper: 1 of 1 cases failed\n", "{error}");
-    let said = "FAIL  two-pods, step setup\nthe case cannot be played: ";
-    assert!(out.starts_with(said) && out.contains("1 modules serve: not within 120 s"), "{out}");
+    let failure = "FAIL  two-pods, step setup\ncannot run the case: ";
+    assert!(
+        out.starts_with(failure) && out.contains("1 modules are active: not within 120 s"),
+        "{out}"
+    );
     let report = std::fs::read_to_string(report).unwrap();
-    assert!(report.contains("<failure message=\"setup: the case cannot be played"), "{report}");
+    assert!(report.contains("<failure message=\"setup: cannot run the case"), "{report}");
 }

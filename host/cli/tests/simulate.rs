@@ -1,4 +1,4 @@
-//! `innkeeper simulate` as people call it.
+//! `innkeeper simulate`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -16,34 +16,34 @@ fn simulate(arguments: &[&str]) -> Command {
     command
 }
 
-/// What it says when it has begun.
-fn begun(child: &mut Child) -> [String; 2] {
+/// The first lines of the output.
+fn first_lines(child: &mut Child) -> [String; 2] {
     let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     [(); 2].map(|()| lines.next().unwrap().unwrap())
 }
 
 #[test]
-fn it_runs_until_it_is_interrupted_and_leaves_nothing() {
+fn simulate_removes_its_kubeconfig_when_it_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("simulated");
     let mut child = simulate(&["--kubeconfig", path.to_str().unwrap()]).spawn().unwrap();
-    let [first, second] = begun(&mut child);
+    let [first, second] = first_lines(&mut child);
     assert_eq!(second, format!("  export KUBECONFIG={}", path.display()));
     let config: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let server = config["clusters"][0]["cluster"]["server"].as_str().unwrap();
     assert!(first.contains(server) && server.starts_with("https://127.0.0.1:"), "{first}");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(said, "");
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(stderr, "");
     assert!(!path.exists());
 }
 
 #[test]
-fn without_a_name_the_kubeconfig_is_a_temporary_file() {
+fn kubeconfig_is_a_temporary_file_when_none_is_named() {
     let mut child = simulate(&["--freeze-time"]).spawn().unwrap();
-    let [_, second] = begun(&mut child);
+    let [_, second] = first_lines(&mut child);
     let path = Path::new(second.rsplit('=').next().unwrap()).to_owned();
     assert!(path.is_absolute() && path.is_file(), "{second}");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
@@ -52,13 +52,13 @@ fn without_a_name_the_kubeconfig_is_a_temporary_file() {
 }
 
 #[test]
-fn a_kubeconfig_that_exists_is_left_as_it_is() {
+fn simulate_fails_when_the_kubeconfig_exists() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine");
     std::fs::write(&path, "precious").unwrap();
     let output = simulate(&["--kubeconfig", path.to_str().unwrap()]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("exists already, and is left as it is"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("exists already"), "{stderr}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }

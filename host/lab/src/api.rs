@@ -1,4 +1,4 @@
-//! Requests to a cluster, simulated or real, by the kinds that objects name.
+//! Requests to a cluster, simulated or real, by the kinds of objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,17 +9,17 @@ use innkeeper_cluster::ApiClient;
 use innkeeper_simulator::Simulator;
 use serde_json::Value;
 
-/// Who writes, as the server notes it.
+/// The field manager of all writes.
 const MANAGER: &str = "innkeeper-test";
 
-/// How a body is meant.
+/// The content type of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// It is an object, or options.
+    /// An object, or options.
     Json,
-    /// It is laid over what is there.
+    /// A JSON merge patch.
     MergePatch,
-    /// It is a server-side apply.
+    /// A server-side apply.
     Apply,
 }
 
@@ -33,22 +33,24 @@ impl Content {
     }
 }
 
-/// Why a request has no answer that could be used.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiFailure {
-    /// The server refused.
-    #[error("the API server says ({code}): {message}")]
+    /// The server refused the request.
+    #[error("the API server refused the request ({code}): {message}")]
     Refused {
         /// The HTTP status.
         code: u16,
-        /// What the server says.
+        /// The message of the server.
         message: String,
     },
-    /// No answer came.
+    /// The server did not answer.
     #[error("the API server does not answer: {0}")]
     Silent(String),
-    /// The kind is not served.
-    #[error("the API server serves no {kind} of {api_version}: is its definition installed?")]
+    /// The server does not serve the kind.
+    #[error(
+        "the API server does not serve {kind} of {api_version}; install its CustomResourceDefinition"
+    )]
     NotServed {
         /// Group and version.
         api_version: String,
@@ -57,19 +59,19 @@ pub enum ApiFailure {
     },
 }
 
-/// Where objects of a kind are.
+/// The resource of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// Group and version.
     pub api_version: String,
     /// The last part of the path.
     pub plural: String,
-    /// Whether its objects are in namespaces.
+    /// Whether its objects have a namespace.
     pub namespaced: bool,
 }
 
 impl Resource {
-    /// The path of an object, or of all if the name is empty; of all namespaces if that is empty.
+    /// The path of an object; without a name, of all objects; without a namespace, of all namespaces.
     pub fn path(&self, namespace: &str, name: &str) -> String {
         let root = if self.api_version.contains('/') { "/apis" } else { "/api" };
         let mut parts = vec![root, "/", &self.api_version];
@@ -98,20 +100,20 @@ pub struct Api {
 }
 
 impl Api {
-    /// A simulated one.
+    /// A simulated cluster.
     pub fn simulated(simulator: Simulator) -> Self {
         Self { server: Server::Simulated(simulator), known: Arc::default() }
     }
 
-    /// A real one.
+    /// A real cluster.
     pub fn cluster(client: ApiClient) -> Self {
         Self { server: Server::Cluster(Box::new(client)), known: Arc::default() }
     }
 
-    /// Sends a request. Gives what it is answered by.
+    /// Sends a request and returns the body of the response.
     ///
     /// # Errors
-    /// If the server refuses, or does not answer.
+    /// If the server refuses the request, or does not answer.
     pub async fn send(
         &self,
         method: &str,
@@ -149,10 +151,10 @@ impl Api {
         Err(ApiFailure::Refused { code, message: message.unwrap_or_default().to_owned() })
     }
 
-    /// Where objects of a kind are.
+    /// Looks up the resource of a kind.
     ///
     /// # Errors
-    /// If the kind is not served, or the server cannot be asked.
+    /// If the server does not serve the kind, or does not answer.
     pub async fn resource(&self, api_version: &str, kind: &str) -> Result<Resource, ApiFailure> {
         let id = (api_version.to_owned(), kind.to_owned());
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
@@ -182,22 +184,22 @@ impl Api {
         Ok(resource)
     }
 
-    /// Where an object lies that names its kind; in `namespace` if it names none.
+    /// The path of an object, in `namespace` if the object names none.
     ///
     /// # Errors
-    /// If its kind is not served.
+    /// If the server does not serve its kind, or does not answer.
     pub async fn path_of(&self, object: &Value, namespace: &str) -> Result<String, ApiFailure> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let resource = self.resource(&text(&object["apiVersion"]), &text(&object["kind"])).await?;
-        let said = text(&object["metadata"]["namespace"]);
-        let namespace = if said.is_empty() { namespace } else { &said };
+        let own = text(&object["metadata"]["namespace"]);
+        let namespace = if own.is_empty() { namespace } else { &own };
         Ok(resource.path(namespace, &text(&object["metadata"]["name"])))
     }
 
-    /// An object, if it is there.
+    /// Reads an object, if it exists.
     ///
     /// # Errors
-    /// If the server refuses otherwise than by 404, or does not answer.
+    /// If the server refuses the request with another code than 404, or does not answer.
     pub async fn get(&self, path: &str) -> Result<Option<Value>, ApiFailure> {
         match self.send("GET", path, Content::Json, &Value::Null).await {
             Ok(object) => Ok(Some(object)),
@@ -206,13 +208,13 @@ impl Api {
         }
     }
 
-    /// The objects at a path.
+    /// Lists the objects at a path.
     ///
     /// # Errors
-    /// If the server refuses or does not answer.
+    /// If the server refuses the request, or does not answer.
     pub async fn list(&self, path: &str) -> Result<Vec<Value>, ApiFailure> {
         let list = self.send("GET", path, Content::Json, &Value::Null).await?;
-        // Items say of which kind they are only to those who ask for one.
+        // The items of a list have no kind.
         let (version, kind) = (&list["apiVersion"], list["kind"].as_str().unwrap_or_default());
         let kind = kind.strip_suffix("List").unwrap_or(kind);
         let items = list["items"].as_array().into_iter().flatten().cloned().map(|mut item| {
@@ -223,10 +225,10 @@ impl Api {
         Ok(items.collect())
     }
 
-    /// Makes an object, or lays it over the one that is there, as KUTTL does.
+    /// Creates an object, or merges it into the existing one, as KUTTL does.
     ///
     /// # Errors
-    /// If the server refuses.
+    /// If the server refuses the request, or does not answer.
     pub async fn apply(&self, object: &Value, namespace: &str) -> Result<(), ApiFailure> {
         let path = self.path_of(object, namespace).await?;
         let generated = object["metadata"]["generateName"].is_string();
@@ -239,10 +241,10 @@ impl Api {
         Ok(())
     }
 
-    /// Deletes what is at a path. What is not there is gone already.
+    /// Deletes the object at a path, if it exists.
     ///
     /// # Errors
-    /// If the server refuses.
+    /// If the server refuses the request, or does not answer.
     pub async fn delete(&self, path: &str) -> Result<(), ApiFailure> {
         let options = serde_json::json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"});
         match self.send("DELETE", path, Content::Json, &options).await {

@@ -8,44 +8,35 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::api::{Api, ApiFailure};
-use crate::operator::{Guests, LabError, RunningOperator};
+use crate::operator::{Guests, LabError, Modules, RunningOperator};
 
-/// How finely time passes: the operator works between two of these.
+/// The step of virtual time: the operator runs between two steps.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The least time that a timer knows.
+/// The resolution of timers.
 const SETTLE_TIME: Duration = Duration::from_millis(1);
 
 /// The namespace of the modules' accounts.
 const MODULES: &str = innkeeper_operator::MODULES_NAMESPACE;
 
-/// After so much time without a write all is quiet. Pods of Jobs end after five seconds, and the
-/// operator looks again after a few.
+/// The time without a write after which the cluster is quiet. Pods of Jobs end after five seconds,
+/// and the operator retries after a few.
 const QUIET: Duration = Duration::from_secs(15);
-
-/// Where the operator's Modules come from.
-#[derive(Clone, Debug)]
-pub enum Modules {
-    /// These, as `innkeeper run --modules DIR` reads them, with absolute paths.
-    Given(Vec<Value>),
-    /// Those of the cluster, which are among the objects.
-    OfCluster,
-}
 
 /// What a lab begins with.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Of what all that is random is made.
+    /// The seed of everything random.
     pub seed: u64,
     /// The time at the beginning.
     pub start: Timestamp,
-    /// What works besides the API server.
+    /// The controllers of the cluster.
     pub controllers: Controllers,
-    /// What the operator runs.
+    /// The Modules of the operator.
     pub modules: Modules,
-    /// What is there before the operator starts: the rights of the modules, say.
+    /// The objects that exist before the operator starts, such as the rights of the modules.
     pub objects: Vec<Value>,
-    /// Whether requests, answers and events are kept ([`Simulator::log`]).
+    /// Whether the simulator logs requests, responses and events ([`Simulator::log`]).
     pub keep_log: bool,
 }
 
@@ -63,11 +54,11 @@ impl Setup {
     }
 }
 
-/// Something did not come true in time.
+/// A condition was not met in time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: not within {} s", .limit.as_secs())]
 pub struct Timeout {
-    /// What was waited for.
+    /// The condition.
     pub what: String,
     /// How long, in virtual time.
     pub limit: Duration,
@@ -140,12 +131,12 @@ impl Lab {
         &self.running
     }
 
-    /// Lets time pass, second by second.
+    /// Advances the virtual time, second by second.
     pub async fn pass(&self, time: Duration) {
         let mut left = time;
         while !left.is_zero() {
             let step = left.min(TICK);
-            // The operator does what it can; then it is later, and it does what follows from that.
+            // The operator runs, then the time advances, then the operator reacts to that.
             self.running.env().sleep(step.saturating_sub(SETTLE_TIME)).await;
             self.simulator.advance(SignedDuration::try_from(step).unwrap_or_default());
             self.running.env().sleep(SETTLE_TIME).await;
@@ -153,10 +144,10 @@ impl Lab {
         }
     }
 
-    /// Lets time pass until `holds`, at most for `limit`. `what` is for the error.
+    /// Advances the time until `holds` returns true, at most for `limit`. `what` names the condition.
     ///
     /// # Errors
-    /// If it does not come true in time.
+    /// If the condition is not met in time.
     pub async fn until(
         &self,
         what: &str,
@@ -176,12 +167,12 @@ impl Lab {
         }
     }
 
-    /// Lets time pass until as many modules serve as were given, at most for `limit`.
+    /// Advances the time until all Modules are active, at most for `limit`.
     ///
     /// # Errors
-    /// If one does not: the log says why.
+    /// If one is not active in time: see the log.
     pub async fn serves(&self, limit: Duration) -> Result<(), Timeout> {
-        let what = format!("{} modules serve", self.modules);
+        let what = format!("{} modules are active", self.modules);
         self.until(&what, limit, async |_| {
             let operator = self.running.operator();
             Ok(operator.is_ready() && operator.serving().len() == self.modules)
@@ -189,16 +180,16 @@ impl Lab {
         .await
     }
 
-    /// Lets time pass until nothing has been written for a while, at most for `limit`.
+    /// Advances the time until nobody has written for a while, at most for `limit`.
     ///
     /// # Errors
-    /// If there is no rest.
+    /// If the writes go on.
     pub async fn settle(&self, limit: Duration) -> Result<(), Timeout> {
         let (mut passed, mut quiet) = (Duration::ZERO, Duration::ZERO);
         let mut version = self.simulator.version();
         while quiet < QUIET {
             if passed >= limit {
-                return Err(Timeout { what: "nothing is written any more".to_owned(), limit });
+                return Err(Timeout { what: "no more writes".to_owned(), limit });
             }
             self.pass(TICK).await;
             passed += TICK;
@@ -210,7 +201,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Tells the operator to end, and waits for it. Says whether it ended as it should.
+    /// Stops the operator and waits for its end. Returns whether it ended without a panic.
     pub async fn end(self) -> bool {
         self.running.end().await
     }

@@ -1,4 +1,4 @@
-//! An operator with guests, on one thread and virtual time, over whatever answers its requests.
+//! An operator with guests, on one thread and virtual time, over any server.
 
 use std::path::Path;
 
@@ -11,43 +11,41 @@ use innkeeper_sandbox::{
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::lab::Modules;
-
-/// Guests that run at once: the operator asks for two at least.
+/// The number of guests that run at the same time: the operator requires at least two.
 const PERMITS: usize = 2;
 
-/// Why a lab cannot be set up.
+/// Why a lab cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The sandbox does not start.
-    #[error("the sandbox does not start: {0}")]
+    #[error("cannot start the sandbox: {0}")]
     Sandbox(#[from] innkeeper_sandbox::EngineError),
-    /// Compiled code cannot be kept.
+    /// The cache for compiled code cannot be used.
     #[error(transparent)]
     Cache(#[from] innkeeper_sandbox::CacheError),
     /// The folder of the modules cannot be written.
-    #[error("the modules cannot be written to a folder: {0}")]
+    #[error("cannot write the modules to a folder: {0}")]
     Folder(#[from] std::io::Error),
     /// The operator does not start.
-    #[error("the operator does not start: {0}")]
+    #[error("cannot start the operator: {0}")]
     Operator(#[from] prometheus::Error),
-    /// The simulated cluster refuses what a lab begins with.
+    /// The simulated cluster refuses an object of the setup.
     #[error("the simulated cluster refuses {what}: {why}")]
     Refused {
         /// The object.
         what: String,
-        /// What the server says.
+        /// The message of the server.
         why: String,
     },
     /// The runtime does not start.
-    #[error("the runtime does not start: {0}")]
+    #[error("cannot start the runtime: {0}")]
     Runtime(std::io::Error),
 }
 
-/// Runs `future` on one thread and virtual time: time stands still while anything can be done.
+/// Runs `future` on one thread and virtual time: the time advances only when all tasks wait.
 ///
 /// # Errors
-/// If no runtime can be made.
+/// If the runtime cannot start.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, LabError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -57,7 +55,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, LabError> {
     Ok(runtime.block_on(future))
 }
 
-/// What runs guests. Cheap to clone; labs that share one compile each component once.
+/// The engine of the guests. Cheap to clone; labs that share one compile each component once.
 #[derive(Clone)]
 pub struct Guests {
     engine: Engine,
@@ -65,25 +63,33 @@ pub struct Guests {
 }
 
 impl Guests {
-    /// Runs them in this process, interrupted by fuel, so that each run is the same.
+    /// Runs guests in this process, interrupted by fuel, so that each run is the same.
     ///
     /// # Errors
     /// If the sandbox does not start.
     pub fn new() -> Result<Self, LabError> {
         let code = tempfile::tempdir()?;
-        let engine = engine(code.path())?;
+        let engine = engine(cache_in(code.path())?)?;
         Ok(Self { engine, _code: Some(std::sync::Arc::new(code)) })
     }
 
-    /// The same with compiled code kept in a folder for the next time.
+    /// The same with compiled code that stays in a folder.
     ///
     /// # Errors
-    /// Also if the folder is not its owner's only.
+    /// As [`Self::new`], or if others may write to the folder.
     pub fn kept_in(folder: &Path) -> Result<Self, LabError> {
-        Ok(Self { engine: engine(folder)?, _code: None })
+        Self::with_cache(cache_in(folder)?)
     }
 
-    /// Compiles a component, so that whoever loads it later finds its code.
+    /// The same with compiled code in a cache.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_cache(cache: CodeCache) -> Result<Self, LabError> {
+        Ok(Self { engine: engine(cache)?, _code: None })
+    }
+
+    /// Compiles a component, so that a later load finds its code.
     ///
     /// # Errors
     /// If it is no guest.
@@ -92,9 +98,12 @@ impl Guests {
     }
 }
 
-fn engine(code: &Path) -> Result<Engine, LabError> {
-    let folder = CacheFolder::open(code)?;
-    let cache = CodeCache::open(folder, &CacheKey::Kept, CACHE_BYTES_DEFAULT)?;
+fn cache_in(folder: &Path) -> Result<CodeCache, LabError> {
+    let folder = CacheFolder::open(folder)?;
+    Ok(CodeCache::open(folder, &CacheKey::Kept, CACHE_BYTES_DEFAULT)?)
+}
+
+fn engine(cache: CodeCache) -> Result<Engine, LabError> {
     let engine = Engine::builder()
         .interruption(Interruption::Fuel)
         .compile(Compile::InProcess)
@@ -102,6 +111,15 @@ fn engine(code: &Path) -> Result<Engine, LabError> {
         .cache(cache)
         .build()?;
     Ok(engine)
+}
+
+/// The source of the operator's Modules.
+#[derive(Clone, Debug)]
+pub enum Modules {
+    /// These Modules, in the form of `innkeeper run --modules DIR`, with absolute paths.
+    Given(Vec<Value>),
+    /// The Modules of the cluster, which are among the objects of the setup.
+    OfCluster,
 }
 
 /// A running operator.
@@ -115,7 +133,7 @@ pub struct RunningOperator {
 }
 
 impl RunningOperator {
-    /// Starts it with Modules.
+    /// Starts an operator with Modules.
     ///
     /// # Errors
     /// If the modules cannot be written to a folder, or the operator does not start.
@@ -141,17 +159,17 @@ impl RunningOperator {
         Ok(Self { env, operator, stop, task, _guests: guests.clone(), _folder: folder })
     }
 
-    /// Its world: clock and timers.
+    /// The clock and timers of the operator.
     pub fn env(&self) -> &Env {
         &self.env
     }
 
-    /// The operator itself.
+    /// The operator.
     pub fn operator(&self) -> &Operator {
         &self.operator
     }
 
-    /// Tells the operator to end, and waits for it. Says whether it ended as it should.
+    /// Stops the operator and waits for its end. Returns whether it ended without a panic.
     pub async fn end(self) -> bool {
         let _ = self.stop.send(true);
         self.task.await.is_some()

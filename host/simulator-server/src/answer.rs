@@ -1,5 +1,5 @@
-//! From a request on the wire to the simulator's answer: who asks, and a body that ends with the
-//! server.
+//! Answers HTTP requests by the simulator: authenticates the user, and ends the body of a watch when
+//! the server stops.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,9 +14,9 @@ use innkeeper_simulator::{Body, Simulator, User};
 use serde_json::json;
 
 use crate::credentials::Token;
-use crate::server::Stop;
+use crate::stop::Stop;
 
-/// The largest body that is read, as a real server has it.
+/// The maximum size of a request body, as of a real API server.
 const BODY_BYTES: usize = 3 * 1024 * 1024;
 
 /// Answers all requests of a server.
@@ -36,7 +36,7 @@ impl Answerer {
         let Some(user) = self.user(&parts.headers) else {
             return Ok(refuse(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized"));
         };
-        // The simulator keeps a log of requests, which should not have it.
+        // The log of the simulator must not contain the token.
         parts.headers.remove(header::AUTHORIZATION);
         let body = match Limited::new(body, BODY_BYTES).collect().await {
             Ok(body) => body.to_bytes(),
@@ -44,17 +44,17 @@ impl Answerer {
                 let why = format!("Request entity too large: limit is {BODY_BYTES}");
                 return Ok(refuse(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &why));
             }
-            // The client has gone: nobody reads this.
+            // The client has disconnected: nobody reads the response.
             Err(error) => {
                 return Ok(refuse(StatusCode::BAD_REQUEST, "BadRequest", &error.to_string()));
             }
         };
         let response = self.simulator.request_as(user, Request::from_parts(parts, body));
-        let ended = Box::pin(self.stop.clone().told());
+        let ended = Box::pin(self.stop.clone().requested());
         Ok(response.map(|body| Streamed { inner: Inner::Answer(body), ended: Some(ended) }))
     }
 
-    /// Who asks; `None` for a token that is neither the one nor that of a ServiceAccount.
+    /// The user of a request; `None` if the token is neither the admin's nor a ServiceAccount's.
     fn user(&self, headers: &HeaderMap) -> Option<User> {
         let Some(shown) = headers.get(header::AUTHORIZATION) else {
             return Some(User::anonymous());
@@ -67,7 +67,7 @@ impl Answerer {
     }
 }
 
-/// An answer that the simulator does not know of.
+/// A refusal by the server itself.
 fn refuse(code: StatusCode, reason: &str, message: &str) -> Response<Streamed> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": reason, "code": code.as_u16()});
@@ -79,7 +79,7 @@ fn refuse(code: StatusCode, reason: &str, message: &str) -> Response<Streamed> {
     response
 }
 
-/// A body that ends with the server at the latest.
+/// A body that ends at the latest when the server stops.
 pub(crate) struct Streamed {
     inner: Inner,
     ended: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,

@@ -1,4 +1,4 @@
-//! One connection: HTTPS or plain HTTP, until the client or the server has had enough.
+//! One connection, HTTPS or plain HTTP, until the client or the server ends it.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use crate::answer::Answerer;
-use crate::server::Stop;
+use crate::stop::Stop;
 
-/// How a TLS handshake begins.
+/// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 0x16;
 
 /// Serves one client.
@@ -23,22 +23,22 @@ pub(crate) async fn serve(
     answerer: Arc<Answerer>,
     stop: Stop,
 ) {
-    // Small answers should not wait for more.
+    // The kernel must not delay small responses.
     let _ = stream.set_nodelay(true);
     let mut first = [0];
     tokio::select! {
         biased;
-        () = stop.clone().told() => {}
+        () = stop.clone().requested() => {}
         peeked = stream.peek(&mut first) => match peeked {
             Ok(1) if first[0] == HANDSHAKE => {
                 let accepted = tokio::select! {
                     biased;
-                    () = stop.clone().told() => return,
+                    () = stop.clone().requested() => return,
                     accepted = acceptor.accept(stream) => accepted,
                 };
                 match accepted {
                     Ok(stream) => speak(stream, answerer, stop).await,
-                    Err(error) => tracing::debug!(%error, "a client broke off the handshake"),
+                    Err(error) => tracing::debug!(%error, "handshake aborted by the client"),
                 }
             }
             Ok(1) => speak(stream, answerer, stop).await,
@@ -61,7 +61,7 @@ where
     let ended = tokio::select! {
         biased;
         result = connection.as_mut() => Some(result),
-        () = stop.told() => None,
+        () = stop.requested() => None,
     };
     let result = if let Some(result) = ended {
         result
@@ -70,6 +70,6 @@ where
         connection.await
     };
     if let Err(error) = result {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "connection ended early");
     }
 }

@@ -1,5 +1,5 @@
-//! The certificate of the server, the authority that signed it, and the admin's token. All are made
-//! anew for each server and are nowhere but in its kubeconfig.
+//! The certificate of the server, its certificate authority, and the admin's token. Each server has
+//! new ones, which only its kubeconfig contains.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::Error;
 
-/// Under which names the server is reached.
+/// The names of the server in its certificate.
 const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
 
-/// Length of the token before it is written in hex.
+/// Length of the token in bytes, before the hex encoding.
 const TOKEN_BYTES: usize = 24;
 
-/// What a server shows, and what it wants to be shown.
+/// The credentials of a server and its admin.
 pub(crate) struct Credentials {
     pub(crate) ca_pem: String,
     pub(crate) acceptor: TlsAcceptor,
@@ -26,7 +26,10 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// Makes them.
+    /// Generates new credentials.
+    ///
+    /// # Errors
+    /// If the system has no random bytes, or a certificate cannot be made.
     pub(crate) fn make() -> Result<Self, Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "innkeeper-simulator-ca");
@@ -52,7 +55,7 @@ impl Credentials {
     }
 }
 
-/// The admin's token. It is printed nowhere but in a kubeconfig.
+/// The admin's token. Only a kubeconfig contains it.
 #[derive(Clone)]
 pub(crate) struct Token(String);
 
@@ -63,12 +66,12 @@ impl Token {
         Ok(Self(hex::encode(bytes)))
     }
 
-    /// For the kubeconfig.
+    /// The token as text, for the kubeconfig.
     pub(crate) fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether `shown` is this one; how long that takes does not tell where it differs.
+    /// Whether `shown` is this token. Takes the same time wherever the two differ.
     pub(crate) fn is(&self, shown: &str) -> bool {
         let (own, shown) = (self.0.as_bytes(), shown.as_bytes());
         own.len() == shown.len()
@@ -81,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_itself_and_no_other() {
+    fn token_matches_itself_only() {
         let token = Token::make().unwrap();
         let other = Token::make().unwrap();
         assert!(token.is(token.text()));

@@ -1,37 +1,37 @@
-//! What can go wrong with serving.
+//! The errors of the server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why the server could not start, or its kubeconfig not be written.
+/// Why the server cannot start, or its kubeconfig cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The port cannot be listened on.
-    #[error("cannot listen on {address}: {source}; name another port, or 0 for any that is free")]
+    #[error("cannot listen on {address}: {source}; choose another port, or 0 for a free one")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The certificates could not be made.
+    /// The certificates cannot be made.
     #[error("cannot make the certificates of the simulated cluster: {0}")]
     Certificates(#[from] rcgen::Error),
-    /// The certificates could not be used.
+    /// The certificates cannot be used.
     #[error("cannot use the certificates of the simulated cluster: {0}")]
     Tls(#[from] rustls::Error),
-    /// The machine gave no random bytes for the token.
-    #[error("this machine gives no random bytes for the token: {0}")]
+    /// The system gives no random bytes for the token.
+    #[error("cannot read random bytes for the token from the system: {0}")]
     Random(getrandom::Error),
-    /// The kubeconfig exists, and may be somebody's.
-    #[error("{} exists already, and is left as it is: name a file that does not, or remove it", .0.display())]
+    /// The kubeconfig exists and may belong to the user.
+    #[error("kubeconfig {} exists already; choose another file, or remove it", .0.display())]
     KubeconfigExists(PathBuf),
-    /// The kubeconfig could not be written.
+    /// The kubeconfig cannot be written.
     #[error("cannot write the kubeconfig {}: {source}", path.display())]
     Kubeconfig {
-        /// Where.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }

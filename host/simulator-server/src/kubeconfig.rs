@@ -1,5 +1,4 @@
-//! The kubeconfig of a server, and the file that it lies in. Written as JSON, which every reader of
-//! YAML takes.
+//! The kubeconfig of a server and its file. The format is JSON, which every YAML parser reads.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -32,14 +31,17 @@ pub(crate) fn text(url: &str, credentials: &Credentials) -> String {
     format!("{document:#}\n")
 }
 
-/// A kubeconfig that is removed when this value goes: its server has gone by then too.
+/// A kubeconfig file. Dropping this value removes the file.
 #[derive(Debug)]
 pub struct KubeconfigFile {
     path: PathBuf,
 }
 
 impl KubeconfigFile {
-    /// Writes a file that was not there, for its owner only.
+    /// Writes a new file that only its owner may read.
+    ///
+    /// # Errors
+    /// If the file exists already, or cannot be written.
     pub(crate) fn write(path: &Path, text: &str) -> Result<Self, Error> {
         let mut options = fs::OpenOptions::new();
         let mut file = match options.write(true).create_new(true).mode(0o600).open(path) {
@@ -49,14 +51,14 @@ impl KubeconfigFile {
             }
             Err(source) => return Err(Error::Kubeconfig { path: path.to_owned(), source }),
         };
-        // From here on it is ours to remove.
+        // Removes the file on drop from here on.
         let own = Self { path: path.to_owned() };
         file.write_all(text.as_bytes())
             .map_err(|source| Error::Kubeconfig { path: path.to_owned(), source })?;
         Ok(own)
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -64,7 +66,7 @@ impl KubeconfigFile {
 
 impl Drop for KubeconfigFile {
     fn drop(&mut self) {
-        // Whoever removed it already wanted the same.
+        // Somebody may have removed the file already.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -15,15 +15,15 @@
 //! ```
 //!
 //! # Guarantees
-//! - It listens on 127.0.0.1 only. One port takes HTTPS and plain HTTP: the first byte of a
-//!   connection tells which.
-//! - Whoever has the token of the kubeconfig may do everything, and act as others; whoever has none
-//!   is `system:anonymous`, who may do nothing but ask for the version and the health.
-//! - Watches are told what happens when it happens; they end when the server stops, and cost
-//!   nothing any more when their client has gone.
+//! - The server listens on 127.0.0.1 only. One port serves HTTPS and plain HTTP: the first byte of a
+//!   connection decides.
+//! - A client with the token of the kubeconfig is the admin, with all rights and impersonation. A
+//!   client without a token is `system:anonymous`, which may only read the version and the health.
+//! - Watches receive events at once. They end when the server stops, or when their client
+//!   disconnects.
 //!
 //! # Absent here
-//! What is answered: the simulator decides that, without knowing of sockets. Time: see [`Time`].
+//! The content of the responses, which the simulator decides without sockets. Time: see [`Time`].
 
 mod answer;
 mod connection;
@@ -31,6 +31,7 @@ mod credentials;
 mod error;
 mod kubeconfig;
 mod server;
+mod stop;
 
 pub use error::Error;
 pub use kubeconfig::KubeconfigFile;

@@ -1,4 +1,4 @@
-//! The server: what it is given, and its life.
+//! The server, its options and its lifetime.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,46 +18,35 @@ use crate::answer::Answerer;
 use crate::connection;
 use crate::credentials::Credentials;
 use crate::kubeconfig::{self, KubeconfigFile};
+use crate::stop::Stop;
 
-/// How often the controllers work.
+/// How often the controllers run.
 const TICK: Duration = Duration::from_millis(25);
-/// How long connections may take to end when the server stops.
-const LEAVE: Duration = Duration::from_secs(2);
+/// Maximum time until connections end when the server stops.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How time passes in a simulator that is served.
+/// How time passes in the simulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Time {
-    /// As on the wall.
+    /// The time follows the wall clock.
     #[default]
     Wall,
-    /// It stands still. Controllers work, and nothing that waits for a time happens.
+    /// The time is frozen. Controllers run, but no timer expires.
     Still,
-    /// Whoever serves it lets it pass, and the controllers work.
+    /// The caller advances the time and runs the controllers.
     Given,
 }
 
-/// How a simulator is served.
+/// The options of a server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// On which port of 127.0.0.1; 0 for one that is free.
+    /// The port of 127.0.0.1; 0 for a free one.
     pub port: u16,
     /// How time passes.
     pub time: Time,
 }
 
-/// Whether the server is to stop.
-#[derive(Clone)]
-pub(crate) struct Stop(watch::Receiver<bool>);
-
-impl Stop {
-    /// Returns when it is.
-    pub(crate) async fn told(mut self) {
-        // A server that is gone has stopped too.
-        let _ = self.0.wait_for(|stop| *stop).await;
-    }
-}
-
-/// A simulator on a port, for as long as this value lives.
+/// A simulator on a port. Dropping this value stops the server.
 pub struct Server {
     address: SocketAddr,
     credentials: Credentials,
@@ -74,35 +63,37 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Begins to serve, on the tokio runtime of the caller.
+    /// Starts the server on the tokio runtime of the caller.
     ///
     /// # Errors
-    /// If the port is taken, or no certificates can be made.
+    /// If the port is in use, or the certificates cannot be made.
     pub async fn start(simulator: Simulator, options: &Options) -> Result<Self, Error> {
-        let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
-        let listen = |source| Error::Listen { address: wanted, source };
+        let requested = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
+        let listen = |source| Error::Listen { address: requested, source };
         let credentials = Credentials::make()?;
-        let listener = TcpListener::bind(wanted).await.map_err(listen)?;
+        let listener = TcpListener::bind(requested).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let (stop, told) = watch::channel(false);
-        let told = Stop(told);
+        let (stop, stopped) = Stop::new();
         let ticking = (options.time != Time::Given)
-            .then(|| tokio::spawn(tick(simulator.clone(), options.time, told.clone())));
-        let answerer =
-            Arc::new(Answerer { simulator, token: credentials.token.clone(), stop: told.clone() });
+            .then(|| tokio::spawn(tick(simulator.clone(), options.time, stopped.clone())));
+        let answerer = Arc::new(Answerer {
+            simulator,
+            token: credentials.token.clone(),
+            stop: stopped.clone(),
+        });
         let acceptor = credentials.acceptor.clone();
         let accepting = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 tokio::select! {
                     biased;
-                    () = told.clone().told() => break,
+                    () = stopped.clone().requested() => break,
                     _ = connections.join_next(), if !connections.is_empty() => {}
                     accepted = listener.accept() => {
-                        // One that broke off before it was taken is nobody's loss.
+                        // An error is a client that disconnected before the accept.
                         let Ok((stream, _)) = accepted else { continue };
                         let one = connection::serve(
-                            stream, acceptor.clone(), answerer.clone(), told.clone(),
+                            stream, acceptor.clone(), answerer.clone(), stopped.clone(),
                         );
                         connections.spawn(one);
                     }
@@ -110,25 +101,24 @@ impl Server {
             }
             drop(listener);
             let all = async { while connections.join_next().await.is_some() {} };
-            if tokio::time::timeout(LEAVE, all).await.is_err() {
+            if tokio::time::timeout(STOP_TIMEOUT, all).await.is_err() {
                 connections.shutdown().await;
             }
         });
         Ok(Self { address, credentials, stop, accepting: Some(accepting), ticking })
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its address for clients.
+    /// The URL for clients.
     pub fn url(&self) -> String {
         format!("https://{}", self.address)
     }
 
-    /// Writes a kubeconfig for it, whose user may do everything. The file holds a secret and is its
-    /// owner's only.
+    /// Writes a kubeconfig for the admin. The file contains a secret; only its owner may read it.
     ///
     /// # Errors
     /// If the file exists already, or cannot be written.
@@ -136,7 +126,7 @@ impl Server {
         KubeconfigFile::write(path, &kubeconfig::text(&self.url(), &self.credentials))
     }
 
-    /// Ends it: watches end, requests that have begun are answered.
+    /// Stops the server: watches end, running requests finish.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         for task in [self.accepting.take(), self.ticking.take()].into_iter().flatten() {
@@ -152,14 +142,14 @@ impl Drop for Server {
     }
 }
 
-/// Lets time pass and the controllers work.
+/// Advances the time and runs the controllers.
 async fn tick(simulator: Simulator, time: Time, stop: Stop) {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             biased;
-            () = stop.clone().told() => return,
+            () = stop.clone().requested() => return,
             _ = ticks.tick() => {}
         }
         let behind = Timestamp::now().duration_since(simulator.now());

@@ -1,4 +1,4 @@
-//! The simulator on a port, as a client sees it.
+//! The simulator on a port with real clients.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -19,22 +19,22 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-/// How long anything may take.
-const BOUND: Duration = Duration::from_mins(2);
+/// Maximum time of a wait.
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 fn simulator() -> Simulator {
     Simulator::new(1, "2026-11-22T00:00:00Z".parse().unwrap())
 }
 
-/// A server with its token and the authority that signed its certificate.
-struct Bench {
+/// A server with its token and its certificate authority.
+struct Fixture {
     simulator: Simulator,
     server: Server,
     token: String,
     authority: Vec<u8>,
 }
 
-impl Bench {
+impl Fixture {
     async fn start(time: Time) -> Self {
         let simulator = simulator();
         let options = Options { port: 0, time };
@@ -64,7 +64,7 @@ async fn ask<S: AsyncWrite + Unpin>(stream: &mut S, path: &str, token: &str, clo
     stream.write_all(request.as_bytes()).await.unwrap();
 }
 
-/// Reads until a text is there, or the end.
+/// Reads until a text arrives, or until the end.
 async fn read<S: AsyncRead + Unpin>(stream: &mut S, until: Option<&str>) -> String {
     let mut text = String::new();
     let mut buffer = [0; 4096];
@@ -76,42 +76,42 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S, until: Option<&str>) -> Stri
             }
         }
     };
-    let done = tokio::time::timeout(BOUND, reading).await.is_ok();
-    assert!(done, "{until:?} did not come in {BOUND:?}: {text}");
+    let done = tokio::time::timeout(TIMEOUT, reading).await.is_ok();
+    assert!(done, "{until:?} did not arrive in {TIMEOUT:?}: {text}");
     text
 }
 
-async fn whole(bench: &Bench, path: &str, token: &str) -> String {
-    let mut stream = bench.connect().await;
+async fn whole(fixture: &Fixture, path: &str, token: &str) -> String {
+    let mut stream = fixture.connect().await;
     ask(&mut stream, path, token, true).await;
     read(&mut stream, None).await
 }
 
-fn make(simulator: &Simulator, name: &str) {
+fn create(simulator: &Simulator, name: &str) {
     let body = Bytes::from(format!("{{\"metadata\": {{\"name\": {name:?}}}}}"));
     let request = Request::post(MAPS).header("content-type", "application/json").body(body);
     assert_eq!(simulator.request(request.unwrap()).status(), 201);
 }
 
 #[tokio::test]
-async fn who_has_the_token_may_do_all_and_who_has_none_nothing() {
-    let bench = Bench::start(Time::Still).await;
-    assert!(whole(&bench, MAPS, &bench.token).await.starts_with("HTTP/1.1 200"));
-    let nobody = whole(&bench, MAPS, "").await;
+async fn client_with_the_token_may_do_everything_and_without_it_nothing() {
+    let fixture = Fixture::start(Time::Still).await;
+    assert!(whole(&fixture, MAPS, &fixture.token).await.starts_with("HTTP/1.1 200"));
+    let nobody = whole(&fixture, MAPS, "").await;
     assert!(nobody.starts_with("HTTP/1.1 403") && nobody.contains("system:anonymous"), "{nobody}");
-    assert!(whole(&bench, "/version", "").await.starts_with("HTTP/1.1 200"));
-    assert!(whole(&bench, "/apis", "").await.starts_with("HTTP/1.1 403"));
-    let wrong = whole(&bench, "/version", "wrong").await;
+    assert!(whole(&fixture, "/version", "").await.starts_with("HTTP/1.1 200"));
+    assert!(whole(&fixture, "/apis", "").await.starts_with("HTTP/1.1 403"));
+    let wrong = whole(&fixture, "/version", "wrong").await;
     assert!(wrong.starts_with("HTTP/1.1 401"), "{wrong}");
-    assert!(!format!("{:?}", bench.server).contains(&bench.token));
-    bench.server.stop().await;
+    assert!(!format!("{:?}", fixture.server).contains(&fixture.token));
+    fixture.server.stop().await;
 }
 
 #[tokio::test]
-async fn the_same_port_takes_https_with_a_certificate_of_its_own_authority() {
-    let bench = Bench::start(Time::Still).await;
+async fn port_serves_https_with_a_certificate_of_its_own_authority() {
+    let fixture = Fixture::start(Time::Still).await;
     let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(&bench.authority).unwrap()).unwrap();
+    roots.add(CertificateDer::from_pem_slice(&fixture.authority).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -120,56 +120,56 @@ async fn the_same_port_takes_https_with_a_certificate_of_its_own_authority() {
         .with_no_client_auth();
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-    let mut stream = connector.connect(name, bench.connect().await).await.unwrap();
-    ask(&mut stream, "/version", &bench.token, false).await;
+    let mut stream = connector.connect(name, fixture.connect().await).await.unwrap();
+    ask(&mut stream, "/version", &fixture.token, false).await;
     let answer = read(&mut stream, Some("platform")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     drop(stream);
-    bench.server.stop().await;
+    fixture.server.stop().await;
 }
 
 #[tokio::test]
-async fn a_watch_is_told_what_happens_and_ends_as_it_should_with_the_server() {
-    let bench = Bench::start(Time::Still).await;
-    let mut stream = bench.connect().await;
-    ask(&mut stream, &format!("{MAPS}?watch=true"), &bench.token, false).await;
+async fn watch_receives_events_and_ends_cleanly_when_the_server_stops() {
+    let fixture = Fixture::start(Time::Still).await;
+    let mut stream = fixture.connect().await;
+    ask(&mut stream, &format!("{MAPS}?watch=true"), &fixture.token, false).await;
     let head = read(&mut stream, Some("\r\n\r\n")).await;
     assert!(head.to_lowercase().contains("transfer-encoding: chunked"), "{head}");
-    make(&bench.simulator, "told");
+    create(&fixture.simulator, "created");
     let line = read(&mut stream, Some("ADDED")).await;
-    assert!(line.contains("told"), "{line}");
-    let (rest, ()) = tokio::join!(read(&mut stream, None), bench.server.stop());
-    assert!(rest.ends_with("0\r\n\r\n"), "the last chunk was not told: {rest:?}");
+    assert!(line.contains("created"), "{line}");
+    let (rest, ()) = tokio::join!(read(&mut stream, None), fixture.server.stop());
+    assert!(rest.ends_with("0\r\n\r\n"), "the last chunk is missing: {rest:?}");
 }
 
 #[tokio::test]
-async fn a_client_that_has_gone_watches_no_more() {
-    let bench = Bench::start(Time::Still).await;
-    let mut stream = bench.connect().await;
-    ask(&mut stream, &format!("{MAPS}?watch=true"), &bench.token, false).await;
+async fn watch_ends_when_its_client_disconnects() {
+    let fixture = Fixture::start(Time::Still).await;
+    let mut stream = fixture.connect().await;
+    ask(&mut stream, &format!("{MAPS}?watch=true"), &fixture.token, false).await;
     read(&mut stream, Some("\r\n\r\n")).await;
-    assert_eq!(bench.simulator.watchers(), 1);
+    assert_eq!(fixture.simulator.watchers(), 1);
     drop(stream);
     let gone = async {
-        while bench.simulator.watchers() > 0 {
+        while fixture.simulator.watchers() > 0 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(BOUND, gone).await.expect("the watch goes on without its client");
-    bench.server.stop().await;
+    tokio::time::timeout(TIMEOUT, gone).await.expect("the watch outlives its client");
+    fixture.server.stop().await;
 }
 
 #[tokio::test]
-async fn time_passes_as_on_the_wall_or_stands_still() {
-    let wall = Bench::start(Time::Wall).await;
+async fn time_follows_the_wall_clock_or_is_frozen() {
+    let wall = Fixture::start(Time::Wall).await;
     let caught_up = async {
         while Timestamp::now().duration_since(wall.simulator.now()) > SignedDuration::from_secs(1) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(BOUND, caught_up).await.expect("the simulator is behind the wall clock");
+    tokio::time::timeout(TIMEOUT, caught_up).await.expect("the simulator is behind the wall clock");
     wall.server.stop().await;
-    let still = Bench::start(Time::Still).await;
+    let still = Fixture::start(Time::Still).await;
     let begun = still.simulator.now();
     whole(&still, MAPS, &still.token).await;
     assert_eq!(still.simulator.now(), begun);
@@ -177,7 +177,7 @@ async fn time_passes_as_on_the_wall_or_stands_still() {
 }
 
 #[tokio::test]
-async fn the_kubeconfig_is_its_owners_only_and_is_removed_in_the_end() {
+async fn kubeconfig_is_private_to_its_owner_and_removed_on_drop() {
     let server = Server::start(simulator(), &Options::default()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config");
@@ -191,7 +191,7 @@ async fn the_kubeconfig_is_its_owners_only_and_is_removed_in_the_end() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_told_of() {
+async fn start_fails_with_advice_when_the_port_is_in_use() {
     let server = Server::start(simulator(), &Options::default()).await.unwrap();
     let port = server.address().port();
     let options = Options { port, time: Time::Still };

@@ -1,10 +1,13 @@
-//! Running other programs.
+//! Runs other programs.
 
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-/// What a program prints; an error if it is missing or fails.
+/// Runs a program and returns its standard output.
+///
+/// # Errors
+/// If the program is missing, fails, or prints no text.
 pub fn ask(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot run `{}`", line(command)))?;
     if !output.status.success() {
@@ -15,10 +18,10 @@ pub fn ask(command: &mut Command) -> Result<String> {
         );
     }
     String::from_utf8(output.stdout)
-        .with_context(|| format!("`{}` printed what is not text", line(command)))
+        .with_context(|| format!("`{}` printed bytes that are no text", line(command)))
 }
 
-/// The command as one would type it.
+/// The command as a user would type it.
 pub fn line(command: &Command) -> String {
     std::iter::once(command.get_program())
         .chain(command.get_args())

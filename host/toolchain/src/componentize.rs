@@ -1,13 +1,15 @@
-//! A core module becomes a component.
+//! Makes components from core modules.
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-/// Makes a component of a core module that wit-bindgen has described, and checks it.
+/// Makes a component from a core module with the metadata of wit-bindgen, and validates it.
 ///
-/// No WASI adapter is added: a module that wants WASI is an error here, by name, as it is in the
-/// host.
+/// Adds no WASI adapter: the error for a module that imports WASI names the import.
+///
+/// # Errors
+/// If the module cannot be read or imports WASI, or the component cannot be written.
 pub fn module(module: &Path, component: &Path) -> Result<()> {
     let bytes = std::fs::read(module)
         .with_context(|| format!("cannot read the compiled guest {}", module.display()))?;
@@ -15,18 +17,21 @@ pub fn module(module: &Path, component: &Path) -> Result<()> {
         .validate(true)
         .module(&bytes)
         .and_then(|mut encoder| encoder.encode())
-        .with_context(|| format!("{} cannot be made a component", module.display()))?;
+        .with_context(|| format!("cannot make a component from {}", module.display()))?;
     write(component, &encoded)
 }
 
-/// Writes aside and renames: whoever reads the component never sees half of it. Its folder is made.
+/// Writes a component by a rename, so that readers never see a part of it. Creates its folder.
+///
+/// # Errors
+/// If the folder or the file cannot be written.
 pub fn write(component: &Path, bytes: &[u8]) -> Result<()> {
     if let Some(folder) = component.parent() {
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
+            .with_context(|| format!("cannot create {}", folder.display()))?;
     }
-    let aside = component.with_extension("wasm.new");
-    std::fs::write(&aside, bytes).with_context(|| format!("cannot write {}", aside.display()))?;
-    std::fs::rename(&aside, component)
+    let new = component.with_extension("wasm.new");
+    std::fs::write(&new, bytes).with_context(|| format!("cannot write {}", new.display()))?;
+    std::fs::rename(&new, component)
         .with_context(|| format!("cannot write {}", component.display()))
 }

@@ -1,12 +1,12 @@
-//! From the sources of a guest in Rust to a component.
+//! Builds components from guests in Rust.
 //!
-//! - [`Toolchain`]: a Rust on this machine that compiles for wasm, or what to install.
-//! - [`Package`]: the crate of a folder; [`Package::build`] is the cargo call,
-//!   [`Package::artifact`] what it has made.
-//! - [`componentize`]: a core module becomes a component.
-//! - [`lock`]: one build at a time in a folder that several share.
+//! - [`Toolchain`]: a Rust toolchain of this machine that compiles for wasm, or what to install.
+//! - [`Package`]: the crate of a folder; [`Package::build`] is the call of cargo,
+//!   [`Package::artifact`] finds its result.
+//! - [`componentize`]: makes a component from a core module.
+//! - [`lock`]: allows one build at a time in a shared folder.
 //!
-//! What is absent here: nothing loads or runs a component, nothing is installed or printed.
+//! This crate loads and runs no component, installs nothing and prints nothing.
 
 pub mod command;
 pub mod componentize;
@@ -18,6 +18,5 @@ pub use lock::{Lock, lock};
 pub use package::Package;
 pub use toolchain::{DEBIAN_PACKAGES, HOW_TO_INSTALL, Toolchain, cache_folder};
 
-/// The target that guests are compiled for. It has no system interface at all, which is
-/// what a guest may use.
+/// The target of guests. It has no system interface, and guests may use none.
 pub const TARGET: &str = "wasm32-unknown-unknown";

@@ -7,18 +7,18 @@ use serde::Deserialize;
 use crate::Toolchain;
 use crate::command::{ask, line};
 
-/// The crate of a folder, as far as a guest is made of it.
+/// The crate of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// Its name.
+    /// The name of the crate.
     pub name: String,
-    /// Its folder.
+    /// The folder of the crate.
     pub folder: PathBuf,
-    /// Where cargo builds it.
+    /// The target folder of cargo.
     pub target_dir: PathBuf,
 }
 
-/// The parts of `cargo metadata` that are used here.
+/// The used parts of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<MetadataPackage>,
@@ -43,7 +43,7 @@ impl Target {
     }
 }
 
-/// A line of what cargo prints with `--message-format=json`.
+/// A line of cargo's output with `--message-format=json`.
 #[derive(Deserialize)]
 struct Message {
     reason: String,
@@ -55,18 +55,18 @@ struct Message {
 }
 
 impl Package {
-    /// The crate whose `Cargo.toml` lies in this folder.
+    /// Reads the `Cargo.toml` in a folder.
     ///
     /// # Errors
-    /// If there is none, it cannot be read, or it is no guest: says what to do.
+    /// If there is none, it cannot be read, or the crate is no guest.
     pub fn read(toolchain: &Toolchain, folder: &Path) -> Result<Self> {
         let folder = folder
             .canonicalize()
-            .with_context(|| format!("the folder {} cannot be read", folder.display()))?;
+            .with_context(|| format!("cannot read the folder {}", folder.display()))?;
         let manifest = folder.join("Cargo.toml");
         if !manifest.is_file() {
             bail!(
-                "{} has no Cargo.toml: give the folder of a guest's crate; `innkeeper new` makes one",
+                "{} has no Cargo.toml; give the folder of a guest's crate, or create one with `innkeeper new`",
                 folder.display()
             );
         }
@@ -76,22 +76,22 @@ impl Package {
             .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
             .arg(&manifest);
         let metadata: Metadata = serde_json::from_str(&ask(&mut cargo)?)
-            .with_context(|| format!("`{}` gave something unreadable", line(&cargo)))?;
+            .with_context(|| format!("cannot parse the output of `{}`", line(&cargo)))?;
         let Some(package) =
             metadata.packages.into_iter().find(|package| package.manifest_path == manifest)
         else {
-            bail!("{} is a workspace, not a crate: give the folder of one crate", folder.display());
+            bail!("{} is a workspace, not a crate; give the folder of one crate", folder.display());
         };
         if !package.targets.iter().any(Target::is_guest) {
             bail!(
-                "{} is no guest: its Cargo.toml needs\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]",
+                "{} is no guest: add to its Cargo.toml\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]",
                 package.name
             );
         }
         Ok(Self { name: package.name, folder, target_dir: metadata.target_directory })
     }
 
-    /// The call of cargo that builds it. What the compiler says goes to standard error; standard
+    /// The call of cargo that builds the crate. The compiler prints to standard error; standard
     /// output is for [`Self::artifact`].
     pub fn build(&self, toolchain: &Toolchain) -> Command {
         let mut cargo = toolchain.build();
@@ -104,7 +104,10 @@ impl Package {
         cargo
     }
 
-    /// The core module that a build has made, by what it printed.
+    /// Finds the core module of a build in its output.
+    ///
+    /// # Errors
+    /// If the output names no core module.
     pub fn artifact(&self, printed: &str) -> Result<PathBuf> {
         let manifest = self.folder.join("Cargo.toml");
         printed
@@ -118,14 +121,11 @@ impl Package {
             .flat_map(|message| message.filenames)
             .find(|file| file.extension().is_some_and(|extension| extension == "wasm"))
             .with_context(|| {
-                format!(
-                    "cargo has built {} and names no file of WebAssembly that it made",
-                    self.name
-                )
+                format!("cargo built {}, but its output names no WebAssembly file", self.name)
             })
     }
 
-    /// Where its component is put, unless one says otherwise.
+    /// The default path of the component.
     pub fn component(&self) -> PathBuf {
         self.folder.join("target/components").join(format!("{}.wasm", self.name))
     }
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn toolchain() -> Toolchain {
-        // No more than its cargo is used here.
+        // The tests use only its cargo.
         Toolchain::Target { version: String::new() }
     }
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_read_with_its_name_and_place() {
+    fn package_is_read_with_its_name_and_component() {
         let folder = crate_with("[lib]\ncrate-type = [\"cdylib\", \"rlib\"]");
         let package = Package::read(&toolchain(), folder.path()).unwrap();
         assert_eq!(package.name, "hello");
@@ -159,16 +159,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_guest_is_said_with_what_it_needs() {
-        let told = |folder: &Path| Package::read(&toolchain(), folder).unwrap_err().to_string();
-        assert!(told(crate_with("").path()).contains("crate-type = [\"cdylib\", \"rlib\"]"));
+    fn read_fails_with_advice_when_the_folder_has_no_guest() {
+        let error = |folder: &Path| Package::read(&toolchain(), folder).unwrap_err().to_string();
+        assert!(error(crate_with("").path()).contains("crate-type = [\"cdylib\", \"rlib\"]"));
         let empty = tempfile::tempdir().unwrap();
-        assert!(told(empty.path()).contains("has no Cargo.toml"));
-        assert!(told(&empty.path().join("gone")).contains("gone cannot be read"));
+        assert!(error(empty.path()).contains("has no Cargo.toml"));
+        assert!(error(&empty.path().join("gone")).contains("cannot read the folder"));
     }
 
     #[test]
-    fn the_module_is_found_among_what_cargo_says_of_dependencies() {
+    fn artifact_is_the_module_of_the_crate_and_not_of_dependencies() {
         let package =
             Package { name: "hello".into(), folder: "hello".into(), target_dir: "target".into() };
         let message = |manifest: &str, types: &str, file: &str| {
@@ -183,6 +183,8 @@ mod tests {
             message("hello/Cargo.toml", "cdylib", "hello.wasm"),
         ];
         assert_eq!(package.artifact(&printed.join("\n")).unwrap(), Path::new("hello.wasm"));
-        assert!(package.artifact("").unwrap_err().to_string().contains("names no file"));
+        assert!(
+            package.artifact("").unwrap_err().to_string().contains("names no WebAssembly file")
+        );
     }
 }

@@ -8,41 +8,40 @@ use sha2::{Digest as _, Sha256};
 use crate::TARGET;
 use crate::command::ask;
 
-/// Debian's packages: a compiler with the wasm backend, its cargo, and std's sources.
+/// Debian's packages: a compiler with the wasm backend, its cargo, and the sources of std.
 pub const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 
-/// What is said where there is none.
+/// The error on a machine without a toolchain.
 pub const HOW_TO_INSTALL: &str = "no Rust on this machine compiles for wasm32-unknown-unknown.\n\
     With rustup:    rustup target add wasm32-unknown-unknown\n\
     On Debian:      apt-get install rustc-web cargo-web rust-web-src";
 
-/// A Rust that compiles for wasm.
+/// A Rust toolchain that compiles for wasm.
 #[derive(Debug)]
 pub enum Toolchain {
-    /// The Rust that runs us has the target's std.
+    /// The current Rust has the std of the target.
     Target {
         /// `rustc --version --verbose`.
         version: String,
     },
-    /// Debian's, which brings std as sources: it is built along.
+    /// Debian's Rust has the sources of std, which cargo compiles with the guest.
     Sources {
         /// `rustc --version --verbose`.
         version: String,
-        /// Where std's sources lie.
+        /// The folder with the sources of std.
         sources: PathBuf,
-        /// Links wasm.
+        /// The linker for wasm.
         linker: PathBuf,
     },
 }
 
 impl Toolchain {
-    /// Looks for one, in this order: the Rust that is current in `folder`, with the target added;
-    /// Debian's packages.
+    /// Finds a toolchain: the current Rust of `folder` if it has the target, or Debian's packages.
     ///
     /// # Errors
-    /// If there is none: what to install.
+    /// If there is none. The error says what to install.
     pub fn find(folder: &Path) -> Result<Self> {
         if let Some(found) = with_target(folder) {
             return Ok(found);
@@ -53,28 +52,28 @@ impl Toolchain {
         }
     }
 
-    /// In a few words.
+    /// A short description.
     pub fn description(&self) -> String {
         let (version, how) = match self {
             Self::Target { version } => (version, ""),
             Self::Sources { version, .. } => {
-                (version, " from Debian, which builds std along (about 40 s the first time)")
+                (version, " from Debian, which also compiles std (about 40 s the first time)")
             }
         };
         format!("{}{how}", version.lines().next().unwrap_or_default())
     }
 
-    /// What tells this toolchain from others that make other code.
+    /// Identifies the toolchain: another one may generate different code.
     pub fn identity(&self) -> &str {
         match self {
             Self::Target { version } | Self::Sources { version, .. } => version,
         }
     }
 
-    /// Its cargo.
+    /// A call of its cargo.
     pub fn cargo(&self) -> Command {
         match self {
-            // Set by cargo when it runs us: the same toolchain.
+            // Cargo sets CARGO when it runs this program: the same toolchain.
             Self::Target { .. } => {
                 Command::new(variable("CARGO").unwrap_or_else(|| "cargo".into()))
             }
@@ -82,10 +81,10 @@ impl Toolchain {
                 let mut cargo = Command::new(DEBIAN_CARGO);
                 cargo
                     .env("RUSTC", DEBIAN_RUSTC)
-                    // For -Z below, in a stable compiler.
+                    // Allows the -Z flags in a stable compiler.
                     .env("RUSTC_BOOTSTRAP", "1")
                     .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker)
-                    // Set by rustup and cargo for the toolchain that runs us.
+                    // Rustup and cargo set these for the toolchain that runs this program.
                     .env_remove("RUSTUP_TOOLCHAIN")
                     .env_remove("RUSTDOC")
                     .env_remove("LD_LIBRARY_PATH");
@@ -94,14 +93,14 @@ impl Toolchain {
         }
     }
 
-    /// `cargo build` of guests: in release, for [`TARGET`]. What is to be built, and where, is
-    /// added.
+    /// A call of `cargo build` for guests, in release mode for [`TARGET`]. The caller adds the package
+    /// and the folder.
     pub fn build(&self) -> Command {
         let mut cargo = self.cargo();
         cargo
             .args(["build", "--release", "--target", TARGET])
             .args(self.arguments())
-            // They would displace the link settings of a guest's .cargo/config.toml.
+            // They would replace the linker flags of the guest's .cargo/config.toml.
             .env_remove("RUSTFLAGS")
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .env_remove("CARGO_BUILD_RUSTFLAGS");
@@ -109,8 +108,8 @@ impl Toolchain {
     }
 
     fn arguments(&self) -> Vec<String> {
-        // Panic messages name source files: without this machine's folders a component is the
-        // same wherever it was built. (Files of the workspace are relative already.)
+        // Panic messages contain paths of source files. Without the folders of this machine every
+        // machine builds the same component. (Paths in the workspace are relative already.)
         let mut remaps = Vec::new();
         if let Some(cargo_home) = cargo_home() {
             remaps.push((cargo_home.join("registry/src"), "crates"));
@@ -129,14 +128,17 @@ impl Toolchain {
         ];
         if let Self::Sources { .. } = self {
             arguments.push("-Zbuild-std=std,panic_abort".to_owned());
-            // Several clones share the target folder: what is fresh must be told by contents.
+            // Several clones share the target folder: cargo must compare contents, not times.
             arguments.push("-Zchecksum-freshness".to_owned());
         }
         arguments
     }
 
-    /// Where cargo builds the guests of a workspace in `guests`. Where std is built along, that is
-    /// shared by all clones with the same dependencies; otherwise it is the workspace's own.
+    /// The target folder for the guests of a workspace. If cargo compiles std, all clones with the same
+    /// dependencies share it; otherwise the workspace has its own.
+    ///
+    /// # Errors
+    /// If Cargo.lock cannot be read, or the folder cannot be made.
     pub fn shared_target_dir(&self, guests: &Path) -> Result<PathBuf> {
         let Self::Sources { version, .. } = self else {
             return Ok(guests.join("target"));
@@ -150,15 +152,16 @@ impl Toolchain {
         let key: String = hex::encode(digest.finalize()).chars().take(12).collect();
         let target_dir = cache_folder()?.join("guests").join(key);
         std::fs::create_dir_all(&target_dir)
-            .with_context(|| format!("cannot make {}", target_dir.display()))?;
+            .with_context(|| format!("cannot create {}", target_dir.display()))?;
         Ok(target_dir)
     }
 }
 
-/// The Rust that is current in the folder, if it has the target's std.
+/// The current Rust of the folder, if it has the std of the target.
 fn with_target(folder: &Path) -> Option<Toolchain> {
     let rustc = variable("RUSTC").unwrap_or_else(|| "rustc".into());
-    let libraries = rustc_says(&rustc, folder, &["--print", "target-libdir", "--target", TARGET])?;
+    let libraries =
+        rustc_output(&rustc, folder, &["--print", "target-libdir", "--target", TARGET])?;
     let has_std = Path::new(libraries.trim()).read_dir().is_ok_and(|entries| {
         entries.flatten().any(|entry| {
             let name = entry.file_name();
@@ -169,15 +172,18 @@ fn with_target(folder: &Path) -> Option<Toolchain> {
     if !has_std {
         return None;
     }
-    Some(Toolchain::Target { version: rustc_says(&rustc, folder, &["--version", "--verbose"])? })
+    Some(Toolchain::Target { version: rustc_output(&rustc, folder, &["--version", "--verbose"])? })
 }
 
-/// Debian's Rust, if it is there with its sources; an error if all is there but a linker.
+/// Debian's Rust, if it is installed with the sources of std.
+///
+/// # Errors
+/// If only the linker is missing.
 fn debian(folder: &Path) -> Result<Option<Toolchain>> {
     let Some((version, sources)) = debian_sources(folder) else { return Ok(None) };
     let Some(linker) = linker(folder) else {
         bail!(
-            "{DEBIAN_RUSTC} and the sources of std are here, but no linker for wasm (rust-lld), which comes with a Rust of rustup: install one, and put its rustc into PATH"
+            "no linker for wasm (rust-lld) found for {DEBIAN_RUSTC}; install a Rust with rustup, and add its rustc to PATH"
         );
     };
     Ok(Some(Toolchain::Sources { version, sources, linker }))
@@ -188,9 +194,9 @@ fn debian_sources(folder: &Path) -> Option<(String, PathBuf)> {
         return None;
     }
     let rustc = OsStr::new(DEBIAN_RUSTC);
-    let version = rustc_says(rustc, folder, &["--version", "--verbose"])?;
-    let sysroot = rustc_says(rustc, folder, &["--print", "sysroot"])?;
-    // As the compiler names it, which is not where the link leads.
+    let version = rustc_output(rustc, folder, &["--version", "--verbose"])?;
+    let sysroot = rustc_output(rustc, folder, &["--print", "sysroot"])?;
+    // The path as the compiler names it, without following links.
     let sources = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
     sources.join("library/std/Cargo.toml").is_file().then_some((version, sources))
 }
@@ -202,17 +208,17 @@ fn linker(folder: &Path) -> Option<PathBuf> {
         return Some(debian);
     }
     let rustc = OsStr::new("rustc");
-    let sysroot = rustc_says(rustc, folder, &["--print", "sysroot"])?;
-    let version = rustc_says(rustc, folder, &["--version", "--verbose"])?;
+    let sysroot = rustc_output(rustc, folder, &["--print", "sysroot"])?;
+    let version = rustc_output(rustc, folder, &["--version", "--verbose"])?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "))?;
     let rustup =
         Path::new(sysroot.trim()).join("lib/rustlib").join(host.trim()).join("bin/rust-lld");
     rustup.is_file().then_some(rustup)
 }
 
-/// What this rustc prints in this folder, where a file may choose the toolchain; `None` if it is
-/// not there or refuses.
-fn rustc_says(rustc: &OsStr, folder: &Path, arguments: &[&str]) -> Option<String> {
+/// The output of a rustc in a folder, which may choose the toolchain; `None` if it is missing or
+/// fails.
+fn rustc_output(rustc: &OsStr, folder: &Path, arguments: &[&str]) -> Option<String> {
     ask(Command::new(rustc).args(arguments).current_dir(folder)).ok()
 }
 
@@ -220,7 +226,7 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Where cargo keeps the sources of dependencies.
+/// The folder in which cargo keeps the sources of dependencies.
 fn cargo_home() -> Option<PathBuf> {
     std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)
@@ -235,9 +241,7 @@ pub fn cache_folder() -> Result<PathBuf> {
     let cache = match std::env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
         Some(folder) => PathBuf::from(folder),
         None => std::env::home_dir()
-            .context(
-                "neither XDG_CACHE_HOME nor HOME is set: there is no folder to cache builds in",
-            )?
+            .context("no cache folder: neither XDG_CACHE_HOME nor HOME is set; set one of them")?
             .join(".cache"),
     };
     Ok(cache.join("innkeeper"))

@@ -207,10 +207,10 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
     let dev = author.command(&guest, &format!("exec {dev}"))?;
     let mut dev = Dev::start(dev, author.folder.path())?;
     dev.says("hello of the cluster").await?;
-    dev.says(" serves").await?;
+    dev.says(" is active").await?;
     author.run(&guest, change).await?;
     dev.says("built ").await?;
-    dev.says(" serves").await?;
+    dev.says(" is active").await?;
     dev.says("run for 1 of 1 primaries: 0 to create, 1 to change, 0 to delete, 0 failing").await?;
     dev.says("change   ConfigMap default/first .data.text").await?;
     until_text(&stage, "GOOD DAY").await?;
@@ -235,7 +235,7 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
 
     // Nothing is left of versions that no longer serve.
     author.save(".data(\"text\", format!(\"{}!\", spec.text))")?;
-    dev.says(" serves").await?;
+    dev.says(" is active").await?;
     until_text(&stage, "Good day!").await?;
     eventually("what was pushed before is gone", BUILD, async || {
         let names = pushed(&stage).await?;
@@ -268,9 +268,9 @@ async fn into_a_folder(stage: &Stage, author: &Author) -> Result<()> {
     let _host = Host::start(&options)?;
     let line = format!("exec innkeeper dev --module hello --modules '{}'", folder.display());
     let mut dev = Dev::start(author.command(&author.guest(), &line)?, author.folder.path())?;
-    dev.says(" lies there").await?;
+    dev.says(" is written").await?;
     author.save(".data(\"text\", format!(\"{}?\", spec.text))")?;
-    dev.says(" lies there").await?;
+    dev.says(" is written").await?;
     until_text(stage, "Good day?").await?;
     // Also while the compiler is at work.
     author.save(".data(\"text\", format!(\"{}...\", spec.text))")?;

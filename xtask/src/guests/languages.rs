@@ -5,6 +5,7 @@
 //! tools come from the language's package registry, at the versions and with the checksums that
 //! `requirements.txt` and `package-lock.json` say.
 
+mod language;
 mod tools;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use self::language::Language;
 use self::tools::Tools;
 use super::inputs;
 use crate::command;
@@ -35,28 +37,6 @@ pub(super) struct Script {
     /// Its folder.
     pub(super) folder: PathBuf,
     language: Language,
-}
-
-/// The languages, as their folders tell them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Language {
-    Python,
-    JavaScript,
-}
-
-impl Language {
-    /// The files that say which tools are needed; the first one tells the language.
-    fn requirements(self) -> &'static [&'static str] {
-        match self {
-            Self::Python => &["requirements.txt"],
-            Self::JavaScript => &["package.json", "package-lock.json"],
-        }
-    }
-
-    fn of(folder: &Path) -> Option<Self> {
-        let languages = [Self::Python, Self::JavaScript];
-        languages.into_iter().find(|one| folder.join(one.requirements()[0]).is_file())
-    }
 }
 
 /// All such guests, in the order of their names.

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
+use super::lines;
+
 /// Texts that are there more than once, by their places in a list.
 struct Shared {
     places: BTreeMap<String, usize>,
@@ -89,7 +91,7 @@ pub(super) fn render(
         .into_iter()
         .map(|(text, place)| (format!("{place:04}"), text.into()))
         .collect();
-    super::render(&[
+    lines::render(&[
         ("columns", columns.into()),
         ("descriptions", told.into()),
         ("texts", texts.into()),

@@ -29,7 +29,7 @@ use super::startup::Startup;
 use super::stop::{Stop, Stopped};
 use crate::{component, objects, out};
 
-/// The manifests that the host needs besides the definition of Module.
+/// The manifests that the host needs in addition to the definition of Module.
 const BASE: [&str; 4] = [
     include_str!("../../../../deploy/base/namespaces.yaml"),
     include_str!("../../../../deploy/base/account.yaml"),

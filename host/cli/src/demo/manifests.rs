@@ -83,11 +83,17 @@ impl Components {
 }
 
 /// The definition of Module.
+///
+/// # Errors
+/// If the definition is no YAML.
 pub(super) fn definition() -> anyhow::Result<Vec<Value>> {
     objects::parse(&innkeeper_modules::crd_yaml()?, "the definition of Module")
 }
 
 /// The guests: components, Modules, accounts and rights.
+///
+/// # Errors
+/// If a manifest is no YAML.
 pub(super) fn modules(components: &Components) -> anyhow::Result<Vec<Value>> {
     let mut objects = Vec::new();
     for (name, component) in &components.guests {

@@ -84,6 +84,10 @@ impl DisplayArgs {
     }
 }
 
+/// Runs the demo.
+///
+/// # Errors
+/// If a component is missing, a scenario fails, or the user interrupts `--once`.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let components = Components::read(&arguments.components)?;
     if let Some(folder) = arguments.cache_dir.as_deref().filter(|_| arguments.compile_only) {

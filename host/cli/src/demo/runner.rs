@@ -66,11 +66,17 @@ impl<B: Backend> Runner<B> {
     }
 
     /// Shows what a scenario does now.
+    ///
+    /// # Errors
+    /// If the view cannot be written.
     pub(super) fn show_action(&mut self, text: &str) -> anyhow::Result<()> {
         self.view.show_action(text)
     }
 
     /// Shows the result of a scenario.
+    ///
+    /// # Errors
+    /// If the view cannot be written.
     pub(super) fn show_result(&mut self, text: &str) -> anyhow::Result<()> {
         self.view.show_result(text)
     }

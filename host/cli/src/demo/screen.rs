@@ -19,7 +19,7 @@ const CLEAR_REST: &str = "\x1b[K";
 /// A terminal with synchronized output shows everything between these at once.
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
-/// Rows of a section besides its lines: an empty row and its head.
+/// Rows of a section in addition to its lines: an empty row and its head.
 const FRAME: usize = 2;
 /// The fewest rows of a section among several: one line, and the number of the others.
 const ROWS_MIN: usize = FRAME + 2;

@@ -36,7 +36,7 @@ impl View {
     /// Switches a terminal to tables, unless `plain` is set.
     ///
     /// # Errors
-    /// If standard output is closed, as of all methods that write.
+    /// If standard output is closed.
     pub(super) fn new(plain: bool, kubeconfig: &Path) -> anyhow::Result<Self> {
         let screen = (!plain && out::is_terminal()).then(Screen::default);
         if screen.is_some() {
@@ -52,6 +52,9 @@ impl View {
     }
 
     /// Shows what the scenario does now.
+    ///
+    /// # Errors
+    /// If standard output is closed.
     pub(super) fn show_action(&mut self, text: &str) -> anyhow::Result<()> {
         text.clone_into(&mut self.action);
         if self.screen.is_none() {
@@ -61,11 +64,17 @@ impl View {
     }
 
     /// Shows the result of the action.
+    ///
+    /// # Errors
+    /// If standard output is closed.
     pub(super) fn show_result(&mut self, text: &str) -> anyhow::Result<()> {
         self.add_line(&format!("= {text}"), &format!("= {text}"))
     }
 
     /// Shows what the operator did at `when`, the time since the start.
+    ///
+    /// # Errors
+    /// If standard output is closed.
     pub(super) fn show_event(
         &mut self,
         when: Duration,
@@ -100,6 +109,9 @@ impl View {
     }
 
     /// Updates the tables. A kind that the API server does not serve yet has no objects.
+    ///
+    /// # Errors
+    /// If standard output is closed.
     pub(super) async fn update(&mut self, api: &Api, passed: Duration) -> anyhow::Result<()> {
         if self.screen.is_none() {
             return Ok(());

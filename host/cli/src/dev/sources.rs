@@ -1,4 +1,4 @@
-//! The sources of a crate, looked at again and again: the way that works on every file system.
+//! The sources of a crate, polled: that works on every file system.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often they are looked at. What was saved is taken after two looks.
+/// How often the command polls. A change counts when two polls see the same files.
 const POLL_PERIOD: Duration = Duration::from_millis(250);
 
-/// Written by cargo itself.
+/// Cargo writes this file itself.
 const LOCKFILE: &str = "Cargo.lock";
 
-/// What tells two states of a file apart without reading it.
+/// Identifies the state of a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -22,8 +22,8 @@ struct Stamp {
 
 type Stamps = BTreeMap<PathBuf, Stamp>;
 
-/// The files of a folder, without what cargo builds, hidden folders but `.cargo`, and what editors
-/// keep beside files.
+/// The files of a folder, without build results, hidden folders other than `.cargo`, and backups of
+/// editors.
 pub(super) struct Sources {
     folder: PathBuf,
     seen: Stamps,
@@ -35,12 +35,12 @@ impl Sources {
         Self { folder: folder.to_owned(), seen: Stamps::new() }
     }
 
-    /// Remembers them as they are now.
+    /// Stores the present state of all files.
     pub(super) fn poll(&mut self) {
         self.seen = self.stamps();
     }
 
-    /// Remembers the lockfile as it is now: a build may have written it.
+    /// Stores the present state of the lockfile: a build may have written it.
     pub(super) fn poll_ignoring_lockfile(&mut self) {
         let path = self.folder.join(LOCKFILE);
         match stamp(&path) {
@@ -49,7 +49,7 @@ impl Sources {
         };
     }
 
-    /// Waits until they are others than remembered, and nobody is saving any more.
+    /// Waits until a file differs from its stored state, and no more files change.
     pub(super) async fn changed(&self) {
         let mut before = self.seen.clone();
         loop {
@@ -69,12 +69,12 @@ impl Sources {
     }
 }
 
-/// What cannot be read is not there: cargo says so.
+/// Skips what cannot be read: cargo reports it.
 fn collect(folder: &Path, stamps: &mut Stamps) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        // Links to folders are not followed: they may lead in a circle.
+        // Symbolic links to folders may form a loop.
         let is_folder = entry.file_type().is_ok_and(|file_type| file_type.is_dir());
         if is_folder {
             if name != "target" && (!name.starts_with('.') || name == ".cargo") {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_saved_is_noticed_and_what_cargo_and_editors_write_is_not() {
+    async fn changed_is_ready_for_saved_sources_and_not_for_files_of_cargo_and_editors() {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = folder.path().join(path);

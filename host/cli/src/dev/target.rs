@@ -1,4 +1,4 @@
-//! Where a guest that was built is swapped in.
+//! The Module whose guest `innkeeper dev` replaces.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use innkeeper_modules::source::COMPONENT_BYTES_MAX;
 use innkeeper_toolchain::componentize;
 
 use crate::component::Opened;
-use crate::modules::{describe_candidate, describe_preview};
+use crate::kube::KubeArguments;
+use crate::modules::describe_candidate;
 use crate::out::{self, Page};
 use crate::push::{self, POLL_PERIOD, PushOutcome, Pushed, config_map_kind};
-use crate::run::KubeArguments;
 
-/// An operator that has said nothing for so long may not be there.
+/// After this time without an observation, the operator may not be running.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Where a guest is swapped in.
+/// The Module whose guest is replaced.
 pub(super) enum Target {
     /// A Module of the cluster.
     Cluster(Box<InCluster>),
@@ -28,12 +28,12 @@ pub(super) enum Target {
     File {
         /// The Module.
         module: String,
-        /// Where its component lies.
+        /// The file of its component.
         path: PathBuf,
     },
 }
 
-/// A guest that was swapped in.
+/// How a guest was swapped in.
 pub(super) enum Updated {
     /// As ConfigMaps.
     Pushed(Pushed),
@@ -45,20 +45,26 @@ pub(super) enum Updated {
 pub(super) struct InCluster {
     client: ApiClient,
     module: String,
-    /// The ConfigMaps that were made here: none but the last ones are of use.
-    made: Vec<String>,
+    /// The ConfigMaps that this command created. Only the last ones are in use.
+    created: Vec<String>,
 }
 
 impl Target {
-    /// A Module of the cluster; an error if it is not there.
+    /// Finds a Module in the cluster.
+    ///
+    /// # Errors
+    /// If the API server cannot be reached or has no such Module.
     pub(super) async fn cluster(kube: &KubeArguments, module: &str) -> anyhow::Result<Self> {
         let client = kube.connect().await?.host();
         push::expect_module(&client, module).await?;
         let module = module.to_owned();
-        Ok(Self::Cluster(Box::new(InCluster { client, module, made: Vec::new() })))
+        Ok(Self::Cluster(Box::new(InCluster { client, module, created: Vec::new() })))
     }
 
-    /// A Module of a folder; an error unless it is there and has a file as its source.
+    /// Finds a Module in a folder.
+    ///
+    /// # Errors
+    /// If the folder has no such Module, or its source is no file.
     pub(super) fn folder(folder: &Path, module: &str) -> anyhow::Result<Self> {
         let changes = ModuleDirectory::new(folder, COMPONENT_BYTES_MAX).scan();
         let mut problems = Vec::new();
@@ -67,7 +73,7 @@ impl Target {
                 Change::Module(found) if found.metadata.name == module => {
                     let Some(file) = found.spec.source.file else {
                         bail!(
-                            "Module {module} in {} has no spec.source.file: name the file that its component is to be put into, as in {module}.wasm",
+                            "Module {module} in {} has no spec.source.file: set it to the file for the component, as in {module}.wasm",
                             folder.display()
                         );
                     };
@@ -78,19 +84,24 @@ impl Target {
                 _ => {}
             }
         }
-        problems.insert(0, format!("there is no Module {module} in {}", folder.display()));
+        problems.insert(0, format!("Module {module} not found in {}", folder.display()));
         bail!("{}", problems.join("; "))
     }
 
-    /// Which Module it is.
+    /// The Module, in a few words.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Cluster(cluster) => format!("Module {} of the cluster", cluster.module),
-            Self::File { module, path } => format!("Module {module} by {}", path.display()),
+            Self::File { module, path } => {
+                format!("Module {module} with the file {}", path.display())
+            }
         }
     }
 
     /// Swaps a guest in.
+    ///
+    /// # Errors
+    /// If the ConfigMaps, the Module or the file cannot be written.
     pub(super) async fn swap(&mut self, opened: &Opened) -> anyhow::Result<Updated> {
         match self {
             Self::Cluster(cluster) => cluster.push(opened).await.map(Updated::Pushed),
@@ -101,7 +112,10 @@ impl Target {
         }
     }
 
-    /// Tells what becomes of it, until this is dropped; an error is that nobody listens any more.
+    /// Prints the progress of the rollout until the caller drops it.
+    ///
+    /// # Errors
+    /// If standard output is closed.
     pub(super) async fn follow(
         &mut self,
         opened: &Opened,
@@ -112,7 +126,7 @@ impl Target {
             return cluster.follow(&digest, pushed).await;
         }
         out::line(format_args!(
-            "{digest} lies there; the log of the host that watches the folder says what becomes of it"
+            "{digest} is written; the log of the host that watches the folder shows the rollout"
         ))?;
         std::future::pending().await
     }
@@ -128,50 +142,50 @@ impl InCluster {
         };
         let pushed = push::put(&self.client, &self.module, opened).await?;
         if is_new {
-            self.made.extend(pushed.config_maps.iter().cloned());
+            self.created.extend(pushed.config_maps.iter().cloned());
         }
         Ok(pushed)
     }
 
     async fn follow(&mut self, digest: &str, pushed: &Pushed) -> anyhow::Result<()> {
         let begun = Instant::now();
-        let mut told = PushOutcome::NotObserved;
-        let mut complaint = String::new();
+        let mut printed = PushOutcome::NotObserved;
+        let mut printed_problem = String::new();
         loop {
-            let trouble = match push::outcome(&self.client, &self.module, pushed).await {
-                Ok(fate) => {
-                    if fate != told {
-                        print_status(&self.module, digest, &fate)?;
-                        if let PushOutcome::Active(_) = fate {
-                            self.tidy(pushed).await;
+            let problem = match push::outcome(&self.client, &self.module, pushed).await {
+                Ok(outcome) => {
+                    if outcome != printed {
+                        print_status(&self.module, digest, &outcome)?;
+                        if let PushOutcome::Active(_) = outcome {
+                            self.delete_unused(pushed).await;
                         }
-                        told = fate;
+                        printed = outcome;
                     }
-                    if told == PushOutcome::NotObserved && begun.elapsed() > QUIET {
-                        "the operator has not looked at it; does it run?".to_owned()
+                    if printed == PushOutcome::NotObserved && begun.elapsed() > QUIET {
+                        push::NOT_OBSERVED.to_owned()
                     } else {
                         String::new()
                     }
                 }
                 Err(error) => out::error_chain(&error),
             };
-            if trouble != complaint {
-                if !trouble.is_empty() {
-                    out::eprint(&trouble);
+            if problem != printed_problem {
+                if !problem.is_empty() {
+                    out::eprint(&problem);
                 }
-                complaint = trouble;
+                printed_problem = problem;
             }
             self.client.env().sleep(POLL_PERIOD).await;
         }
     }
 
-    /// Deletes the ConfigMaps that were made here for versions before: the host keeps copies of
-    /// what it needs.
-    async fn tidy(&mut self, pushed: &Pushed) {
+    /// Deletes the ConfigMaps that this command created for previous builds. The host has snapshots
+    /// of the revisions that it needs.
+    async fn delete_unused(&mut self, pushed: &Pushed) {
         let kind = config_map_kind();
-        for name in std::mem::take(&mut self.made) {
+        for name in std::mem::take(&mut self.created) {
             if pushed.config_maps.contains(&name) {
-                self.made.push(name);
+                self.created.push(name);
                 continue;
             }
             let key = ObjectKey::new(NAMESPACE, &name);
@@ -186,33 +200,33 @@ impl InCluster {
             match deleted {
                 Ok(()) | Err(ApiError::NotFound { .. }) => {}
                 Err(error) => out::eprint(&format!(
-                    "ConfigMap {NAMESPACE}/{name} is of no use any more and cannot be deleted: {error}"
+                    "cannot delete the unused ConfigMap {NAMESPACE}/{name}: {error}; delete it with kubectl"
                 )),
             }
         }
     }
 }
 
-fn print_status(module: &str, digest: &str, fate: &PushOutcome) -> anyhow::Result<()> {
-    match fate {
+fn print_status(module: &str, digest: &str, outcome: &PushOutcome) -> anyhow::Result<()> {
+    match outcome {
         PushOutcome::NotObserved => Ok(()),
         PushOutcome::InProgress(state) => out::line(format_args!("{digest} {state}")),
         PushOutcome::Held(candidate) => {
             let mut page = Page::default();
             describe_candidate(&mut page, candidate);
             page.line(format_args!(
-                "the version before goes on; `innkeeper modules approve {module}` lets this one serve"
+                "the active revision stays; to activate the candidate, run `innkeeper modules approve {module}`"
             ));
             out::page(&page)
         }
-        PushOutcome::Rejected(why) => {
-            out::line(format_args!("{digest} is refused, and the version before goes on: {why}"))
+        PushOutcome::Rejected(reason) => {
+            out::line(format_args!("{digest} is rejected and the active revision stays: {reason}"))
         }
-        PushOutcome::Active(rehearsal) => {
+        PushOutcome::Active(preview) => {
             let mut page = Page::default();
-            page.line(format_args!("{digest} serves"));
-            if let Some(rehearsal) = rehearsal {
-                describe_preview(&mut page, rehearsal);
+            page.line(format_args!("{digest} is active"));
+            if let Some(preview) = preview {
+                preview.add_to(&mut page);
             }
             out::page(&page)
         }
@@ -224,10 +238,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_module_of_a_folder_says_where_its_component_goes() {
+    fn module_of_a_folder_names_the_file_of_its_component() {
         let folder = tempfile::tempdir().unwrap();
-        let told = |module: &str| Target::folder(folder.path(), module).map(|target| target.name());
-        assert!(told("hello").unwrap_err().to_string().contains("there is no Module hello in"));
+        let name = |module: &str| Target::folder(folder.path(), module).map(|target| target.name());
+        assert!(name("hello").unwrap_err().to_string().contains("Module hello not found in"));
         let module = |name: &str, source: &str| {
             format!(
                 "apiVersion: innkeeper.dev/v1alpha1\nkind: Module\nmetadata: {{name: {name}}}\nspec: {{source: {source}}}\n"
@@ -239,11 +253,11 @@ mod tests {
         write("hello.yaml", module("hello", "{file: hello.wasm}"));
         write("other.yaml", module("other", "{configMap: {name: other}}"));
         let path = folder.path().join("hello.wasm");
-        assert_eq!(told("hello").unwrap(), format!("Module hello by {}", path.display()));
-        let error = told("other").unwrap_err().to_string();
-        assert!(
-            error.contains("spec.source.file") || error.contains("there is no Module"),
-            "{error}"
+        assert_eq!(
+            name("hello").unwrap(),
+            format!("Module hello with the file {}", path.display())
         );
+        let error = name("other").unwrap_err().to_string();
+        assert!(error.contains("spec.source.file") || error.contains("not found"), "{error}");
     }
 }

@@ -1,17 +1,17 @@
-//! The names of a new guest: what they may be, and what is made from them.
+//! The names of a new guest.
 
 use std::path::Path;
 
 use anyhow::bail;
 use innkeeper_modules::is_reserved_group;
 
-use super::FILES;
+use super::template::FILES;
 use crate::rbac::is_name;
 
-/// The longest name of a definition, `<plural>.<group>`.
+/// The maximum length of the name of a definition, `<plural>.<group>`.
 const DEFINITION_MAX: usize = 253;
 
-/// What Rust or cargo has another use for: keywords, and crates that every program knows.
+/// Names with another meaning for Rust or cargo: keywords, and crates that every program has.
 const TAKEN: [&str; 59] = [
     "abstract",
     "alloc",
@@ -74,13 +74,13 @@ const TAKEN: [&str; 59] = [
     "examples",
 ];
 
-/// What the crate depends on.
+/// The dependencies of the crate.
 const DEPENDENCIES: [&str; 4] = ["innkeeper-sdk", "serde", "schemars", "expect-test"];
 
 /// The names of a new guest.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Names {
-    /// Of the guest, its crate and its Module.
+    /// The name of the guest, its crate and its Module.
     pub(super) name: String,
     kind: String,
     plural: String,
@@ -88,7 +88,10 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Checks the names; the plural is made from the kind if it is not given.
+    /// Checks the names. Without a plural, takes the English one of the kind.
+    ///
+    /// # Errors
+    /// The first name that cannot be used, and why.
     pub(super) fn new(
         name: &str,
         kind: &str,
@@ -101,19 +104,19 @@ impl Names {
         let plural = plural.map_or_else(|| plural_of(kind), str::to_owned);
         if !is_name(&plural) {
             bail!(
-                "the plural {plural:?} is not a name of Kubernetes (lower-case letters, digits and '-', at most 63): give one with --plural"
+                "{plural:?} is no plural of a kind: it must consist of at most 63 lower-case letters, digits and '-'; give another with --plural"
             );
         }
         if plural.len() + 1 + group.len() > DEFINITION_MAX {
             bail!(
-                "--group: with it the definition's name, {plural}.GROUP, is longer than {DEFINITION_MAX} characters"
+                "--group: the name of the definition, {plural}.GROUP, is longer than {DEFINITION_MAX} characters; use a shorter group"
             );
         }
         let (name, kind, group) = (name.to_owned(), kind.to_owned(), group.to_owned());
         Ok(Self { name, kind, plural, group })
     }
 
-    /// The text of a template with the names in it.
+    /// Fills the placeholders of a template.
     pub(super) fn fill(&self, template: &str) -> String {
         [
             ("@name@", self.name.as_str()),
@@ -132,14 +135,14 @@ impl Names {
 fn check_name(name: &str) -> anyhow::Result<()> {
     if !is_name(name) || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
         bail!(
-            "the name {name:?} cannot be that of a crate and a Module: it has to begin with a lower-case letter and to consist of lower-case letters, digits and '-', at most 63, with no '-' at the end"
+            "{name:?} is no name for a guest: it must begin with a lower-case letter and consist of at most 63 lower-case letters, digits and '-', with no '-' at the end"
         );
     }
     if TAKEN.contains(&name) {
-        bail!("the name {name:?} has another meaning for Rust or cargo: choose another");
+        bail!("{name:?} has another meaning for Rust or cargo; choose another name");
     }
     if DEPENDENCIES.contains(&name) {
-        bail!("the name {name:?} is that of a crate which the guest depends on: choose another");
+        bail!("{name:?} is the name of a crate that the guest depends on; choose another name");
     }
     Ok(())
 }
@@ -148,18 +151,18 @@ fn check_kind(kind: &str) -> anyhow::Result<()> {
     let begins = kind.starts_with(|first: char| first.is_ascii_uppercase());
     if !begins || !kind.chars().all(|c| c.is_ascii_alphanumeric()) || kind.len() > 63 {
         bail!(
-            "--kind {kind:?} is not a kind's name: it has to begin with a capital and to consist of letters and digits, at most 63, as in Greeting"
+            "--kind {kind:?} is no kind: it must begin with a capital letter and consist of at most 63 letters and digits, such as Greeting"
         );
     }
     let spec_and_status = [kind.to_owned(), format!("{kind}Spec"), format!("{kind}Status")];
-    if let Some(used) = spec_and_status.iter().find(|name| code_says(name)) {
-        bail!("--kind {kind}: the guest's code has another type {used}: choose another kind");
+    if let Some(used) = spec_and_status.iter().find(|name| is_in_template(name)) {
+        bail!("--kind {kind}: the template has another type {used}; choose another kind");
     }
     Ok(())
 }
 
-/// Whether the code of a new crate has this name for something else.
-fn code_says(name: &str) -> bool {
+/// Whether the code of the template uses this name.
+fn is_in_template(name: &str) -> bool {
     let is_rust =
         |path: &str| Path::new(path).extension().is_some_and(|extension| extension == "rs");
     let sources = FILES.iter().filter(|(path, _)| is_rust(path));
@@ -172,16 +175,16 @@ fn code_says(name: &str) -> bool {
 fn check_group(group: &str) -> anyhow::Result<()> {
     if !group.contains('.') || !group.split('.').all(is_name) || group.len() > 253 {
         bail!(
-            "--group {group:?} is not a group for a kind of one's own: it has to be a DNS name with a dot, in lower case, as in example.com"
+            "--group {group:?} is no API group for a custom resource: it must be a DNS name in lower case with a dot, such as example.com"
         );
     }
     if is_reserved_group(group) {
-        bail!("--group {group} belongs to Kubernetes or to Innkeeper: use one of your own");
+        bail!("--group {group} belongs to Kubernetes or to Innkeeper; use a DNS name that you own");
     }
     Ok(())
 }
 
-/// The plural of a kind's name, as English makes it mostly.
+/// The English plural of a kind, by the common rules.
 fn plural_of(kind: &str) -> String {
     let name = kind.to_lowercase();
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
@@ -203,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_cannot_be_used_are_refused_with_the_reason() {
+    fn name_is_refused_with_the_reason_when_it_cannot_be_used() {
         for (name, why) in [
             ("", "begin with a lower-case letter"),
             ("Hello", "begin with a lower-case letter"),
@@ -215,19 +218,19 @@ mod tests {
             ("test", "another meaning"),
             ("serde", "depends on"),
         ] {
-            let told = refused(name, "Hello", "example.com");
-            assert!(told.contains(why), "{name}: {told}");
+            let error = refused(name, "Hello", "example.com");
+            assert!(error.contains(why), "{name}: {error}");
         }
         for (kind, why) in [
-            ("hello", "begin with a capital"),
+            ("hello", "begin with a capital letter"),
             ("Hello-World", "letters and digits"),
-            ("", "begin with a capital"),
+            ("", "begin with a capital letter"),
             ("ConfigMap", "another type ConfigMap"),
             ("Guest", "another type Guest"),
             ("Self", "another type Self"),
         ] {
-            let told = refused("hello", kind, "example.com");
-            assert!(told.contains(why), "{kind}: {told}");
+            let error = refused("hello", kind, "example.com");
+            assert!(error.contains(why), "{kind}: {error}");
         }
         for (group, why) in [
             ("example", "with a dot"),
@@ -236,17 +239,17 @@ mod tests {
             ("apps.k8s.io", "belongs to Kubernetes"),
             ("innkeeper.dev", "belongs to Kubernetes or to Innkeeper"),
         ] {
-            let told = refused("hello", "Hello", group);
-            assert!(told.contains(why), "{group}: {told}");
+            let error = refused("hello", "Hello", group);
+            assert!(error.contains(why), "{group}: {error}");
         }
-        let told = Names::new("hello", "Hello", "example.com", Some("Hellos")).unwrap_err();
-        assert!(told.to_string().contains("--plural"), "{told}");
+        let error = Names::new("hello", "Hello", "example.com", Some("Hellos")).unwrap_err();
+        assert!(error.to_string().contains("--plural"), "{error}");
         let long = format!("{}.com", ["a".repeat(60).as_str(); 4].join("."));
         assert!(refused("hello", "Hello", &long).contains("longer than 253"));
     }
 
     #[test]
-    fn plurals_are_as_in_english_mostly() {
+    fn plural_follows_the_common_english_rules() {
         for (kind, plural) in [
             ("Greeting", "greetings"),
             ("Proxy", "proxies"),

@@ -280,7 +280,7 @@ fn rights_as_objects_are_those_that_are_printed() {
 #[test]
 fn a_guest_that_lies_about_a_kind_of_kubernetes_gets_no_rights_printed() {
     assert!(check_builtin(&manifest()).is_ok());
-    for (lie, told) in [
+    for (lie, reason) in [
         (
             Kind::namespaced("v1", "ConfigMap", "secrets"),
             "Kubernetes serves ConfigMap as configmaps",
@@ -296,6 +296,6 @@ fn a_guest_that_lies_about_a_kind_of_kubernetes_gets_no_rights_printed() {
         let mut manifest = manifest();
         manifest.reads.push(lie);
         let error = check_builtin(&manifest).unwrap_err().to_string();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(reason), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of the command have in common.
+//! Helpers for the tests of the command.
 
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "helpers of tests")]
 
@@ -8,9 +8,19 @@ use std::process::{Command, Output, Stdio};
 use expect_test::Expect;
 use tempfile::TempDir;
 
+/// The folder in which the tests share compiled guests.
+pub(crate) const CODE_CACHE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/code-cache");
+
+/// The command, with compiled guests from [`CODE_CACHE`].
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_innkeeper"));
+    command.env("INNKEEPER_CACHE_DIR", CODE_CACHE).env("INNKEEPER_CACHE_MIB", "256");
+    command
+}
+
 /// Runs the command.
 pub(crate) fn innkeeper(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_innkeeper"))
+    command()
         .args(arguments)
         .env_remove("KUBECONFIG")
         .env_remove("RUST_LOG")
@@ -21,40 +31,44 @@ pub(crate) fn innkeeper(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Where a component of the repository lies.
+/// The path of a component of the repository.
 pub(crate) fn component(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../guests/target/components")
         .join(format!("{name}.wasm"));
-    assert!(path.exists(), "{} is not there: build it with `cargo xtask guests`", path.display());
+    assert!(
+        path.exists(),
+        "{} does not exist; run `cargo xtask guests` to build it",
+        path.display()
+    );
     path.to_str().unwrap().to_owned()
 }
 
-/// What was printed.
+/// Output as text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What a successful call prints.
+/// The standard output of a successful call.
 pub(crate) fn done(arguments: &[&str]) -> String {
     let output = innkeeper(arguments);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
     text(&output.stdout)
 }
 
-/// What a call that fails says, with paths of this machine taken out.
+/// Expects that a call fails with a status and an error. `hidden` replaces paths of this machine.
 pub(crate) fn failed(arguments: &[&str], status: i32, hidden: &[(&str, &str)], expected: &Expect) {
     let output = innkeeper(arguments);
-    let mut said = text(&output.stderr);
+    let mut stderr = text(&output.stderr);
     for (path, name) in hidden {
-        said = said.replace(path, name);
+        stderr = stderr.replace(path, name);
     }
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {said}");
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {stderr}");
     assert_eq!(text(&output.stdout), "", "{arguments:?}");
-    expected.assert_eq(&said);
+    expected.assert_eq(&stderr);
 }
 
-/// A folder of a test.
+/// A temporary folder of a test.
 pub(crate) struct Files(pub(crate) TempDir);
 
 impl Files {

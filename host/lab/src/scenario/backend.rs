@@ -1,4 +1,4 @@
-//! Where a case is played.
+//! The cluster on which a case runs.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use innkeeper_cluster::Env;
 use crate::api::Api;
 use crate::lab::Lab;
 
-/// How often a real cluster is looked at.
+/// How often the player reads a real cluster.
 const POLL_PERIOD: Duration = Duration::from_millis(500);
 
-/// How finely time passes in a lab.
+/// The step of virtual time in a lab.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Where a case is played.
+/// The cluster on which a case runs.
 pub enum Backend {
-    /// In a lab, whose time passes when it is waited for.
+    /// A lab, whose virtual time advances with each wait.
     Lab(Box<Lab>),
-    /// On a cluster that runs by itself.
+    /// A real cluster.
     Cluster(Api, Env),
 }
 
@@ -36,7 +36,7 @@ impl Backend {
         }
     }
 
-    /// Lets a while pass. Says how long it was.
+    /// Waits for a moment, and returns its length.
     pub(super) async fn wait(&self) -> Duration {
         match self {
             Self::Lab(lab) => {

@@ -1,4 +1,4 @@
-//! A case: the folder, read.
+//! A test case, read from its folder.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,25 +12,25 @@ use serde_json::Value;
 
 use super::document::{Reference, Simulation, TestAssert, TestStep};
 
-/// How long asserts may take to hold, unless a `TestAssert` or the suite says otherwise, as in
-/// KUTTL.
+/// Maximum time until the asserts of a step hold, unless a `TestAssert` or the suite sets one. The
+/// default of KUTTL.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Stands in values for the namespace of the case.
+/// The placeholder in values for the namespace of the case.
 pub(super) const NAMESPACE: &str = "$NAMESPACE";
 
-/// Why a folder cannot be played.
+/// Why a case cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
     /// A file or folder cannot be read.
-    #[error("{} cannot be read: {error}", .path.display())]
+    #[error("cannot read {}: {error}", .path.display())]
     Unreadable {
         /// Which.
         path: PathBuf,
         /// Why.
         error: std::io::Error,
     },
-    /// A document is not what it should be.
+    /// A document is malformed or not supported.
     #[error("{place}: {why}")]
     Wrong {
         /// File and document.
@@ -47,13 +47,13 @@ pub(super) struct Document {
     pub(super) place: DocumentLocation,
 }
 
-/// Where a document stands.
+/// The location of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DocumentLocation {
     pub(super) file: PathBuf,
-    /// From 0 on.
+    /// Its index in the file.
     pub(super) index: usize,
-    /// Whether the document has others beside it, as an item of a `List`.
+    /// Whether the document is a `List` and may have other items.
     pub(super) in_list: bool,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for DocumentLocation {
     }
 }
 
-/// What happens together: deletes, then applies, then it is waited for the asserts.
+/// A step: it deletes, then applies, then waits for the asserts.
 #[derive(Clone, Debug, Default)]
 pub struct Step {
     /// Its number.
@@ -87,7 +87,7 @@ pub struct Case {
     pub steps: Vec<Step>,
 }
 
-/// What a file is for, by its name.
+/// The role of a file, from its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Apply,
@@ -95,7 +95,7 @@ enum Role {
     Error,
 }
 
-/// Number, name and role of a file; nothing if it is no step.
+/// Number, name and role of a file; `None` if it belongs to no step.
 fn role(file: &str) -> Option<(u32, &str, Role)> {
     let stem = file.strip_suffix(".yaml").or_else(|| file.strip_suffix(".yml"))?;
     let (number, name) = stem.split_once('-')?;
@@ -117,7 +117,7 @@ pub(super) fn name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// What is in a folder, in the order of names.
+/// The entries of a folder, ordered by name.
 pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
     let unreadable = |error| CaseError::Unreadable { path: folder.to_owned(), error };
     let mut found = Vec::new();
@@ -132,13 +132,13 @@ impl Case {
     /// Reads a folder.
     ///
     /// # Errors
-    /// If a file cannot be read, or asks for what cannot be done.
+    /// If a file cannot be read, or has a feature that is not supported.
     pub fn read(folder: &Path) -> Result<Self, CaseError> {
         let mut steps: BTreeMap<u32, Step> = BTreeMap::new();
         for path in files(folder)? {
             let file = name_of(&path);
             if file == "chainsaw-test.yaml" || file == "chainsaw-test.yml" {
-                let why = "a Test of Chainsaw is not read; numbered files are (00-install.yaml, 00-assert.yaml, 00-error.yaml)";
+                let why = "the kind Test of Chainsaw is not supported; use numbered files (00-install.yaml, 00-assert.yaml, 00-error.yaml)";
                 return Err(wrong(path.display(), why));
             }
             let Some((index, name, role)) = role(&file) else { continue };
@@ -156,14 +156,14 @@ impl Case {
         for step in steps.iter().skip(1) {
             if step.simulations.iter().any(|one| !one.without.is_empty()) {
                 let place = format!("{}, step {:02}-{}", folder.display(), step.index, step.name);
-                let why = "what a simulated cluster is without is said in the first step: it is so from the beginning";
+                let why = "spec.without of a Simulation applies to the whole case; move it to the first step";
                 return Err(wrong(place, why));
             }
         }
         Ok(Self { name, steps })
     }
 
-    /// What works in the simulated cluster of this case.
+    /// The controllers of the simulated cluster of this case.
     pub fn controllers(&self) -> Controllers {
         let mut controllers = Controllers::all();
         let simulations = self.steps.iter().flat_map(|step| &step.simulations);
@@ -184,12 +184,16 @@ impl Step {
                 let step: TestStep = typed(&document)?;
                 refuse_commands(&step.commands, &document.place)?;
                 if step.kubeconfig.is_some() {
-                    let why = "a kubeconfig of its own for a step is not taken; give the one for all with --kubeconfig";
+                    let why =
+                        "a kubeconfig for a step is not supported; use --kubeconfig for all steps";
                     return Err(wrong(&document.place, why));
                 }
                 for reference in step.delete {
                     if reference.kind.is_empty() || reference.api_version.is_empty() {
-                        return Err(wrong(&document.place, "a delete needs apiVersion and kind"));
+                        return Err(wrong(
+                            &document.place,
+                            "a delete has no apiVersion or kind; add both",
+                        ));
                     }
                     self.delete.push((reference, document.place.clone()));
                 }
@@ -213,7 +217,7 @@ impl Step {
                 let assert: TestAssert = typed(&document)?;
                 refuse_commands(&assert.commands, &document.place)?;
                 if !assert.assert_all.is_empty() || !assert.assert_any.is_empty() {
-                    let why = "assertAll and assertAny (expressions in CEL) are not evaluated; say what must be there as an object";
+                    let why = "assertAll and assertAny (expressions in CEL) are not supported; write the expected state as an object";
                     return Err(wrong(&document.place, why));
                 }
                 if let Some(seconds) = assert.timeout {
@@ -227,7 +231,7 @@ impl Step {
                 self.simulations.push(simulation);
             }
             _ if kind.is_empty() || version.is_empty() => {
-                return Err(wrong(&document.place, "is no object: apiVersion or kind is missing"));
+                return Err(wrong(&document.place, "not an object: apiVersion or kind is missing"));
             }
             _ => match role {
                 Role::Apply => self.apply.push(document),
@@ -243,14 +247,13 @@ impl Step {
     }
 }
 
-/// What stands in parentheses in an assert is an expression for Chainsaw.
+/// Refuses names in parentheses: Chainsaw evaluates them as expressions.
 fn refuse_expressions(value: &Value, place: &DocumentLocation) -> Result<(), CaseError> {
     match value {
         Value::Object(members) => members.iter().try_for_each(|(name, value)| {
             if name.starts_with('(') && name.contains(')') {
-                let why = format!(
-                    "expressions are not evaluated, as {name} is one; say what must be there as it is"
-                );
+                let why =
+                    format!("the expression {name} is not supported; write the expected value");
                 return Err(wrong(place, why));
             }
             refuse_expressions(value, place)
@@ -268,20 +271,20 @@ fn refuse_commands(commands: &[Value], place: &DocumentLocation) -> Result<(), C
     if commands.is_empty() {
         return Ok(());
     }
-    let why = "commands and scripts are not run: there is no shell beside a simulated cluster. Say what they do as objects to apply or to delete";
+    let why = "commands and scripts are not supported, since a simulated cluster has no shell; use objects to apply or to delete";
     Err(wrong(place, why))
 }
 
-/// What a document says beside what it is and what it is called.
+/// Parses a document without its kind and name.
 fn typed<T: DeserializeOwned>(document: &Document) -> Result<T, CaseError> {
-    let mut said = document.value.as_object().cloned().unwrap_or_default();
+    let mut members = document.value.as_object().cloned().unwrap_or_default();
     for head in ["apiVersion", "kind", "metadata", "index"] {
-        said.remove(head);
+        members.remove(head);
     }
-    serde_json::from_value(Value::Object(said)).map_err(|error| wrong(&document.place, error))
+    serde_json::from_value(Value::Object(members)).map_err(|error| wrong(&document.place, error))
 }
 
-/// Reads the documents of a file; a `List` gives its items.
+/// Reads the documents of a file. Replaces a `List` by its items.
 pub(super) fn documents(path: &Path) -> Result<Vec<Document>, CaseError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| CaseError::Unreadable { path: path.to_owned(), error })?;
@@ -289,7 +292,7 @@ pub(super) fn documents(path: &Path) -> Result<Vec<Document>, CaseError> {
     for (index, document) in serde_yaml_ng::Deserializer::from_str(&text).enumerate() {
         let place = DocumentLocation { file: path.to_owned(), index, in_list: false };
         let value = Value::deserialize(document)
-            .map_err(|error| wrong(&place, format!("is no YAML of an object: {error}")))?;
+            .map_err(|error| wrong(&place, format!("not an object in YAML: {error}")))?;
         match value {
             Value::Null => {}
             Value::Object(_) if value["kind"] == "List" => {
@@ -318,7 +321,7 @@ mod tests {
     const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
 
     #[test]
-    fn files_of_a_number_are_a_step_and_their_names_say_what_they_are_for() {
+    fn files_of_one_number_are_a_step_with_roles_by_name() {
         let case = read(&[
             ("00-install.yaml", &format!("{MAP}---\n{MAP}")),
             ("00-assert.yaml", MAP),
@@ -340,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_deletes_names_files_and_says_how_long_it_may_take() {
+    fn step_has_deletes_files_and_a_timeout() {
         let step = "apiVersion: kuttl.dev/v1beta1\nkind: TestStep\napply: [other.yaml]\ndelete:\n- apiVersion: v1\n  kind: Pod\n  name: a\n";
         let assert = "apiVersion: kuttl.dev/v1beta1\nkind: TestAssert\ntimeout: 120\n";
         let case = read(&[("00-step.yaml", step), ("00-assert.yaml", assert), ("other.yaml", MAP)])
@@ -351,26 +354,29 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused_with_its_place() {
-        let told = |name: &str, text: &str| read(&[(name, text)]).unwrap_err().to_string();
+    fn unsupported_feature_is_refused_with_its_location() {
+        let error = |name: &str, text: &str| read(&[(name, text)]).unwrap_err().to_string();
         let script = "apiVersion: kuttl.dev/v1beta1\nkind: TestStep\ncommands:\n- script: ls\n";
-        let text = told("00-run.yaml", script);
+        let text = error("00-run.yaml", script);
         assert!(
-            text.contains("00-run.yaml, document 1: commands and scripts are not run"),
+            text.contains("00-run.yaml, document 1: commands and scripts are not supported"),
             "{text}"
         );
         let chainsaw = "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\n";
-        assert!(told("chainsaw-test.yaml", chainsaw).contains("numbered files are"));
-        assert!(told("00-a.yaml", "a: b\n").contains("apiVersion or kind is missing"));
+        assert!(error("chainsaw-test.yaml", chainsaw).contains("use numbered files"));
+        assert!(error("00-a.yaml", "a: b\n").contains("apiVersion or kind is missing"));
         let wrong = "apiVersion: innkeeper.dev/v1alpha1\nkind: Simulation\nspec: {pots: []}\n";
-        assert!(told("00-a.yaml", wrong).contains("unknown field `pots`"));
+        assert!(error("00-a.yaml", wrong).contains("unknown field `pots`"));
         let typo = "apiVersion: kuttl.dev/v1beta1\nkind: TestStep\ndeletes: []\n";
-        assert!(told("00-a.yaml", typo).contains("unknown field `deletes`"));
+        assert!(error("00-a.yaml", typo).contains("unknown field `deletes`"));
         let expression = format!("{MAP}data:\n  (length(@)): 2\n");
-        assert!(told("00-assert.yaml", &expression).contains("as (length(@)) is one"));
+        assert!(
+            error("00-assert.yaml", &expression)
+                .contains("the expression (length(@)) is not supported")
+        );
         let late =
             "apiVersion: innkeeper.dev/v1alpha1\nkind: Simulation\nspec: {without: [pods]}\n";
-        let told = read(&[("00-a.yaml", MAP), ("01-b.yaml", late)]).unwrap_err().to_string();
-        assert!(told.contains("step 01-b: what a simulated cluster is without"), "{told}");
+        let error = read(&[("00-a.yaml", MAP), ("01-b.yaml", late)]).unwrap_err().to_string();
+        assert!(error.contains("step 01-b: spec.without of a Simulation"), "{error}");
     }
 }

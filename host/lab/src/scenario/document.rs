@@ -1,4 +1,4 @@
-//! The documents of a step, apart from the objects themselves.
+//! The documents of a step other than objects.
 
 use std::time::Duration;
 
@@ -7,8 +7,7 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// `kind: TestStep`. What is not known is refused: a step that does less than it says would hold
-/// all the same.
+/// `kind: TestStep`. Refuses unknown members: a step must not ignore a part of its document.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct TestStep {
@@ -31,7 +30,7 @@ pub(super) struct TestAssert {
     pub(super) assert_all: Vec<Value>,
 }
 
-/// What is to be deleted: one object, or all of a kind, with certain labels.
+/// The objects to delete: one, or all of a kind that have certain labels.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Reference {
@@ -55,16 +54,16 @@ pub(super) struct TestSuite {
     pub(super) commands: Vec<Value>,
 }
 
-/// `kind: Simulation`: what the simulated cluster does from this step on. A real one does as it
-/// does.
+/// `kind: Simulation`: the behaviour of the simulated cluster from this step on. A real cluster
+/// ignores it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct Simulation {
-    /// What does not work in this cluster, from its beginning on.
+    /// The controllers that the cluster does not have, in all steps.
     pub(super) without: Vec<Part>,
-    /// Seconds that pass in this step before its asserts.
+    /// Seconds of virtual time before the asserts of this step.
     pub(super) pass: u64,
-    /// The first that fits an image says what becomes of its Pods.
+    /// The behaviour of Pods: the first entry that matches their image applies.
     pub(super) pods: Option<Vec<Pods>>,
 }
 
@@ -110,7 +109,7 @@ impl Part {
     }
 }
 
-/// What becomes of Pods of an image. Times are seconds, or `never`.
+/// The behaviour of Pods of an image. Times are seconds, or `never`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Pods {
@@ -141,7 +140,7 @@ enum Never {
 }
 
 impl Simulation {
-    /// What it says of Pods, if it says anything.
+    /// The behaviour of Pods, if the document has one.
     pub(super) fn script(&self) -> Option<PodScript> {
         let rules = self.pods.as_ref()?.iter().map(Pods::rule).collect();
         Some(PodScript { rules, ..PodScript::default() })
@@ -155,12 +154,12 @@ impl Simulation {
 impl Pods {
     fn rule(&self) -> PodRule {
         let mut rule = PodRule::new(&self.image);
-        let set = |said: Option<Time>, place: &mut Option<SignedDuration>| match said {
+        let set = |time: Option<Time>, rule: &mut Option<SignedDuration>| match time {
             None => {}
             Some(Time::Seconds(seconds)) => {
-                *place = Some(SignedDuration::from_secs(i64::from(seconds)));
+                *rule = Some(SignedDuration::from_secs(i64::from(seconds)));
             }
-            Some(Time::Never(Never::Never)) => *place = None,
+            Some(Time::Never(Never::Never)) => *rule = None,
         };
         set(self.start_after, &mut rule.start_after);
         set(self.ready_after, &mut rule.ready_after);

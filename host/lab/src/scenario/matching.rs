@@ -1,13 +1,13 @@
-//! Whether an object is as an assert says, and how it differs.
+//! Compares objects with asserts.
 
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-/// Lines around a difference that are shown with it.
+/// Lines of context around a difference.
 const CONTEXT_LINES: usize = 3;
 
-/// Whether everything that is expected is there, as KUTTL has it: members that are not named do not
-/// matter; lists have as many elements, each as expected.
+/// Whether an object matches an assert by the rules of KUTTL: other members are ignored; lists must
+/// have the same length and matching elements.
 pub(super) fn fits(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => expected
@@ -22,7 +22,7 @@ pub(super) fn fits(expected: &Value, actual: &Value) -> bool {
     }
 }
 
-/// How many of the values that are expected are there: to find the object that was meant.
+/// The number of matching values: to find the object that the assert means.
 pub(super) fn likeness(expected: &Value, actual: &Value) -> usize {
     match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => expected
@@ -36,7 +36,7 @@ pub(super) fn likeness(expected: &Value, actual: &Value) -> usize {
     }
 }
 
-/// Of an object what an assert names; lists of another length whole.
+/// The members of an object that an assert names; lists of another length as a whole.
 pub(super) fn named(expected: &Value, actual: &Value) -> Value {
     match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => {
@@ -56,7 +56,7 @@ pub(super) fn named(expected: &Value, actual: &Value) -> Value {
     }
 }
 
-/// The lines in which an object differs from an assert, with those around them.
+/// The difference between an assert and an object, as a unified diff.
 pub(super) fn difference(expected: &Value, actual: &Value) -> String {
     let (before, after) = (yaml(expected), yaml(&named(expected, actual)));
     let difference = TextDiff::from_lines(before.as_str(), after.as_str());
@@ -65,7 +65,7 @@ pub(super) fn difference(expected: &Value, actual: &Value) -> String {
     shown.to_string()
 }
 
-/// As YAML.
+/// An object as YAML.
 pub(super) fn yaml(value: &Value) -> String {
     serde_yaml_ng::to_string(value).unwrap_or_else(|_| value.to_string())
 }
@@ -77,18 +77,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_that_are_not_named_do_not_matter_but_elements_do() {
+    fn object_matches_with_other_members_but_not_with_other_elements() {
         let actual = json!({"a": 1, "b": {"c": "x", "d": 2}, "l": [{"n": 1, "m": 2}, {"n": 3}]});
         assert!(fits(&json!({"b": {"c": "x"}}), &actual));
         assert!(fits(&json!({"l": [{"n": 1}, {"n": 3}], "a": 1.0}), &actual));
-        assert!(!fits(&json!({"l": [{"n": 1}]}), &actual), "a list has as many elements");
+        assert!(!fits(&json!({"l": [{"n": 1}]}), &actual), "a list of another length matched");
         assert!(!fits(&json!({"b": {"c": "y"}}), &actual));
         assert!(!fits(&json!({"e": 1}), &actual));
-        assert!(fits(&json!({"e": null}), &actual), "what is expected to be nothing is not there");
+        assert!(fits(&json!({"e": null}), &actual), "an absent member did not match null");
     }
 
     #[test]
-    fn a_difference_shows_only_what_was_named() {
+    fn difference_shows_only_the_members_of_the_assert() {
         let expected = json!({"spec": {"replicas": 3, "image": "a"}});
         let actual = json!({"spec": {"replicas": 2, "image": "a", "noise": true}, "status": {}});
         assert_eq!(

@@ -1,12 +1,12 @@
-//! Scenarios: folders of numbered files, as KUTTL has them and Chainsaw takes them.
+//! Test cases in folders of numbered files, in the format of KUTTL, which Chainsaw also reads.
 //!
-//! A folder is a case; the files of one number are a step. `NN-assert.yaml` says what must be there
-//! in the end, `NN-errors.yaml` (or `error`) what must not, any other name what is applied first.
-//! In a lab time passes as fast as it can; on a real cluster it is waited for.
+//! A folder is a case; the files of one number are a step. `NN-assert.yaml` has the objects that must
+//! exist at the end of the step, `NN-errors.yaml` (or `error`) those that must not. The step first
+//! applies the files with other names. In a lab the waits are in virtual time.
 //!
 //! - [`Suite`] finds the cases below a folder.
-//! - [`Player`] plays one, and gives an [`Outcome`].
-//! - [`junit`] writes outcomes for machines.
+//! - [`Player`] runs one and returns an [`Outcome`].
+//! - [`junit`] writes outcomes as `JUnit` XML.
 
 mod backend;
 mod case;

@@ -1,4 +1,4 @@
-//! What came of cases.
+//! The results of cases.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,36 +8,36 @@ use std::time::Duration;
 pub struct Failure {
     /// The step, by number and name.
     pub step: String,
-    /// In one line.
+    /// The reason in one line.
     pub message: String,
-    /// Expected and found, and what else helps; may be empty.
+    /// The difference between expected and observed state, and other details; may be empty.
     pub details: String,
 }
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The case.
     pub name: String,
-    /// How long it took here.
+    /// Its duration in real time.
     pub took: Duration,
-    /// How long it took there: virtual time.
+    /// Its duration in virtual time.
     pub passed: Option<Duration>,
-    /// Why it failed, if it did.
+    /// The failure, if it failed.
     pub failure: Option<Failure>,
-    /// Files that were written anew.
+    /// Files that were updated.
     pub updated: Vec<String>,
 }
 
 impl Failure {
-    /// One without details.
+    /// A failure without details.
     pub fn new(step: impl Into<String>, message: impl Into<String>) -> Self {
         Self { step: step.into(), message: message.into(), details: String::new() }
     }
 }
 
 impl Outcome {
-    /// Of a case that was not played.
+    /// The result of a case that did not run.
     pub fn failed(name: &str, failure: Failure) -> Self {
         Self {
             name: name.to_owned(),
@@ -57,7 +57,7 @@ fn escaped(text: &str) -> String {
             '<' => out += "&lt;",
             '>' => out += "&gt;",
             '"' => out += "&quot;",
-            // XML has no way to say other control characters.
+            // XML cannot represent other control characters.
             one if one.is_control() && !matches!(one, '\n' | '\t') => out.push('\u{fffd}'),
             one => out.push(one),
         }

@@ -1,4 +1,4 @@
-//! Playing a case.
+//! Runs a case.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use super::outcome::{Failure, Outcome};
 use super::update;
 use crate::api::{ApiFailure, Resource};
 
-/// Plays cases at a place.
+/// Runs cases on a cluster.
 pub struct Player<'a> {
     backend: &'a Backend,
     namespace: String,
@@ -20,17 +20,17 @@ pub struct Player<'a> {
     update: bool,
 }
 
-/// What does not hold.
+/// An assert that does not hold.
 struct Unmet<'a> {
     message: String,
     details: String,
-    /// The assert and what was found instead.
+    /// The assert and the observed object.
     found: Option<(&'a Document, Value)>,
 }
 
 impl<'a> Player<'a> {
-    /// For objects that name no namespace, this one; asserts may take `timeout` to hold, unless
-    /// their step says otherwise. With `update` an assert that does not hold is written anew.
+    /// `namespace` is for objects that name none. `timeout` is the maximum time until asserts hold,
+    /// unless their step sets one. With `update` the player updates asserts that do not hold.
     pub fn new(
         backend: &'a Backend,
         namespace: String,
@@ -40,14 +40,13 @@ impl<'a> Player<'a> {
         Self { backend, namespace, timeout: timeout.unwrap_or(TIMEOUT), update }
     }
 
-    /// Plays a case: the steps one after the other, until one fails. What it made in the cluster
-    /// stays.
+    /// Runs the steps of a case one after the other, until one fails. Does not delete its objects.
     pub async fn play(&self, case: &Case) -> Outcome {
         let (begun, mut passed) = (Instant::now(), Duration::ZERO);
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
         if let Err(error) = self.backend.api().apply(&namespace, "").await {
-            let message = format!("{} cannot be made: {error}", self.namespace);
+            let message = format!("cannot create namespace {}: {error}", self.namespace);
             return Outcome::failed(&case.name, Failure::new("namespace", message));
         }
         let mut outcome = Outcome {
@@ -68,16 +67,16 @@ impl<'a> Player<'a> {
         outcome
     }
 
-    /// Deletes the namespace of the case, and those objects without a namespace that it applied.
+    /// Deletes the namespace of the case and the applied objects outside of it.
     ///
     /// # Errors
-    /// If the server refuses.
+    /// If the server refuses a request, or does not answer.
     pub async fn clean_up(&self, case: &Case) -> Result<(), ApiFailure> {
         let api = self.backend.api();
         let namespace = api.resource("v1", "Namespace").await?;
         for document in case.steps.iter().flat_map(|step| &step.apply).rev() {
             let kind = document.value["kind"].as_str().unwrap_or_default();
-            // Others may use a definition.
+            // Others may use the definition.
             if kind == "CustomResourceDefinition" {
                 continue;
             }
@@ -142,7 +141,7 @@ impl<'a> Player<'a> {
         Err(fail(message, unmet.details))
     }
 
-    /// A definition that was just applied is not served at once.
+    /// Applies an object. Retries while the server does not serve a new definition.
     async fn apply(
         &self,
         document: &Document,
@@ -165,7 +164,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// `$NAMESPACE` is the namespace of the case.
+    /// Replaces `$NAMESPACE` by the namespace of the case.
     fn substituted(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => text.replace(NAMESPACE, &self.namespace).into(),
@@ -178,7 +177,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Deletes, and waits until it is gone.
+    /// Deletes objects and waits until they are gone.
     async fn delete(
         &self,
         reference: &Reference,
@@ -209,7 +208,7 @@ impl<'a> Player<'a> {
         }
         let mut waited = Duration::ZERO;
         for (path, uid) in &going {
-            // Another one of its name may have come already.
+            // An object of the same name may exist already.
             while api
                 .get(path)
                 .await
@@ -218,7 +217,7 @@ impl<'a> Player<'a> {
             {
                 if waited >= timeout {
                     return Err(format!(
-                        "{path} was deleted and is still there after {} s: a finalizer holds it",
+                        "{path} still exists {} s after its deletion: a finalizer blocks it",
                         timeout.as_secs()
                     ));
                 }
@@ -230,7 +229,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// The first thing that does not hold.
+    /// The first assert that does not hold.
     async fn unmet<'s>(&self, step: &'s Step) -> Option<Unmet<'s>> {
         for document in &step.asserts {
             if let Some(unmet) = self.assert(document).await {
@@ -241,12 +240,12 @@ impl<'a> Player<'a> {
             let expected = self.substituted(&document.value);
             let found = match self.candidates(&expected).await {
                 Ok(found) => found,
-                // A kind that is not served would never be there, also if its name is a slip.
+                // An object of an unknown kind never exists: the kind may be misspelt.
                 Err(error) => return Some(unmet(format!("{}: {error}", document.place))),
             };
             if let Some(found) = found.iter().find(|found| fits(&expected, found)) {
                 return Some(Unmet {
-                    message: format!("{}: {} is there", document.place, named(found)),
+                    message: format!("{}: {} exists", document.place, named(found)),
                     details: yaml(&super::matching::named(&expected, found)),
                     found: None,
                 });
@@ -266,20 +265,19 @@ impl<'a> Player<'a> {
         }
         let nearest = found.into_iter().max_by_key(|found| likeness(&expected, found));
         let Some(nearest) = nearest else {
-            let there = self.there(&expected).await;
-            let message = format!("{}: there is no {}", document.place, named(&expected));
-            return Some(Unmet { message, details: there, found: None });
+            let existing = self.existing(&expected).await;
+            let message = format!("{}: {} not found", document.place, named(&expected));
+            return Some(Unmet { message, details: existing, found: None });
         };
         Some(Unmet {
             message: format!("{}: {} is not as expected", document.place, named(&nearest)),
-            details: difference(&expected, &nearest) + &self.conditions(&nearest),
+            details: difference(&expected, &nearest) + &Self::conditions(&nearest),
             found: Some((document, nearest)),
         })
     }
 
-    /// What else may say why.
-    #[allow(clippy::unused_self, reason = "beside its other half")]
-    fn conditions(&self, found: &Value) -> String {
+    /// The conditions of an object, for the details of a failure.
+    fn conditions(found: &Value) -> String {
         let list = found["status"]["conditions"].as_array().into_iter().flatten();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let lines = list.map(|one| {
@@ -292,8 +290,8 @@ impl<'a> Player<'a> {
         if lines.is_empty() { lines } else { format!("its conditions:\n{lines}") }
     }
 
-    /// The names of what there is of a kind.
-    async fn there(&self, expected: &Value) -> String {
+    /// The names of the existing objects of a kind.
+    async fn existing(&self, expected: &Value) -> String {
         let mut any = expected.clone();
         if let Some(metadata) = any["metadata"].as_object_mut() {
             metadata.remove("name");
@@ -303,13 +301,13 @@ impl<'a> Player<'a> {
             found.iter().filter_map(|one| one["metadata"]["name"].as_str()).collect();
         let kind = expected["kind"].as_str().unwrap_or_default();
         if names.is_empty() {
-            format!("there is no {kind} at all\n")
+            format!("no {kind} exists\n")
         } else {
-            format!("of {kind} there is: {}\n", names.join(", "))
+            format!("existing {kind} objects: {}\n", names.join(", "))
         }
     }
 
-    /// The object that is meant, or all that may be.
+    /// The object that the assert names, or all objects of its kind.
     async fn candidates(&self, expected: &Value) -> Result<Vec<Value>, ApiFailure> {
         let api = self.backend.api();
         if expected["metadata"]["name"].is_string() {
@@ -326,7 +324,7 @@ impl<'a> Player<'a> {
                 continue;
             };
             if document.place.in_list {
-                let why = "an item of a List is not written anew; give it a document of its own";
+                let why = "cannot update an item of a List; write it as its own document";
                 return Err(format!("{}: {why}", document.place));
             }
             let found = super::matching::named(&document.value, &found);
@@ -350,11 +348,11 @@ fn path(resource: &Resource, object: &Value) -> String {
     resource.path(text("namespace"), text("name"))
 }
 
-/// An object as people name it.
+/// Kind and name of an object.
 fn named(object: &Value) -> String {
     let kind = object["kind"].as_str().unwrap_or_default();
     match object["metadata"]["name"].as_str() {
         Some(name) => format!("{kind} {name}"),
-        None => format!("{kind} like that"),
+        None => format!("matching {kind}"),
     }
 }

@@ -8,25 +8,24 @@ use serde_json::Value;
 use super::case::{Case, CaseError, documents, files, is_case, wrong};
 use super::document::TestSuite;
 
-/// Cases, and what they have in common.
+/// Cases and their common settings.
 #[derive(Clone, Debug, Default)]
 pub struct Suite {
     /// In the order of names.
     pub cases: Vec<Case>,
-    /// Objects that are there before each case: definitions first.
+    /// Objects that exist before each case: definitions first.
     pub manifests: Vec<Value>,
-    /// How long asserts may take to hold, if it is said.
+    /// Maximum time until asserts hold, if the suite sets one.
     pub timeout: Option<Duration>,
-    /// The namespace of all cases, if it is said.
+    /// The namespace of all cases, if the suite sets one.
     pub namespace: Option<String>,
 }
 
 impl Suite {
-    /// Reads a folder that is a case, or whose folders are cases, or that has a `kuttl-test.yaml`,
-    /// which says where they are.
+    /// Reads a folder that is a case, contains cases, or has a `kuttl-test.yaml` with their folders.
     ///
     /// # Errors
-    /// If there is no case, or a file cannot be read or asks for what cannot be done.
+    /// If there is no case, a file cannot be read, or a file has a feature that is not supported.
     pub fn read(folder: &Path) -> Result<Self, CaseError> {
         let mut suite = Self::default();
         let mut folders = vec![folder.to_owned()];
@@ -48,7 +47,7 @@ impl Suite {
             }
         }
         if suite.cases.is_empty() {
-            let why = "there is no case: a folder with numbered files (00-install.yaml, 00-assert.yaml), or folders that have some";
+            let why = "no test case found; give a folder with numbered files (00-install.yaml, 00-assert.yaml), or a folder of such folders";
             return Err(wrong(folder.display(), why));
         }
         Ok(suite)
@@ -58,15 +57,15 @@ impl Suite {
         let mut folders = Vec::new();
         for document in documents(path)? {
             if document.value["kind"] != "TestSuite" {
-                return Err(wrong(&document.place, "is no TestSuite of kuttl.dev"));
+                return Err(wrong(&document.place, "not a TestSuite of kuttl.dev"));
             }
-            let said: TestSuite = serde_json::from_value(document.value)
+            let configured: TestSuite = serde_json::from_value(document.value)
                 .map_err(|error| wrong(&document.place, error))?;
-            if !said.commands.is_empty() {
-                let why = "commands are not run; innkeeper test starts the operator itself, with the guests that it is given";
+            if !configured.commands.is_empty() {
+                let why = "commands are not supported; `innkeeper test` starts the operator itself, with the guests of its flags";
                 return Err(wrong(&document.place, why));
             }
-            for place in said.crd_dir.iter().chain(&said.manifest_dirs) {
+            for place in configured.crd_dir.iter().chain(&configured.manifest_dirs) {
                 let place = folder.join(place);
                 let all = if place.is_dir() { files(&place)? } else { vec![place] };
                 let yaml = |path: &PathBuf| {
@@ -77,9 +76,9 @@ impl Suite {
                     self.manifests.extend(documents(path)?.into_iter().map(|one| one.value));
                 }
             }
-            folders.extend(said.test_dirs.iter().map(|place| folder.join(place)));
-            self.timeout = said.timeout.map(Duration::from_secs).or(self.timeout);
-            self.namespace = said.namespace.or_else(|| self.namespace.take());
+            folders.extend(configured.test_dirs.iter().map(|place| folder.join(place)));
+            self.timeout = configured.timeout.map(Duration::from_secs).or(self.timeout);
+            self.namespace = configured.namespace.or_else(|| self.namespace.take());
         }
         if folders.is_empty() {
             folders.push(folder.to_owned());
@@ -95,14 +94,14 @@ mod tests {
     const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
 
     #[test]
-    fn a_folder_is_a_case_or_has_cases_or_says_where_they_are() {
+    fn suite_is_read_from_a_case_a_folder_of_cases_or_a_kuttl_test() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        assert!(Suite::read(folder.path()).unwrap_err().to_string().contains("there is no case"));
+        assert!(Suite::read(folder.path()).unwrap_err().to_string().contains("no test case found"));
         write("cases/b/00-a.yaml", MAP);
         write("cases/a/00-a.yaml", MAP);
         write("cases/modules/a.yaml", MAP);
@@ -112,8 +111,8 @@ mod tests {
         };
         assert_eq!(names(&folder.path().join("cases")), ["a", "b"]);
         assert_eq!(names(&folder.path().join("cases/a")), ["a"]);
-        let said = "apiVersion: kuttl.dev/v1beta1\nkind: TestSuite\ntestDirs: [cases]\ntimeout: 90\ncrdDir: crds\n";
-        write("kuttl-test.yaml", said);
+        let configuration = "apiVersion: kuttl.dev/v1beta1\nkind: TestSuite\ntestDirs: [cases]\ntimeout: 90\ncrdDir: crds\n";
+        write("kuttl-test.yaml", configuration);
         write("crds/map.yaml", MAP);
         assert_eq!(names(folder.path()), ["a", "b"]);
         let suite = Suite::read(folder.path()).unwrap();

@@ -1,18 +1,20 @@
-//! Writing an assert anew.
+//! Updates an assert in its file.
 
 use serde_json::Value;
 
 use super::case::{DocumentLocation, NAMESPACE};
 use super::matching::yaml;
 
-/// Puts an object in the place of a document; the other documents of the file stay as they are
-/// written.
+/// Replaces a document by an object. The other documents of the file stay unchanged.
+///
+/// # Errors
+/// If the file cannot be read or written.
 pub(super) fn write(place: &DocumentLocation, found: &Value) -> std::io::Result<()> {
     let text = std::fs::read_to_string(&place.file)?;
     std::fs::write(&place.file, replaced(&text, place.index, &yaml(found)))
 }
 
-/// What was found, with the namespace of this run as what stands for that of any.
+/// Replaces the namespace of this run by the placeholder.
 pub(super) fn generalised(found: &Value, namespace: &str) -> Value {
     match found {
         Value::String(text) => with_placeholder(text, namespace).into(),
@@ -24,7 +26,7 @@ pub(super) fn generalised(found: &Value, namespace: &str) -> Value {
     }
 }
 
-/// Only where the name stands for itself: `a` is no part of `cat`.
+/// Replaces whole names only: `a` is no part of `cat`.
 fn with_placeholder(text: &str, namespace: &str) -> String {
     let is_part = |one: char| one.is_ascii_alphanumeric() || one == '-';
     let (mut out, mut rest) = (String::new(), text);
@@ -40,7 +42,7 @@ fn with_placeholder(text: &str, namespace: &str) -> String {
 
 /// The text with another document at `index`.
 fn replaced(text: &str, index: usize, document: &str) -> String {
-    // Lines that are separators divide a stream; a first one may stand before its first document.
+    // A stream may begin with a separator before its first document.
     let mut parts: Vec<String> = vec![String::new()];
     for line in text.split_inclusive('\n') {
         if line.trim_end() == "---" || line.starts_with("--- ") {
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_namespace_of_a_run_is_written_as_that_of_any() {
+    fn namespace_of_a_run_is_replaced_by_the_placeholder() {
         let found =
             json!({"namespace": "test-a", "host": "www.test-a.svc", "other": ["test-ab", 1]});
         let written = json!({"namespace": "$NAMESPACE", "host": "www.$NAMESPACE.svc", "other": ["test-ab", 1]});
@@ -89,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_document_that_is_meant_is_replaced() {
+    fn other_documents_stay_when_one_is_replaced() {
         let text = "# head\na: 1\n---\n# two\nb: 2\n---\nc: 3\n";
         assert_eq!(replaced(text, 1, "b: 9\n"), "# head\na: 1\n---\nb: 9\n---\nc: 3\n");
         assert_eq!(replaced("---\na: 1\n", 0, "a: 9\n"), "---\na: 9\n");

@@ -9,7 +9,7 @@ use innkeeper_toolchain::command::ask;
 use innkeeper_toolchain::{cache_folder, lock};
 use sha2::{Digest as _, Sha256};
 
-use super::Language;
+use super::language::Language;
 use crate::command;
 use crate::progress::say;
 

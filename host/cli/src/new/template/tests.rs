@@ -1,4 +1,4 @@
-//! What a user of @name@ may rely on. `cargo test` runs it natively: no wasm, no cluster.
+//! What users of @name@ may rely on. `cargo test` runs the tests natively: no wasm, no cluster.
 
 use expect_test::expect_file;
 use innkeeper_sdk::ConditionStatus::{False, True};
@@ -9,13 +9,13 @@ use innkeeper_sdk::testing::Scenario;
 
 use @library@::Guest;
 
-/// What a user has written.
+/// A scenario with a `@kind@` that a user wrote.
 fn given(text: &str) -> Scenario<Guest> {
     Scenario::of(json!({ "metadata": { "name": "first" }, "spec": { "text": text } }))
 }
 
 #[test]
-fn its_text_stands_in_a_config_map_of_its_name() {
+fn config_map_has_the_name_and_the_text() {
     let run = given("Good day").run();
     run.is_complete()
         .desires_objects(1)
@@ -25,7 +25,7 @@ fn its_text_stands_in_a_config_map_of_its_name() {
 }
 
 #[test]
-fn it_is_ready_when_the_config_map_is_there() {
+fn ready_is_true_when_the_config_map_exists() {
     let first = given("Good day").run();
     first.condition("Ready", False, "InProgress");
     given("Good day")
@@ -34,9 +34,9 @@ fn it_is_ready_when_the_config_map_is_there() {
         .condition("Ready", True, "AllReady");
 }
 
-/// After a change of the types: `UPDATE_EXPECT=1 cargo test` writes crd.json anew.
+/// After a change of the types, `UPDATE_EXPECT=1 cargo test` updates crd.json.
 #[test]
-fn the_crd_is_as_the_types_say() {
+fn crd_matches_the_types() {
     expect_file![concat!(env!("CARGO_MANIFEST_DIR"), "/crd.json")]
         .assert_eq(&schema::crd_text::<@library@::@kind@>());
 }

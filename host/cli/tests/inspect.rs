@@ -1,0 +1,86 @@
+//! `innkeeper inspect`. Needs the guests: `cargo xtask guests` builds them.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod support;
+
+use expect_test::expect;
+use serde_json::Value;
+
+use support::{Files, component, done, failed, innkeeper, text};
+
+#[test]
+fn inspect_prints_the_manifest_the_imports_and_the_size() {
+    let guest = component("podroute");
+    let mut lines: Vec<String> = done(&["inspect", &guest]).lines().map(str::to_owned).collect();
+    // Digest and size depend on the compiler.
+    assert!(lines[1].starts_with("  digest      sha256:"), "{}", lines[1]);
+    assert!(lines[2].starts_with("  size        "), "{}", lines[2]);
+    lines.drain(1..3);
+    expect![[r#"
+        podroute 0.1.0
+          ConfigMaps  1
+          contract    innkeeper:guest@0.1.0
+          imports     innkeeper:guest/log@0.1.0
+          primary     quay.io/v1alpha1 Podroute (podroutes.quay.io)
+          owns        apps/v1 Deployment (deployments.apps)
+                      v1 Service (services)
+                      route.openshift.io/v1 Route (routes.route.openshift.io), optional
+          CRDs        podroutes.quay.io
+          resync      on changes only
+          parameters  none"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn inspect_prints_json_when_asked_to() {
+    let guest = component("podroute");
+    let json: Value = serde_json::from_str(&done(&["inspect", &guest, "-o", "json"])).unwrap();
+    let bytes = std::fs::metadata(&guest).unwrap().len();
+    assert_eq!(json["bytes"], bytes);
+    assert!(json["gzipBytes"].as_u64().unwrap() < bytes);
+    assert_eq!(json["configMaps"], 1);
+    assert_eq!(json["manifest"]["primary"]["plural"], "podroutes");
+    assert_eq!(json["contract"], "innkeeper:guest@0.1.0");
+    assert_eq!(json["digest"].as_str().unwrap().len(), "sha256:".len() + 64);
+}
+
+#[test]
+fn inspect_fails_with_the_reason_when_a_file_is_no_guest() {
+    let files = Files::new();
+    let cut = files.write("cut.wasm", b"\0asm\x0d\0\x01\0cut off");
+    let script = files.write("script.wasm", "#!/bin/sh");
+    let wasi = component("imports-wasi");
+    let traps = component("traps-in-describe");
+    let folder = files.0.path().to_str().unwrap().to_owned();
+    let hidden = [(wasi.as_str(), "WASI"), (traps.as_str(), "TRAPS"), (folder.as_str(), "DIR")];
+    failed(
+        &["inspect", &script],
+        1,
+        &hidden,
+        &expect![[r#"
+        innkeeper: DIR/script.wasm is neither WebAssembly nor gzip of it: it begins with 23212f62696e2f73
+    "#]],
+    );
+    failed(
+        &["inspect", &format!("{folder}/none.wasm")],
+        1,
+        &hidden,
+        &expect![[r#"
+        innkeeper: DIR/none.wasm does not exist
+    "#]],
+    );
+    failed(
+        &["inspect", &wasi],
+        1,
+        &hidden,
+        &expect![[r#"
+        innkeeper: WASI is not a guest that can be run: the component imports wasi:cli/environment@0.2.0, which is not part of innkeeper:guest@0.1.0 (guests have no WASI: build for wasm32-unknown-unknown, or stub WASI away)
+    "#]],
+    );
+    let output = innkeeper(&["inspect", &traps]);
+    assert!(text(&output.stderr).contains("describe failed: the guest trapped"), "{output:?}");
+    let output = innkeeper(&["inspect", &cut]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("cut.wasm is not a guest"), "{output:?}");
+}
