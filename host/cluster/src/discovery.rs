@@ -17,9 +17,11 @@ use kube::client::Body;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::client::group_path;
 use crate::error::{Guard, RequestContext};
+use crate::resource_path::group_path;
 use crate::{ApiError, Env, Identity};
+
+pub use crate::served_kind::{Mismatch, ServedKind};
 
 /// The longest answer of discovery for one group and version, in bytes: the core group has 10 KB.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
@@ -32,27 +34,6 @@ const RECHECK_PERIOD: Duration = Duration::from_secs(1);
 
 /// The longest name of a kind or of a resource that is quoted, in bytes.
 const NAME_BYTES_MAX: usize = 63;
-
-/// How the API server serves a kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ServedKind {
-    /// As it is declared.
-    AsDeclared,
-    /// Not at all (now).
-    NotServed,
-    /// Otherwise than it is declared.
-    Mismatched(Mismatch),
-}
-
-/// A kind that the API server serves otherwise than a manifest declares it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the manifest declares {declared}, but the API server serves {served}: nothing of it is read or written; correct the guest's manifest or the definition of the kind"
-)]
-pub struct Mismatch {
-    declared: Box<str>,
-    served: Box<str>,
-}
 
 /// A resource in the answer of discovery.
 #[derive(Clone, Debug, Deserialize)]

@@ -23,8 +23,10 @@ pub mod host_key;
 pub mod identity;
 pub mod kubeconfig;
 pub mod lease;
+mod resource_path;
 pub mod revocation;
 pub mod secret;
+pub mod served_kind;
 pub mod settings;
 mod transport;
 
@@ -37,7 +39,6 @@ pub use cache::{
 };
 pub use client::{ApiClient, Applied, Deleted, Force, Propagation, User};
 pub use connection::Cluster;
-pub use discovery::{Mismatch, ServedKind};
 pub use env::{Backoff, Elapsed, Env, Task};
 pub use error::{ApiError, ConnectError, Denial, FieldConflict};
 pub use fence::Fence;
@@ -47,5 +48,6 @@ pub use kubeconfig::Kube;
 pub use lease::{LeaderElector, LeaseConfig, LeaseLost};
 pub use revocation::Revocation;
 pub use secret::SecretKey;
+pub use served_kind::{Mismatch, ServedKind};
 pub use settings::Settings;
 pub use transport::Requests;

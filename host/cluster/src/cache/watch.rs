@@ -16,8 +16,8 @@ use tokio::time::Instant;
 use super::cell::{CacheId, Content, WatchEvent};
 use super::raw::{Raw, RawMetadata, Wire};
 use super::shared::{Closed, Shared};
-use crate::discovery::ServedKind;
 use crate::error::{Guard, RequestContext};
+use crate::served_kind::ServedKind;
 use crate::settings::{
     DISCOVERY_PERIOD, DISCOVERY_SETTLES, REFUSALS, UNCONFIRMED, UNSERVED_MAX, UNSERVED_MIN,
     WATCH_RETRY_MAX, WATCH_RETRY_MIN,

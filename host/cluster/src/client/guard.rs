@@ -8,7 +8,8 @@ use innkeeper_core::{ObjectKey, host_objects, object};
 
 use super::ApiClient;
 use crate::ApiError;
-use crate::discovery::{Discovery, ServedKind};
+use crate::discovery::Discovery;
+use crate::served_kind::ServedKind;
 
 impl ApiClient {
     /// The same for what a guest declares and wants: each kind is compared with discovery before a
