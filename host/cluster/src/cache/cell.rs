@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::change::{Change, KindState, Notice, Source, StateChange};
-use super::objects::{Objects, Step};
+use super::objects::{Objects, Transition};
 use crate::{ApiClient, Denial, Identity, Mismatch, Task};
 
 /// Which cache.
@@ -96,7 +96,7 @@ impl Cache {
         &mut self,
         id: &CacheId,
         notices: &mut Vec<Notice>,
-        act: impl FnOnce(&mut Objects) -> Option<Step>,
+        act: impl FnOnce(&mut Objects) -> Option<Transition>,
     ) {
         let step = act(&mut self.objects);
         if self.objects.is_complete() {
@@ -128,10 +128,10 @@ impl WatchEvent {
         }
     }
 
-    pub(super) fn enter(self, objects: &mut Objects, now: Instant) -> Option<Step> {
+    pub(super) fn enter(self, objects: &mut Objects, now: Instant) -> Option<Transition> {
         match self {
-            Self::Applied(object) => objects.event(object),
-            Self::Deleted(object) => objects.event_deleted(&object, now),
+            Self::Applied(object) => objects.apply_event(object),
+            Self::Deleted(object) => objects.apply_deleted_event(&object, now),
         }
     }
 }
@@ -153,7 +153,7 @@ pub(super) fn state_of(phase: &Phase, admission: &Admission) -> KindState {
     }
 }
 
-pub(super) fn changed(id: &CacheId, step: Step, source: Source) -> Notice {
+pub(super) fn changed(id: &CacheId, step: Transition, source: Source) -> Notice {
     let key = step.after.as_ref().or(step.before.as_ref()).map(|object| object.key.clone());
     Notice::Changed(Change {
         kind: id.kind.clone(),

@@ -18,7 +18,9 @@
 
 mod cell;
 mod change;
+mod live_objects;
 mod objects;
+mod owner_index;
 mod raw;
 mod review;
 mod shared;

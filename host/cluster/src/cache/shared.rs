@@ -17,7 +17,7 @@ use super::cell::{
     state_of, told,
 };
 use super::change::{KindState, Listener, Notice, Notices, Source};
-use super::objects::{Objects, Step};
+use super::objects::{Objects, Transition};
 use super::review::review;
 use super::snapshot::{CacheSnapshot, SnapshotPart};
 use super::watch::watch;
@@ -237,7 +237,7 @@ impl Shared {
         namespace: &str,
         source: Source,
         what: &[Content],
-        mut act: impl FnMut(&mut Objects, Instant) -> Option<Step>,
+        mut act: impl FnMut(&mut Objects, Instant) -> Option<Transition>,
     ) {
         let now = self.env.instant();
         self.with(|inner, notices| {
@@ -366,7 +366,7 @@ impl Shared {
         &self,
         id: &CacheId,
         serial: u64,
-        act: impl FnOnce(&mut Objects) -> Option<Step>,
+        act: impl FnOnce(&mut Objects) -> Option<Transition>,
     ) {
         self.with_cache(id, serial, |cache, notices| cache.apply(id, notices, act));
     }
@@ -376,7 +376,7 @@ impl Shared {
         let now = self.env.instant();
         self.with_cache(id, serial, |cache, notices| {
             let first = !cache.objects.is_complete();
-            let steps = cache.objects.list_ends(now);
+            let steps = cache.objects.end_relist(now);
             if !first {
                 let steps = steps.into_iter();
                 notices.extend(steps.map(|step| changed(id, step, Source::Watch)));

@@ -7,7 +7,7 @@ use innkeeper_contract::Kind;
 use innkeeper_core::{Labels, Object, ObjectKey};
 
 use super::change::KindState;
-use super::objects::Live;
+use super::live_objects::LiveObjects;
 use crate::{Denial, Mismatch};
 
 /// What a view saw at one moment: it does not change any more, and costs next to nothing to keep.
@@ -22,7 +22,7 @@ pub(super) struct SnapshotPart {
     pub(super) namespace: Option<Arc<str>>,
     pub(super) state: KindState,
     /// `None` unless the state is [`KindState::Synced`].
-    pub(super) live: Option<Live>,
+    pub(super) live: Option<LiveObjects>,
 }
 
 impl SnapshotPart {
@@ -30,7 +30,7 @@ impl SnapshotPart {
         self.namespace.as_deref().is_none_or(|own| own == namespace)
     }
 
-    fn read(&self) -> Result<&Live, CacheReadError> {
+    fn read(&self) -> Result<&LiveObjects, CacheReadError> {
         match (&self.live, &self.state) {
             (Some(live), _) => Ok(live),
             (None, KindState::NotServed) => Err(CacheReadError::NotServed),

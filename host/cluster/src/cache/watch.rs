@@ -282,12 +282,12 @@ fn take<K: Wire>(
     };
     match event {
         Event::Init => shared.shown(id, serial, |objects| {
-            objects.list_begins();
+            objects.begin_relist();
             None
         }),
         Event::InitApply(raw) => {
             if let Some(object) = decode(&raw) {
-                shared.shown(id, serial, |objects| objects.listed(object));
+                shared.shown(id, serial, |objects| objects.apply_listed(object));
             }
         }
         Event::Apply(raw) => {
