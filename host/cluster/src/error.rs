@@ -1,35 +1,33 @@
-//! What the API server answered when it did not do what was asked, told apart so that a
-//! caller can act on it.
+//! Errors of the API server, by type, so that a caller can act on them.
 //!
-//! Told apart by code, reason, details and causes of the `Status`, and by what was asked
-//! (the same 409 answers a name that is taken, an object that is gone and a version that
-//! is old). Where the server gives nothing but text, the text is matched in this file
-//! and nowhere else: which fields are immutable, and a malformed object.
+//! `request_context` makes them from the server's responses.
+
+mod request_context;
 
 use std::fmt;
 use std::time::Duration;
 
-use kube::core::Status;
-
 use crate::Identity;
-use crate::discovery::Mismatch;
+use crate::served_kind::Mismatch;
 
-/// The longest message kept of an answer, in bytes: the server quotes whole pod templates.
+pub(crate) use request_context::{Guard, RequestContext};
+
+/// The longest message that an error has, in bytes: the server quotes whole pod templates.
 pub const MESSAGE_BYTES_MAX: usize = 1024;
 
-/// The reason of a kind that the API server serves otherwise than a manifest declares it.
+/// The reason of [`ApiError::KindMismatch`].
 pub const KIND_MISMATCH: &str = "KindMismatch";
 
-/// A right that is missing.
+/// A right that an identity lacks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Denial {
-    /// Who lacks it.
+    /// The identity that lacks the right.
     pub identity: Identity,
     /// The verb, as in RBAC: `list`.
     pub verb: Box<str>,
     /// The resource with its group and subresource: `deployments.apps`, `podroutes.quay.io/status`.
     pub resource: Box<str>,
-    /// The namespace; `None` for all namespaces, and for what is in none.
+    /// The namespace; `None` for all namespaces and for cluster-scoped resources.
     pub namespace: Option<Box<str>>,
 }
 
@@ -62,10 +60,10 @@ impl fmt::Display for FieldConflict {
 /// Why a request failed. Messages are stable: the same cause gives the same text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
-    /// The object is not there.
+    /// The object does not exist.
     #[error("{message}")]
     NotFound {
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
     /// The API server does not serve the kind (now).
@@ -74,131 +72,131 @@ pub enum ApiError {
         /// Group, version and kind.
         kind: String,
     },
-    /// The API server serves the kind otherwise than the request takes it.
+    /// The API server serves the kind otherwise than the manifest declares it.
     #[error("{mismatch}")]
     KindMismatch {
-        /// Declared and served.
+        /// The declared and the served kind.
         mismatch: Box<Mismatch>,
     },
-    /// The namespace is not there.
+    /// The namespace does not exist.
     #[error("namespace {namespace} is not there")]
     NamespaceNotFound {
         /// The namespace.
         namespace: String,
     },
-    /// The namespace is being deleted: nothing can be created in it.
+    /// The server is deleting the namespace: nothing can be created in it.
     #[error("namespace {namespace} is being deleted")]
     NamespaceTerminating {
         /// The namespace.
         namespace: String,
     },
-    /// A right is missing, or admission (a quota, a policy) refused.
+    /// The identity lacks a right, or admission (a quota, a policy) refused the request.
     #[error("{denial}: {message}")]
     Forbidden {
-        /// What was refused to whom.
+        /// The refused right, and the identity that lacks it.
         denial: Box<Denial>,
-        /// What the server said; it names quota or policy if it was not a matter of rights.
+        /// The server's message; it names the quota or policy if RBAC allowed the request.
         message: String,
     },
-    /// An apply without force met fields of other managers.
+    /// Other managers hold fields of an apply without force.
     #[error("{message}")]
     FieldConflict {
-        /// Who holds which field.
+        /// The other managers, each with its field.
         conflicts: Vec<FieldConflict>,
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
-    /// A create found something of that name already there.
+    /// An object with the name of the created one exists.
     #[error("{message}")]
     AlreadyExists {
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
-    /// The object is no longer at the version that the request named.
+    /// The object does not have the version that the request requires any more.
     #[error("{message}")]
     Conflict {
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
-    /// The object that the request named by uid is gone.
+    /// The object that the request names by uid does not exist any more.
     #[error("{message}")]
     ObjectDeleted {
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
-    /// Another object has taken the name of the one that the request named by uid.
+    /// Another object has the name of the one that the request names by uid.
     #[error("{message}")]
     UidMismatch {
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
-    /// A field that cannot be changed would have to change.
+    /// The request would change an immutable field.
     #[error("{message}")]
     Immutable {
         /// The field's path: `spec.selector`.
         field: String,
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
     /// The object breaks a rule of its kind, or a webhook refused it.
     #[error("{message}")]
     Invalid {
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
     /// The object is not of its kind's shape: an unknown field, a wrong type. Permanent.
     #[error("{message}")]
     Malformed {
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
-    /// The credentials are not accepted.
+    /// The server does not accept the credentials.
     #[error("the API server does not accept the credentials of {identity}: {message}")]
     Unauthorized {
-        /// Whose.
+        /// The identity with these credentials.
         identity: Identity,
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
-    /// The server is busy and asked to wait.
+    /// The server is busy and asks the client to wait.
     #[error("the API server is busy: {message}")]
     TooManyRequests {
-        /// How long it asked to wait.
+        /// How long the server asks the client to wait.
         retry_after: Option<Duration>,
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
-    /// The server is not there, or cannot serve now.
+    /// The server cannot be reached, or cannot serve now.
     #[error("the API server is unavailable: {message}")]
     Unavailable {
-        /// What happened.
+        /// The cause.
         message: String,
     },
-    /// A read was not answered in time.
+    /// The server did not answer a read in time.
     #[error("the API server did not answer in time: {message}")]
     Timeout {
-        /// What happened.
+        /// The cause.
         message: String,
     },
-    /// The answer to a write was lost: it may have been done or not. What is there
-    /// is unknown until it is looked up.
+    /// The response to a write was lost: the server may have done the write. The state of the
+    /// object is unknown until the host reads it.
     #[error("the answer to a write was lost, it may have been done: {message}")]
     OutcomeUnknown {
-        /// What happened.
+        /// The cause.
         message: String,
     },
-    /// Another answer: a server error, or something that is no Kubernetes answer.
+    /// Another response: a server error, or one that no Kubernetes API server sends.
     #[error("the API server answered {code}: {message}")]
     Other {
         /// The HTTP status; 0 if there was none.
         code: u16,
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
 }
 
 impl ApiError {
-    /// One CamelCase word for conditions and metrics.
+    /// The CamelCase reason for conditions and metrics.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "NotFound",
@@ -224,8 +222,8 @@ impl ApiError {
         }
     }
 
-    /// Whether the same request may succeed later although nobody changes anything: worth
-    /// a backoff, not worth a person's attention yet.
+    /// Whether the same request may succeed later although nobody changes anything. The host
+    /// repeats it with a backoff before it reports a problem.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::TooManyRequests { .. }
@@ -237,8 +235,8 @@ impl ApiError {
         }
     }
 
-    /// Whether what is cached of the object is proven wrong or doubtful, so that it
-    /// has to be looked up before the next run.
+    /// Whether the error proves the cached state of the object wrong or doubtful, so that the host
+    /// has to read the object before the next run.
     pub fn makes_unknown(&self) -> bool {
         matches!(
             self,
@@ -252,211 +250,10 @@ impl ApiError {
     }
 }
 
-/// What the request said about what it expects to be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guard {
-    /// Nothing.
-    None,
-    /// Nothing is there: `resourceVersion: "1"`.
-    Absent,
-    /// A version is there.
-    Version,
-    /// An object with this uid is there.
-    Uid,
-}
-
-/// What was asked, as far as it tells answers apart.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestContext<'a> {
-    pub(crate) identity: &'a Identity,
-    pub(crate) verb: &'a str,
-    pub(crate) kind: &'a innkeeper_contract::Kind,
-    pub(crate) subresource: &'a str,
-    pub(crate) namespace: &'a str,
-    pub(crate) guard: Guard,
-}
-
-impl RequestContext<'_> {
-    fn denial(&self) -> Denial {
-        let mut resource = self.kind.resource();
-        if !self.subresource.is_empty() {
-            resource.push('/');
-            resource.push_str(self.subresource);
-        }
-        Denial {
-            identity: self.identity.clone(),
-            verb: self.verb.into(),
-            resource: resource.into(),
-            namespace: (!self.namespace.is_empty()).then(|| self.namespace.into()),
-        }
-    }
-
-    /// Reads an answer that is not a success.
-    pub(crate) fn refused(&self, code: u16, body: &[u8]) -> ApiError {
-        match serde_json::from_slice::<Status>(body) {
-            Ok(mut status) if !status.reason.is_empty() || status.code != 0 => {
-                status.code = code;
-                self.status(&status)
-            }
-            _ => {
-                // Not every answer is a Status: an unknown group is answered by a text, and
-                // proxies on the way have pages of their own.
-                let text = String::from_utf8_lossy(body);
-                self.status(&Status { code, message: text.trim().to_owned(), ..Status::default() })
-            }
-        }
-    }
-
-    /// Reads a `Status` that is not a success.
-    pub(crate) fn status(&self, status: &Status) -> ApiError {
-        let message = shortened(&status.message);
-        let details = status.details.as_ref();
-        let causes = details.map_or(&[][..], |details| &details.causes);
-        match status.code {
-            400 => ApiError::Malformed { message },
-            401 => ApiError::Unauthorized { identity: self.identity.clone(), message },
-            403 => self.forbidden(status, message),
-            404 => match details {
-                // A text, or a Status that names nothing: there is no such resource.
-                None => ApiError::NotServed { kind: self.kind.to_string() },
-                Some(details) if details.name.is_empty() => {
-                    ApiError::NotServed { kind: self.kind.to_string() }
-                }
-                Some(details)
-                    if details.kind == "namespaces" && self.kind.plural != "namespaces" =>
-                {
-                    ApiError::NamespaceNotFound { namespace: details.name.clone() }
-                }
-                Some(_) => ApiError::NotFound { message },
-            },
-            405 | 413 => ApiError::Invalid { message },
-            409 => self.conflict(status, message),
-            422 => {
-                if self.guard != Guard::None
-                    && causes.iter().any(|cause| cause.field == "metadata.uid")
-                {
-                    ApiError::UidMismatch { message }
-                } else if let Some(cause) = causes.iter().find(|cause| is_immutable(&cause.message))
-                {
-                    ApiError::Immutable { field: cause.field.clone(), message }
-                } else {
-                    ApiError::Invalid { message }
-                }
-            }
-            429 => ApiError::TooManyRequests {
-                retry_after: details
-                    .map(|details| details.retry_after_seconds)
-                    .filter(|seconds| *seconds > 0)
-                    .map(|seconds| Duration::from_secs(seconds.into())),
-                message,
-            },
-            500 if status.message.starts_with("failed to create typed patch object") => {
-                ApiError::Malformed { message }
-            }
-            503 => ApiError::Unavailable { message },
-            504 if is_read(self.verb) => ApiError::Timeout { message },
-            504 => ApiError::OutcomeUnknown { message },
-            code => ApiError::Other { code, message },
-        }
-    }
-
-    fn forbidden(&self, status: &Status, message: String) -> ApiError {
-        let details = status.details.as_ref();
-        let terminating = details.is_some_and(|details| {
-            details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
-        });
-        if terminating {
-            return ApiError::NamespaceTerminating { namespace: self.namespace.to_owned() };
-        }
-        let mut denial = self.denial();
-        // The host itself may not impersonate: the details then name the account, not what
-        // was asked for.
-        if let (Identity::Account(account), Some(details)) = (self.identity, details)
-            && details.kind == "serviceaccounts"
-            && self.kind.plural != "serviceaccounts"
-        {
-            denial = Denial {
-                identity: Identity::Host,
-                verb: "impersonate".into(),
-                resource: "serviceaccounts".into(),
-                namespace: Some(account.namespace.clone()),
-            };
-        }
-        ApiError::Forbidden { denial: Box::new(denial), message }
-    }
-
-    fn conflict(&self, status: &Status, message: String) -> ApiError {
-        let causes = status.details.as_ref().map_or(&[][..], |details| &details.causes);
-        let mut conflicts: Vec<_> = causes
-            .iter()
-            .filter(|cause| cause.reason == "FieldManagerConflict")
-            .map(|cause| FieldConflict {
-                manager: manager_of(&cause.message),
-                field: cause.field.clone(),
-            })
-            .collect();
-        if !conflicts.is_empty() {
-            conflicts.sort();
-            return ApiError::FieldConflict { conflicts, message };
-        }
-        if status.reason == "AlreadyExists" {
-            return ApiError::AlreadyExists { message };
-        }
-        match self.guard {
-            Guard::Absent => ApiError::AlreadyExists { message },
-            Guard::Uid if self.verb == "delete" => ApiError::UidMismatch { message },
-            Guard::Uid => ApiError::ObjectDeleted { message },
-            Guard::Version | Guard::None => ApiError::Conflict { message },
-        }
-    }
-}
-
-/// The manager in a cause's `conflict with "kubectl" using apps/v1`.
-fn manager_of(message: &str) -> String {
-    let rest = message.strip_prefix("conflict with ").unwrap_or(message);
-    match rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
-        Some((name, more)) => match more.split_once(" using ").map_or(more, |(before, _)| before) {
-            "" => name.to_owned(),
-            subresource => format!("{name}{subresource}"),
-        },
-        None => rest.to_owned(),
-    }
-}
-
-/// Whether a cause of a 422 says that a field cannot be changed. There is no reason of its
-/// own for it: these are words of the validations of the built-in kinds, and of most rules
-/// (`x-kubernetes-validations`) that custom kinds have for it.
-fn is_immutable(message: &str) -> bool {
-    [
-        "immutable",
-        "may not change once set",
-        "may not change fields other than",
-        "updates to statefulset spec for fields other than",
-        "cannot change roleRef",
-    ]
-    .iter()
-    .any(|text| message.contains(text))
-}
-
-pub(crate) fn is_read(verb: &str) -> bool {
-    matches!(verb, "get" | "list" | "watch")
-}
-
-/// At most [`MESSAGE_BYTES_MAX`] bytes of a message, cut where a character ends.
-pub(crate) fn shortened(message: &str) -> String {
-    if message.len() <= MESSAGE_BYTES_MAX {
-        return message.to_owned();
-    }
-    format!("{}...", &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)])
-}
-
-/// A cluster cannot be connected to with this configuration.
+/// The error of a configuration that cannot be used for a connection.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration of the connection to the API server cannot be used: {message}")]
 pub struct ConnectError {
-    /// What is wrong with it, and where.
+    /// The problem, and its place in the configuration.
     pub message: String,
 }
-
-#[cfg(test)]
-mod tests;

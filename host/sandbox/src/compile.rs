@@ -1,12 +1,12 @@
 //! From the bytes of a component to code, in a child process or in this one.
 //!
-//! The compiler is by far the largest piece of code that an untrusted component meets, and
-//! the hungriest. In a child process it can be stopped, what it takes is bounded, and its memory
-//! goes with it; the artifact is then mapped from a file, so that code is clean page cache
-//! instead of memory of ours. With a [`CodeCache`](crate::CodeCache) that file stays, and what is
-//! there already is not compiled.
+//! The compiler is by far the largest code that reads an untrusted component, and takes the most
+//! memory. The host can stop a child process and bound its resources, and gets the memory back when
+//! the child ends. The host maps the artifact from a file, so the code is clean page cache instead
+//! of the host's own memory. A [`CodeCache`](crate::CodeCache) keeps that file, and the host
+//! compiles no component whose code it has.
 //!
-//! [`child`](crate::child) has the other side of the process.
+//! `child` has the child's side.
 
 use std::fs::File;
 use std::io;
@@ -17,28 +17,20 @@ use tempfile::TempDir;
 use wasmtime::component::Component;
 
 use crate::cache::Entry;
-use crate::child::{self, ChildError, Refusal, Request, Task};
-use crate::engine::Shared;
+use crate::child_process::{self, ChildError, Refusal, Request, Task};
 use crate::error::{LoadError, text};
 use crate::limits::Limits;
-use crate::settings::{self, Interruption};
-
-/// Where components are compiled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Compile {
-    /// In a child process: the program (this very build of Innkeeper) is started with the one
-    /// argument `compile`, which must lead to [`compile_child`](crate::compile_child).
-    Child(PathBuf),
-    /// In this process, where [`Limits::compile_time`] cannot be held: for
-    /// tests, simulations and offline commands, whose components are their user's own.
-    InProcess,
-}
+use crate::runtime::Runtime;
+use crate::settings::{self, Compile, Interruption};
 
 /// Size of an artifact, in bytes: two of them and their components fit the temporary folder of a
 /// pod.
 const ARTIFACT_BYTES_MAX: u64 = 192 << 20;
 
-/// Refuses what is too large, or something else altogether, before any compiler sees it.
+/// Refuses bytes that are too large or no component, before the compiler reads them.
+///
+/// # Errors
+/// [`LoadError::TooLarge`] and [`LoadError::NotAComponent`].
 pub(crate) fn check(bytes: &[u8], limits: &Limits) -> Result<(), LoadError> {
     if bytes.len() > limits.component_bytes {
         return Err(LoadError::TooLarge { bytes: bytes.len(), max: limits.component_bytes });
@@ -46,40 +38,42 @@ pub(crate) fn check(bytes: &[u8], limits: &Limits) -> Result<(), LoadError> {
     check_preamble(bytes)
 }
 
-/// The code of a component, out of the cache or compiled as the engine says; `digest` is
-/// the SHA-256 of the component.
+/// The code of a component, from the cache or compiled; `digest` is the SHA-256 of the component.
+///
+/// # Errors
+/// [`LoadError`] if the component cannot be compiled or its code not mapped.
 pub(crate) fn component(
-    shared: &Shared,
+    runtime: &Runtime,
     bytes: &[u8],
     digest: &[u8; 32],
     limits: &Limits,
 ) -> Result<Component, LoadError> {
-    let cached = shared.cache.as_ref().and_then(|cache| cache.entry(&shared.wasm, digest));
-    if let Some(component) = cached.as_ref().and_then(|entry| entry.fetch(&shared.wasm)) {
+    let cached = runtime.cache.as_ref().and_then(|cache| cache.entry(&runtime.wasm, digest));
+    if let Some(component) = cached.as_ref().and_then(|entry| entry.fetch(&runtime.wasm)) {
         return Ok(component);
     }
-    match &shared.compile {
-        Compile::InProcess => in_process(shared, bytes, cached.as_ref()),
+    match &runtime.compile {
+        Compile::InProcess => in_process(runtime, bytes, cached.as_ref()),
         Compile::Child(program) => {
-            let artifact = in_child(shared, program, bytes, limits.compile_time)?;
-            if let Some(component) = cached.and_then(|entry| artifact.keep(shared, &entry)) {
+            let artifact = in_child(runtime, program, bytes, limits.compile_time)?;
+            if let Some(component) = cached.and_then(|entry| artifact.keep(runtime, &entry)) {
                 return Ok(component);
             }
-            map(shared, &artifact.path)
+            map(runtime, &artifact.path)
         }
     }
 }
 
 fn in_process(
-    shared: &Shared,
+    runtime: &Runtime,
     bytes: &[u8],
     cached: Option<&Entry<'_>>,
 ) -> Result<Component, LoadError> {
-    let compiled = Component::from_binary(&shared.wasm, bytes)
+    let compiled = Component::from_binary(&runtime.wasm, bytes)
         .map_err(|error| LoadError::CompileFailed { what: text(format!("{error:#}")) })?;
     let kept = cached.and_then(|entry| {
         let artifact = compiled.serialize().ok()?;
-        entry.keep(&shared.wasm, &mut artifact.as_slice(), artifact.len() as u64)
+        entry.keep(&runtime.wasm, &mut artifact.as_slice(), artifact.len() as u64)
     });
     Ok(kept.unwrap_or(compiled))
 }
@@ -108,50 +102,49 @@ fn check_preamble(bytes: &[u8]) -> Result<(), LoadError> {
     Err(LoadError::NotAComponent { what })
 }
 
-/// What a child has compiled, in a folder that goes with it.
+/// The code that a child has compiled, in a folder of its own. The drop deletes the folder.
 struct Artifact {
     path: PathBuf,
     _folder: TempDir,
 }
 
 impl Artifact {
-    fn keep(&self, shared: &Shared, entry: &Entry<'_>) -> Option<Component> {
-        // What cannot be read here cannot be mapped either, and that says why.
+    fn keep(&self, runtime: &Runtime, entry: &Entry<'_>) -> Option<Component> {
+        // An unreadable file cannot be mapped either, and that error says why.
         let mut file = File::open(&self.path).ok()?;
         let bytes = file.metadata().ok()?.len();
-        entry.keep(&shared.wasm, &mut file, bytes)
+        entry.keep(&runtime.wasm, &mut file, bytes)
     }
 }
 
 fn in_child(
-    shared: &Shared,
+    runtime: &Runtime,
     program: &Path,
     bytes: &[u8],
     limit: Duration,
 ) -> Result<Artifact, LoadError> {
-    let trouble = |doing: &'static str| {
+    let failed = |doing: &'static str| {
         move |error: io::Error| LoadError::Compiler { what: format!("{doing}: {error}") }
     };
-    // Nobody but this user can enter the folder, and it goes with the artifact: what is mapped
-    // stays mapped.
+    // No other user can enter the folder. A mapped artifact stays mapped after its deletion.
     let folder = tempfile::Builder::new()
         .prefix("innkeeper-compile-")
-        .tempdir_in(&shared.artifacts)
+        .tempdir_in(&runtime.artifacts)
         .map_err(|error| LoadError::Compiler {
-            what: format!("no folder for the artifact in {}: {error}", shared.artifacts.display()),
+            what: format!("no folder for the artifact in {}: {error}", runtime.artifacts.display()),
         })?;
     let artifact = folder.path().join("artifact");
 
-    let memory = shared.shares.compiler_bytes;
-    let task = Task::Compile(shared.interruption);
+    let memory = runtime.shares.compiler_bytes;
+    let task = Task::Compile(runtime.interruption);
     let stdin = Request::new(task, limit, memory, ARTIFACT_BYTES_MAX)
-        .file(&shared.artifacts, bytes)
-        .map_err(trouble("writing the component for the compiler"))?;
-    let stdout = File::create_new(&artifact).map_err(trouble("making the artifact's file"))?;
-    let _place = shared.compilers.enter();
-    let written = stdout.try_clone().map_err(trouble("opening the artifact's file"))?;
-    child::run(program, stdin, stdout, limit)
-        // The child holds itself to that size; one that was taken over might not.
+        .file(&runtime.artifacts, bytes)
+        .map_err(failed("writing the component for the compiler"))?;
+    let stdout = File::create_new(&artifact).map_err(failed("making the artifact's file"))?;
+    let _place = runtime.compilers.enter();
+    let written = stdout.try_clone().map_err(failed("opening the artifact's file"))?;
+    child_process::run(program, stdin, stdout, limit)
+        // A child that runs an attacker's code may not respect its own limit.
         .and_then(|()| match written.metadata() {
             Ok(file) if file.len() > ARTIFACT_BYTES_MAX => Err(ChildError::OutputTooLarge),
             _ => Ok(()),
@@ -160,7 +153,7 @@ fn in_child(
     Ok(Artifact { path: artifact, _folder: folder })
 }
 
-/// What it says of the component that the compiler gave no artifact.
+/// The error of a component for which the child gave no artifact.
 fn refused(error: ChildError, limit: Duration, memory: u64) -> LoadError {
     match error {
         ChildError::TimedOut => LoadError::CompileTimeout { limit },
@@ -179,15 +172,14 @@ fn refused(error: ChildError, limit: Duration, memory: u64) -> LoadError {
     }
 }
 
-/// Maps the artifact that our child has written.
-fn map(shared: &Shared, artifact: &Path) -> Result<Component, LoadError> {
-    let error = match deserialize(&shared.wasm, artifact) {
+/// Maps the artifact that the child has written.
+fn map(runtime: &Runtime, artifact: &Path) -> Result<Component, LoadError> {
+    let error = match deserialize(&runtime.wasm, artifact) {
         Ok(component) => return Ok(component),
         Err(error) => error,
     };
-    // An engine without our pool maps it: then it is the component that has more parts than the
-    // pool has room for.
-    let without_pool = wasmtime::Engine::new(&settings::compiler(shared.interruption));
+    // If an engine without the pool maps it, the component has more parts than fit the pool.
+    let without_pool = wasmtime::Engine::new(&settings::compiler(runtime.interruption));
     if without_pool.is_ok_and(|engine| deserialize(&engine, artifact).is_ok()) {
         return Err(LoadError::CompileFailed { what: text(format!("{error:#}")) });
     }
@@ -195,25 +187,27 @@ fn map(shared: &Shared, artifact: &Path) -> Result<Component, LoadError> {
         what: text(format!(
             "the artifact in {} cannot be mapped: {error:#} (is its file system mounted noexec, \
              or was the program replaced by another release?)",
-            shared.artifacts.display()
+            runtime.artifacts.display()
         )),
     })
 }
 
 fn deserialize(wasm: &wasmtime::Engine, artifact: &Path) -> wasmtime::Result<Component> {
     // SAFETY: the file must be an artifact of this build of wasmtime that nobody changes while
-    // it is mapped. It was written by our own child, which ended with success, in a folder
-    // that we made for it and that no other user can enter; nobody else knows its name, and the
-    // name goes when the caller of `map`, the only one who calls this, drops the folder. wasmtime
-    // itself refuses an artifact of another version or of other settings (a program that was
-    // replaced under us).
+    // it is mapped. The host's own child wrote it and ended with success, in a folder that the
+    // host made for it and that no other user can enter. No other process knows its name, and the
+    // caller of `map`, the only caller of this function, drops the folder. wasmtime itself refuses
+    // an artifact of another version or of other settings (if the program file was replaced).
     #[expect(unsafe_code, reason = "mapping native code is unsafe by nature")]
     unsafe {
         Component::deserialize_file(wasm, artifact)
     }
 }
 
-/// In the child: from a component to its artifact.
+/// Compiles a component to its artifact, in the child.
+///
+/// # Errors
+/// [`Refusal`].
 pub(crate) fn compile_here(interruption: Interruption, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
     let engine = wasmtime::Engine::new(&settings::compiler(interruption))
         .map_err(|error| Refusal::Unavailable(format!("{error:#}")))?;

@@ -1,4 +1,4 @@
-//! The engine: what all guests share.
+//! The engine, which loads guests: [`Engine`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,16 +7,15 @@ use serde_json::Value;
 use wasmtime::component::{HasSelf, Linker};
 
 use crate::cache::CodeCache;
-use crate::child::{self, Gate, Shares};
-use crate::compile::Compile;
+use crate::child_process::{self, Gate, Shares};
 use crate::contract::bindings::ReconcilerGuest;
 use crate::error::LoadError;
 use crate::guest::Guest;
 use crate::limits::Limits;
 use crate::permits::{self, Permits};
+use crate::runtime::Runtime;
 use crate::schema::{self, SchemaError};
-use crate::settings::{self, Interruption};
-use crate::state::State;
+use crate::settings::{self, Compile, Interruption};
 use crate::ticker::Ticker;
 
 /// Default of [`EngineBuilder::guests`].
@@ -25,44 +24,26 @@ pub const GUESTS_DEFAULT: u32 = 128;
 /// Calls that may run at once without a permit (`describe` of guests being loaded).
 const CALLS_WITHOUT_PERMIT: u32 = 8;
 
-/// Loads guests and runs them. Cloning is cheap and gives the same engine; its thread and its
-/// memory go with the last clone and the last [`Guest`].
+/// Loads guests and runs them. Clones are cheap and the same engine. The last clone or [`Guest`]
+/// ends its thread and frees its memory.
 #[derive(Clone)]
 pub struct Engine {
-    pub(crate) shared: Arc<Shared>,
+    runtime: Arc<Runtime>,
 }
 
-pub(crate) struct Shared {
-    pub(crate) wasm: wasmtime::Engine,
-    pub(crate) linker: Linker<State>,
-    pub(crate) interruption: Interruption,
-    pub(crate) compile: Compile,
-    pub(crate) artifacts: PathBuf,
-    pub(crate) cache: Option<CodeCache>,
-    /// The memory of children.
-    pub(crate) shares: Shares,
-    /// Compilers that run at once.
-    pub(crate) compilers: Gate,
-    /// Children that evaluate schemas at once: a lane of its own, so that no compiler holds them
-    /// up.
-    pub(crate) validators: Gate,
-    permits: Permits,
-    _ticker: Option<Ticker>,
-}
-
-/// Why there is no engine.
+/// The reason why an engine cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// wasmtime refuses the settings, or the address space for the pool is not to be had.
+    /// wasmtime refuses the settings, or there is too little address space for the pool.
     #[error(
         "cannot set up the sandbox for {guests} guests: {what} (fewer guests need less address \
          space; `ulimit -v` must not bound it)"
     )]
     Setup {
-        /// As asked of the builder.
+        /// See [`EngineBuilder::guests`].
         guests: u32,
-        /// What wasmtime says.
+        /// The error of wasmtime.
         what: String,
     },
     /// The thread that interrupts guests does not start.
@@ -83,57 +64,58 @@ pub struct EngineBuilder {
 }
 
 impl Engine {
-    /// An engine that interrupts by epoch and compiles in this process, with a permit per core.
+    /// The default settings: an engine that interrupts by epoch and compiles in this process, with
+    /// a permit per core.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
 
-    /// Compiles a component (or finds its code in the cache), checks that it is a guest of our
-    /// contract, and asks what it is.
+    /// Compiles a component (or finds its code in the cache), checks that it is a guest of the
+    /// contract, and calls its `describe`.
     ///
-    /// Takes from milliseconds to [`Limits::compile_time`] and blocks the thread meanwhile: an
-    /// async caller uses `spawn_blocking`. `limits` bound the loading and become the guest's
+    /// Takes from milliseconds to [`Limits::compile_time`] and blocks the thread: an async caller
+    /// uses `spawn_blocking`. `limits` bound the loading and become the guest's
     /// ([`Guest::with_limits`] changes them later).
     ///
     /// # Errors
-    /// [`LoadError`]; [`LoadError::is_temporary`] tells whether the same bytes may do later.
+    /// [`LoadError`]; [`LoadError::is_temporary`] is true if the same bytes may load later.
     pub fn load(&self, bytes: &[u8], limits: &Limits) -> Result<Guest, LoadError> {
-        Guest::load(self, bytes, limits)
+        Guest::load(&self.runtime, bytes, limits)
     }
 
-    /// Checks a document against a JSON Schema that a guest describes, where components are
-    /// compiled.
+    /// Checks a document against a JSON Schema that a guest describes, in a child process if the
+    /// engine compiles in one.
     ///
-    /// Blocks the thread for up to [`VALIDATE_TIME`](crate::schema::VALIDATE_TIME), and for as long
-    /// as it takes other callers before this one.
+    /// Blocks the thread for up to [`VALIDATE_TIME`](crate::schema::VALIDATE_TIME), after the
+    /// callers before this one.
     ///
     /// # Errors
     /// [`SchemaError`].
     pub fn validate(&self, schema: &Value, document: &Value) -> Result<(), SchemaError> {
-        schema::validate_confined(&self.shared, schema, document)
+        schema::validate_confined(&self.runtime, schema, document)
     }
 
     /// The permits for calls of this engine's guests.
     pub fn permits(&self) -> &Permits {
-        &self.shared.permits
+        &self.runtime.permits
     }
 
-    /// The cache that it was given.
+    /// The cache of compiled code; `None` without one.
     pub fn cache(&self) -> Option<&CodeCache> {
-        self.shared.cache.as_ref()
+        self.runtime.cache.as_ref()
     }
 
     /// How this engine interrupts guests.
     pub fn interruption(&self) -> Interruption {
-        self.shared.interruption
+        self.runtime.interruption
     }
 }
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Engine")
-            .field("interruption", &self.shared.interruption)
-            .field("compile", &self.shared.compile)
+            .field("interruption", &self.runtime.interruption)
+            .field("compile", &self.runtime.compile)
             .finish_non_exhaustive()
     }
 }
@@ -153,53 +135,53 @@ impl Default for EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// How guests are interrupted; by epoch if not said.
+    /// Sets how the engine interrupts guests; the default is by epoch.
     #[must_use]
     pub fn interruption(mut self, interruption: Interruption) -> Self {
         self.interruption = interruption;
         self
     }
 
-    /// Where components are compiled; in this process if not said.
+    /// Sets where the engine compiles components; the default is in this process.
     #[must_use]
     pub fn compile(mut self, compile: Compile) -> Self {
         self.compile = compile;
         self
     }
 
-    /// How many calls run at once (at least two); one per core if not said.
+    /// Sets how many calls run at once (at least two); the default is one per core.
     #[must_use]
     pub fn permits(mut self, permits: usize) -> Self {
         self.permits = permits;
         self
     }
 
-    /// How many guests stay warm: the memory of each keeps its place in the pool. More can be
-    /// loaded; they then take each other's places, which costs some microseconds a call.
-    /// [`GUESTS_DEFAULT`] if not said.
+    /// Sets how many guests stay warm: the memory of each keeps its place in the pool. A host may
+    /// load more guests; they then take each other's places, which costs some microseconds a call.
+    /// The default is [`GUESTS_DEFAULT`].
     #[must_use]
     pub fn guests(mut self, guests: u32) -> Self {
         self.guests = guests;
         self
     }
 
-    /// The folder in which artifacts of [`Compile::Child`] lie while they are mapped; the
-    /// system's temporary folder if not said. Its file system must allow executable mappings.
+    /// Sets the folder for artifacts of [`Compile::Child`] while they are mapped; the default is
+    /// the system's temporary folder. Its file system must allow executable mappings.
     #[must_use]
     pub fn artifacts(mut self, folder: impl Into<PathBuf>) -> Self {
         self.artifacts = Some(folder.into());
         self
     }
 
-    /// The memory of the host in bytes, of which the children of [`Compile::Child`] may take two
-    /// thirds; what the control group and the machine have if not said.
+    /// Sets the memory of the host in bytes, of which the children of [`Compile::Child`] may take
+    /// two thirds; the default is the limit of the control group, or the memory of the machine.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// Where code that was compiled once is kept; nowhere if not said.
+    /// Sets the cache that keeps compiled code; the default is none.
     #[must_use]
     pub fn cache(mut self, cache: CodeCache) -> Self {
         self.cache = Some(cache);
@@ -209,7 +191,7 @@ impl EngineBuilder {
     /// Makes the engine, and starts the thread that interrupts its guests.
     ///
     /// # Errors
-    /// [`EngineError`].
+    /// [`EngineError`] if wasmtime refuses the settings or the thread does not start.
     pub fn build(self) -> Result<Engine, EngineError> {
         let permits = Permits::new(self.permits);
         let calls = u32::try_from(permits.available())
@@ -228,9 +210,9 @@ impl EngineBuilder {
             Interruption::Epoch => Some(Ticker::start(&wasm)?),
             Interruption::Fuel | Interruption::Never => None,
         };
-        let shares = self.memory.map_or_else(child::shares, Shares::of);
+        let shares = self.memory.map_or_else(child_process::shares, Shares::of);
         Ok(Engine {
-            shared: Arc::new(Shared {
+            runtime: Arc::new(Runtime {
                 compilers: Gate::new(shares.compilers),
                 validators: Gate::new(1),
                 shares,

@@ -9,10 +9,10 @@ use wasmtime::{PoolConcurrencyLimitError, Store, WasmBacktrace};
 
 use crate::contract::bindings::exports::innkeeper::guest::reconciler;
 use crate::contract::bindings::{ReconcilerGuest, ReconcilerGuestPre};
-use crate::engine::Engine;
 use crate::error::{Backtrace, CallError, LoadError, Trap, text};
 use crate::host::{Host, LOAN, Loan, NoHost};
 use crate::limits::Limits;
+use crate::runtime::Runtime;
 use crate::settings::{FUEL_PER_MS, Interruption, TICK};
 use crate::state::{State, TooLarge, TooManyReads};
 use crate::{compile, contract, output};
@@ -28,8 +28,8 @@ pub struct Guest {
 }
 
 struct Loaded {
-    engine: Engine,
-    /// Imports resolved, and beside them where the exports are: both once per guest.
+    runtime: Arc<Runtime>,
+    /// The component with its imports resolved and its exports found, both once per guest.
     pre: ReconcilerGuestPre<State>,
     manifest: Arc<Manifest>,
     digest: String,
@@ -75,24 +75,27 @@ pub struct Figures {
 }
 
 impl Guest {
-    pub(crate) fn load(engine: &Engine, bytes: &[u8], limits: &Limits) -> Result<Self, LoadError> {
-        let shared = &engine.shared;
+    pub(crate) fn load(
+        runtime: &Arc<Runtime>,
+        bytes: &[u8],
+        limits: &Limits,
+    ) -> Result<Self, LoadError> {
         compile::check(bytes, limits)?;
         let digest: [u8; 32] = Sha256::digest(bytes).into();
-        let component = compile::component(shared, bytes, &digest, limits)?;
-        contract::check(&component, &shared.wasm)?;
+        let component = compile::component(runtime, bytes, &digest, limits)?;
+        contract::check(&component, &runtime.wasm)?;
         let wrong_type =
             |error: wasmtime::Error| LoadError::WrongType { what: text(format!("{error:#}")) };
-        let pre = shared.linker.instantiate_pre(&component).map_err(wrong_type)?;
+        let pre = runtime.linker.instantiate_pre(&component).map_err(wrong_type)?;
         let pre = ReconcilerGuestPre::new(pre).map_err(wrong_type)?;
 
-        let (described, _) = call(engine, &pre, limits, (None, 0), &mut NoHost, |guest, store| {
+        let (described, _) = call(runtime, &pre, limits, (None, 0), &mut NoHost, |guest, store| {
             guest.innkeeper_guest_reconciler().call_describe(store)
         });
         let manifest: Manifest = output::read(&described?, limits)?;
         Ok(Self {
             loaded: Arc::new(Loaded {
-                engine: engine.clone(),
+                runtime: Arc::clone(runtime),
                 pre,
                 manifest: Arc::new(manifest),
                 digest: hex::encode(digest),
@@ -115,7 +118,7 @@ impl Guest {
     /// The interfaces that the component imports, in its own order.
     pub fn imports(&self) -> Vec<String> {
         let component = self.loaded.pre.instance_pre().component();
-        let wasm = &self.loaded.engine.shared.wasm;
+        let wasm = &self.loaded.runtime.wasm;
         component.component_type().imports(wasm).map(|(name, _)| name.to_owned()).collect()
     }
 
@@ -163,13 +166,13 @@ impl Guest {
         observed: &str,
         host: &mut dyn Host,
     ) -> (Result<reconciler::Outcome, CallError>, Figures) {
-        let Loaded { engine, pre, manifest, .. } = &*self.loaded;
+        let Loaded { runtime, pre, manifest, .. } = &*self.loaded;
         let limit = self.limits.memory_bytes;
         if observed.len() > limit {
             return (Err(CallError::ObservedTooLarge { limit }), Figures::default());
         }
         let given = (Some(Arc::clone(manifest)), observed.len());
-        call(engine, pre, &self.limits, given, host, |guest, store| {
+        call(runtime, pre, &self.limits, given, host, |guest, store| {
             guest.innkeeper_guest_reconciler().call_reconcile(store, observed)
         })
     }
@@ -190,9 +193,9 @@ impl Guest {
         host: &mut dyn Host,
         calls: u32,
     ) -> Result<Duration, CallError> {
-        let Loaded { engine, pre, manifest, .. } = &*self.loaded;
+        let Loaded { runtime, pre, manifest, .. } = &*self.loaded;
         let given = (Some(Arc::clone(manifest)), observed.len());
-        let (time, _) = call(engine, pre, &self.limits, given, host, |guest, store| {
+        let (time, _) = call(runtime, pre, &self.limits, given, host, |guest, store| {
             let guest = guest.innkeeper_guest_reconciler();
             guest.call_reconcile(&mut *store, observed)?;
             let started = Instant::now();
@@ -226,15 +229,15 @@ fn text_of(outcome: &reconciler::Outcome) -> &str {
 /// One call in a fresh instance, bounded by `limits`. It is given a manifest, to tell what it may
 /// read, and so many bytes.
 fn call<R>(
-    engine: &Engine,
+    runtime: &Runtime,
     pre: &ReconcilerGuestPre<State>,
     limits: &Limits,
     (manifest, given_bytes): (Option<Arc<Manifest>>, usize),
     host: &mut dyn Host,
     function: impl FnOnce(&ReconcilerGuest, &mut Store<State>) -> wasmtime::Result<R>,
 ) -> (Result<R, CallError>, Figures) {
-    let interruption = engine.shared.interruption;
-    let mut store = Store::new(&engine.shared.wasm, State::new(*limits, manifest, given_bytes));
+    let interruption = runtime.interruption;
+    let mut store = Store::new(&runtime.wasm, State::new(*limits, manifest, given_bytes));
     store.limiter(|state| &mut state.usage);
     // What an import is given is copied to the host: never more than the guest's memory.
     store.set_hostcall_fuel(limits.memory_bytes.saturating_add(HOSTCALL_SLACK_BYTES));

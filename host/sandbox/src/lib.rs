@@ -35,6 +35,7 @@
 
 mod cache;
 mod child;
+mod child_process;
 mod compile;
 mod confine;
 mod contract;
@@ -45,6 +46,7 @@ mod host;
 mod limits;
 mod output;
 mod permits;
+mod runtime;
 pub mod schema;
 mod settings;
 mod state;
@@ -52,7 +54,6 @@ mod ticker;
 
 pub use cache::{CACHE_BYTES_DEFAULT, CacheError, CacheFigures, CacheFolder, CacheKey, CodeCache};
 pub use child::compile_child;
-pub use compile::Compile;
 pub use confine::{confine, forbid_tracing};
 pub use engine::{Engine, EngineBuilder, EngineError, GUESTS_DEFAULT};
 pub use error::{Backtrace, CallError, Frame, LoadError, Trap};
@@ -63,4 +64,4 @@ pub use limits::{
     OBJECTS_DEFAULT, OUTPUT_BYTES_DEFAULT, READS_DEFAULT, TABLE_ELEMENTS_DEFAULT, TIME_DEFAULT,
 };
 pub use permits::{Permit, Permits};
-pub use settings::{FUEL_PER_MS, Interruption, TICK};
+pub use settings::{Compile, FUEL_PER_MS, Interruption, TICK};

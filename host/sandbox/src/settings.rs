@@ -1,6 +1,7 @@
 //! wasmtime's settings. The compiling child and the running engine must agree on all that
 //! shapes code, so both take them from here.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,17 @@ pub enum Interruption {
     /// Not at all, to measure what interruption costs: a guest that loops then never ends.
     #[doc(hidden)]
     Never,
+}
+
+/// Where the host compiles components.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Compile {
+    /// In a child process: the host starts this program (this very build of Innkeeper) with the
+    /// one argument `compile`, which must call [`compile_child`](crate::compile_child).
+    Child(PathBuf),
+    /// In this process, where [`Limits::compile_time`](crate::Limits::compile_time) does not hold:
+    /// for tests, simulations and offline commands, whose components belong to their user.
+    InProcess,
 }
 
 /// Guest stack, in bytes, of wasm frames on the host's stack. A thread that calls guests needs

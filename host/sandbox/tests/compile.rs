@@ -6,10 +6,12 @@
 mod guests;
 #[path = "compile/schema.rs"]
 mod schema;
+#[path = "compile/setup.rs"]
+mod setup;
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -19,7 +21,8 @@ use innkeeper_sandbox::{
     forbid_tracing,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
-use tempfile::TempDir;
+
+use crate::setup::{Setup, build, setup};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -28,18 +31,18 @@ fn main() -> ExitCode {
         return compiler(Path::new(&program));
     }
     let trials = [
-        ("a_component_is_compiled_and_runs", compiles as fn()),
-        ("a_component_is_compiled_for_fuel", compiles_for_fuel),
-        ("nothing_is_left_in_the_folder", leaves_nothing),
-        ("an_invalid_component_is_refused_with_the_reason", invalid),
-        ("a_component_of_too_many_parts_is_the_components_trouble", too_many_parts),
-        ("a_compiler_that_hangs_is_stopped", hangs),
-        ("a_component_that_takes_too_long_to_compile_is_stopped", bombs),
-        ("a_compiler_that_aborts_is_the_components_trouble", aborts),
-        ("a_compiler_that_ends_otherwise_is_the_hosts_trouble", fails),
-        ("an_artifact_of_another_build_is_refused", garbles),
-        ("a_compiler_that_is_not_there_is_named", missing_program),
-        ("a_folder_that_is_not_there_is_named", missing_folder),
+        ("component_compiled_in_a_child_runs", compiles as fn()),
+        ("component_compiled_for_fuel_runs", compiles_for_fuel),
+        ("loaded_component_leaves_no_file_in_the_folder", leaves_nothing),
+        ("invalid_component_is_refused_with_the_compilers_reason", invalid),
+        ("component_of_too_many_parts_is_a_permanent_error", too_many_parts),
+        ("hanging_compiler_is_stopped", hangs),
+        ("component_that_compiles_too_long_is_refused", bombs),
+        ("compiler_that_aborts_is_a_permanent_error", aborts),
+        ("compiler_that_fails_is_a_temporary_error", fails),
+        ("artifact_of_another_build_is_refused", garbles),
+        ("missing_compiler_is_named", missing_program),
+        ("missing_folder_is_named", missing_folder),
         ("compiler_that_is_killed_counts_against_the_component", killed),
         ("compiler_without_memory_counts_against_the_component", without_memory),
         ("compiler_that_starts_a_process_is_stopped_with_it", forks),
@@ -48,7 +51,7 @@ fn main() -> ExitCode {
         ("process_that_forbids_tracing_is_not_dumpable", undumpable),
         ("schema_is_evaluated_in_a_child", schema::evaluated),
         ("schema_beyond_the_bounds_starts_no_child", schema::bounded),
-        ("child_that_fails_over_a_schema_is_told_apart", schema::failing),
+        ("child_that_fails_on_a_schema_gives_its_cause", schema::failing),
     ]
     .into_iter()
     .map(|(name, test)| {
@@ -61,7 +64,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// What this program does as a child, by its name.
+/// Runs this program as a child, by its name.
 fn compiler(program: &Path) -> ExitCode {
     match program.file_name().and_then(OsStr::to_str) {
         Some("hang") => loop {
@@ -69,7 +72,7 @@ fn compiler(program: &Path) -> ExitCode {
         },
         Some("abort") => std::process::abort(),
         Some("fail") => {
-            std::io::stderr().write_all(b"no luck today\n").unwrap();
+            std::io::stderr().write_all(b"disk full\n").unwrap();
             ExitCode::from(3)
         }
         Some("garble") => {
@@ -111,7 +114,8 @@ fn compiler(program: &Path) -> ExitCode {
     }
 }
 
-/// What a child tries that runs code of an attacker; 3 if all of it is refused.
+/// Tries what the code of an attacker would try in a child; gives 3 if the kernel refuses all of
+/// it.
 fn escape(parent: rustix::process::Pid) -> (u8, String) {
     let tried = [
         ("open", std::fs::File::open("/proc/self/environ").is_ok()),
@@ -138,39 +142,13 @@ fn escape(parent: rustix::process::Pid) -> (u8, String) {
         ),
     ];
     let done: Vec<_> = tried.iter().filter(|(_, done)| *done).map(|(what, _)| *what).collect();
-    // What it needs is there: memory and time.
+    // The child needs memory and time.
     let works = vec![1_u8; 8 << 20].len() + usize::from(Instant::now().elapsed().as_secs() == 0);
     if done.is_empty() && works > 8 << 20 {
         (3, "nothing worked".to_owned())
     } else {
         (4, format!("it could {done:?}"))
     }
-}
-
-/// An engine with its own folder for artifacts, and this program under `name` as compiler.
-struct Setup {
-    folder: TempDir,
-    engine: Engine,
-    _programs: TempDir,
-}
-
-fn setup(name: &str, interruption: Interruption) -> Setup {
-    let programs = tempfile::tempdir().unwrap();
-    let program = programs.path().join(name);
-    std::os::unix::fs::symlink(std::env::current_exe().unwrap(), &program).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let engine = build(program, folder.path(), interruption);
-    Setup { folder, engine, _programs: programs }
-}
-
-fn build(program: PathBuf, folder: &Path, interruption: Interruption) -> Engine {
-    Engine::builder()
-        .guests(2)
-        .interruption(interruption)
-        .compile(Compile::Child(program))
-        .artifacts(folder)
-        .build()
-        .unwrap()
 }
 
 fn load(setup: &Setup, limits: &Limits) -> Result<Guest, LoadError> {
@@ -199,7 +177,7 @@ fn too_many_parts() {
     let instances = "(core instance (instantiate $m))".repeat(100);
     let component = wat::parse_str(format!("(component (core module $m) {instances})")).unwrap();
     let error = setup.engine.load(&component, &Limits::default()).unwrap_err();
-    // It fails at the same place each time: nobody is to look at the host's file systems.
+    // The component causes the error: an operator need not check the host's file systems.
     assert_eq!((error.reason(), error.is_temporary()), ("CompileFailed", false), "{error}");
     assert!(error.to_string().contains("100 core module instances"), "{error}");
 }
@@ -237,7 +215,7 @@ fn bombs() {
     let error = setup.engine.load(&bomb, &limits).unwrap_err();
     assert_eq!(error, LoadError::CompileTimeout { limit });
     assert_eq!(std::fs::read_dir(setup.folder.path()).unwrap().count(), 0);
-    // The next one is compiled.
+    // The next component is compiled.
     load(&setup, &Limits::default()).unwrap();
 }
 
@@ -253,7 +231,7 @@ fn fails() {
     assert!(error.is_temporary());
     assert_eq!(
         error.to_string(),
-        "the host cannot compile: the compiler ended with exit status: 3 (no luck today)"
+        "the host cannot compile: the compiler ended with exit status: 3 (disk full)"
     );
 }
 
@@ -265,7 +243,7 @@ fn garbles() {
 
 fn missing_program() {
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("nobody");
+    let program = folder.path().join("missing");
     let engine = build(program.clone(), folder.path(), Interruption::Epoch);
     let error = engine.load(&Tiny::default().component(), &Limits::default()).unwrap_err();
     assert!(error.is_temporary());

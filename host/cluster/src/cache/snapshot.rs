@@ -1,4 +1,4 @@
-//! What a view saw at one moment.
+//! The content of a view at one moment: [`CacheSnapshot`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use innkeeper_contract::Kind;
 use innkeeper_core::{Labels, Object, ObjectKey};
 
-use super::change::KindState;
-use super::objects::Live;
+use super::kind_state::KindState;
+use super::live_objects::LiveObjects;
 use crate::{Denial, Mismatch};
 
-/// What a view saw at one moment: it does not change any more, and costs next to nothing to keep.
+/// The content of a view at one moment. It never changes, and is cheap to keep.
 #[derive(Clone, Debug)]
 pub struct CacheSnapshot {
     pub(super) kinds: BTreeMap<Arc<Kind>, Vec<SnapshotPart>>,
@@ -22,7 +22,7 @@ pub(super) struct SnapshotPart {
     pub(super) namespace: Option<Arc<str>>,
     pub(super) state: KindState,
     /// `None` unless the state is [`KindState::Synced`].
-    pub(super) live: Option<Live>,
+    pub(super) live: Option<LiveObjects>,
 }
 
 impl SnapshotPart {
@@ -30,7 +30,7 @@ impl SnapshotPart {
         self.namespace.as_deref().is_none_or(|own| own == namespace)
     }
 
-    fn read(&self) -> Result<&Live, CacheReadError> {
+    fn read(&self) -> Result<&LiveObjects, CacheReadError> {
         match (&self.live, &self.state) {
             (Some(live), _) => Ok(live),
             (None, KindState::NotServed) => Err(CacheReadError::NotServed),
@@ -46,7 +46,7 @@ impl SnapshotPart {
     }
 }
 
-/// Why a kind cannot be read.
+/// The reason why a view cannot read a kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CacheReadError {
     /// The view was not opened for this kind, or not for this namespace.
@@ -61,21 +61,21 @@ pub enum CacheReadError {
     /// The view's identity may not read it.
     #[error("{0}")]
     Forbidden(Denial),
-    /// It has not been read yet, and what hinders it.
+    /// The cache has not listed it yet, for this reason.
     #[error("{0}")]
     NotSynced(String),
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The object.
     Found(Arc<Object>),
-    /// There is none of that name.
+    /// There is no object of that name.
     Absent,
-    /// The cache is known to be wrong or doubtful here: a live GET has to settle it.
+    /// The cached state is wrong or doubtful: only a GET gives the object.
     Unknown,
-    /// It cannot be read.
+    /// The view cannot read the kind.
     Unreadable(CacheReadError),
 }
 
@@ -95,8 +95,11 @@ impl CacheSnapshot {
         }
     }
 
-    /// The objects of a kind in a namespace, or (`None`) in all that the view sees, whose
-    /// labels a selector takes; ordered by namespace and name.
+    /// The objects of a kind in a namespace, or (`None`) in all namespaces of the view, whose
+    /// labels match a selector; ordered by namespace and name.
+    ///
+    /// # Errors
+    /// [`CacheReadError`] if the view cannot read the kind there.
     pub fn list(
         &self,
         kind: &Kind,
@@ -119,8 +122,8 @@ impl CacheSnapshot {
         Ok(found)
     }
 
-    /// The objects that name an owner with this uid, of all kinds that can be read; ordered by
-    /// kind, namespace and name.
+    /// The objects of all readable kinds that name an owner with this uid, or that a primary with
+    /// this uid wrote to; ordered by kind, namespace and name.
     pub fn owned_by(&self, uid: &str) -> Vec<(Arc<Kind>, Arc<Object>)> {
         let mut found = Vec::new();
         for (kind, parts) in &self.kinds {
@@ -131,8 +134,8 @@ impl CacheSnapshot {
         found
     }
 
-    /// What is unknown, ordered: [`CacheSnapshot::get`] answers [`Lookup::Unknown`], lists may be
-    /// wrong.
+    /// The unknown objects, in order: [`CacheSnapshot::get`] gives [`Lookup::Unknown`] for them,
+    /// and lists may be wrong about them.
     pub fn unknown(&self) -> Vec<(Arc<Kind>, ObjectKey)> {
         let mut found = Vec::new();
         for (kind, parts) in &self.kinds {
@@ -143,12 +146,12 @@ impl CacheSnapshot {
         found
     }
 
-    /// What can be done with each kind; of several namespaces, the worst.
+    /// The state of each kind; of several namespaces, the worst one.
     pub fn states(&self) -> BTreeMap<Arc<Kind>, KindState> {
         self.kinds.iter().map(|(kind, parts)| (kind.clone(), worst(parts))).collect()
     }
 
-    /// Why a kind cannot be read; `None` if it can.
+    /// The reason why the view cannot read a kind; `None` if it can.
     pub fn unreadable(&self, kind: &Kind) -> Option<CacheReadError> {
         match self.kinds.get(kind) {
             None => Some(CacheReadError::Undeclared),

@@ -1,4 +1,4 @@
-//! What one module reads.
+//! The caches that one module reads: [`View`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,24 +6,25 @@ use std::sync::Arc;
 
 use innkeeper_contract::Kind;
 
-use super::cell::{CacheId, Content};
-use super::change::KindState;
-use super::shared::Shared;
+use super::cache_id::{CacheId, Content};
+use super::kind_state::KindState;
 use super::snapshot::CacheSnapshot;
+use super::store::CacheStore;
 use crate::{ApiClient, Identity};
 
-/// Where a module reads namespaced kinds. Cluster-scoped kinds are read whole.
+/// The namespaces in which a module reads namespaced kinds. It reads all objects of a
+/// cluster-scoped kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Namespaces {
-    /// In all namespaces: needs a `ClusterRole`.
+    /// All namespaces: the module needs a `ClusterRole`.
     All,
-    /// In these: a Role in each is enough.
+    /// These namespaces: a Role in each of them is enough.
     Only(BTreeSet<String>),
 }
 
-/// What one module reads: caches of its kinds, as its identity. Dropping it closes it.
+/// The caches that one module reads with its identity. Dropping the view closes it.
 pub struct View {
-    shared: Arc<Shared>,
+    store: Arc<CacheStore>,
     number: u64,
     module: Arc<str>,
     identity: Identity,
@@ -32,7 +33,7 @@ pub struct View {
 
 impl View {
     pub(super) fn open(
-        shared: &Arc<Shared>,
+        store: &Arc<CacheStore>,
         client: &ApiClient,
         module: &str,
         kinds: &[Kind],
@@ -56,32 +57,32 @@ impl View {
             };
             caches.insert(kind, ids);
         }
-        let number = shared.join(client, &module, caches.values().flatten());
-        Self { shared: shared.clone(), number, module, identity: client.identity().clone(), caches }
+        let number = store.join(client, &module, caches.values().flatten());
+        Self { store: store.clone(), number, module, identity: client.identity().clone(), caches }
     }
 
-    /// The module that opened it.
+    /// The module that opened the view.
     pub fn module(&self) -> &Arc<str> {
         &self.module
     }
 
-    /// As whom it reads.
+    /// The identity that reads.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Whether it was opened for objects of this kind in this namespace (empty for
-    /// cluster-scoped kinds).
+    /// Whether the view has objects of this kind in this namespace (empty for cluster-scoped
+    /// kinds).
     pub fn covers(&self, kind: &Kind, namespace: &str) -> bool {
         self.caches.get(kind).is_some_and(|ids| ids.iter().any(|id| id.covers(namespace)))
     }
 
-    /// What is there now, over all kinds. Costs a few words per kind.
+    /// Takes a snapshot of all kinds. It costs a few machine words per kind.
     pub fn snapshot(&self) -> CacheSnapshot {
-        self.shared.snapshot(self.number, &self.identity, &self.caches)
+        self.store.snapshot(self.number, &self.identity, &self.caches)
     }
 
-    /// What can be done with each kind now; of several namespaces, the worst.
+    /// The state of each kind; of several namespaces, the worst one.
     pub fn states(&self) -> BTreeMap<Arc<Kind>, KindState> {
         self.snapshot().states()
     }
@@ -89,7 +90,7 @@ impl View {
     /// Waits until no kind is [`KindState::Syncing`] any more.
     pub async fn settled(&self) {
         loop {
-            let changed = self.shared.state_changed();
+            let changed = self.store.state_changed();
             if !self.states().values().any(|state| *state == KindState::Syncing) {
                 return;
             }
@@ -110,6 +111,6 @@ impl fmt::Debug for View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        self.shared.leave(self.number, &self.identity, self.caches.values().flatten());
+        self.store.leave(self.number, &self.identity, self.caches.values().flatten());
     }
 }

@@ -1,26 +1,29 @@
-//! Lists in pages, for kinds of which there may be any number.
+//! Lists in pages, for kinds with any number of objects.
 
 use http::Method;
 use innkeeper_contract::Kind;
 use kube::client::Body;
 use serde_json::value::RawValue;
 
-use super::{ApiClient, encoded, path, request};
+use super::ApiClient;
+use super::request::request;
 use crate::ApiError;
 use crate::error::Guard;
+use crate::resource_path::{encoded, resource_path};
 use crate::transport::{AnswerBytesMax, NoAnswer, Repeatable};
 
 /// One page of a list.
 #[derive(Debug)]
 pub struct Page {
-    /// The objects, as the server sent them and not parsed: an object may take many times its
-    /// bytes.
+    /// The objects as the server sent them. They are not parsed, since a parsed object may take
+    /// many times its bytes.
     pub items: Vec<Box<RawValue>>,
-    /// The length of the answer, in bytes.
+    /// The length of the response, in bytes.
     pub bytes: usize,
-    /// How many objects were asked for: fewer than wanted if that many have too many bytes.
+    /// How many objects the host asked for: fewer than the caller's limit if so many objects have
+    /// too many bytes.
     pub limit: u32,
-    /// Where the next page begins; empty if this is the last.
+    /// The `continue` token of the next page; empty if this is the last.
     pub next: String,
 }
 
@@ -38,12 +41,12 @@ struct Metadata {
 }
 
 impl ApiClient {
-    /// Reads at most `limit` objects of a kind in a namespace (empty for all, or for a kind of the
-    /// cluster), from `start` on, which is [`Page::next`] of the page before or empty. Fewer
-    /// objects are asked for if so many have more than `bytes_max` bytes.
+    /// Reads at most `limit` objects of a kind in a namespace (empty for all namespaces, or for a
+    /// cluster-scoped kind), from `start` on, which is [`Page::next`] of the page before or empty.
+    /// The host asks for fewer objects if so many have more than `bytes_max` bytes.
     ///
-    /// The objects are unredacted, as with [`ApiClient::get_as`]: a Secret has its values, which
-    /// must not be cached or logged.
+    /// The objects are unredacted, as with [`ApiClient::get_as`]: a Secret has its values, and the
+    /// caller must not cache or log them.
     ///
     /// # Errors
     /// If the server refuses the request, or one object alone has more than `bytes_max` bytes.
@@ -56,8 +59,8 @@ impl ApiClient {
         start: &str,
     ) -> Result<Page, ApiError> {
         self.check_kind(kind).await?;
-        let asked = self.asked("list", kind, "", namespace, Guard::None);
-        let path = path(kind, Some(namespace).filter(|one| !one.is_empty()), None, "")?;
+        let context = self.context("list", kind, "", namespace, Guard::None);
+        let path = resource_path(kind, Some(namespace).filter(|one| !one.is_empty()), None, "")?;
         let mut limit = limit.max(1);
         let response = loop {
             let mut query = format!("limit={limit}");
@@ -81,11 +84,11 @@ impl ApiClient {
                     }
                     limit /= 2;
                 }
-                Err(error) => return Err(asked.unanswered(&error)),
+                Err(error) => return Err(context.unanswered(&error)),
             }
         };
-        let (_, text) = Self::text(&asked, response).await?;
-        let list: List = serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))?;
+        let (_, text) = Self::text(&context, response).await?;
+        let list: List = serde_json::from_str(&text).map_err(|error| context.unreadable(&error))?;
         Ok(Page { items: list.items, bytes: text.len(), limit, next: list.metadata.next })
     }
 }

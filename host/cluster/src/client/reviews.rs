@@ -1,4 +1,4 @@
-//! Reviews of others' rights: who a bearer token belongs to, and what that user may do.
+//! Reviews of other users: the user of a bearer token, and the rights of that user.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,25 @@ use innkeeper_contract::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{ApiClient, Guard, PendingRequest, path, request};
+use super::ApiClient;
+use super::request::{PendingRequest, request};
 use crate::ApiError;
+use crate::error::Guard;
+use crate::resource_path::resource_path;
 
 /// A user as the API server authenticated it (`UserInfo` of `authentication.k8s.io/v1`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// The name, as RBAC subjects have it.
+    /// The name, as in an RBAC subject.
     #[serde(default)]
     pub username: String,
-    /// What tells users of one name apart over time.
+    /// The uid, which distinguishes users of one name over time.
     #[serde(default)]
     pub uid: String,
-    /// The groups, as RBAC subjects have them.
+    /// The groups, as in RBAC subjects.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// What else the authenticator says; authorizers may use it.
+    /// Further attributes by the authenticator, which authorizers may use.
     #[serde(default)]
     pub extra: BTreeMap<String, Vec<String>>,
 }
@@ -55,9 +58,9 @@ struct AccessStatus {
 }
 
 impl ApiClient {
-    /// Asks the API server whose token this is: a `TokenReview`. `None` if it accepts the token for
-    /// nobody. With an `audience` the token has to be made for it; without one it has to be made
-    /// for the API server itself.
+    /// Asks the API server for the user of a token: a `TokenReview`. `None` if the server does not
+    /// accept the token. The token must be issued for `audience`, or for the API server itself
+    /// without one.
     ///
     /// # Errors
     /// [`ApiError::Forbidden`] if this identity may not create TokenReviews, and those of any
@@ -74,12 +77,12 @@ impl ApiClient {
         }
         let review: TokenReview = self.review(&kind, &spec).await?;
         let TokenStatus { authenticated, user, audiences } = review.status;
-        // A server that knows nothing of audiences leaves the list out: its answer says too little.
+        // A server that does not know audiences leaves the list out, which confirms nothing.
         let fits = audience.is_none_or(|one| audiences.iter().any(|other| other == one));
         Ok((authenticated && fits && !user.username.is_empty()).then_some(user))
     }
 
-    /// Asks the API server whether a user may do `verb` on a path that is no resource: a
+    /// Asks the API server whether a user may do `verb` on a non-resource path: a
     /// `SubjectAccessReview` with `nonResourceAttributes`.
     ///
     /// # Errors
@@ -105,14 +108,14 @@ impl ApiClient {
         spec: &Value,
     ) -> Result<T, ApiError> {
         let body = json!({ "apiVersion": kind.api_version, "kind": kind.kind, "spec": spec });
-        let asked = self.asked("create", kind, "", "", Guard::None);
-        let path = path(kind, None, None, "")?;
+        let context = self.context("create", kind, "", "", Guard::None);
+        let path = resource_path(kind, None, None, "")?;
         let body = body.to_string().into_bytes();
         let request = request(Method::POST, &path, "", "application/json", body)?;
-        // A review stores nothing, so that it can be asked twice.
-        let (_, text) =
-            self.ask(PendingRequest { asked: asked.clone(), request, repeatable: true }).await?;
-        serde_json::from_str(&text).map_err(|error| asked.unreadable(&error))
+        // A review stores nothing, so the transport may send it twice.
+        let pending = PendingRequest { context: context.clone(), request, repeatable: true };
+        let (_, text) = self.exchange(pending).await?;
+        serde_json::from_str(&text).map_err(|error| context.unreadable(&error))
     }
 }
 
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn user_may_is_false_unless_the_server_allows_it() {
+    async fn user_can_is_false_unless_the_server_allows_it() {
         for (status, expected) in [
             (json!({"allowed": true}), true),
             (json!({"allowed": false}), false),
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_review_that_is_refused_is_an_error() {
+    async fn token_review_that_is_forbidden_is_an_error() {
         let server = Server::new();
         server.always(TOKENS, forbidden());
         let error = server.cluster().host().token_user("t", None).await.unwrap_err();

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::SchemaError;
 use super::bounds::{Applies, Bounded, KEYWORDS, Step, subschemas};
+use super::error::SchemaError;
 
 /// Steps of one evaluation: a subschema applied to a value, a member looked at, a byte matched.
 pub const EVALUATION_STEPS_MAX: u64 = 200_000;

@@ -5,7 +5,7 @@ use std::error::Error;
 use boon::{Compiler, ErrorKind, Schemas, UrlLoader, ValidationError};
 use serde_json::Value;
 
-use super::{Misfit, Problem, SchemaError, text};
+use super::error::{Misfit, Problem, SchemaError, text};
 
 /// Where the schema lies for the validator; it is never fetched.
 const SCHEMA: &str = "guest:///schema";

@@ -1,4 +1,4 @@
-//! Schemas that are evaluated in a child.
+//! Schemas that a child evaluates.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use innkeeper_sandbox::Interruption;
 use innkeeper_sandbox::schema::SchemaError;
 use serde_json::{Value, json};
 
-use crate::setup;
+use crate::setup::setup;
 
 fn schema() -> Value {
     json!({"type": "object", "required": ["size"], "properties": {"size": {"type": "integer"}}})
@@ -23,7 +23,7 @@ pub(crate) fn evaluated() {
 }
 
 pub(crate) fn bounded() {
-    // This child would never answer.
+    // This child never answers.
     let setup = setup("hang", Interruption::Epoch);
     let began = Instant::now();
     let error = setup.engine.validate(&json!({"pattern": r"\p{L}{200}"}), &json!("a")).unwrap_err();
@@ -44,7 +44,7 @@ pub(crate) fn failing() {
         );
         assert_eq!(found, expected, "{program}: {error}");
     }
-    // One that hangs is stopped.
+    // The host stops a child that hangs.
     let setup = setup("hang", Interruption::Epoch);
     let error = setup.engine.validate(&schema(), &json!({"size": 1})).unwrap_err();
     assert_eq!(error.to_string(), "evaluating it took longer than 10s");

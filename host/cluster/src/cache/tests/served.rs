@@ -1,9 +1,6 @@
 //! Kinds that the API server serves otherwise than they are declared.
 
-use std::time::Duration;
-
-use serde_json::json;
-
+use super::support::*;
 use super::*;
 
 const FOOS: &str = "/apis/x.dev/v1/foos";
@@ -24,7 +21,7 @@ fn foo(kind: &str, name: &str, version: u64) -> Value {
     object
 }
 
-/// A test whose module views Foos, served as declared, and the session of the module.
+/// A test whose module views Foos, served as declared, and the client of the module.
 async fn of_foos(items: &[Value]) -> (Test, crate::ApiClient, View) {
     let test = Test::new();
     test.server.always(X_DEV, served_as("Foo", true));
@@ -32,7 +29,7 @@ async fn of_foos(items: &[Value]) -> (Test, crate::ApiClient, View) {
     let client = test.server.client("a");
     let view = test.caches.open(&client, "a", &[foos()], &Namespaces::All);
     view.settled().await;
-    test.told.take();
+    test.notices.take();
     (test, client, view)
 }
 
@@ -41,7 +38,7 @@ fn is_mismatched(view: &View) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_served_otherwise_is_never_listed_and_opens_when_it_is_corrected() {
+async fn mismatched_kind_is_never_listed_until_the_server_serves_it_as_declared() {
     let test = Test::new();
     test.server.always(&format!("GET {FOOS}"), list(10, &[foo("Foo", "x", 5)]));
     for reply in [served_as("Bar", true), served_as("Foo", false)] {
@@ -68,7 +65,7 @@ async fn a_kind_that_is_served_otherwise_is_never_listed_and_opens_when_it_is_co
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_replaced_while_it_is_read_is_closed() {
+async fn synced_kind_whose_definition_is_replaced_is_closed() {
     for kind in [("Bar", true), ("Foo", false)] {
         let (test, client, view) = of_foos(&[foo("Foo", "x", 5)]).await;
         let _watch = test.server.watch(FOOS).await;
@@ -76,16 +73,16 @@ async fn a_kind_that_is_replaced_while_it_is_read_is_closed() {
         client.discovery().forget("x.dev");
         test.caches.kind_may_be_served("x.dev");
         eventually("it is closed", || is_mismatched(&view)).await;
-        let told = test.told.take();
-        assert_eq!(told[0], "n/x u-x@5 -> - Watch", "what was read is gone: {told:?}");
+        let notices = test.notices.take();
+        assert_eq!(notices[0], "n/x u-x@5 -> - Watch", "the cached object is removed: {notices:?}");
         let before = test.server.count(FOOS);
         tokio::time::sleep(Duration::from_mins(10)).await;
-        assert_eq!(test.server.count(FOOS), before, "the watch ends and none follows");
+        assert_eq!(test.server.count(FOOS), before, "the watch ends and no other one follows");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn discovery_that_lags_behind_a_definition_is_asked_once_more() {
+async fn discovery_that_lags_behind_a_definition_is_read_again_soon() {
     let (test, client, view) = of_foos(&[]).await;
     let _watch = test.server.watch(FOOS).await;
     client.discovery().forget("x.dev");
@@ -98,7 +95,7 @@ async fn discovery_that_lags_behind_a_definition_is_asked_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_nobody_tells_of_is_noticed_within_the_period() {
+async fn mismatch_without_a_watch_event_is_found_within_the_discovery_period() {
     let (test, _, view) = of_foos(&[]).await;
     let asked = || test.server.count("GET /apis/x.dev/v1") - test.server.count(FOOS);
     assert_eq!(asked(), 1);
@@ -110,7 +107,7 @@ async fn a_change_that_nobody_tells_of_is_noticed_within_the_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_after_a_list_is_verified_first() {
+async fn second_list_of_a_watch_compares_the_kind_with_discovery_first() {
     let (test, _, view) = of_foos(&[foo("Foo", "x", 5)]).await;
     let watch = test.server.watch(FOOS).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
@@ -125,7 +122,7 @@ async fn a_list_after_a_list_is_verified_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_gives_objects_of_another_kind_shows_none_of_them() {
+async fn object_of_another_kind_is_left_out() {
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "aHVudGVyMg=="},
         "metadata": {"namespace": "n", "name": "s", "uid": "u", "resourceVersion": "6"}});
     let (test, client, view) = of_foos(&[foo("Foo", "x", 5), secret.clone()]).await;
@@ -145,7 +142,7 @@ async fn an_api_server_that_gives_objects_of_another_kind_shows_none_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_of_another_namespace_or_scope_is_left_out() {
+async fn object_of_another_namespace_or_scope_is_left_out() {
     let at = |namespace: Value, name: &str| {
         let mut object = foo("Foo", name, 5);
         object["metadata"]["namespace"] = namespace;
@@ -166,7 +163,7 @@ async fn an_object_of_another_namespace_or_scope_is_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn secrets_of_the_host_are_in_no_modules_cache() {
+async fn secrets_of_the_host_are_left_out_of_a_modules_cache() {
     let test = Test::new();
     let secrets = Kind::namespaced("v1", "Secret", "secrets");
     let secret = |namespace: &str, name: &str| {
@@ -196,14 +193,17 @@ async fn secrets_of_the_host_are_in_no_modules_cache() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn discovery_that_does_not_answer_keeps_a_kind_closed_and_is_asked_again() {
+async fn failed_discovery_keeps_the_kind_unlisted_until_it_answers() {
     let test = Test::new();
     let away = crate::scripted::status(503, "ServiceUnavailable", "away", &json!({}));
     test.server.always(X_DEV, Reply::Json(503, away));
     test.server.always(&format!("GET {FOOS}"), list(10, &[]));
     let client = test.server.client("a");
     let view = test.caches.open(&client, "a", &[foos()], &Namespaces::All);
-    eventually("it is said", || matches!(view.states()[&foos()], KindState::Failing(_))).await;
+    eventually("the failure is reported", || {
+        matches!(view.states()[&foos()], KindState::Failing(_))
+    })
+    .await;
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(test.server.count(FOOS), 0);
     test.server.always(X_DEV, served_as("Foo", true));

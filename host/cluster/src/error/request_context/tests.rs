@@ -1,4 +1,4 @@
-//! Answers of a real API server (1.35), as `answers.json` holds them.
+//! Responses of a real API server (1.35), from `answers.json`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ fn read(answer: &Answer) -> ApiError {
         name if name.contains("guarded by uid") => Guard::Uid,
         _ => Guard::None,
     };
-    let asked = RequestContext {
+    let context = RequestContext {
         identity: &identity,
         verb,
         kind: &kind,
@@ -48,11 +48,11 @@ fn read(answer: &Answer) -> ApiError {
         serde_json::Value::String(text) => text.clone(),
         body => body.to_string(),
     };
-    asked.refused(answer.code, body.as_bytes())
+    context.refused(answer.code, body.as_bytes())
 }
 
 #[test]
-fn real_answers_are_told_apart() {
+fn responses_of_a_real_server_give_an_error_each() {
     let answers: Vec<Answer> = serde_json::from_str(include_str!("answers.json")).unwrap();
     let mut table = String::new();
     for answer in &answers {
@@ -103,15 +103,15 @@ fn real_answers_are_told_apart() {
     "]].assert_eq(&table.replace(" \n", "\n"));
 }
 
-fn asked<'a>(identity: &'a Identity, kind: &'a Kind, verb: &'a str) -> RequestContext<'a> {
+fn context<'a>(identity: &'a Identity, kind: &'a Kind, verb: &'a str) -> RequestContext<'a> {
     RequestContext { identity, verb, kind, subresource: "", namespace: "n", guard: Guard::None }
 }
 
 #[test]
-fn a_busy_server_is_told_apart_from_a_lost_write() {
+fn busy_server_and_lost_write_give_different_errors() {
     let kind = Kind::namespaced("v1", "ConfigMap", "configmaps");
     let reason = |verb, code| {
-        let error = asked(&Identity::Host, &kind, verb).refused(code, b"<html>of a proxy</html>");
+        let error = context(&Identity::Host, &kind, verb).refused(code, b"<html>of a proxy</html>");
         assert!(error.is_transient(), "{verb} {code}");
         error.reason()
     };
@@ -133,16 +133,16 @@ fn a_busy_server_is_told_apart_from_a_lost_write() {
 }
 
 #[test]
-fn long_messages_are_cut_where_a_character_ends() {
+fn long_message_is_cut_where_a_character_ends() {
     let kind = Kind::namespaced("v1", "ConfigMap", "configmaps");
     let body = "ü".repeat(MESSAGE_BYTES_MAX);
-    let error = asked(&Identity::Host, &kind, "get").refused(418, body.as_bytes());
+    let error = context(&Identity::Host, &kind, "get").refused(418, body.as_bytes());
     let ApiError::Other { code: 418, message } = error else { panic!("{error:?}") };
     assert!(message.len() <= MESSAGE_BYTES_MAX + 3 && message.ends_with("ü..."));
 }
 
 #[test]
-fn the_manager_of_a_conflict_is_read_with_its_subresource() {
+fn manager_of_a_conflict_includes_its_subresource() {
     for (message, manager) in [
         (r#"conflict with "kubectl""#, "kubectl"),
         (r#"conflict with "kubectl" using apps/v1"#, "kubectl"),

@@ -1,0 +1,118 @@
+//! The caches as the operator uses them: [`Caches`].
+
+use std::sync::Arc;
+
+use innkeeper_contract::Kind;
+use innkeeper_core::{Object, ObjectKey};
+
+use super::cache_id::Content;
+use super::cache_size::CacheSize;
+use super::change::Source;
+use super::in_flight_write::InFlightWrite;
+use super::listener::Listener;
+use super::store::CacheStore;
+use super::view::{Namespaces, View};
+use crate::{ApiClient, Env};
+
+/// The caches that take the object of a write response. A cache of metadata does not: the response
+/// is a whole object.
+const WHOLE: &[Content] = &[Content::Whole];
+
+const ALL: &[Content] = &[Content::Whole, Content::Metadata];
+
+/// All caches of the host. Clones are the same caches.
+#[derive(Clone)]
+pub struct Caches {
+    store: Arc<CacheStore>,
+}
+
+impl Caches {
+    /// Makes an empty set of caches. It must be used within a tokio runtime.
+    pub fn new(env: Env, listener: Arc<dyn Listener>) -> Self {
+        Self { store: Arc::new(CacheStore::new(env, listener)) }
+    }
+
+    /// Opens caches of these kinds for a module, with the client's identity. Returns at once:
+    /// [`View::states`] gives the kinds that the view can read already.
+    ///
+    /// A module that changes opens its new view before it drops the old one: caches of both views
+    /// stay open. A dropped view is closed, and so is each cache that no view uses any more.
+    pub fn open(
+        &self,
+        client: &ApiClient,
+        module: &str,
+        kinds: &[Kind],
+        namespaces: &Namespaces,
+    ) -> View {
+        View::open(&self.store, client, module, kinds, namespaces, Content::Whole)
+    }
+
+    /// Opens caches with only the metadata of objects, for large objects that the host rarely
+    /// reads, and then by a GET (sources of modules, definitions). The text of an object has no
+    /// more than its `metadata`. [`Caches::record_write`] does not reach these caches: they learn
+    /// of a write from their watch.
+    pub fn open_metadata(
+        &self,
+        client: &ApiClient,
+        module: &str,
+        kinds: &[Kind],
+        namespaces: &Namespaces,
+    ) -> View {
+        View::open(&self.store, client, module, kinds, namespaces, Content::Metadata)
+    }
+
+    /// Announces the write of an object. While the guard lives, watch events of the object wait:
+    /// an event often arrives before the response to the write that caused it, and the listener
+    /// would take it for a change by another client. So a writer takes the guard, sends the write,
+    /// records the response ([`Caches::record_write`], [`Caches::record_deletion`] or
+    /// [`Caches::mark_unknown`]), and drops the guard.
+    #[must_use = "events wait for as long as the guard lives"]
+    pub fn begin_write(&self, kind: &Kind, key: &ObjectKey) -> InFlightWrite {
+        InFlightWrite::begin(&self.store, kind, key)
+    }
+
+    /// Records the object of a write response. It enters like a watch event, unless the cache has a
+    /// newer object; the listener gets no notice of the event that follows it.
+    pub fn record_write(&self, kind: &Kind, object: &Arc<Object>) {
+        self.store.update_all(kind, object.key.namespace(), Source::Write, WHOLE, |objects, _| {
+            objects.record_write(object.clone())
+        });
+    }
+
+    /// Records the deletion of the object with this uid. The caches drop late events and responses
+    /// with the uid.
+    pub fn record_deletion(&self, kind: &Kind, key: &ObjectKey, uid: &str) {
+        self.store.update_all(kind, key.namespace(), Source::Write, ALL, |objects, now| {
+            objects.record_deletion(key, uid, now)
+        });
+    }
+
+    /// Marks the cached state of an object as wrong or doubtful: the response to a write was lost,
+    /// or contradicts the cache. Lookups give [`Lookup::Unknown`](super::Lookup::Unknown) until an
+    /// event, a relist or [`Caches::resolve_unknown`].
+    pub fn mark_unknown(&self, kind: &Kind, key: &ObjectKey) {
+        self.store.update_all(kind, key.namespace(), Source::Write, WHOLE, |objects, _| {
+            objects.mark_unknown(key);
+            None
+        });
+    }
+
+    /// Records the response to a GET of an unknown object: the object, or `None` for "not found".
+    pub fn resolve_unknown(&self, kind: &Kind, key: &ObjectKey, found: Option<&Arc<Object>>) {
+        self.store.update_all(kind, key.namespace(), Source::Lookup, WHOLE, |objects, _| {
+            objects.resolve_unknown(key, found.cloned())
+        });
+    }
+
+    /// Compares the kinds of an API group with discovery again, after a change in the group (a
+    /// CustomResourceDefinition was established). Call
+    /// [`Cluster::kinds_changed`](crate::Cluster::kinds_changed) first.
+    pub fn kind_may_be_served(&self, group: &str) {
+        self.store.verify_group(group);
+    }
+
+    /// The size of each cache, ordered by kind and namespace.
+    pub fn sizes(&self) -> Vec<CacheSize> {
+        self.store.sizes()
+    }
+}

@@ -1,0 +1,65 @@
+//! Watch events that wait for the response to a write: [`InFlightWrites`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use innkeeper_contract::Kind;
+use innkeeper_core::ObjectKey;
+
+use super::cache_id::CacheId;
+use super::watch_event::WatchEvent;
+
+/// The writes in flight, by the object that they write.
+#[derive(Default)]
+pub(super) struct InFlightWrites(BTreeMap<Arc<Kind>, BTreeMap<ObjectKey, Flight>>);
+
+/// The writes of one object.
+#[derive(Default)]
+struct Flight {
+    writes: usize,
+    parked: Vec<ParkedEvent>,
+}
+
+/// An event that waits for the end of the writes of its object.
+pub(super) struct ParkedEvent {
+    pub(super) id: CacheId,
+    pub(super) serial: u64,
+    pub(super) event: WatchEvent,
+}
+
+impl InFlightWrites {
+    pub(super) fn begin(&mut self, kind: &Arc<Kind>, key: &ObjectKey) {
+        self.0.entry(kind.clone()).or_default().entry(key.clone()).or_default().writes += 1;
+    }
+
+    /// Ends one write of an object; after the last one, gives the events that waited for it.
+    pub(super) fn end(&mut self, kind: &Arc<Kind>, key: &ObjectKey) -> Vec<ParkedEvent> {
+        let Some(flights) = self.0.get_mut(kind) else { return Vec::new() };
+        let Some(flight) = flights.get_mut(key) else { return Vec::new() };
+        flight.writes -= 1;
+        if flight.writes > 0 {
+            return Vec::new();
+        }
+        let parked = flights.remove(key).map(|flight| flight.parked).unwrap_or_default();
+        if flights.is_empty() {
+            self.0.remove(kind);
+        }
+        parked
+    }
+
+    /// Parks an event if a write of its object is in flight; otherwise gives it back.
+    pub(super) fn park(
+        &mut self,
+        id: &CacheId,
+        serial: u64,
+        event: WatchEvent,
+    ) -> Option<WatchEvent> {
+        match self.0.get_mut(&id.kind).and_then(|flights| flights.get_mut(event.key())) {
+            Some(flight) => {
+                flight.parked.push(ParkedEvent { id: id.clone(), serial, event });
+                None
+            }
+            None => Some(event),
+        }
+    }
+}

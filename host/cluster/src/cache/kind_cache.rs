@@ -1,0 +1,95 @@
+//! One cache: [`KindCache`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::cache_id::CacheId;
+use super::change::Source;
+use super::kind_state::{KindState, StateChange};
+use super::member::{Admission, Member};
+use super::notices::Notice;
+use super::objects::{Objects, Transition};
+use crate::{Identity, Mismatch, Task};
+
+/// One cache: its objects, the identities that view it, and the one whose client fills it.
+pub(super) struct KindCache {
+    /// Distinguishes this cache from an earlier one with the same id.
+    pub(super) serial: u64,
+    pub(super) objects: Objects,
+    pub(super) phase: Phase,
+    pub(super) members: BTreeMap<Identity, Member>,
+    /// The member whose client fills the cache.
+    pub(super) holder: Option<Identity>,
+    /// Wakes the cache's task: the holder may have left, or the server may serve the kind now.
+    pub(super) notify: Arc<Notify>,
+    pub(super) _task: Task<()>,
+}
+
+/// The progress of a cache, independent of its members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Syncing,
+    Synced,
+    NotServed,
+    Mismatched(Mismatch),
+    Failing(String),
+}
+
+impl Phase {
+    /// The state of the kind for a member.
+    pub(super) fn state_for(&self, admission: &Admission) -> KindState {
+        match (self, admission) {
+            (Self::NotServed, _) => KindState::NotServed,
+            (Self::Mismatched(mismatch), _) => KindState::Mismatched(mismatch.clone()),
+            (_, Admission::Denied(denial)) => KindState::Forbidden(denial.clone()),
+            (Self::Failing(message), _) | (_, Admission::Unproven(message)) => {
+                KindState::Failing(message.clone())
+            }
+            (Self::Synced, Admission::Admitted) => KindState::Synced,
+            (Self::Synced | Self::Syncing, _) => KindState::Syncing,
+        }
+    }
+}
+
+impl KindCache {
+    /// Changes the objects, and queues a notice of the change.
+    pub(super) fn apply(
+        &mut self,
+        id: &CacheId,
+        source: Source,
+        notices: &mut Vec<Notice>,
+        change: impl FnOnce(&mut Objects) -> Option<Transition>,
+    ) {
+        let transition = change(&mut self.objects);
+        // The listener gets no notice of the objects of the first list.
+        if self.objects.is_complete() {
+            notices.extend(transition.map(|one| Notice::changed(id, one, source)));
+        }
+    }
+
+    /// The first member by identity whose admission fits.
+    pub(super) fn first_member(&self, fits: impl Fn(&Admission) -> bool) -> Option<&Identity> {
+        let mut members = self.members.iter();
+        members.find(|(_, member)| fits(&member.admission)).map(|(identity, _)| identity)
+    }
+
+    /// Queues a notice for each view in which the state of the kind has changed.
+    pub(super) fn notice_states(&mut self, id: &CacheId, notices: &mut Vec<Notice>) {
+        for member in self.members.values_mut() {
+            let state = self.phase.state_for(&member.admission);
+            for (module, last) in member.views.values_mut() {
+                if *last != state {
+                    last.clone_from(&state);
+                    notices.push(Notice::State(StateChange {
+                        module: module.clone(),
+                        kind: id.kind.clone(),
+                        namespace: id.namespace.clone(),
+                        state: state.clone(),
+                    }));
+                }
+            }
+        }
+    }
+}

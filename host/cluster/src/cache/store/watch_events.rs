@@ -1,0 +1,106 @@
+//! Changes of a cache by its watch.
+
+use std::sync::Arc;
+
+use innkeeper_core::Object;
+
+use super::CacheStore;
+use crate::Mismatch;
+use crate::cache::cache_id::CacheId;
+use crate::cache::change::Source;
+use crate::cache::kind_cache::Phase;
+use crate::cache::member::Admission;
+use crate::cache::notices::Notice;
+use crate::cache::objects::{Objects, Transition};
+use crate::cache::watch_event::WatchEvent;
+
+impl CacheStore {
+    /// Takes an event of a watch. While a write of its object is in flight, the event waits.
+    pub(in crate::cache) fn apply_watch_event(&self, id: &CacheId, serial: u64, event: WatchEvent) {
+        let now = self.env.instant();
+        self.update(|inner, notices| {
+            if inner.cache(id, serial).is_none() {
+                return;
+            }
+            let Some(event) = inner.writes.park(id, serial, event) else { return };
+            if let Some(cache) = inner.cache_mut(id, serial) {
+                cache.apply(id, Source::Watch, notices, |objects| event.apply_to(objects, now));
+            }
+        });
+    }
+
+    /// Takes a change from a list, or from the lookup of an unconfirmed object.
+    pub(in crate::cache) fn apply_listed(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        change: impl FnOnce(&mut Objects) -> Option<Transition>,
+    ) {
+        self.update_cache(id, serial, |cache, notices| {
+            cache.apply(id, Source::Watch, notices, change);
+        });
+    }
+
+    /// Takes the end of a list: members can read the cache, and its holder has proved its right.
+    pub(in crate::cache) fn end_list(&self, id: &CacheId, serial: u64) {
+        let now = self.env.instant();
+        self.update_cache(id, serial, |cache, notices| {
+            let is_first = !cache.objects.is_complete();
+            let transitions = cache.objects.end_relist(now).into_iter();
+            if !is_first {
+                notices.extend(transitions.map(|one| Notice::changed(id, one, Source::Watch)));
+            }
+            cache.phase = Phase::Synced;
+            if let Some(identity) = &cache.holder
+                && let Some(member) = cache.members.get_mut(identity)
+            {
+                member.admission = Admission::Admitted;
+                member.proven = now;
+            }
+            cache.notice_states(id, notices);
+        });
+    }
+
+    /// Removes the objects of a kind that the API server does not serve.
+    pub(in crate::cache) fn set_not_served(&self, id: &CacheId, serial: u64) {
+        self.clear(id, serial, Phase::NotServed);
+    }
+
+    /// Removes the objects of a kind that the API server serves otherwise than it is declared.
+    pub(in crate::cache) fn set_mismatched(&self, id: &CacheId, serial: u64, mismatch: Mismatch) {
+        self.clear(id, serial, Phase::Mismatched(mismatch));
+    }
+
+    fn clear(&self, id: &CacheId, serial: u64, phase: Phase) {
+        self.update_cache(id, serial, |cache, notices| {
+            let is_complete = cache.objects.is_complete();
+            let transitions = cache.objects.clear().into_iter();
+            if is_complete {
+                notices.extend(transitions.map(|one| Notice::changed(id, one, Source::Watch)));
+            }
+            cache.phase = phase;
+            cache.notice_states(id, notices);
+        });
+    }
+
+    /// Takes a failure of a list or watch. A cache that has synced stays synced.
+    pub(in crate::cache) fn set_failing(&self, id: &CacheId, serial: u64, message: String) {
+        self.update_cache(id, serial, |cache, notices| {
+            if cache.phase != Phase::Synced {
+                cache.phase = Phase::Failing(message);
+                cache.notice_states(id, notices);
+            }
+        });
+    }
+
+    /// Whether the cache has synced.
+    pub(in crate::cache) fn is_synced(&self, id: &CacheId, serial: u64) -> bool {
+        self.lock().cache(id, serial).is_some_and(|cache| cache.phase == Phase::Synced)
+    }
+
+    /// The objects that only a write response confirms.
+    pub(in crate::cache) fn unconfirmed(&self, id: &CacheId, serial: u64) -> Vec<Arc<Object>> {
+        let inner = self.lock();
+        inner.cache(id, serial).map(|cache| cache.objects.unconfirmed()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,31 @@
+//! The parts that an engine and its guests share: [`Runtime`].
+
+use std::path::PathBuf;
+
+use wasmtime::component::Linker;
+
+use crate::cache::CodeCache;
+use crate::child_process::{Gate, Shares};
+use crate::permits::Permits;
+use crate::settings::{Compile, Interruption};
+use crate::state::State;
+use crate::ticker::Ticker;
+
+/// The parts that an engine and its guests share. The last of them drops it.
+pub(crate) struct Runtime {
+    pub(crate) wasm: wasmtime::Engine,
+    pub(crate) linker: Linker<State>,
+    pub(crate) interruption: Interruption,
+    pub(crate) compile: Compile,
+    /// The folder of artifacts.
+    pub(crate) artifacts: PathBuf,
+    pub(crate) cache: Option<CodeCache>,
+    /// The memory of children.
+    pub(crate) shares: Shares,
+    /// Bounds the number of compilers that run at once.
+    pub(crate) compilers: Gate,
+    /// Bounds the number of children that evaluate schemas at once. They do not wait for compilers.
+    pub(crate) validators: Gate,
+    pub(crate) permits: Permits,
+    pub(crate) _ticker: Option<Ticker>,
+}
